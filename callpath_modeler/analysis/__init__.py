@@ -1,0 +1,1 @@
+"""Answers: excess work and rankings."""

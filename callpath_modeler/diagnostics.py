@@ -1,0 +1,92 @@
+"""Findings: what a user should know about the data and the models, numbered and counted."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """One numbered kind of finding.
+
+    Attributes
+    ----------
+    title : what was found, in general terms
+    remedy : what the user can do about it
+    """
+
+    title: str
+    remedy: str
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing a user should know.
+
+    Attributes
+    ----------
+    code : key into `KINDS`, e.g. ``"CPM102"``
+    subject : the file, run, metric or call path it is about
+    message : what was found there, in one line
+    count : how many items (rows, call paths, values) it stands for
+    """
+
+    code: str
+    subject: str
+    message: str
+    count: int = 1
+
+    @property
+    def remedy(self) -> str:
+        """Return what to do about it."""
+        return KINDS[self.code].remedy
+
+
+# 1xx: what was read.  2xx: what was modelled.
+KINDS: dict[str, Kind] = {
+    "CPM101": Kind("profile left out", "measure the run again or take it out of the list"),
+    "CPM102": Kind(
+        "name and profile disagree on a parameter",
+        "rename the run, or say which one counts with --param p=name or --param p=processes",
+    ),
+    "CPM103": Kind("data end early", "missing rows count as zero; measure the run again"),
+    "CPM104": Kind("counter ran below zero", "such values count as zero; check the counter"),
+    "CPM105": Kind("negative exclusive values", "they count as zero; check the measurement"),
+    "CPM106": Kind("call tree cut at the depth limit", "raise SCOREP_PROFILING_MAX_CALLPATH_DEPTH"),
+    "CPM107": Kind("metrics not readable", "for derived metrics store values with `cube_remap2 -d`"),
+    "CPM108": Kind(
+        "columns are not single threads", "measure with SCOREP_PROFILING_FORMAT=default"
+    ),
+    "CPM109": Kind("task subtree detached", "its time is already part of the regions that ran it"),
+    "CPM110": Kind("accelerator locations left out", "their time is not part of the CPU statistics"),
+    "CPM111": Kind("profile definitions repaired", "the XML was not well-formed; check the names"),
+    "CPM112": Kind("call paths of one name added", "siblings of one name count as one call path"),
+    "CPM113": Kind("call paths missing at some points", "absent call paths are no zeros in the fit"),
+    "CPM114": Kind("cost not conserved", "report this with the profile: the reader is wrong"),
+    "CPM115": Kind(
+        "maxima add up to more than the run took",
+        "use --locations mean for shares of the real run time",
+    ),
+    "CPM116": Kind("another parameter varies along", "read the models as functions of both"),
+    "CPM117": Kind("non-finite values", "they count as missing"),
+    "CPM118": Kind("two metrics of one name", "the first is used; rename one"),
+    "CPM119": Kind("metric missing in some runs", "measure all runs with the same metrics"),
+    "CPM120": Kind("iterations were clustered", "set SCOREP_PROFILING_ENABLE_CLUSTERING=false"),
+    "CPM121": Kind("profile says of another program", "rank one program at a time"),
+    "CPM122": Kind("same profile given twice", "it counts once"),
+    "CPM201": Kind("too few points for a model", "measure at more scales"),
+    "CPM202": Kind("outside the model class", "measure more scales; read the band, not the formula"),
+    "CPM203": Kind("too noisy for a model", "repeat the measurements"),
+    "CPM204": Kind("fewer than five points", "five scales or more make a model believable"),
+    "CPM205": Kind("target far beyond the data", "measure a larger scale before you act on this"),
+}
+
+
+def count_by_code(findings: Iterable[Finding]) -> dict[str, int]:
+    """Return how many items each code stands for, in order of code."""
+    counts: Counter[str] = Counter()
+    for finding in findings:
+        counts[finding.code] += finding.count
+    return dict(sorted(counts.items()))

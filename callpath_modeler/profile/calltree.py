@@ -1,0 +1,192 @@
+"""The call tree: one row per call path, held in columns."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from callpath_modeler.profile.schema import PROGRAM, Region
+
+ROOT = -1
+"""The parent of a call path that nothing calls."""
+
+ID_DIGITS = 7
+"""Shortest call-path id; colliding ids are longer."""
+
+
+@dataclass(frozen=True, slots=True)
+class CallTree:
+    """The call paths of a program, numbered in preorder.
+
+    A call path is named by its row. Because rows are in preorder, the call paths
+    below row `i` are exactly the rows from `i + 1` up to `end[i]`, so subtrees are
+    slices and nothing here recurses, however deep the program went.
+
+    Attributes
+    ----------
+    parent : int32 [n], row of the caller, or `ROOT`
+    end : int32 [n], row after the last call path of the subtree
+    region : int32 [n], index into `regions`
+    annotation : int32 [n], index into `annotations`
+    regions : the distinct regions
+    annotations : what is said of a call path beside its region: ``"[n=4]"`` for parameters of
+        the call, ``"#2"`` for the second of two siblings of one name; the first is ``""``
+    """
+
+    parent: NDArray[np.int32]
+    end: NDArray[np.int32]
+    region: NDArray[np.int32]
+    annotation: NDArray[np.int32]
+    regions: tuple[Region, ...]
+    annotations: tuple[str, ...] = ("",)
+
+    @classmethod
+    def from_parents(
+        cls,
+        parent: ArrayLike,
+        region: ArrayLike,
+        regions: Sequence[Region],
+        annotation: ArrayLike | None = None,
+        annotations: Sequence[str] = ("",),
+    ) -> CallTree:
+        """Build a tree from the caller of each call path.
+
+        Parameters
+        ----------
+        parent : [n] row of the caller or `ROOT`; callers come before callees, in preorder
+        region, annotation : [n] indices into `regions` and `annotations`
+
+        Raises
+        ------
+        ValueError
+            If the rows are not in preorder.
+        """
+        parents = _frozen(parent)
+        end = subtree_ends(parents)
+        notes = np.zeros(len(parents), np.int32) if annotation is None else annotation
+        return cls(
+            parents, _frozen(end), _frozen(region), _frozen(notes), tuple(regions), tuple(annotations)
+        )
+
+    def __len__(self) -> int:
+        return len(self.parent)
+
+    @property
+    def roots(self) -> NDArray[np.intp]:
+        """Rows that nothing calls."""
+        return np.flatnonzero(self.parent == ROOT)
+
+    def children(self, row: int) -> Iterator[int]:
+        """Yield the call paths that `row` calls directly, in order."""
+        child = row + 1
+        while child < self.end[row]:
+            yield child
+            child = int(self.end[child])
+
+    def name(self, row: int) -> str:
+        """Return the region name and annotation that `row` ends in."""
+        return self.regions[self.region[row]].name + self.annotations[self.annotation[row]]
+
+    def names(self, row: int) -> tuple[str, ...]:
+        """Return the names from the root to `row`; an artificial program root is left out."""
+        names: list[str] = []
+        while row != ROOT:
+            names.append(self.name(row))
+            row = int(self.parent[row])
+        if len(names) > 1 and names[-1] == PROGRAM:
+            names.pop()
+        return tuple(reversed(names))
+
+    def path(self, row: int) -> str:
+        r"""Return the call path as text: names joined by ``/``, a slash in a name as ``\/``."""
+        return "/".join(escape(name) for name in self.names(row))
+
+    def depth(self) -> NDArray[np.intp]:
+        """Return how many callers lie above each call path, [n]."""
+        rows = np.arange(len(self))
+        return rows - np.searchsorted(np.sort(self.end), rows, side="right")
+
+    def inclusive(self, exclusive: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Sum `exclusive` [n, ...] over each subtree.
+
+        Sums run level by level from the leaves, not over a running total of the whole
+        tree, so a small subtree keeps its digits next to a large one.
+        """
+        total = exclusive.copy()
+        for rows in reversed(self._levels()[1:]):
+            np.add.at(total, self.parent[rows], total[rows])
+        return total
+
+    def _levels(self) -> list[NDArray[np.intp]]:
+        if not len(self):
+            return []
+        depth = self.depth()
+        order = np.argsort(depth, kind="stable")
+        return np.split(order, np.cumsum(np.bincount(depth))[:-1])
+
+    def ids(self) -> list[str]:
+        """Return a short id per call path: the first digits of the hash of its path.
+
+        Ids depend on the path alone, so they are the same in every experiment; only where two
+        call paths share the first seven digits do both carry as many as tell them apart.
+        """
+        digests = self._digests()
+        ordered = sorted(set(digests))
+        shared = [_common_digits(a, b) for a, b in pairwise(ordered)]
+        needed = {
+            digest: max(ID_DIGITS, 1 + max(before, after))
+            for digest, before, after in zip(ordered, [0, *shared], [*shared, 0], strict=True)
+        }
+        return [digest[: needed[digest]] for digest in digests]
+
+    def _digests(self) -> list[str]:
+        # A copy of the caller's hash state goes on with the callee's name, so each name is
+        # hashed once and no path is ever spelled out.
+        digests: list[str] = []
+        stack: list[tuple[int, hashlib.blake2b | None]] = []
+        for row in range(len(self)):
+            while stack and stack[-1][0] <= row:
+                stack.pop()
+            above = stack[-1][1] if stack else None
+            state = above.copy() if above else hashlib.blake2b(digest_size=16)
+            name = escape(self.name(row))
+            state.update((("/" if above else "") + name).encode())
+            digests.append(state.hexdigest())
+            is_program = self.parent[row] == ROOT and name == PROGRAM
+            stack.append((int(self.end[row]), None if is_program else state))
+        return digests
+
+
+def escape(name: str) -> str:
+    r"""Write a slash inside a region name as ``\/`` so that ``/`` can join call paths."""
+    return name.replace("/", "\\/")
+
+
+def subtree_ends(parent: NDArray[np.int32]) -> NDArray[np.int32]:
+    """Return the row after each subtree, for parents given in preorder, [n]."""
+    n = len(parent)
+    end = np.empty(n, np.int32)
+    open_rows: list[int] = []
+    for row, caller in enumerate(parent.tolist()):
+        while open_rows and open_rows[-1] != caller:
+            end[open_rows.pop()] = row
+        if caller != ROOT and not open_rows:
+            raise ValueError(f"call path {row} is not in preorder")
+        open_rows.append(row)
+    end[open_rows] = n
+    return end
+
+
+def _frozen(values: ArrayLike) -> NDArray[np.int32]:
+    column = np.array(values, dtype=np.int32)
+    column.flags.writeable = False
+    return column
+
+
+def _common_digits(first: str, second: str) -> int:
+    return next((k for k, (a, b) in enumerate(zip(first, second, strict=True)) if a != b), 0)

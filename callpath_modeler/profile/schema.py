@@ -1,0 +1,103 @@
+"""The words of a profile: regions, metrics, and how big a run was."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+PROGRAM = "<program>"
+"""The name every artificial program root goes by, whatever the executable was called."""
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    """A piece of source code that call paths end in.
+
+    Attributes
+    ----------
+    name : demangled name, in full
+    mangled : linker name, or "" where unknown
+    file : source file or module, or ""
+    line : first line, or -1
+    paradigm : what instrumented it: ``"mpi"``, ``"openmp"``, ``"compiler"``, ``"user"``, ...
+    role : ``"function"``, ``"loop"``, ``"artificial"``, ``"coll"``, ``"point2point"``, ...
+    """
+
+    name: str
+    mangled: str = ""
+    file: str = ""
+    line: int = -1
+    paradigm: str = ""
+    role: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """A quantity measured for every call path.
+
+    Attributes
+    ----------
+    name : unique name, e.g. ``"time"``
+    unit : SI base unit of the values: ``"s"``, ``"B"``, ``"1"`` for counts
+    description : one line for people
+    additive : True if values add up along the call tree; False for minima, maxima and ratios
+    """
+
+    name: str
+    unit: str
+    description: str = ""
+    additive: bool = True
+
+    @property
+    def is_time(self) -> bool:
+        """Tell whether the metric is a duration."""
+        return self.unit == "s"
+
+
+class MetricStatus(StrEnum):
+    """What a profile holds of a metric that it declares."""
+
+    DATA = "data"
+    ABSENT = "absent"  # declared, never non-zero: every value is zero
+    DERIVED = "derived"  # computed by the viewer from others: nothing stored
+    UNSUPPORTED = "unsupported"  # stored in a type that has no number per call path
+
+
+@dataclass(frozen=True, slots=True)
+class DeclaredMetric:
+    """A metric as one profile declares it, with what can be had of it there."""
+
+    metric: Metric
+    status: MetricStatus
+    note: str = ""
+
+
+class Reduction(StrEnum):
+    """How the values of many processes become one.
+
+    Threads are folded into their process first: the maximum for times, the sum for counts.
+    """
+
+    MAX = "max"
+    MEAN = "mean"
+    MEDIAN = "median"
+    GEOMEAN = "geomean"
+    MIN = "min"
+    SUM = "sum"
+    IMBALANCE = "imbalance"  # maximum over mean; 1 = balanced
+
+
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """How much machine a run used.
+
+    Attributes
+    ----------
+    processes : number of processes (MPI ranks)
+    threads : largest number of threads in a process; 0 = the profile does not tell
+    nodes : number of nodes; 0 = the profile does not tell
+    """
+
+    processes: int
+    threads: int = 1
+    nodes: int = 0

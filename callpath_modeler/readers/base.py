@@ -1,0 +1,133 @@
+"""What a reader plugin has to provide."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from enum import IntEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar, Protocol, runtime_checkable
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from callpath_modeler.diagnostics import Finding
+    from callpath_modeler.profile.calltree import CallTree
+    from callpath_modeler.profile.schema import DeclaredMetric, Extent, Reduction
+
+API_VERSION = 1
+"""Raised whenever a reader written for the previous number would stop working."""
+
+
+class Match(IntEnum):
+    """How sure a reader is that a path is one of its profiles."""
+
+    NO = 0
+    NAME = 1
+    CONTENT = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Reduced:
+    """One metric of one profile, reduced over its locations.
+
+    Attributes
+    ----------
+    exclusive : [call paths] in rows of the profile's call tree, SI base units; NaN where the
+        profile has nothing to say of a call path (zero is a measured value)
+    total : the inclusive value of the whole program, reduced the same way but measured on
+        its own, not summed over call paths; NaN for metrics that do not add up
+    """
+
+    exclusive: NDArray[np.float64]
+    total: float
+
+
+class ProfileSource(Protocol):
+    """One opened profile. Nothing large is read before `reduce` asks for it.
+
+    Attributes
+    ----------
+    call_tree : the call paths; two siblings may carry one name, the experiment adds them
+    metrics : every metric the profile declares, readable or not
+    extent : processes, threads and nodes of the run
+    metadata : what else the profile says of the run: creator, program, command line, ...
+    """
+
+    @property
+    def call_tree(self) -> CallTree: ...
+    @property
+    def metrics(self) -> Sequence[DeclaredMetric]: ...
+    @property
+    def extent(self) -> Extent: ...
+    @property
+    def metadata(self) -> Mapping[str, str]: ...
+
+    def reduce(self, metric: str, over_locations: Reduction) -> Reduced:
+        """Return one exclusive value per call path.
+
+        Threads are folded into their process first, then processes into one value. A metric
+        with status ``ABSENT`` is zero everywhere.
+
+        Raises
+        ------
+        KeyError
+            If the profile declares no such metric, or its status is neither DATA nor ABSENT.
+        InputError
+            If the file turns out to be unreadable.
+        """
+        ...
+
+    def findings(self) -> Sequence[Finding]:
+        """Return what was noticed in opening the profile and in all reads so far."""
+        ...
+
+
+class ProfileReader(Protocol):
+    """Opens the profiles of one tool.
+
+    Importing the module that holds a reader must be cheap: import the library that
+    parses the format inside `open`.
+    """
+
+    api_version: ClassVar[int]
+    name: ClassVar[str]
+    description: ClassVar[str]
+    suffixes: ClassVar[tuple[str, ...]]
+
+    def match(self, path: Path) -> Match:
+        """Say whether `path` is a profile of this tool, reading at most its first block."""
+        ...
+
+    def open(self, path: Path) -> AbstractContextManager[ProfileSource]:
+        """Open `path`, or raise `InputError` saying what is wrong with it."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """How one metric compares between a reader and an independent one.
+
+    Attributes
+    ----------
+    metric : metric name
+    compared : number of values compared
+    differing : number of values that differ
+    note : why nothing could be compared, or ""
+    """
+
+    metric: str
+    compared: int
+    differing: int
+    note: str = ""
+
+
+@runtime_checkable
+class VerifyingReader(Protocol):
+    """A reader that can check itself against an independent implementation."""
+
+    def verify(self, path: Path) -> Sequence[Agreement]:
+        """Read `path` twice, with both implementations, and compare value by value."""
+        ...

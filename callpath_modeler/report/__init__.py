@@ -1,0 +1,1 @@
+"""Answers to text: opens no files, decides no colours."""
