@@ -55,15 +55,21 @@ KINDS: dict[str, Kind] = {
     "CPM104": Kind("counter ran below zero", "such values count as zero; check the counter"),
     "CPM105": Kind("negative exclusive values", "they count as zero; check the measurement"),
     "CPM106": Kind("call tree cut at the depth limit", "raise SCOREP_PROFILING_MAX_CALLPATH_DEPTH"),
-    "CPM107": Kind("metrics not readable", "for derived metrics store values with `cube_remap2 -d`"),
+    "CPM107": Kind(
+        "metrics not readable", "for derived metrics store values with `cube_remap2 -d`"
+    ),
     "CPM108": Kind(
         "columns are not single threads", "measure with SCOREP_PROFILING_FORMAT=default"
     ),
     "CPM109": Kind("task subtree detached", "its time is already part of the regions that ran it"),
-    "CPM110": Kind("accelerator locations left out", "their time is not part of the CPU statistics"),
+    "CPM110": Kind(
+        "accelerator locations left out", "their time is not part of the CPU statistics"
+    ),
     "CPM111": Kind("profile definitions repaired", "the XML was not well-formed; check the names"),
     "CPM112": Kind("call paths of one name added", "siblings of one name count as one call path"),
-    "CPM113": Kind("call paths missing at some points", "absent call paths are no zeros in the fit"),
+    "CPM113": Kind(
+        "call paths missing at some points", "absent call paths are no zeros in the fit"
+    ),
     "CPM114": Kind("cost not conserved", "report this with the profile: the reader is wrong"),
     "CPM115": Kind(
         "maxima add up to more than the run took",
@@ -77,7 +83,9 @@ KINDS: dict[str, Kind] = {
     "CPM121": Kind("profile says of another program", "rank one program at a time"),
     "CPM122": Kind("same profile given twice", "it counts once"),
     "CPM201": Kind("too few points for a model", "measure at more scales"),
-    "CPM202": Kind("outside the model class", "measure more scales; read the band, not the formula"),
+    "CPM202": Kind(
+        "outside the model class", "measure more scales; read the band, not the formula"
+    ),
     "CPM203": Kind("too noisy for a model", "repeat the measurements"),
     "CPM204": Kind("fewer than five points", "five scales or more make a model believable"),
     "CPM205": Kind("target far beyond the data", "measure a larger scale before you act on this"),

@@ -70,7 +70,12 @@ class CallTree:
         end = subtree_ends(parents)
         notes = np.zeros(len(parents), np.int32) if annotation is None else annotation
         return cls(
-            parents, _frozen(end), _frozen(region), _frozen(notes), tuple(regions), tuple(annotations)
+            parents,
+            _frozen(end),
+            _frozen(region),
+            _frozen(notes),
+            tuple(regions),
+            tuple(annotations),
         )
 
     def __len__(self) -> int:
@@ -90,7 +95,9 @@ class CallTree:
 
     def name(self, row: int) -> str:
         """Return the region name and annotation that `row` ends in."""
-        return self.regions[self.region[row]].name + self.annotations[self.annotation[row]]
+        region: Region = self.regions[self.region[row]]
+        note: str = self.annotations[self.annotation[row]]
+        return region.name + note
 
     def names(self, row: int) -> tuple[str, ...]:
         """Return the names from the root to `row`; an artificial program root is left out."""

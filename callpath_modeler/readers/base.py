@@ -46,24 +46,27 @@ class Reduced:
 
 
 class ProfileSource(Protocol):
-    """One opened profile. Nothing large is read before `reduce` asks for it.
-
-    Attributes
-    ----------
-    call_tree : the call paths; two siblings may carry one name, the experiment adds them
-    metrics : every metric the profile declares, readable or not
-    extent : processes, threads and nodes of the run
-    metadata : what else the profile says of the run: creator, program, command line, ...
-    """
+    """One opened profile. Nothing large is read before `reduce` asks for it."""
 
     @property
-    def call_tree(self) -> CallTree: ...
+    def call_tree(self) -> CallTree:
+        """The call paths; two siblings may carry one name, the experiment adds them."""
+        ...
+
     @property
-    def metrics(self) -> Sequence[DeclaredMetric]: ...
+    def metrics(self) -> Sequence[DeclaredMetric]:
+        """Every metric the profile declares, readable or not."""
+        ...
+
     @property
-    def extent(self) -> Extent: ...
+    def extent(self) -> Extent:
+        """Processes, threads and nodes of the run."""
+        ...
+
     @property
-    def metadata(self) -> Mapping[str, str]: ...
+    def metadata(self) -> Mapping[str, str]:
+        """What else the profile says of the run: creator, program, command line, ..."""
+        ...
 
     def reduce(self, metric: str, over_locations: Reduction) -> Reduced:
         """Return one exclusive value per call path.
