@@ -80,8 +80,9 @@ KINDS: dict[str, Kind] = {
     "CPM118": Kind("two metrics of one name", "the first is used; rename one"),
     "CPM119": Kind("metric missing in some runs", "measure all runs with the same metrics"),
     "CPM120": Kind("iterations were clustered", "set SCOREP_PROFILING_ENABLE_CLUSTERING=false"),
-    "CPM121": Kind("profile says of another program", "rank one program at a time"),
+    "CPM121": Kind("profile of another program", "rank one program at a time"),
     "CPM122": Kind("same profile given twice", "it counts once"),
+    "CPM123": Kind("functions of one name told apart by order", "build all runs from one source"),
     "CPM201": Kind("too few points for a model", "measure at more scales"),
     "CPM202": Kind(
         "outside the model class", "measure more scales; read the band, not the formula"

@@ -1,0 +1,271 @@
+"""An experiment: the runs of one program at several scales, on one call tree."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from callpath_modeler.diagnostics import Finding
+from callpath_modeler.errors import DataError, UsageError
+from callpath_modeler.profile.calltree import CallTree
+from callpath_modeler.profile.schema import Extent, Metric, Reduction
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Aggregate = Literal["median", "mean", "min"]
+
+
+class Scaling(StrEnum):
+    """How the problem grows with the machine."""
+
+    WEAK = "weak"  # constant work per process
+    STRONG = "strong"  # constant work in total
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One profile: one execution of the program.
+
+    Attributes
+    ----------
+    source : path of the profile as the user gave it
+    reader : name of the reader that opened it
+    extent : processes, threads, nodes
+    parameters : value of every parameter, by name
+    repetition : number among the runs of the same point, from 1
+    metadata : what else the profile says
+    """
+
+    source: str
+    reader: str
+    extent: Extent
+    parameters: Mapping[str, float]
+    repetition: int
+    metadata: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """A parameter that varies between the runs.
+
+    Attributes
+    ----------
+    name : ``"p"`` for the number of processes
+    values : its distinct values, ascending
+    origin : where it was found
+    """
+
+    name: str
+    values: tuple[float, ...]
+    origin: str
+
+
+@dataclass(frozen=True, slots=True)
+class Values:
+    """One metric of all runs.
+
+    Attributes
+    ----------
+    metric : what was measured
+    exclusive : [call paths, runs], SI base units; NaN = the call path did not occur
+    total : [runs] the program's inclusive value, measured on its own; NaN if it has none
+    """
+
+    metric: Metric
+    exclusive: NDArray[np.float64]
+    total: NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """The runs of one program, unified.
+
+    Attributes
+    ----------
+    name : name for people
+    tree : the call paths of all runs
+    runs : ordered by point, then repetition
+    parameters : those that vary
+    constants : parameters that never vary, and their value
+    columns : values by metric name; only the metrics that were asked for
+    declared : every metric that the profiles declare: name -> "" or why it cannot be read
+    reduction : how the values of many processes became one
+    scaling : how the problem grows with p
+    scaling_reason : why we think so
+    findings : what a user should know about the data
+    """
+
+    name: str
+    tree: CallTree
+    runs: tuple[Run, ...]
+    parameters: tuple[Parameter, ...]
+    constants: Mapping[str, float]
+    columns: Mapping[str, Values]
+    declared: Mapping[str, str]
+    reduction: Reduction
+    scaling: Scaling
+    scaling_reason: str
+    findings: tuple[Finding, ...]
+
+    def __repr__(self) -> str:
+        names = ", ".join(f"{len(p.values)} points of {p.name}" for p in self.parameters)
+        metrics = ", ".join(self.columns)
+        return f"<Experiment {self.name}: {len(self.tree)} call paths, {names}, {metrics}>"
+
+    def metric(self, name: str | None = None) -> Metric:
+        """Return the metric called `name`; by default the first duration.
+
+        Raises
+        ------
+        UsageError
+            If there is no such metric.
+        """
+        return self._column(name).metric
+
+    def _column(self, name: str | None) -> Values:
+        if name is None:
+            timed = (v for v in self.columns.values() if v.metric.is_time and v.metric.additive)
+            chosen = next(timed, None) or next(iter(self.columns.values()), None)
+            if chosen is None:
+                raise DataError("no metric has values", hint="see `cpmodel info`")
+            return chosen
+        if name not in self.columns:
+            raise unknown_metric(name, self.columns)
+        return self.columns[name]
+
+    def values(self, metric: str | None = None, *, inclusive: bool = False) -> NDArray[np.float64]:
+        """Return the values of a metric, [call paths, runs]; NaN = did not occur.
+
+        Inclusive values are sums of exclusive ones over subtrees, so that under every reduction the
+        exclusive values add up to the inclusive value of their root.
+        """
+        column = self._column(metric)
+        if not inclusive or not column.metric.additive:
+            return column.exclusive
+        return inclusive_values(self.tree, column.exclusive)
+
+    def points(self, parameter: str) -> NDArray[np.float64]:
+        """Return the distinct values of `parameter` over the runs, ascending, [points]."""
+        return np.unique([run.parameters[parameter] for run in self.runs])
+
+    def by_point(
+        self, metric: str | None, parameter: str, *, inclusive: bool = False
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return points [K] and values [call paths, K, R], padded with NaN.
+
+        R is the largest number of repetitions of a point.
+        """
+        values = self.values(metric, inclusive=inclusive)
+        setting = np.array([run.parameters[parameter] for run in self.runs])
+        points, of_run = np.unique(setting, return_inverse=True)
+        repetitions = int(np.bincount(of_run).max())
+        cube = np.full((len(self.tree), len(points), repetitions), np.nan)
+        filled = np.zeros(len(points), np.intp)
+        for run, point in enumerate(of_run):
+            cube[:, point, filled[point]] = values[:, run]
+            filled[point] += 1
+        return points, cube
+
+    def modelled_parameter(self, name: str | None = None) -> str:
+        """Return the parameter to model in: `name`, else p if it varies, else the only one.
+
+        Raises
+        ------
+        UsageError
+            If no parameter of that name varies.
+        DataError
+            If nothing varies, or another parameter varies at one value of this one.
+        """
+        varying = [parameter.name for parameter in self.parameters]
+        if not varying:
+            raise DataError(
+                "all runs are at one scale: nothing to model",
+                hint="give profiles of several scales, e.g. p = 8, 16, 32, 64, 128",
+            )
+        if name is not None and name not in varying:
+            raise UsageError(
+                f"no parameter {name!r} varies between the runs", hint=f"varying: {varying}"
+            )
+        if name is None:
+            if "p" not in varying and len(varying) > 1:
+                raise self._ambiguous(varying)
+            name = "p" if "p" in varying else varying[0]
+        others = [other for other in varying if other != name]
+        settings = {tuple(run.parameters[o] for o in (name, *others)) for run in self.runs}
+        if len(settings) > len(self.points(name)):
+            raise self._ambiguous(varying)
+        return name
+
+    def _ambiguous(self, varying: Sequence[str]) -> DataError:
+        fixed = ",".join(f"{p.name}={p.values[0]:g}" for p in self.parameters[1:])
+        return DataError(
+            f"several parameters vary: {', '.join(varying)}",
+            hint=f"fix all but one, e.g. --where '{fixed}'",
+        )
+
+    def where(self, keep: NDArray[np.bool_]) -> Experiment:
+        """Return the experiment with only the runs that `keep` [runs] tells."""
+        chosen = np.flatnonzero(keep)
+        runs = tuple(self.runs[i] for i in chosen)
+        columns = {
+            name: replace(v, exclusive=v.exclusive[:, chosen], total=v.total[chosen])
+            for name, v in self.columns.items()
+        }
+        origins = {p.name: p.origin for p in self.parameters}
+        varying, fixed = split_parameters(runs, origins)
+        constants = {**self.constants, **fixed}
+        return replace(self, runs=runs, columns=columns, parameters=varying, constants=constants)
+
+    def to_frame(self, metric: str | None = None, *, inclusive: bool = False) -> pd.DataFrame:
+        """Return values as a table: call paths as rows, one column per run.
+
+        The columns are a MultiIndex of the varying parameters and the repetition.
+        """
+        import pandas as pd
+
+        levels = [p.name for p in self.parameters] + ["repetition"]
+        keys = [
+            (*(run.parameters[p.name] for p in self.parameters), run.repetition)
+            for run in self.runs
+        ]
+        return pd.DataFrame(
+            self.values(metric, inclusive=inclusive),
+            index=pd.Index([self.tree.path(row) for row in range(len(self.tree))], name="callpath"),
+            columns=pd.MultiIndex.from_tuples(keys, names=levels),
+        )
+
+
+def inclusive_values(tree: CallTree, exclusive: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Sum over subtrees [n, ...]; a call path that did not occur stays NaN."""
+    total = tree.inclusive(np.nan_to_num(exclusive, nan=0.0))
+    occurred = tree.inclusive((~np.isnan(exclusive)).astype(np.float64)) > 0
+    return np.where(occurred, total, np.nan)
+
+
+def split_parameters(
+    runs: Sequence[Run], origins: Mapping[str, str]
+) -> tuple[tuple[Parameter, ...], dict[str, float]]:
+    """Tell the parameters that vary between runs from those that do not."""
+    varying, constants = [], {}
+    for name, origin in origins.items():
+        values = sorted({run.parameters[name] for run in runs})
+        if len(values) > 1:
+            varying.append(Parameter(name, tuple(values), origin))
+        elif values:
+            constants[name] = values[0]
+    return tuple(varying), constants
+
+
+def unknown_metric(name: str, known: Mapping[str, object]) -> UsageError:
+    """Return the error for a metric that is not there, with the nearest name."""
+    from difflib import get_close_matches
+
+    close = get_close_matches(name, known, n=1)
+    did = f"did you mean {close[0]!r}? " if close else ""
+    return UsageError(f"no metric {name!r}", hint=f"{did}metrics: {', '.join(known)}")

@@ -1,0 +1,87 @@
+"""The call-path graph and the region call graph, for networkx and its many algorithms."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from callpath_modeler.profile.calltree import ROOT, CallTree
+
+if TYPE_CHECKING:
+    import networkx as nx
+
+Attribute = str | int | float
+
+
+def call_path_graph(
+    tree: CallTree, attributes: Mapping[str, Sequence[Attribute]] | None = None
+) -> nx.DiGraph[str]:
+    """Return the call tree as a directed graph from callers to callees.
+
+    Parameters
+    ----------
+    tree : n call paths
+    attributes : further node attributes, each of length n
+
+    Returns
+    -------
+    Nodes are call-path ids with attributes ``callpath``, ``region``, ``file``, ``line``,
+    ``paradigm`` and those given.
+    """
+    import networkx as nx
+
+    graph: nx.DiGraph[str] = nx.DiGraph()
+    ids = tree.ids()
+    extra = attributes or {}
+    for row in range(len(tree)):
+        region = tree.regions[tree.region[row]]
+        graph.add_node(
+            ids[row],
+            callpath=tree.path(row),
+            region=region.name,
+            file=region.file,
+            line=region.line,
+            paradigm=region.paradigm,
+            **{name: column[row] for name, column in extra.items()},
+        )
+    graph.add_edges_from(
+        (ids[caller], ids[row]) for row, caller in enumerate(tree.parent.tolist()) if caller != ROOT
+    )
+    return graph
+
+
+def region_graph(tree: CallTree) -> nx.DiGraph[str]:
+    """Return which region calls which; edges carry ``callpaths``, the number of call paths."""
+    import networkx as nx
+
+    graph: nx.DiGraph[str] = nx.DiGraph()
+    graph.add_nodes_from(tree.regions[region].name for region in set(tree.region.tolist()))
+    for row, caller in enumerate(tree.parent.tolist()):
+        if caller == ROOT:
+            continue
+        edge = tree.regions[tree.region[caller]].name, tree.regions[tree.region[row]].name
+        known = graph.get_edge_data(*edge, default={"callpaths": 0})["callpaths"]
+        graph.add_edge(*edge, callpaths=known + 1)
+    return graph
+
+
+def to_graphml(graph: nx.DiGraph[str]) -> str:
+    """Write a graph as GraphML."""
+    import networkx as nx
+
+    return "\n".join(nx.generate_graphml(graph)) + "\n"
+
+
+def to_dot(graph: nx.DiGraph[str], name: str) -> str:
+    """Write a graph in the DOT language; every attribute becomes one of the node's."""
+    lines = [f"digraph {_quoted(name)} {{", "  node [shape=box];"]
+    for node, data in graph.nodes(data=True):
+        shown = {"label": data["region"], **data}
+        pairs = ", ".join(f"{key}={_quoted(str(value))}" for key, value in shown.items())
+        lines.append(f"  {_quoted(node)} [{pairs}];")
+    lines += [f"  {_quoted(a)} -> {_quoted(b)};" for a, b in graph.edges]
+    return "\n".join([*lines, "}"]) + "\n"
+
+
+def _quoted(text: str) -> str:
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'

@@ -1,0 +1,174 @@
+r"""Call-path patterns: ``main/**/MPI_*`` compiled to row masks.
+
+Segments are joined by ``/`` (or ``->``); ``**`` stands for any number of callers, ``*`` and ``?`` for
+characters of one name, ``{a,b}`` for either, a segment that starts with ``~`` is a regular
+expression, ``\/`` is a slash in a name, and ``@3f9a2c1`` is a call-path id. A segment matches a
+function's full name or its short one (``main`` for ``int main(int, char**)``). A pattern that
+matches no call path from the root is tried at any depth.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from difflib import get_close_matches
+
+import numpy as np
+from numpy.typing import NDArray
+
+from callpath_modeler.errors import UsageError
+from callpath_modeler.profile.calltree import ROOT, CallTree
+from callpath_modeler.profile.schema import PROGRAM
+
+_Matcher = Callable[[str], bool]
+_ANY = "**"
+
+
+def match(tree: CallTree, pattern: str, ids: Sequence[str] | None = None) -> NDArray[np.bool_]:
+    """Return which call paths a pattern names, [call paths].
+
+    Parameters
+    ----------
+    ids : the ids of the call paths, if at hand; else they are made when the pattern is an id
+
+    Raises
+    ------
+    UsageError
+        If the pattern is malformed.
+    """
+    if pattern.startswith("@"):
+        known = tree.ids() if ids is None else ids
+        return np.array([digits.startswith(pattern[1:]) for digits in known], bool)
+    segments = _segments(pattern)
+    mask = _match_from_root(tree, segments)
+    if not mask.any() and segments[0] != _ANY:
+        mask = _match_from_root(tree, [_ANY, *segments])
+    return mask
+
+
+def find_one(tree: CallTree, pattern: str) -> int:
+    """Return the row of the one call path that `pattern` names.
+
+    Raises
+    ------
+    UsageError
+        If it names none, or more than one.
+    """
+    ids = tree.ids()
+    rows = np.flatnonzero(match(tree, pattern, ids))
+    if len(rows) == 1:
+        return int(rows[0])
+    if len(rows):
+        some = ", ".join(f"@{ids[row]} {tree.path(int(row))}" for row in rows[:4])
+        more = f" and {len(rows) - 4} more" if len(rows) > 4 else ""
+        raise UsageError(
+            f"{pattern!r} names {len(rows)} call paths", hint=f"choose one: {some}{more}"
+        )
+    last = pattern.replace("->", "/").rsplit("/", 1)[-1]
+    names = {short_name(region.name) for region in tree.regions}
+    close = get_close_matches(last, names, n=1)
+    raise UsageError(
+        f"no call path matches {pattern!r}",
+        hint=f"did you mean '**/{close[0]}'?" if close else "`cpmodel rank` lists call paths",
+    )
+
+
+def short_name(name: str) -> str:
+    """Return a function's name without return type, arguments and template arguments.
+
+    >>> short_name("int main(int, char**)"), short_name("ns::A<int>::f(B<C> const&)#2")
+    ('main', 'ns::A::f#2')
+    >>> short_name("MPI_Wait"), short_name("!$omp parallel @f.f90:23")
+    ('MPI_Wait', '!$omp parallel @f.f90:23')
+    """
+    if "(" not in name or "operator" in name or name.startswith("!$"):
+        return name
+    core, depth, closed = [], 0, 0
+    for position, character in enumerate(name):
+        if character in "<(":
+            depth += 1
+        if depth == 0:
+            core.append(character)
+        if character in ">)":
+            depth -= 1
+            closed = position + 1 if character == ")" and depth == 0 else closed
+        if depth < 0:
+            return name
+    tail = re.search(r"(\[[^\]]*\])?(#\d+)?$", name[closed:])
+    words = "".join(core).split()
+    short = words[0] if len(words) == 1 else next((w for w in reversed(words) if _is_word(w)), "")
+    if not short:
+        return name
+    suffix = tail.group(0) if tail else ""
+    return short if short.endswith(suffix) else short + suffix
+
+
+def _is_word(text: str) -> bool:
+    return text not in {"const", "volatile", "noexcept"} and not text.startswith("[")
+
+
+def _segments(pattern: str) -> list[str]:
+    text = pattern.replace("->", "/").strip("/")
+    if not text:
+        raise UsageError("empty call-path pattern", hint="e.g. 'main/**/MPI_*'")
+    return [part.replace("\\/", "/") for part in re.split(r"(?<!\\)/", text)]
+
+
+def _match_from_root(tree: CallTree, segments: Sequence[str]) -> NDArray[np.bool_]:
+    # State k: the first k segments are matched. States of a call path follow from its caller's.
+    matchers = [None if segment == _ANY else _matcher(segment) for segment in segments]
+    fits: dict[tuple[int, int], tuple[bool, ...]] = {}
+    start = _skip_any(1, matchers)
+    states: list[int] = []
+    accepted = np.zeros(len(tree), bool)
+    columns = (tree.parent.tolist(), tree.region.tolist(), tree.annotation.tolist())
+    for row, (caller, region, note) in enumerate(zip(*columns, strict=True)):
+        before = start if caller == ROOT else states[caller]
+        if (region, note) not in fits:
+            fits[region, note] = tuple(m is None or m(tree.name(row)) for m in matchers)
+        after = _step(before, fits[region, note], matchers)
+        accepted[row] = bool(after >> len(matchers) & 1)
+        # The artificial root is no part of the paths that people write.
+        is_program = caller == ROOT and tree.regions[region].name == PROGRAM
+        states.append(start if is_program else after)
+    return accepted
+
+
+def _step(states: int, fits: Sequence[bool], matchers: Sequence[_Matcher | None]) -> int:
+    after = 0
+    for k, matcher in enumerate(matchers):
+        if states >> k & 1 and fits[k]:
+            after |= 1 << k if matcher is None else 1 << (k + 1)
+    return _skip_any(after, matchers)
+
+
+def _skip_any(states: int, matchers: Sequence[_Matcher | None]) -> int:
+    for k, matcher in enumerate(matchers):
+        if matcher is None and states >> k & 1:
+            states |= 1 << (k + 1)
+    return states
+
+
+def _matcher(segment: str) -> _Matcher:
+    expression = segment[1:] if segment.startswith("~") else _glob(segment)
+    try:
+        compiled = re.compile(expression)
+    except re.error as cause:
+        raise UsageError(f"pattern {segment!r} is malformed: {cause}") from cause
+    test = compiled.search if segment.startswith("~") else compiled.fullmatch
+    return lambda name: bool(test(name) or test(short_name(name)))
+
+
+def _glob(segment: str) -> str:
+    """Translate ``*``, ``?`` and ``{a,b}``; every other character stands for itself."""
+    parts = re.split(r"(\*|\?|\{[^{}]*,[^{}]*\})", segment)
+    special = {"*": ".*", "?": "."}
+    out = []
+    for k, part in enumerate(parts):
+        if k % 2 == 0:
+            out.append(re.escape(part))
+        elif part in special:
+            out.append(special[part])
+        else:
+            out.append("(?:" + "|".join(_glob(choice) for choice in part[1:-1].split(",")) + ")")
+    return "".join(out)

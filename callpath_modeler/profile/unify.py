@@ -1,0 +1,204 @@
+"""One call tree out of many runs'.
+
+Two call paths are the same if all their callers are and they agree in region name, parameters
+and ordinal. The ordinal tells functions of one name apart (static functions of several files, say),
+by first line, then file. Files and lines themselves are no keys, because build directories and
+generated file names change between builds, and neither is the name of the executable.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+
+import numpy as np
+from numpy.typing import NDArray
+
+from callpath_modeler.profile.calltree import ROOT, CallTree
+from callpath_modeler.profile.schema import Region
+
+_Identity = tuple[int, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Unified:
+    """A call tree that holds the call paths of all runs.
+
+    Attributes
+    ----------
+    tree : the union; no two siblings share a name and annotation
+    rows : per run, intp [call paths of the run]: the row of `tree` that each belongs to
+    added : per run, how many call paths share a row with a sibling of the same name
+    renumbered : region names whose first lines differ between runs, so that the order alone
+        told their regions apart
+    """
+
+    tree: CallTree
+    rows: tuple[NDArray[np.intp], ...]
+    added: tuple[int, ...]
+    renumbered: tuple[str, ...]
+
+
+def unify(trees: Sequence[CallTree]) -> Unified:
+    """Unite the call trees of several runs of one program.
+
+    The order of siblings is that of the first run that has them.
+    """
+    ordinals, renumbered = _ordinals(trees)
+    union = _Union()
+    # Runs of one binary mostly have one tree; it is walked once.
+    contents = [_content(tree) for tree in trees]
+    numbers: dict[tuple[object, ...], NDArray[np.intp]] = {}
+    for content, tree, ordinal in zip(contents, trees, ordinals, strict=True):
+        if content not in numbers:
+            numbers[content] = union.add(tree, ordinal)
+    tree, place = union.tree()
+    mapped = tuple(place[numbers[content]] for content in contents)
+    added = tuple(len(rows) - len(np.unique(rows)) for rows in mapped)
+    return Unified(tree, mapped, added, renumbered)
+
+
+def spread(values: NDArray[np.float64], rows: NDArray[np.intp], n_rows: int) -> NDArray[np.float64]:
+    """Bring the values of one run's call paths to the rows of the unified tree.
+
+    Parameters
+    ----------
+    values : [call paths of the run]; NaN = not measured
+    rows : [call paths of the run] row in the unified tree
+    n_rows : length of the unified tree
+
+    Returns
+    -------
+    [n_rows]; values that meet in one row are added; NaN where the run has no value
+    """
+    measured = ~np.isnan(values)
+    total = np.bincount(rows[measured], weights=values[measured], minlength=n_rows)
+    seen = np.bincount(rows[measured], minlength=n_rows)
+    return np.where(seen > 0, total, np.nan)
+
+
+class _Union:
+    """The growing union: one key per call path, callers before callees."""
+
+    def __init__(self) -> None:
+        self._rows: dict[tuple[int, str, str, int], int] = {}
+        self._regions: dict[int, Region] = {}
+
+    def add(self, tree: CallTree, ordinal: Sequence[int]) -> NDArray[np.intp]:
+        """Add the call paths of `tree` and return the union's number of each."""
+        numbers = np.empty(len(tree), np.intp)
+        number_of: list[int] = []
+        columns = (tree.parent.tolist(), tree.region.tolist(), tree.annotation.tolist())
+        for caller, region, note in zip(*columns, strict=True):
+            above = ROOT if caller == ROOT else number_of[caller]
+            key = (above, tree.regions[region].name, tree.annotations[note], ordinal[region])
+            number = self._rows.setdefault(key, len(self._rows))
+            self._regions.setdefault(number, tree.regions[region])
+            number_of.append(number)
+        numbers[:] = number_of
+        return numbers
+
+    def tree(self) -> tuple[CallTree, NDArray[np.intp]]:
+        """Return the union in preorder and the row of each number in it."""
+        keys = list(self._rows)
+        parent = np.array([key[0] for key in keys], np.int32)
+        place = _preorder(parent)
+        order = np.argsort(place)
+        region_index: dict[Region, int] = {}
+        note_index: dict[str, int] = {"": 0}
+        regions, notes = [], []
+        suffix = _sibling_suffixes(keys)
+        for number in order.tolist():
+            region = self._regions[number]
+            regions.append(region_index.setdefault(region, len(region_index)))
+            note = keys[number][2] + suffix.get(number, "")
+            notes.append(note_index.setdefault(note, len(note_index)))
+        callers = parent[order]
+        callers = np.where(callers == ROOT, ROOT, place[callers])
+        tree = CallTree.from_parents(
+            callers, regions, tuple(region_index), notes, tuple(note_index)
+        )
+        return tree, place
+
+
+def _preorder(parent: NDArray[np.int32]) -> NDArray[np.intp]:
+    """Return the preorder row of each node; callers come before callees in `parent`."""
+    callers = parent.tolist()
+    size = [1] * len(callers)
+    for node in range(len(callers) - 1, -1, -1):
+        if callers[node] != ROOT:
+            size[callers[node]] += size[node]
+    place = np.empty(len(callers), np.intp)
+    free: dict[int, int] = {ROOT: 0}
+    rows = []
+    for node, caller in enumerate(callers):
+        row = free[caller]
+        rows.append(row)
+        free[caller] = row + size[node]
+        free[node] = row + 1
+    place[:] = rows
+    return place
+
+
+def _sibling_suffixes(keys: Sequence[tuple[int, str, str, int]]) -> dict[int, str]:
+    """Return a number for siblings that differ in nothing but their ordinal."""
+    # Nearly all call paths have ordinal 0, so only the few others are grouped.
+    special = {key[:3] for key in keys if key[3] > 0}
+    groups: dict[tuple[int, str, str], list[tuple[int, int]]] = {}
+    for number, key in enumerate(keys):
+        if key[:3] in special:
+            groups.setdefault(key[:3], []).append((key[3], number))
+    return {
+        number: f"#{position}"
+        for members in groups.values()
+        for position, (_, number) in enumerate(sorted(members), start=1)
+        if position > 1
+    }
+
+
+def _content(tree: CallTree) -> tuple[object, ...]:
+    columns = (tree.parent.tobytes(), tree.region.tobytes(), tree.annotation.tobytes())
+    return (*columns, tree.regions, tree.annotations)
+
+
+def _ordinals(trees: Sequence[CallTree]) -> tuple[list[list[int]], tuple[str, ...]]:
+    """Return a number per region among those of its name, the same in all trees.
+
+    Where the runs agree on lines and files, the number is the place in the union of all runs, so a
+    region that one run lacks does not shift the others; where they do not (another
+    build), it is the place within the run.
+    """
+    tables = [_same_names(tree.regions) for tree in trees]
+    union: dict[str, set[_Identity]] = {}
+    largest: dict[str, int] = {}
+    for table in tables:
+        for name, identities in table.items():
+            union.setdefault(name, set()).update(identities)
+            largest[name] = max(largest.get(name, 0), len(identities))
+    several = {name for name, most in largest.items() if most > 1}
+    renumbered = tuple(sorted(name for name in several if len(union[name]) > largest[name]))
+    by_tree: list[list[int]] = []
+    for tree, table in zip(trees, tables, strict=True):
+        places: dict[str, dict[_Identity, int]] = {}
+        for name in several & table.keys():
+            known: Iterable[_Identity] = table[name] if name in renumbered else union[name]
+            places[name] = {identity: k for k, identity in enumerate(sorted(known))}
+        by_tree.append(
+            [
+                places[region.name][_identity(region)] if region.name in places else 0
+                for region in tree.regions
+            ]
+        )
+    return by_tree, renumbered
+
+
+def _same_names(regions: Iterable[Region]) -> dict[str, set[_Identity]]:
+    table: dict[str, set[_Identity]] = {}
+    for region in regions:
+        table.setdefault(region.name, set()).add(_identity(region))
+    return table
+
+
+def _identity(region: Region) -> _Identity:
+    return region.line, PurePosixPath(region.file).name

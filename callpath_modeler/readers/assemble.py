@@ -1,0 +1,322 @@
+"""From profiles on disk to one experiment: open, read, check, unify."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from callpath_modeler.diagnostics import Finding
+from callpath_modeler.errors import CallpathModelerError, DataError, InputError
+from callpath_modeler.profile.calltree import CallTree
+from callpath_modeler.profile.experiment import (
+    Experiment,
+    Run,
+    Scaling,
+    Values,
+    split_parameters,
+    unknown_metric,
+)
+from callpath_modeler.profile.schema import DeclaredMetric, Extent, MetricStatus, Reduction
+from callpath_modeler.profile.unify import spread, unify
+from callpath_modeler.readers.base import Reduced
+from callpath_modeler.readers.discover import RunFile
+from callpath_modeler.readers.parameters import settle_parameters
+from callpath_modeler.readers.program import one_program, recognise_scaling
+from callpath_modeler.readers.registry import Registry
+
+Progress = Callable[[int, int], None]
+_READABLE = (MetricStatus.DATA, MetricStatus.ABSENT)
+
+
+@dataclass(frozen=True, slots=True)
+class ReadOptions:
+    """What to read, and how.
+
+    Attributes
+    ----------
+    metrics : names to read; empty = the first duration; None = all
+    locations : how the values of many processes become one
+    parameter_sources : where a parameter comes from: ``"name"``, ``"processes"``, ``"threads"``
+        or ``"nodes"``
+    scaling : None = recognise it
+    strict : a profile that cannot be used is an error, not a finding
+    """
+
+    metrics: tuple[str, ...] | None = ()
+    locations: Reduction = Reduction.MAX
+    parameter_sources: Mapping[str, str] = field(default_factory=dict)
+    scaling: Scaling | None = None
+    strict: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ReadRun:
+    """One profile, read."""
+
+    file: RunFile
+    reader: str
+    tree: CallTree
+    extent: Extent
+    metadata: Mapping[str, str]
+    declared: tuple[DeclaredMetric, ...]
+    values: Mapping[str, Reduced]
+    findings: tuple[Finding, ...]
+
+
+def assemble(
+    files: Sequence[RunFile],
+    registry: Registry,
+    options: ReadOptions,
+    progress: Progress | None = None,
+) -> Experiment:
+    """Read profiles and make them one experiment.
+
+    Raises
+    ------
+    InputError
+        If no profile can be read (with `strict`: if any cannot).
+    DataError
+        If the profiles do not belong together.
+    UsageError
+        If a metric that was asked for is in none of them.
+    """
+    findings: list[Finding] = []
+    distinct = _without_repeats(files, findings)
+    read = _read_all(distinct, registry, options, findings, progress)
+    _refuse_mixture(read)
+    read, strangers = one_program(read)
+    findings += strangers
+    if strangers and options.strict:
+        raise DataError(strangers[0].message, hint="without --strict such profiles are left out")
+    findings += [finding for run in read for finding in run.findings]
+    parameters, origins, disagreements = settle_parameters(
+        [(r.file, r.extent) for r in read], options.parameter_sources
+    )
+    findings += disagreements
+    read, runs = _in_order(read, parameters)
+    return _unite(read, runs, origins, options, findings)
+
+
+def _without_repeats(files: Sequence[RunFile], findings: list[Finding]) -> list[RunFile]:
+    seen: dict[Path, RunFile] = {}
+    for file in files:
+        if file.path.resolve() in seen:
+            findings.append(Finding("CPM122", str(file.path), "given twice, counted once"))
+        seen.setdefault(file.path.resolve(), file)
+    return list(seen.values())
+
+
+def _read_all(
+    files: Sequence[RunFile],
+    registry: Registry,
+    options: ReadOptions,
+    findings: list[Finding],
+    progress: Progress | None,
+) -> list[ReadRun]:
+    read: list[ReadRun] = []
+    errors: list[CallpathModelerError] = []
+    for done, file in enumerate(files):
+        if progress:
+            progress(done, len(files))
+        try:
+            read.append(_read(file, registry, options))
+        except InputError as error:
+            errors.append(error)
+            findings.append(Finding("CPM101", str(file.path), error.message))
+    if progress:
+        progress(len(files), len(files))
+    if errors and (options.strict or not read):
+        first = errors[0]
+        others = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
+        raise InputError(first.message + others, hint=first.hint)
+    _require(read, options)
+    return read
+
+
+def _read(file: RunFile, registry: Registry, options: ReadOptions) -> ReadRun:
+    reader = registry.find(file.path)
+    with reader.open(file.path) as source:
+        declared = tuple(source.metrics)
+        wanted = _wanted(declared, options)
+        values = {name: source.reduce(name, options.locations) for name in wanted}
+        return ReadRun(
+            file,
+            reader.name,
+            source.call_tree,
+            source.extent,
+            dict(source.metadata),
+            declared,
+            values,
+            tuple(source.findings()),
+        )
+
+
+def _wanted(declared: Iterable[DeclaredMetric], options: ReadOptions) -> list[str]:
+    readable = [d for d in declared if d.status in _READABLE]
+    if options.metrics is None:
+        return [d.metric.name for d in readable]
+    # Whatever is asked for, the run time comes along: it tells weak from strong scaling.
+    timed = [d.metric.name for d in readable if d.metric.is_time and d.metric.additive][:1]
+    asked = [d.metric.name for d in readable if d.metric.name in options.metrics]
+    return list(dict.fromkeys([*asked, *timed]))
+
+
+def _require(read: Sequence[ReadRun], options: ReadOptions) -> None:
+    have = {name for run in read for name in run.values}
+    for name in options.metrics or ():
+        if name not in have:
+            for declared in (d for run in read for d in run.declared if d.metric.name == name):
+                raise DataError(
+                    f"metric {name!r} cannot be read: {declared.note or declared.status}",
+                    hint=f"readable here: {', '.join(sorted(have))}",
+                )
+            known = {d.metric.name: 0 for r in read for d in r.declared if d.status in _READABLE}
+            raise unknown_metric(name, known)
+
+
+def _refuse_mixture(read: Sequence[ReadRun]) -> None:
+    readers = sorted({run.reader for run in read})
+    if len(readers) > 1:
+        raise DataError(
+            f"profiles of several tools in one series: {', '.join(readers)}",
+            hint="their values do not mean the same; use --reader to choose one",
+        )
+    processed = [any(d.status is MetricStatus.DERIVED for d in run.declared) for run in read]
+    if any(processed) and not all(processed):
+        odd = read[processed.index(True)].file.path
+        raise DataError(
+            f"{odd}: a post-processed report among plain profiles: its times mean something else",
+            hint="give all runs as profile.cubex or all as summary.cubex",
+        )
+
+
+def _in_order(
+    read: Sequence[ReadRun], parameters: Sequence[dict[str, float]]
+) -> tuple[list[ReadRun], tuple[Run, ...]]:
+    """Order the runs by point and repetition; number the repetitions of each point from 1."""
+
+    def key(i: int) -> tuple[tuple[float, ...], int, int]:
+        return tuple(parameters[i].values()), read[i].file.repetition or 0, i
+
+    order = sorted(range(len(read)), key=key)
+    count: Counter[tuple[float, ...]] = Counter()
+    runs = []
+    for i in order:
+        point = tuple(parameters[i].values())
+        count[point] += 1
+        of, source = read[i], str(read[i].file.path)
+        runs.append(Run(source, of.reader, of.extent, parameters[i], count[point], of.metadata))
+    return [read[i] for i in order], tuple(runs)
+
+
+def _unite(
+    read: Sequence[ReadRun],
+    runs: tuple[Run, ...],
+    origins: Mapping[str, str],
+    options: ReadOptions,
+    findings: list[Finding],
+) -> Experiment:
+    united = unify([run.tree for run in read])
+    columns = {}
+    for name in dict.fromkeys(name for run in read for name in run.values):
+        columns[name] = _column(name, read, united.rows, len(united.tree))
+    findings += _unification_findings(read, united.added, united.renumbered)
+    findings += _cost_findings(columns, read, options.locations)
+    varying, constants = split_parameters(runs, origins)
+    scaling, reason = recognise_scaling(united.tree, columns, runs, options.locations)
+    if options.scaling is not None:
+        scaling, reason = options.scaling, "as told"
+    return Experiment(
+        name=runs[0].metadata.get("program") or Path(runs[0].source).name.split(".")[0],
+        tree=united.tree,
+        runs=runs,
+        parameters=varying,
+        constants=constants,
+        columns=columns,
+        declared=_declared(read),
+        reduction=options.locations,
+        scaling=scaling,
+        scaling_reason=reason,
+        findings=(*findings, *_coverage_findings(columns)),
+    )
+
+
+def _column(
+    name: str, read: Sequence[ReadRun], rows: Sequence[NDArray[np.intp]], n_rows: int
+) -> Values:
+    exclusive = np.full((n_rows, len(read)), np.nan)
+    total = np.full(len(read), np.nan)
+    metric = next(d.metric for run in read for d in run.declared if d.metric.name == name)
+    for i, run in enumerate(read):
+        if name in run.values:
+            exclusive[:, i] = spread(run.values[name].exclusive, rows[i], n_rows)
+            total[i] = run.values[name].total
+    exclusive.flags.writeable = False
+    total.flags.writeable = False
+    return Values(metric, exclusive, total)
+
+
+def _declared(read: Sequence[ReadRun]) -> dict[str, str]:
+    """Return every declared metric with why it cannot be read, or ""."""
+    notes: dict[str, str] = {}
+    for run in read:
+        for declared in run.declared:
+            readable = declared.status in _READABLE
+            note = "" if readable else declared.note or str(declared.status)
+            name = declared.metric.name
+            notes[name] = "" if readable or notes.get(name) == "" else note
+    return notes
+
+
+def _unification_findings(
+    read: Sequence[ReadRun], added: Sequence[int], renumbered: Sequence[str]
+) -> list[Finding]:
+    found = [
+        Finding("CPM112", str(run.file.path), f"{n} call paths added to a sibling of their name", n)
+        for run, n in zip(read, added, strict=True)
+        if n
+    ]
+    found += [
+        Finding("CPM123", name, "first lines differ between runs: told apart by their order")
+        for name in renumbered
+    ]
+    return found
+
+
+def _coverage_findings(columns: Mapping[str, Values]) -> list[Finding]:
+    for values in columns.values():
+        missing = np.isnan(values.exclusive)
+        partly = int((missing.any(axis=1) & ~missing.all(axis=1)).sum())
+        if partly:
+            message = f"{partly} of {len(missing)} call paths do not occur in every run"
+            return [Finding("CPM113", values.metric.name, message, partly)]
+    return []
+
+
+def _cost_findings(
+    columns: Mapping[str, Values], read: Sequence[ReadRun], reduction: Reduction
+) -> list[Finding]:
+    found: list[Finding] = []
+    linear = reduction in {Reduction.SUM, Reduction.MEAN}
+    for name, values in columns.items():
+        found += [
+            Finding("CPM119", str(run.file.path), f"no metric {name}")
+            for run in read
+            if name not in run.values
+        ]
+        for i, run in enumerate(read):
+            total, parts = values.total[i], float(np.nansum(values.exclusive[:, i]))
+            if np.isnan(total) or name not in run.values:
+                continue
+            if linear and abs(parts - total) > 1e-6 * max(abs(total), abs(parts)):
+                message = f"{name}: call paths add up to {parts:g}, the program took {total:g}"
+                found.append(Finding("CPM114", str(run.file.path), message))
+            if reduction is Reduction.MAX and values.metric.is_time and parts > 1.25 * total > 0:
+                message = f"{name}: maxima add up to {parts / total:.2f} times the slowest process"
+                found.append(Finding("CPM115", str(run.file.path), message))
+    return found

@@ -1,0 +1,218 @@
+"""The runs behind what a user names: files, directories, manifests; parameters from names."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import msgspec
+
+from callpath_modeler.errors import InputError, UsageError
+from callpath_modeler.readers.base import Match
+from callpath_modeler.readers.registry import Registry
+
+MANIFEST = "runs.toml"
+"""A file of this name in a directory says which runs there are and what their parameters were."""
+
+REPETITION_NAMES = frozenset({"r", "rep", "run", "trial", "seed"})
+
+_NUMBER = r"\d+(?:\.\d+)?(?:e[+-]?\d+)?"
+_PAIR = re.compile(rf"([A-Za-z]+)=?({_NUMBER})(?![0-9])")
+_TOKEN = re.compile(rf"(?<![A-Za-z0-9])(?:[A-Za-z]+=?{_NUMBER})+(?![A-Za-z0-9])")
+# Where a run directory holds a profile of this stem, what lies beside it (summary.cubex,
+# trace.cubex) was derived from the same run and measures other things.
+_MAIN_STEM = "profile"
+
+
+_Parser = Callable[[str], dict[str, float]]
+
+
+@dataclass(frozen=True, slots=True)
+class RunFile:
+    """One profile on disk and what its name, or a manifest, says of it.
+
+    Attributes
+    ----------
+    path : the profile
+    parameters : parameter values by name
+    repetition : number of the repetition, or None
+    from_manifest : True if a manifest gave the parameters: they then count as they are
+    """
+
+    path: Path
+    parameters: Mapping[str, float] = field(default_factory=dict)
+    repetition: int | None = None
+    from_manifest: bool = False
+
+
+class _ManifestRun(msgspec.Struct, forbid_unknown_fields=True):
+    path: str
+    parameters: dict[str, float] = {}
+    repetition: int | None = None
+
+
+class _Manifest(msgspec.Struct, forbid_unknown_fields=True):
+    schema: int
+    run: list[_ManifestRun]
+
+
+def discover(
+    sources: Sequence[Path], registry: Registry, *, name_pattern: str | None = None
+) -> list[RunFile]:
+    """Find the profiles that `sources` stand for, in a deterministic order.
+
+    Parameters
+    ----------
+    sources : profiles, directories (searched to any depth), manifests
+    registry : the readers that say what a profile is
+    name_pattern : pattern of run names such as ``"app.p{p}.n{n}.r{rep}"``
+
+    Raises
+    ------
+    InputError
+        If a source does not exist, or a directory holds no profile.
+    UsageError
+        If the pattern is malformed.
+    """
+    runs: list[RunFile] = []
+    parse = parameters_in if name_pattern is None else _pattern_parser(name_pattern)
+    for source in sources:
+        if source.name == MANIFEST and source.is_file():
+            runs += _from_manifest(source)
+        elif source.is_dir() and registry.match(source) is None:
+            runs += _in_directory(source, registry, parse)
+        else:
+            alone = _is_alone(source, registry)
+            runs.append(_named(source, registry, parse, alone=alone))
+    return runs
+
+
+def parameters_in(name: str) -> dict[str, float]:
+    """Return the parameters that a run name spells out as letters and a number.
+
+    Tokens stand between ``. _ -``; several pairs may share a token.
+
+    >>> parameters_in("app.p64.n1e6.r1"), parameters_in("mm.x1000y1z1.r1")
+    ({'p': 64.0, 'n': 1000000.0, 'r': 1.0}, {'x': 1000.0, 'y': 1.0, 'z': 1.0, 'r': 1.0})
+    """
+    found: dict[str, float] = {}
+    for token in _TOKEN.findall(name):
+        for key, number in _PAIR.findall(token):
+            found.setdefault(key, float(number))
+    return found
+
+
+def write_manifest(runs: Iterable[RunFile], directory: Path) -> str:
+    """Return the text of a manifest for `runs`, with paths relative to `directory`."""
+    lines = ["schema = 1"]
+    for run in runs:
+        lines += ["", "[[run]]", f"path = {_toml(os.path.relpath(run.path, directory))}"]
+        if run.repetition is not None:
+            lines.append(f"repetition = {run.repetition}")
+        if run.parameters:
+            pairs = ", ".join(f"{_toml(k)} = {v!r}" for k, v in run.parameters.items())
+            lines.append(f"parameters = {{ {pairs} }}")
+    return "\n".join(lines) + "\n"
+
+
+def _toml(text: str) -> str:
+    return msgspec.json.encode(text).decode()
+
+
+def _in_directory(directory: Path, registry: Registry, parse: _Parser) -> list[RunFile]:
+    if (directory / MANIFEST).is_file():
+        return _from_manifest(directory / MANIFEST)
+    runs = []
+    for profiles in _walk(directory, registry):
+        main = [path for path in profiles if path.name.split(".")[0] == _MAIN_STEM]
+        chosen = main or profiles
+        runs += [_named(path, registry, parse, alone=len(chosen) == 1) for path in chosen]
+    if not runs:
+        raise InputError(
+            f"{directory}: no profiles in this directory",
+            hint=f"looked for {' '.join(registry.suffixes())}, to any depth",
+        )
+    return runs
+
+
+def _walk(directory: Path, registry: Registry) -> Iterator[list[Path]]:
+    for folder, subfolders, files in os.walk(directory):
+        subfolders[:] = sorted(
+            (name for name in subfolders if not name.startswith(".")), key=natural_order
+        )
+        names = sorted(files, key=natural_order)
+        profiles = [path for name in names if _is_profile(path := Path(folder, name), registry)]
+        if profiles:
+            yield profiles
+
+
+def _is_profile(path: Path, registry: Registry) -> bool:
+    # By name first: a directory may hold thousands of other files on a slow file system.
+    if not path.name.endswith(registry.suffixes()):
+        return False
+    return any(reader.match(path) > Match.NO for reader in registry.readers)
+
+
+def _is_alone(path: Path, registry: Registry) -> bool:
+    """Tell whether `path` is the only profile of its directory, which then names the run."""
+    if not path.parent.is_dir():
+        return False
+    suffixes = registry.suffixes()
+    return sum(name.endswith(suffixes) for name in os.listdir(path.parent)) == 1  # noqa: PTH208
+
+
+def natural_order(name: str) -> tuple[tuple[int, float, str], ...]:
+    """Return a sort key that puts ``p8`` before ``p64``."""
+    parts = re.split(r"(\d+)", name)
+    return tuple((0, float(part), "") if part.isdigit() else (1, 0.0, part) for part in parts)
+
+
+def _named(path: Path, registry: Registry, parse: _Parser, *, alone: bool) -> RunFile:
+    ending = next((end for end in registry.suffixes() if path.name.endswith(end)), "")
+    stem = path.name.removesuffix(ending)
+    of_folder = parse(path.absolute().parent.name)
+    values = of_folder if alone and of_folder else {**of_folder, **parse(stem)}
+    repetition = next((int(values[k]) for k in values if k in REPETITION_NAMES), None)
+    parameters = {k: v for k, v in values.items() if k not in REPETITION_NAMES}
+    return RunFile(path, parameters, repetition)
+
+
+def _from_manifest(path: Path) -> list[RunFile]:
+    try:
+        manifest = msgspec.toml.decode(path.read_bytes(), type=_Manifest)
+    except (msgspec.DecodeError, OSError) as cause:
+        raise InputError(
+            f"{path}: not a manifest of runs: {cause}",
+            hint="`cpmodel info RUNS --write-manifest` writes one to start from",
+        ) from cause
+    if manifest.schema != 1:
+        raise InputError(f"{path}: schema {manifest.schema} is not known", hint="schema = 1")
+    return [
+        RunFile(path.parent / run.path, run.parameters, run.repetition, from_manifest=True)
+        for run in manifest.run
+    ]
+
+
+def _pattern_parser(pattern: str) -> _Parser:
+    """Turn ``"app.p{p}.r{rep}"`` into a parser of run names."""
+    pieces = re.split(r"\{([A-Za-z]+)\}", pattern)
+    names = pieces[1::2]
+    if not names or len(set(names)) < len(names) or re.search(r"[{}]", "".join(pieces[::2])):
+        raise UsageError(
+            f"run name pattern {pattern!r} is malformed",
+            hint="write each parameter once in braces, e.g. --name 'app.p{p}.n{n}.r{rep}'",
+        )
+    expression = "".join(
+        re.escape(piece) if k % 2 == 0 else f"(?P<{piece}>{_NUMBER})"
+        for k, piece in enumerate(pieces)
+    )
+    compiled = re.compile(expression)
+
+    def parse(name: str) -> dict[str, float]:
+        found = compiled.fullmatch(name) or compiled.search(name)
+        return {} if found is None else {k: float(v) for k, v in found.groupdict().items()}
+
+    return parse

@@ -1,0 +1,116 @@
+"""Whether profiles belong to one program, and how its problem grows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Protocol, TypeVar
+
+import numpy as np
+
+from callpath_modeler.diagnostics import Finding
+from callpath_modeler.errors import DataError
+from callpath_modeler.profile.calltree import CallTree
+from callpath_modeler.profile.experiment import Run, Scaling, Values
+from callpath_modeler.profile.schema import PROGRAM, Reduction
+from callpath_modeler.readers.discover import RunFile
+
+_LIBRARY_PARADIGMS = frozenset({"mpi", "openmp", "pthread", "measurement", "cuda", "shmem"})
+_SAME_PROGRAM = 0.5
+"""Smallest share of the smaller program's function names that both must have."""
+
+_STRONG_SLOPE = -0.5
+"""Half-way between constant computation per process (weak, 0) and 1/p (strong, -1)."""
+
+
+class _Read(Protocol):
+    @property
+    def file(self) -> RunFile: ...
+    @property
+    def tree(self) -> CallTree: ...
+    @property
+    def metadata(self) -> Mapping[str, str]: ...
+
+
+_R = TypeVar("_R", bound=_Read)
+
+
+def one_program(runs: Sequence[_R]) -> tuple[list[_R], list[Finding]]:
+    """Keep the runs of the program that most profiles are of; say which others there are.
+
+    Programs are told apart by the names of their own functions, not by the executable's name,
+    which often carries the number of processes.
+
+    Raises
+    ------
+    DataError
+        If no program has more than half of the profiles.
+    """
+    groups: list[tuple[frozenset[str], list[_R]]] = []
+    for run in runs:
+        names = _own_functions(run.tree)
+        for known, members in groups:
+            if len(names & known) >= _SAME_PROGRAM * min(len(names), len(known)):
+                members.append(run)
+                break
+        else:
+            groups.append((names, [run]))
+    groups.sort(key=lambda group: -len(group[1]))
+    if len(groups) > 1 and len(groups[0][1]) * 2 <= len(runs):
+        examples = ", ".join(f"{g[0].file.path} ({_program(g[0])})" for _, g in groups[:3])
+        raise DataError(
+            f"profiles of {len(groups)} different programs: {examples}",
+            hint="rank one program at a time",
+        )
+    findings = [
+        Finding(
+            "CPM121",
+            str(run.file.path),
+            f"left out: shares hardly a function with {_program(groups[0][1][0])}",
+        )
+        for _, members in groups[1:]
+        for run in members
+    ]
+    kept = {id(run) for run in groups[0][1]}
+    return [run for run in runs if id(run) in kept], findings
+
+
+def _own_functions(tree: CallTree) -> frozenset[str]:
+    return frozenset(
+        region.name
+        for region in tree.regions
+        if region.paradigm not in _LIBRARY_PARADIGMS
+        and region.role != "artificial"
+        and region.name != PROGRAM
+    )
+
+
+def _program(run: _Read) -> str:
+    return run.metadata.get("program") or "unnamed"
+
+
+def recognise_scaling(
+    tree: CallTree, columns: Mapping[str, Values], runs: Sequence[Run], reduction: Reduction
+) -> tuple[Scaling, str]:
+    """Tell weak from strong scaling by how the computation per process changes with p.
+
+    Computation is the exclusive time outside of communication libraries; the time in them
+    may well grow under strong scaling and must not decide.
+
+    Returns
+    -------
+    scaling, and the reason in words
+    """
+    timed = [v for v in columns.values() if v.metric.is_time and v.metric.additive]
+    processes = np.array([float(run.extent.processes) for run in runs])
+    if not timed or len(np.unique(processes)) < 2:
+        return Scaling.WEAK, "assumed: " + ("p does not vary" if timed else "no time measured")
+    own = np.array([region.paradigm not in _LIBRARY_PARADIGMS for region in tree.regions])
+    work = np.nansum(timed[0].exclusive[own[tree.region]], axis=0)
+    if reduction is Reduction.SUM:
+        work = work / processes
+    usable = work > 0
+    if len(np.unique(processes[usable])) < 2:
+        return Scaling.WEAK, "assumed: no computation measured"
+    slope = np.polyfit(np.log(processes[usable]), np.log(work[usable]), 1)[0]
+    scaling = Scaling.STRONG if slope < _STRONG_SLOPE else Scaling.WEAK
+    return scaling, f"computation per process goes as p^{slope:.2f}"

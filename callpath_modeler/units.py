@@ -1,0 +1,81 @@
+"""Quantities as people write them: the only place where numbers become text."""
+
+from __future__ import annotations
+
+import math
+
+_SMALL = ((1e-3, "m"), (1e-6, "µ"), (1e-9, "n"))
+_LARGE = ((1e18, "E"), (1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
+
+
+def quantity(value: float, unit: str, *, ascii_only: bool = False) -> str:
+    """Write `value` in three significant digits with its unit and an SI prefix.
+
+    Seconds get prefixes below one only (``2.5 ms``, ``16 900 s``), everything else above
+    one only (``1.28 M``, ``3.51 MB``).
+
+    >>> quantity(0.0025, "s"), quantity(16938, "s"), quantity(3512000, "B"), quantity(1280, "1")
+    ('2.50 ms', '16 900 s', '3.51 MB', '1.28 k')
+    """
+    if math.isnan(value):
+        return "-"
+    if math.isinf(value):
+        return ("-" if value < 0 else "") + ("inf" if ascii_only else "∞")
+    if unit == "1":
+        unit = ""
+    prefix, scale = _prefix(abs(value), seconds=unit == "s")
+    if ascii_only:
+        prefix = prefix.replace("µ", "u")
+    return f"{significant(value / scale)} {prefix}{unit}".strip()
+
+
+def _prefix(size: float, *, seconds: bool) -> tuple[str, float]:
+    if seconds:
+        for scale, prefix in (("", 1.0), *((p, s) for s, p in _SMALL)):
+            # 0.9995 would round up to 1.00 of the next prefix
+            if size >= 0.9995 * prefix:
+                return scale, prefix
+        return ("n", 1e-9) if size > 0 else ("", 1.0)
+    for scale_, prefix_ in _LARGE:
+        if size >= 0.9995 * scale_:
+            return prefix_, scale_
+    return "", 1.0
+
+
+def significant(value: float, digits: int = 3) -> str:
+    """Write `value` in `digits` significant digits, thousands apart, tiny and huge as powers.
+
+    >>> significant(16938.0), significant(0.04), significant(1.5e9), significant(0.0)
+    ('16 900', '0.0400', '1.50e+09', '0')
+    """
+    if value == 0:
+        return "0"
+    rounded = float(f"{value:.{digits - 1}e}")
+    magnitude = math.floor(math.log10(abs(rounded)))
+    if not -3 <= magnitude < 6:
+        return f"{value:.{digits - 1}e}"
+    return f"{rounded:,.{max(0, digits - 1 - magnitude)}f}".replace(",", " ")
+
+
+def percent(share: float) -> str:
+    """Write a fraction as a percentage without decimals; tiny ones as ``<1 %``.
+
+    >>> percent(0.318), percent(0.001), percent(0.0), percent(-0.04)
+    ('32 %', '<1 %', '0 %', '-4 %')
+    """
+    if not math.isfinite(share):
+        return "-"
+    if 0 < share < 0.005:
+        return "<1 %"
+    return f"{share * 100:.0f} %".replace("-0 %", "0 %")
+
+
+def parameter_value(value: float) -> str:
+    """Write the value of a parameter in full: ``262144``, ``0.5``, ``1e+12``, ``inf``.
+
+    >>> parameter_value(262144.0), parameter_value(0.5), parameter_value(float("inf"))
+    ('262144', '0.5', 'inf')
+    """
+    if math.isfinite(value) and value == int(value) and abs(value) < 1e15:
+        return str(int(value))
+    return f"{value:g}"
