@@ -1,1 +1,19 @@
 """Score-P profiles: CUBE 4 (`.cubex`) and CUBE 3 (`.cube`, `.cube.gz`)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from cpmodel_scorep.reader import CubexReader
+
+__all__ = ["CubexReader"]
+
+
+def __getattr__(name: str) -> object:
+    # The reader stands on numpy; finding the plugin must not cost its import.
+    if name == "CubexReader":
+        from cpmodel_scorep.reader import CubexReader
+
+        return CubexReader
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,119 @@
+"""Definitions from the bytes of an anchor, repaired where they are not quite XML."""
+
+from __future__ import annotations
+
+import re
+import zlib
+
+from callpath_modeler.errors import InputError
+from cpmodel_scorep import anchor_expat, anchor_fast
+from cpmodel_scorep.container import COPY_IT_AGAIN
+from cpmodel_scorep.definitions import Definitions, MalformedError
+
+_LARGEST = 1 << 30  # bytes of unpacked definitions: a hundred times the largest ever seen
+
+_STRAY_AMPERSAND = re.compile(rb"&(?!(?:amp|lt|gt|quot|apos|#\d+|#x[0-9a-fA-F]+);)")
+_CONTROL = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f]")
+_CONTROL_REFERENCE = re.compile(
+    rb"&#(?:0*(?:[0-8]|1[124-9]|2\d|3[01])|x0*(?:[0-8bcef]|1[\da-f]));", re.IGNORECASE
+)
+_EXPRESSION = re.compile(rb"<(cubepl\w*)\b[^>]*>.*?</\1\s*>", re.DOTALL)
+_TEXT = re.compile(rb"<(name|mangled_name|disp_name|uniq_name|descr|url|uom)>(.*?)</\1>", re.DOTALL)
+_TAG = re.compile(rb"<[A-Za-z_](?:[^<>\"']|\"[^\"]*\"|'[^']*')*>")
+_VALUE = re.compile(
+    rb"(?P<quoted>\"[^\"]*\"|'[^']*')|(?P<key>\s[\w:.-]+=)(?P<bare>[^\s\"'<>/]+)(?=[\s/>])"
+)
+
+
+def parse(raw: bytes, where: str) -> tuple[Definitions, bool]:
+    """Return the definitions in `raw`, and whether they had to be repaired.
+
+    Parameters
+    ----------
+    raw : anchor as stored, possibly compressed
+    where : file and member, for messages
+
+    Raises
+    ------
+    InputError
+        If the definitions cannot be made sense of.
+    """
+    text = _unpacked(raw, where)
+    damaged = _is_damaged(text)
+    if damaged:
+        text = repair(text)
+    try:
+        try:
+            return _parse(text), damaged
+        except MalformedError:
+            if damaged:
+                raise
+            return _parse(repair(text)), True
+    except MalformedError as error:
+        raise InputError(
+            f"{where}: the definitions cannot be read: {error}", hint=COPY_IT_AGAIN
+        ) from None
+
+
+def _parse(text: bytes) -> Definitions:
+    definitions = anchor_fast.parse(text)
+    return anchor_expat.parse(text) if definitions is None else definitions
+
+
+def _unpacked(raw: bytes, where: str) -> bytes:
+    # 0x1f 0x8b is gzip, 0x78 a bare zlib stream; which one depends on the writer.
+    if not raw.startswith((b"\x1f\x8b", b"\x78")):
+        return raw
+    unpacker = zlib.decompressobj(wbits=47)
+    try:
+        text = unpacker.decompress(raw, _LARGEST)
+    except zlib.error as error:
+        raise InputError(
+            f"{where}: the compressed definitions are broken: {error}", hint=COPY_IT_AGAIN
+        ) from None
+    if not unpacker.eof:
+        raise InputError(f"{where}: the compressed definitions are cut short", hint=COPY_IT_AGAIN)
+    return text
+
+
+def _is_damaged(text: bytes) -> bool:
+    try:
+        text.decode()
+    except UnicodeDecodeError:
+        return True
+    return any(pattern.search(text) for pattern in (_STRAY_AMPERSAND, _CONTROL, _CONTROL_REFERENCE))
+
+
+def repair(text: bytes) -> bytes:
+    """Return `text` with the known sins of writers against XML undone.
+
+    Bytes that are no UTF-8 are taken as Latin-1, control characters become ``?``, stray ``&``
+    and ``<`` are escaped, unquoted attributes quoted, and expressions of derived metrics,
+    which nobody here evaluates, left out.
+    """
+    text = _as_utf8(text)
+    text = _CONTROL_REFERENCE.sub(b"?", _CONTROL.sub(b"?", text))
+    text = _EXPRESSION.sub(b"", text)
+    text = _STRAY_AMPERSAND.sub(b"&amp;", text)
+    text = _TEXT.sub(_escape_text, text)
+    return _TAG.sub(_quote, text)
+
+
+def _as_utf8(text: bytes) -> bytes:
+    decoded = text.decode("utf-8", "surrogateescape")
+    return re.sub("[\udc80-\udcff]", lambda byte: chr(ord(byte[0]) - 0xDC00), decoded).encode()
+
+
+def _escape_text(found: re.Match[bytes]) -> bytes:
+    inner = found[2].replace(b"<", b"&lt;").replace(b">", b"&gt;")
+    return b"<%b>%b</%b>" % (found[1], inner, found[1])
+
+
+def _quote(found: re.Match[bytes]) -> bytes:
+    return _VALUE.sub(_value, found[0]) if b"=" in found[0] else found[0]
+
+
+def _value(found: re.Match[bytes]) -> bytes:
+    if found["quoted"] is not None:
+        return found["quoted"].replace(b"<", b"&lt;")
+    return b'%b"%b"' % (found["key"], found["bare"])

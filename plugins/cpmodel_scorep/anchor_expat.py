@@ -1,0 +1,226 @@
+"""Definitions by a full XML parse: every syntax version, any order of elements, slower."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pyexpat import ExpatError, ParserCreate
+
+import numpy as np
+
+from callpath_modeler.profile.schema import Region
+from cpmodel_scorep.definitions import (
+    CallPaths,
+    Definitions,
+    Locations,
+    MalformedError,
+    MetricDefinition,
+    metric_kind,
+)
+
+_METRIC_LEAVES = ("disp_name", "uniq_name", "dtype", "uom", "descr", "val")
+_LEAVES = frozenset(
+    (*_METRIC_LEAVES, "name", "mangled_name", "paradigm", "role", "type", "class", "rank")
+)
+_GROUPS = ("locationgroup", "process")
+_LOCATIONS = ("location", "thread")
+_NODES = ("systemtreenode", "machine", "node")
+_OWNERS = frozenset(("metric", "region", *_GROUPS, *_LOCATIONS, *_NODES))
+
+
+class _Record:
+    """One element with its attributes and the text of its leaves."""
+
+    __slots__ = ("above", "attributes", "element", "text")
+
+    def __init__(self, element: str, attributes: dict[str, str], above: int) -> None:
+        self.element = element
+        self.attributes = attributes
+        self.text: dict[str, str] = {}
+        self.above = above
+
+    def number(self, *keys: str) -> int:
+        """Return the first of the attributes that is there as a number."""
+        for key in keys:
+            if key in self.attributes:
+                return integer(self.attributes[key])
+        raise MalformedError(f"<{self.element}> without {keys[0]}")
+
+
+class _Builder:
+    """Collects records and call paths while the parser runs; no recursion, no tree."""
+
+    def __init__(self) -> None:
+        self.attributes: dict[str, str] = {}
+        self.records: list[_Record] = []
+        self.cnodes: list[tuple[int, int, int]] = []
+        self.parameters: dict[int, list[tuple[str, str]]] = {}
+        self._open: list[str] = []
+        self._owners: list[int] = []
+        self._callers: list[int] = []
+        self._leaf: list[str] | None = None
+
+    def start(self, element: str, attributes: dict[str, str]) -> None:
+        self._leaf = [] if element in _LEAVES else None
+        if element == "cnode":
+            self._start_cnode(attributes)
+        elif element == "parameter" and self._callers:
+            pair = (attributes.get("parkey", ""), attributes.get("parvalue", ""))
+            self.parameters.setdefault(self._callers[-1], []).append(pair)
+        elif element == "attr" and self._open == ["cube"]:
+            self.attributes[attributes.get("key", "")] = attributes.get("value", "")
+        elif element == "cube":
+            self.attributes.setdefault("version", attributes.get("version", ""))
+        elif element in _OWNERS:
+            self.records.append(
+                _Record(element, attributes, self._owners[-1] if self._owners else -1)
+            )
+            self._owners.append(len(self.records) - 1)
+        self._open.append(element)
+
+    def _start_cnode(self, attributes: dict[str, str]) -> None:
+        try:
+            number, callee = attributes["id"], attributes["calleeId"]
+        except KeyError as missing:
+            raise MalformedError(f"<cnode> without {missing}") from None
+        caller = self._callers[-1] if self._callers else -1
+        self._callers.append(len(self.cnodes))
+        self.cnodes.append((integer(number), integer(callee), caller))
+
+    def end(self, element: str) -> None:
+        self._open.pop()
+        if self._leaf is not None:
+            if self._owners:
+                self.records[self._owners[-1]].text.setdefault(element, "".join(self._leaf).strip())
+            self._leaf = None
+        elif element == "cnode":
+            self._callers.pop()
+        elif element in _OWNERS:
+            self._owners.pop()
+
+    def characters(self, text: str) -> None:
+        if self._leaf is not None:
+            self._leaf.append(text)
+
+
+def parse(text: bytes) -> Definitions:
+    """Return the definitions in an XML document in UTF-8.
+
+    Raises
+    ------
+    MalformedError
+        If the text is not well-formed XML, or not an anchor.
+    """
+    builder = run(text)
+    rows = np.array(builder.cnodes, np.int64).reshape(-1, 3)
+    parameters = {row: tuple(pairs) for row, pairs in builder.parameters.items()}
+    return Definitions(
+        builder.attributes,
+        metrics(builder.records),
+        _regions(builder.records),
+        CallPaths(rows[:, 0].copy(), rows[:, 1].copy(), rows[:, 2].copy(), parameters),
+        _locations(builder.records),
+    )
+
+
+def run(text: bytes) -> _Builder:
+    """Feed `text` to the parser and return what was collected."""
+    builder = _Builder()
+    parser = ParserCreate("utf-8")
+    parser.buffer_text = True
+    parser.StartElementHandler = builder.start
+    parser.EndElementHandler = builder.end
+    parser.CharacterDataHandler = builder.characters
+    parser.StartDoctypeDeclHandler = _refuse_doctype
+    try:
+        parser.Parse(text, True)
+    except ExpatError as error:
+        raise MalformedError(str(error)) from None
+    return builder
+
+
+def _refuse_doctype(*_: object) -> None:
+    # Entities could blow a small file up without bound, and no writer declares any.
+    raise MalformedError("a document type declaration")
+
+
+def integer(text: str) -> int:
+    """Return `text` as an integer that fits 63 bits."""
+    try:
+        number = int(text)
+    except ValueError:
+        raise MalformedError(f"{text[:40]!r} is not a number") from None
+    if not -(2**62) < number < 2**62:
+        raise MalformedError(f"{text[:40]!r} is out of range")
+    return number
+
+
+def metrics(records: Iterable[_Record]) -> tuple[MetricDefinition, ...]:
+    """Return the metrics among `records`, in document order."""
+    found: list[MetricDefinition] = []
+    void: set[int] = set()
+    for place, record in enumerate(records):
+        if record.element != "metric":
+            continue
+        if record.text.get("val", "").upper() == "VOID" or record.above in void:
+            void.add(place)
+        number = record.number("id")
+        name = record.text.get("uniq_name") or record.text.get("disp_name") or f"metric {number}"
+        found.append(
+            MetricDefinition(
+                number,
+                name,
+                record.text.get("uom", ""),
+                record.text.get("descr", ""),
+                record.text.get("dtype", ""),
+                metric_kind(record.attributes.get("type")),
+                ghost=record.attributes.get("viztype", "").upper() == "GHOST",
+                void=place in void,
+            )
+        )
+    return tuple(found)
+
+
+def _regions(records: Iterable[_Record]) -> dict[int, Region]:
+    regions: dict[int, Region] = {}
+    for record in records:
+        if record.element == "region":
+            text, given = record.text, record.attributes
+            regions[record.number("id")] = Region(
+                text.get("name", ""),
+                text.get("mangled_name", ""),
+                given.get("mod", ""),
+                integer(given.get("begin") or "-1"),
+                text.get("paradigm", ""),
+                text.get("role", ""),
+            )
+    return regions
+
+
+def _locations(records: list[_Record]) -> Locations:
+    groups: dict[int, int] = {}
+    is_process: list[bool] = []
+    rows: list[tuple[int, int]] = []
+    is_thread: list[bool] = []
+    names: set[str] = set()
+    nodes = 0
+    for place, record in enumerate(records):
+        if record.element in _GROUPS:
+            groups[place] = len(is_process)
+            is_process.append(record.text.get("type", "process") == "process")
+        elif record.element in _LOCATIONS:
+            if record.above not in groups:
+                raise MalformedError("a location outside of any process")
+            rows.append((record.number("Id", "id"), groups[record.above]))
+            is_thread.append(record.text.get("type", "thread") == "thread")
+            names.add(record.text.get("name", ""))
+        elif record.element == "node" or record.text.get("class", "").lower() == "node":
+            nodes += 1
+    columns = np.array(rows, np.int64).reshape(-1, 2)
+    return Locations(
+        columns[:, 0].copy(),
+        columns[:, 1].copy(),
+        np.array(is_thread, np.bool_),
+        frozenset(names),
+        np.array(is_process, np.bool_),
+        nodes,
+    )

@@ -1,0 +1,277 @@
+"""The outer file: a tar of members, a gzip of one, or bare XML, and how to read pieces of it."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import re
+import tempfile
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+from typing import BinaryIO
+
+from callpath_modeler.errors import InputError
+
+BLOCK = 512
+_SCAN = 1 << 20
+_GZIP_MAGIC = b"\x1f\x8b"
+_OCTAL = re.compile(rb"[ \0]*([0-7]*)[ \0]*\Z")
+_PAX_SIZE = re.compile(rb"(?:^|\n)\d+ size=(\d+)\n")
+_ROWS = re.compile(r"(.*)\.(data|index)")
+
+COPY_IT_AGAIN = "copy the profile again, or measure the run again"
+
+
+class Shape(Enum):
+    """What the first bytes of a file promise."""
+
+    TAR = "tar"
+    GZIP = "gzip"
+    XML = "xml"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A stretch of the file.
+
+    Attributes
+    ----------
+    name : member name without a leading ``./``
+    offset : position of its first byte
+    size : bytes that are really there; a file cut short ends its last member early
+    """
+
+    name: str
+    offset: int
+    size: int
+
+
+def shape_of(head: bytes) -> Shape:
+    """Tell from the first block of a file what it holds."""
+    if head.startswith(_GZIP_MAGIC):
+        return Shape.GZIP
+    if _is_header(head[:BLOCK]):
+        return Shape.TAR
+    text = head.removeprefix(b"\xef\xbb\xbf").lstrip()
+    if text.startswith((b"<?xml", b"<cube")):
+        return Shape.XML
+    return Shape.UNKNOWN
+
+
+class Container:
+    """An open profile file: named members, or the whole of it as one.
+
+    Attributes
+    ----------
+    path : the file, for messages
+    shape : `Shape.TAR` or `Shape.XML`; a gzip has been unpacked
+    members : members by name; for XML a single one called ``""``
+    resynchronised : True if headers did not lie where the sizes before them said
+    """
+
+    def __init__(self, path: Path, stream: BinaryIO, shape: Shape) -> None:
+        self.path = path
+        self.shape = shape
+        self._stream = stream
+        self.size = stream.seek(0, io.SEEK_END)
+        self.resynchronised = False
+        if shape is Shape.TAR:
+            self.members, self.resynchronised = _members(self)
+        else:
+            self.members = {"": Member("", 0, self.size)}
+
+    def read_into(self, offset: int, target: memoryview) -> int:
+        """Fill `target` from `offset` on and return how many bytes the file had."""
+        try:
+            self._stream.seek(offset)
+            filled = 0
+            while filled < len(target):
+                count = self._stream.readinto(target[filled:])  # type: ignore[attr-defined]
+                if not count:
+                    break
+                filled += count
+        except OSError as error:
+            raise unreadable(self.path, error) from error
+        return filled
+
+    def read(self, offset: int, size: int) -> bytes:
+        """Return up to `size` bytes from `offset` on; never more than the file holds."""
+        size = max(0, min(size, self.size - offset))
+        buffer = bytearray(size)
+        return bytes(buffer[: self.read_into(offset, memoryview(buffer))])
+
+    def content(self, member: Member) -> bytes:
+        """Return all bytes of `member`."""
+        return self.read(member.offset, member.size)
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[Container]:
+    """Open `path` as a container.
+
+    A gzip is unpacked into an unnamed temporary file, so that its size does not count as
+    memory.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be read, or is neither a tar nor XML nor a gzip of either.
+    """
+    try:
+        stream: BinaryIO = path.open("rb", buffering=0)
+    except OSError as error:
+        raise unreadable(path, error) from error
+    with stream:
+        shape = _checked_shape(path, stream)
+        if shape is not Shape.GZIP:
+            yield Container(path, stream, shape)
+            return
+        with tempfile.TemporaryFile(buffering=0) as unpacked:
+            _unpack(path, stream, unpacked)
+            inner = _checked_shape(path, unpacked)
+            if inner is Shape.GZIP:
+                raise InputError(f"{path}: packed with gzip twice", hint="unpack it by hand")
+            yield Container(path, unpacked, inner)
+
+
+def unreadable(path: Path, error: OSError) -> InputError:
+    """Return the error for a file the operating system does not let us read."""
+    reason = error.strerror or str(error)
+    return InputError(f"{path}: cannot be read: {reason}")
+
+
+def first_block(path: Path) -> bytes:
+    """Return the first block of `path`, unpacked if it is a gzip; nothing if unreadable."""
+    try:
+        with path.open("rb") as stream:
+            head = stream.read(4096)
+    except OSError:
+        return b""
+    if head.startswith(_GZIP_MAGIC):
+        try:
+            return zlib.decompressobj(wbits=31).decompress(head, 4096)
+        except zlib.error:
+            return b""
+    return head
+
+
+def _checked_shape(path: Path, stream: BinaryIO) -> Shape:
+    try:
+        stream.seek(0)
+        head = stream.read(BLOCK)
+    except OSError as error:
+        raise unreadable(path, error) from error
+    if not head:
+        raise InputError(f"{path}: the file is empty", hint=COPY_IT_AGAIN)
+    shape = shape_of(head)
+    if shape is Shape.UNKNOWN:
+        raise InputError(
+            f"{path}: not a Cube profile: neither a tar archive nor XML",
+            hint="a .cubex file starts with a tar header, a .cube file with '<?xml'",
+        )
+    return shape
+
+
+def _unpack(path: Path, stream: BinaryIO, target: BinaryIO) -> None:
+    try:
+        stream.seek(0)
+        with gzip.GzipFile(fileobj=stream) as packed:
+            while block := packed.read(_SCAN):
+                target.write(block)
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise InputError(f"{path}: the gzip data are broken: {error}", hint=COPY_IT_AGAIN) from None
+    except OSError as error:
+        raise unreadable(path, error) from error
+
+
+def _is_header(block: bytes) -> bool:
+    # Checksums are not looked at: some versions of the writer get all of them wrong.
+    return len(block) == BLOCK and block[257:262] == b"ustar" and _octal(block[124:136]) is not None
+
+
+def _octal(field: bytes) -> int | None:
+    found = _OCTAL.match(field)
+    return int(found[1] or b"0", 8) if found else None
+
+
+def _members(container: Container) -> tuple[dict[str, Member], bool]:
+    members, orderly = _walk(container)
+    if orderly and _complete(members):
+        return members, False
+    return _search(container), True
+
+
+def _complete(members: dict[str, Member]) -> bool:
+    rows: dict[str, set[str]] = {}
+    for name in members:
+        if found := _ROWS.fullmatch(name):
+            rows.setdefault(found[1], set()).add(found[2])
+    return "anchor.xml" in members and all(len(parts) == 2 for parts in rows.values())
+
+
+def _walk(container: Container) -> tuple[dict[str, Member], bool]:
+    """Follow the headers from size to size; False if one is not where it should be."""
+    members: dict[str, Member] = {}
+    offset, long_size = 0, None
+    while offset + BLOCK <= container.size:
+        block = container.read(offset, BLOCK)
+        if not any(block):
+            # Writers put an empty block even between members, so it does not end the archive.
+            offset = _after_zeros(container, offset)
+            continue
+        if not _is_header(block):
+            return members, False
+        offset += BLOCK
+        size = _octal(block[124:136]) or 0
+        if block[156:157] in b"xg":
+            found = _PAX_SIZE.search(container.read(offset, min(size, _SCAN)))
+            long_size = int(found[1]) if found else None
+        else:
+            size = size if long_size is None else long_size
+            long_size = None
+            _remember(members, block, Member("", offset, min(size, container.size - offset)))
+        offset += -(-size // BLOCK) * BLOCK
+    return members, True
+
+
+def _after_zeros(container: Container, offset: int) -> int:
+    while block := container.read(offset, _SCAN):
+        zeros = len(block) - len(block.lstrip(b"\0"))
+        offset += zeros
+        if zeros < len(block):
+            return offset // BLOCK * BLOCK
+    return container.size
+
+
+def _remember(members: dict[str, Member], header: bytes, place: Member) -> None:
+    name = header[:100].split(b"\0")[0].decode("utf-8", "replace").removeprefix("./")
+    members.setdefault(name, Member(name, place.offset, place.size))
+
+
+def _search(container: Container) -> dict[str, Member]:
+    """Find members by their headers alone, wherever the sizes claim they are.
+
+    A writer that compresses rows may put the planned size into the header, so data run up
+    to the next header and everything else at most that far.
+    """
+    offsets: list[int] = []
+    for start in range(0, container.size, _SCAN):
+        chunk = container.read(start, _SCAN)
+        place = chunk.find(b"ustar")
+        while place >= 0:
+            if place % BLOCK == 257 and _is_header(chunk[place - 257 : place + 255]):
+                offsets.append(start + place - 257)
+            place = chunk.find(b"ustar", place + 1)
+    members: dict[str, Member] = {}
+    for offset, after in zip(offsets, [*offsets[1:], container.size], strict=True):
+        header = container.read(offset, BLOCK)
+        room = after - offset - BLOCK
+        is_data = header[:100].rstrip(b"\0").endswith(b".data")
+        size = room if is_data else min(room, _octal(header[124:136]) or 0)
+        _remember(members, header, Member("", offset + BLOCK, size))
+    return members

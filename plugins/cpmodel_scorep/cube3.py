@@ -1,0 +1,69 @@
+"""Values of Cube 3 files, which stand as text among the definitions."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from callpath_modeler.errors import InputError
+from cpmodel_scorep.container import COPY_IT_AGAIN
+from cpmodel_scorep.definitions import Definitions
+from cpmodel_scorep.rows import HeldRows
+
+_MATRIX = re.compile(rb"<matrix\s+metricId=[\"'](\d{1,18})[\"']\s*>(.*?)</matrix>", re.DOTALL)
+_ROW = re.compile(rb"<row\s+cnodeId=[\"'](\d{1,18})[\"']\s*>([^<]*)</row>")
+
+
+def split(text: bytes) -> tuple[bytes, bytes]:
+    """Return the definitions of a Cube 3 document, still a document, and its values."""
+    begin, end = text.find(b"<severity>"), text.rfind(b"</severity>")
+    if begin < 0:
+        return text, b""
+    if end < begin:
+        # The file was cut within the values; what is there of them still counts.
+        return text[:begin] + b"</cube>", text[begin:]
+    return text[:begin] + text[end + len(b"</severity>") :], text[begin:end]
+
+
+def values(text: bytes, definitions: Definitions, where: str) -> dict[int, HeldRows]:
+    """Return the rows of each metric by its id.
+
+    Raises
+    ------
+    InputError
+        If a row belongs to no call path, or holds anything but one number per thread.
+    """
+    paths = {number: row for row, number in enumerate(definitions.call_paths.ids.tolist())}
+    columns = len(definitions.locations.ids)
+    held: dict[int, HeldRows] = {}
+    for number, body in _matrices(text):
+        found: dict[int, NDArray[np.float64]] = {}
+        for path, row in _ROW.findall(body):
+            if int(path) not in paths:
+                raise InputError(f"{where}: values of call path {int(path)}, which is not defined")
+            found[paths[int(path)]] = _numbers(row, columns, where)
+        places = sorted(found)
+        matrix = np.array([found[place] for place in places]).reshape(-1, columns)
+        held.setdefault(number, HeldRows(np.array(places, np.int64), matrix))
+    return held
+
+
+def _matrices(text: bytes) -> Iterator[tuple[int, bytes]]:
+    for number, body in _MATRIX.findall(text):
+        yield int(number), body
+
+
+def _numbers(row: bytes, columns: int, where: str) -> NDArray[np.float64]:
+    try:
+        numbers = np.array(row.split(), dtype=np.float64)
+    except ValueError as error:
+        raise InputError(f"{where}: {error}", hint=COPY_IT_AGAIN) from None
+    if len(numbers) != columns:
+        raise InputError(
+            f"{where}: a row holds {len(numbers)} values for {columns} locations",
+            hint=COPY_IT_AGAIN,
+        )
+    return numbers

@@ -1,0 +1,171 @@
+"""What can be had of each metric that a profile declares."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from callpath_modeler.profile.schema import DeclaredMetric, Metric, MetricStatus
+from cpmodel_scorep.columns import Columns, Fold
+from cpmodel_scorep.container import Container, Member
+from cpmodel_scorep.definitions import Definitions, MetricDefinition, MetricKind
+from cpmodel_scorep.notices import Notices
+from cpmodel_scorep.rows import HeldRows, type_of
+
+_UNITS: dict[str, tuple[str, float]] = {
+    **dict.fromkeys(("s", "sec", "secs", "second", "seconds"), ("s", 1.0)),
+    **dict.fromkeys(("ms", "msec"), ("s", 1e-3)),
+    **dict.fromkeys(("us", "usec", "µs"), ("s", 1e-6)),
+    **dict.fromkeys(("ns", "nsec"), ("s", 1e-9)),
+    **dict.fromkeys(("b", "byte", "bytes"), ("B", 1.0)),
+    **dict.fromkeys(("", "1", "#", "occ", "count", "counts", "hits", "samples"), ("1", 1.0)),
+}
+_EMPTY_INDEX, _EMPTY_DATA = 22, 11
+_POWER = re.compile(r"10\^(-?\d{1,2})\s*(\S+)")
+
+
+@dataclass(frozen=True, slots=True)
+class StoredMetric:
+    """A metric, and how its values lie in the file.
+
+    Attributes
+    ----------
+    declared : what users of the profile see
+    number : its id
+    order : in which order the rows come
+    kind : what the values mean
+    dtype : stored type
+    fold : how threads become a process
+    scale : what to multiply stored values with to get base units
+    is_counter : True for unsigned 64-bit counters, which may have run below zero
+    members : index and data, or () where nothing is stored in members
+    """
+
+    declared: DeclaredMetric
+    number: int
+    order: MetricKind
+    kind: MetricKind
+    dtype: np.dtype[np.generic]
+    fold: Fold
+    scale: float
+    is_counter: bool
+    members: tuple[Member, ...]
+
+    @property
+    def status(self) -> MetricStatus:
+        """What the profile holds of the metric."""
+        return self.declared.status
+
+    @property
+    def additive(self) -> bool:
+        """Whether values add up along the call tree."""
+        return self.declared.metric.additive
+
+
+def base_unit(text: str) -> tuple[str, float]:
+    """Return the SI base unit of a unit as written, and the factor that leads to it.
+
+    >>> base_unit("sec"), base_unit("10^-6 s"), base_unit("Joule")
+    (('s', 1.0), ('s', 1e-06), ('Joule', 1.0))
+    """
+    text = text.strip()
+    found = _POWER.fullmatch(text)
+    if found:
+        unit, factor = base_unit(found[2])
+        return unit, factor * float(f"1e{found[1]}")
+    return _UNITS.get(text.lower(), (text, 1.0))
+
+
+def declare(
+    definitions: Definitions,
+    container: Container,
+    held: Mapping[int, HeldRows] | None,
+    columns: Columns,
+    notices: Notices,
+) -> dict[str, StoredMetric]:
+    """Return every metric by name; of two with one name the first."""
+    stored: dict[str, StoredMetric] = {}
+    for definition in definitions.metrics:
+        if definition.name in stored:
+            notices.of_twin(definition.name)
+            continue
+        stored[definition.name] = _declare(definition, container, held, columns)
+    return stored
+
+
+def _declare(
+    definition: MetricDefinition,
+    container: Container,
+    held: Mapping[int, HeldRows] | None,
+    columns: Columns,
+) -> StoredMetric:
+    dtype_name = definition.dtype.upper()
+    dtype = type_of(definition.dtype)
+    kind = definition.kind
+    unit, scale = base_unit(definition.unit)
+    if is_ticks(definition, columns):
+        # These values are durations of whole visits in ticks of a clock whose rate is not
+        # stored, whatever unit and kind the metric is declared with.
+        kind, unit, scale = MetricKind.INCLUSIVE, "ticks", 1.0
+    extreme = {"MINDOUBLE": Fold.MIN, "MAXDOUBLE": Fold.MAX}.get(dtype_name)
+    status, note, members = _status(definition, dtype, container, held)
+    additive = extreme is None and definition.kind is not MetricKind.SIMPLE
+    metric = Metric(definition.name, unit, definition.description, additive)
+    return StoredMetric(
+        DeclaredMetric(metric, status, note),
+        definition.number,
+        definition.kind,
+        kind,
+        dtype or np.dtype("f8"),
+        extreme or (Fold.MAX if unit in {"s", "ticks"} else Fold.SUM),
+        scale,
+        dtype == np.dtype("u8"),
+        members,
+    )
+
+
+def is_ticks(definition: MetricDefinition, columns: Columns) -> bool:
+    """Tell whether a metric is the time of tuples over threads."""
+    return (
+        not columns.are_threads
+        and definition.dtype.upper() == "TAU_ATOMIC"
+        and definition.name == "time"
+    )
+
+
+def _status(
+    definition: MetricDefinition,
+    dtype: np.dtype[np.generic] | None,
+    container: Container,
+    held: Mapping[int, HeldRows] | None,
+) -> tuple[MetricStatus, str, tuple[Member, ...]]:
+    if definition.kind is MetricKind.DERIVED:
+        return MetricStatus.DERIVED, "computed by the viewer, nothing is stored", ()
+    if definition.void or dtype is None:
+        note = f"values of type {definition.dtype or 'unknown'} are no numbers"
+        return MetricStatus.UNSUPPORTED, "declared void" if definition.void else note, ()
+    if held is not None:
+        known = definition.number in held
+        return (MetricStatus.DATA if known else MetricStatus.ABSENT), "", ()
+    return _in_members(definition, container)
+
+
+def _in_members(
+    definition: MetricDefinition, container: Container
+) -> tuple[MetricStatus, str, tuple[Member, ...]]:
+    note = ""
+    for prefix in ("ghost_", "") if definition.ghost else ("", "ghost_"):
+        index = container.members.get(f"{prefix}{definition.number}.index")
+        data = container.members.get(f"{prefix}{definition.number}.data")
+        if index and data:
+            return MetricStatus.DATA, "", (index, data)
+        if index and index.size > _EMPTY_INDEX:
+            note = "its data are missing in the file"
+        elif data and data.size > _EMPTY_DATA:
+            note = "its index is missing in the file"
+    if note:
+        return MetricStatus.UNSUPPORTED, note, ()
+    return MetricStatus.ABSENT, "never non-zero", ()

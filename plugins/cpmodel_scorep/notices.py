@@ -1,0 +1,94 @@
+"""What was noticed while reading a profile, gathered into findings."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from callpath_modeler.diagnostics import Finding
+from callpath_modeler.profile.calltree import CallTree
+from callpath_modeler.profile.schema import MetricStatus
+from cpmodel_scorep.reduce import Noticed
+
+if TYPE_CHECKING:
+    from cpmodel_scorep.metrics import StoredMetric
+    from cpmodel_scorep.reader import CubeProfile
+
+
+class Notices:
+    """Findings of one profile; what the same read finds again counts once."""
+
+    def __init__(self, subject: str) -> None:
+        self._subject = subject
+        self._found: dict[tuple[str, str], Finding] = {}
+
+    def findings(self) -> list[Finding]:
+        """Return all findings so far, in order of their codes."""
+        return sorted(self._found.values(), key=lambda finding: finding.code)
+
+    def note(self, code: str, message: str, count: int = 1, about: str = "") -> None:
+        """Keep a finding; a later one of the same code about the same thing replaces it."""
+        self._found[code, about] = Finding(code, self._subject, message, count)
+
+    def of_definitions(self, profile: CubeProfile, *, repaired: bool) -> None:
+        """Note what the definitions alone tell."""
+        columns, layout = profile.columns, profile.layout
+        if profile.container.resynchronised:
+            self.note("CPM111", "archive headers lie where they should not", about="archive")
+        if repaired:
+            self.note("CPM111", "the definitions are no well-formed XML")
+        if columns.left_out:
+            message = f"{columns.left_out} locations are no CPU threads"
+            self.note("CPM110", message, columns.left_out)
+        if not columns.are_threads:
+            names = ", ".join(sorted(profile.definitions.locations.names)[:4])
+            self.note("CPM108", f"columns are called {names}")
+        if layout.detached:
+            self.note("CPM109", f"{layout.detached} call paths of tasks", layout.detached)
+        regions = layout.tree.regions
+        if any(region.name == "COLLAPSE" for region in regions):
+            self.note("CPM106", "calls below the depth limit are one region COLLAPSE")
+        if profile.definitions.attributes.get("CLUSTERING", "OFF").upper() in {"ON", "TRUE", "1"}:
+            self.note("CPM120", "iterations are numbered by cluster")
+        self._of_metrics(profile)
+
+    def _of_metrics(self, profile: CubeProfile) -> None:
+        unreadable = [
+            metric.metric.name
+            for metric in profile.metrics
+            if metric.status in {MetricStatus.DERIVED, MetricStatus.UNSUPPORTED}
+        ]
+        if unreadable:
+            names = ", ".join(unreadable[:4]) + (", ..." if len(unreadable) > 4 else "")
+            self.note("CPM107", names, len(unreadable))
+        if any(metric.metric.unit == "ticks" for metric in profile.metrics):
+            self.note("CPM108", "time is in ticks of an unknown clock", about="time")
+
+    def of_twin(self, name: str) -> None:
+        """Note a second metric called `name`."""
+        self.note("CPM118", f"metric {name} is defined more than once", about=name)
+
+    def of_missing(self, stored: StoredMetric, rows: int) -> None:
+        """Note rows that the index names and the file does not hold."""
+        name = stored.declared.metric.name
+        self.note("CPM103", f"{name}: {rows} rows are cut off", rows, about=name)
+
+    def of_counter(self, stored: StoredMetric, values: int) -> None:
+        """Note values of an unsigned counter that are below zero."""
+        if values:
+            name = stored.declared.metric.name
+            self.note("CPM104", f"{name}: {values} values", values, about=name)
+
+    def of_values(self, stored: StoredMetric, noticed: Noticed, tree: CallTree) -> None:
+        """Note what was wrong with values that were reduced."""
+        name = stored.declared.metric.name
+        if noticed.not_finite:
+            count = noticed.not_finite
+            self.note("CPM117", f"{name}: {count} values", count, about=name)
+        if not noticed.negative:
+            return
+        if stored.is_counter and stored.kind.value != "INCLUSIVE":
+            self.of_counter(stored, noticed.negative)
+            return
+        path = tree.path(noticed.worst_row)
+        message = f"{name}: {noticed.negative} values, the lowest {noticed.worst:.3g} in {path}"
+        self.note("CPM105", message, noticed.negative, about=name)

@@ -1,0 +1,274 @@
+"""The reader of Cube profiles, and one opened profile."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from callpath_modeler.diagnostics import Finding
+from callpath_modeler.errors import InputError
+from callpath_modeler.profile.calltree import CallTree
+from callpath_modeler.profile.schema import DeclaredMetric, Extent, MetricStatus, Reduction
+from callpath_modeler.readers.base import API_VERSION, Agreement, Match, Reduced
+from cpmodel_scorep import anchor, cube3, stream
+from cpmodel_scorep.columns import Fold, columns_of
+from cpmodel_scorep.container import (
+    COPY_IT_AGAIN,
+    Container,
+    Shape,
+    first_block,
+    opened,
+    shape_of,
+)
+from cpmodel_scorep.definitions import Definitions, MalformedError, MetricKind
+from cpmodel_scorep.metrics import StoredMetric, declare
+from cpmodel_scorep.notices import Notices
+from cpmodel_scorep.reduce import Reducer
+from cpmodel_scorep.rows import HeldRows, Index, Rows, open_rows, read_index, reordered, take
+from cpmodel_scorep.tree import layout_of
+
+_ANCHOR = "anchor.xml"
+
+
+class CubexReader:
+    """Reads what Score-P, Scalasca and the Cube tools write."""
+
+    api_version: ClassVar[int] = API_VERSION
+    name: ClassVar[str] = "scorep"
+    description: ClassVar[str] = "Score-P and Scalasca profiles (CUBE 4 and CUBE 3)"
+    suffixes: ClassVar[tuple[str, ...]] = (".cubex", ".cube", ".cube.gz")
+
+    def match(self, path: Path) -> Match:
+        """Say whether `path` is a Cube profile, reading at most its first block."""
+        head = first_block(path)
+        if not head:
+            return Match.NO
+        shape = shape_of(head)
+        names = (b"anchor.xml", b"remapping.spec", b".data", b".index")
+        if shape is Shape.TAR and head[:100].rstrip(b"\0").endswith(names):
+            return Match.CONTENT
+        if shape is Shape.XML and b"<cube" in head:
+            return Match.CONTENT
+        return Match.NAME if path.name.endswith(self.suffixes) else Match.NO
+
+    @contextmanager
+    def open(self, path: Path) -> Iterator[CubeProfile]:
+        """Open `path`.
+
+        Raises
+        ------
+        InputError
+            If it is no Cube profile, or its definitions cannot be made sense of.
+        """
+        with opened(path) as container:
+            try:
+                yield _profile(container)
+            except MalformedError as error:
+                raise InputError(f"{path}: {error}", hint=COPY_IT_AGAIN) from None
+
+    def verify(self, path: Path) -> Sequence[Agreement]:
+        """Compare every stored value with what an independent implementation reads."""
+        from cpmodel_scorep.verify import verify
+
+        with self.open(path) as profile:
+            return verify(profile)
+
+
+def _profile(container: Container) -> CubeProfile:
+    if container.shape is Shape.XML:
+        text = container.content(container.members[""])
+        rest, values = cube3.split(text)
+        definitions, repaired = anchor.parse(rest, str(container.path))
+        held = cube3.values(values, definitions, str(container.path))
+        return CubeProfile(container, definitions, held=held, repaired=repaired)
+    member = container.members.get(_ANCHOR)
+    if member is None:
+        raise InputError(
+            f"{container.path}: the definitions (anchor.xml) are missing",
+            hint="they are written last: the file is cut short, or the run was killed",
+        )
+    where = f"{container.path}: anchor.xml at byte {member.offset}"
+    definitions, repaired = anchor.parse(container.content(member), where)
+    return CubeProfile(container, definitions, held=None, repaired=repaired)
+
+
+class CubeProfile:
+    """One opened Cube profile."""
+
+    def __init__(
+        self,
+        container: Container,
+        definitions: Definitions,
+        *,
+        held: Mapping[int, HeldRows] | None,
+        repaired: bool,
+    ) -> None:
+        self.container = container
+        self.definitions = definitions
+        self.layout = layout_of(definitions)
+        self.columns = columns_of(definitions.locations)
+        self._held = held
+        self._notices = Notices(str(container.path))
+        self.stored = declare(definitions, container, held, self.columns, self._notices)
+        self._notices.of_definitions(self, repaired=repaired)
+
+    @property
+    def call_tree(self) -> CallTree:
+        """The call paths, without detached tasks."""
+        return self.layout.tree
+
+    @property
+    def metrics(self) -> Sequence[DeclaredMetric]:
+        """Every metric the profile declares, readable or not."""
+        return [stored.declared for stored in self.stored.values()]
+
+    @property
+    def extent(self) -> Extent:
+        """Processes, threads and nodes of the run."""
+        columns = self.columns
+        threads = columns.threads if columns.are_threads else 0
+        return Extent(columns.processes, threads, self.definitions.locations.nodes)
+
+    @property
+    def metadata(self) -> Mapping[str, str]:
+        """Creator, Cube version, program and command line, as far as the profile says."""
+        attributes = self.definitions.attributes
+        program = self.layout.program
+        known = {
+            "creator": attributes.get("Creator", ""),
+            "cube version": attributes.get("Cube Version") or attributes.get("version", ""),
+            "program": program.name if program else "",
+            "command line": program.mangled if program else "",
+        }
+        return {key: value for key, value in known.items() if value}
+
+    def findings(self) -> Sequence[Finding]:
+        """Return what was noticed in opening the profile and in all reads so far."""
+        return self._notices.findings()
+
+    def reduce(self, metric: str, over_locations: Reduction) -> Reduced:
+        """Return one exclusive value per call path, streaming over the file.
+
+        Raises
+        ------
+        KeyError
+            If there is no such metric, or nothing can be read of it.
+        InputError
+            If the file turns out to be unreadable.
+        """
+        stored = self._readable(metric)
+        absent = np.nan if stored.fold is Fold.MIN and not stored.additive else 0.0
+        reducer = self._reducer(stored, over_locations, absent)
+        if stored.status is MetricStatus.DATA:
+            self._stream(stored, reducer)
+        self._notices.of_values(stored, reducer.noticed, self.call_tree)
+        total = reducer.total() * stored.scale if stored.additive else float("nan")
+        return Reduced(reducer.values * stored.scale, total)
+
+    def inclusive(self, metric: str, over_locations: Reduction) -> NDArray[np.float64]:
+        """Return one inclusive value per call path; as stored for metrics that do not add up.
+
+        Errors are those of `reduce`.
+        """
+        stored = self._readable(metric)
+        reducer = self._reducer(stored, over_locations)
+        if stored.status is MetricStatus.DATA:
+            rows, order = self.rows(metric), self.layout.enumeration(stored.order)
+            if stored.kind is MetricKind.EXCLUSIVE and stored.additive:
+                stream.reduce_subtrees(rows, self.layout, order, reducer)
+            else:
+                for at, block in stream.stored(rows, self.layout, order):
+                    reducer.mark_missing(block)
+                    reducer.add_raw(at, block)
+        return reducer.values * stored.scale
+
+    def per_location(self, metric: str, *, inclusive: bool) -> NDArray[np.float64]:
+        """Return every value, [call paths x locations in order of their ids], as measured.
+
+        This holds the whole metric in memory and is meant for comparisons: noise and negative
+        values stay as they are. Errors are those of `reduce`.
+        """
+        stored = self._readable(metric)
+        values = np.zeros((len(self.call_tree), self.columns.stored))
+        if stored.status is MetricStatus.DATA:
+            order = self.layout.enumeration(stored.order)
+            for at, block in stream.stored(self.rows(metric), self.layout, order):
+                values[at] = block
+        if stored.additive and stored.kind is MetricKind.INCLUSIVE and not inclusive:
+            parent = self.call_tree.parent
+            called = np.flatnonzero(parent >= 0)
+            below = np.zeros_like(values)
+            np.add.at(below, parent[called], values[called])
+            values -= below
+        elif stored.additive and stored.kind is MetricKind.EXCLUSIVE and inclusive:
+            values = self.call_tree.inclusive(values)
+        return values * stored.scale
+
+    def rows(self, metric: str) -> Rows:
+        """Return the stored rows of a metric with status DATA; each call opens them anew."""
+        stored = self.stored[metric]
+        if self._held is not None:
+            return self._held[stored.number]
+        index = self.index(stored)
+        rows = open_rows(
+            self.container, index, stored.members[1], stored.dtype, self.columns.stored
+        )
+        if rows.missing:
+            self._notices.of_missing(stored, rows.missing)
+        return rows
+
+    def index(self, stored: StoredMetric) -> Index:
+        """Return which rows of a metric are stored."""
+        return read_index(self.container, stored.members[0], len(self.layout.parents))
+
+    def _readable(self, metric: str) -> StoredMetric:
+        stored = self.stored[metric]
+        if stored.status not in {MetricStatus.DATA, MetricStatus.ABSENT}:
+            raise KeyError(metric)
+        return stored
+
+    def _reducer(self, stored: StoredMetric, reduction: Reduction, absent: float = 0.0) -> Reducer:
+        return Reducer(len(self.call_tree), self.columns, stored.fold, reduction, absent=absent)
+
+    def _stream(self, stored: StoredMetric, reducer: Reducer) -> None:
+        name = stored.declared.metric.name
+        rows, order = self.rows(name), self.layout.enumeration(stored.order)
+        if not stored.additive:
+            for at, block in stream.stored(rows, self.layout, order):
+                reducer.mark_missing(block)
+                if stored.fold is Fold.MIN:
+                    block[self._unvisited(at, block)] = np.nan
+                reducer.add_raw(at, block)
+        elif stored.kind is MetricKind.INCLUSIVE:
+            others = self.rows(name)
+            if stored.order is not MetricKind.INCLUSIVE:
+                families = self.layout.enumeration(MetricKind.INCLUSIVE)
+                rows, others = (reordered(store, order, families) for store in (rows, others))
+                order = families
+            below = stream.reduce_families(rows, others, self.layout, order, reducer)
+            if stored.is_counter:
+                self._notices.of_counter(stored, below)
+        else:
+            stream.reduce_stored(rows, self.layout, order, reducer)
+
+    def _unvisited(self, at: NDArray[np.int64], block: NDArray[np.float64]) -> NDArray[np.bool_]:
+        """Tell which values are the minimum of nothing, [k x columns]."""
+        visits = self.stored.get("visits")
+        if visits is None or visits.status is not MetricStatus.DATA or not visits.additive:
+            nothing: NDArray[np.bool_] = block == 0
+            return nothing
+        rows = self.rows("visits")
+        order = self.layout.enumeration(visits.order)
+        stored_at = np.full(len(self.call_tree) + 1, -1, np.intp)
+        stored_at[self.layout.rows[order[rows.numbers]]] = np.arange(len(rows.numbers))
+        place = stored_at[at]
+        known = np.flatnonzero(place >= 0)
+        known = known[np.argsort(place[known])]
+        visited = np.zeros(block.shape, np.bool_)
+        visited[known] = take(rows, place[known]) != 0
+        return ~visited

@@ -1,0 +1,105 @@
+"""A second opinion: every stored value compared with what pycubexr reads."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from callpath_modeler.profile.schema import MetricStatus
+from callpath_modeler.readers.base import Agreement
+from cpmodel_scorep.metrics import StoredMetric
+from cpmodel_scorep.reader import CubeProfile
+from cpmodel_scorep.rows import blocks
+
+
+def verify(profile: CubeProfile) -> list[Agreement]:
+    """Compare `profile` with an independent reading of its file.
+
+    Compared are the stored rows, value by value and location by location, before anything is
+    made exclusive or reduced. Where the other implementation gives up, the note says why.
+    """
+    readable = [
+        stored
+        for stored in profile.stored.values()
+        if stored.status in {MetricStatus.DATA, MetricStatus.ABSENT}
+    ]
+    try:
+        with _other(profile) as other:
+            by_number = {metric.id: metric for metric in other.all_metrics()}
+            return [_compare(profile, stored, other, by_number) for stored in readable]
+    # The other implementation has no errors of its own: it fails with whatever comes up.
+    except Exception as error:  # noqa: BLE001
+        note = f"pycubexr cannot open the file: {_reason(error)}"
+        return [Agreement(stored.declared.metric.name, 0, 0, note) for stored in readable]
+
+
+@contextmanager
+def _other(profile: CubeProfile) -> Iterator[Any]:
+    from pycubexr import CubexParser
+
+    # It reports on the root logger, which is nobody's business here.
+    before = logging.root.manager.disable
+    logging.disable(logging.CRITICAL)
+    try:
+        with CubexParser(profile.container.path) as other:
+            yield other
+    finally:
+        logging.disable(before)
+
+
+def _reason(error: Exception) -> str:
+    lines = str(error).strip().splitlines()
+    return f"{type(error).__name__}: {lines[0][:120]}" if lines else type(error).__name__
+
+
+def _compare(
+    profile: CubeProfile, stored: StoredMetric, other: Any, by_number: dict[int, Any]
+) -> Agreement:
+    name = stored.declared.metric.name
+    try:
+        found = other.get_metric_values(
+            by_number[stored.number], cache=False, allow_full_uint64_values=True
+        )
+        theirs = _numbers(found.values).reshape(-1, profile.columns.stored)
+        paths = np.array(list(found.cnode_indices), np.int64)
+    except Exception as error:  # noqa: BLE001
+        if stored.status is MetricStatus.ABSENT and type(error).__name__ == "MissingMetricError":
+            return Agreement(name, 0, 0, "absent for both")
+        return Agreement(name, 0, 0, f"pycubexr cannot read it: {_reason(error)}")
+    if stored.status is MetricStatus.ABSENT:
+        return Agreement(name, theirs.size, int(np.count_nonzero(theirs)))
+    return _compare_rows(profile, stored, paths, theirs)
+
+
+def _numbers(values: NDArray[Any]) -> NDArray[np.float64]:
+    if values.dtype == np.uint64:
+        values = values.view(np.int64)
+    if values.dtype.kind in "fiu":
+        return values.astype(np.float64)
+    return np.array([value.sum for value in values.ravel()], np.float64)
+
+
+def _compare_rows(
+    profile: CubeProfile,
+    stored: StoredMetric,
+    paths: NDArray[np.int64],
+    theirs: NDArray[np.float64],
+) -> Agreement:
+    name = stored.declared.metric.name
+    rows = profile.rows(name)
+    ours = profile.layout.ids[profile.layout.enumeration(stored.order)[rows.numbers]]
+    order = np.argsort(paths)
+    place = np.searchsorted(paths[order], ours).clip(max=max(0, len(paths) - 1))
+    known = paths[order][place] == ours if len(paths) else np.zeros(len(ours), np.bool_)
+    differing = int(np.count_nonzero(~known)) * profile.columns.stored
+    for first, stop in blocks(rows):
+        mine = rows.read(first, stop)[known[first:stop]]
+        same = theirs[order[place[first:stop][known[first:stop]]]]
+        differing += int(np.count_nonzero((mine != same) & ~(np.isnan(mine) & np.isnan(same))))
+    differing += (len(paths) - int(np.count_nonzero(known))) * profile.columns.stored
+    return Agreement(name, max(len(ours), len(paths)) * profile.columns.stored, differing)
