@@ -1,0 +1,463 @@
+"""Models of many rows in columns: predictions, growth, formulas, alternatives."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from enum import IntEnum
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from callpath_modeler.modeling.terms import CONSTANT_GROWTH, Growth, SearchSpace
+from callpath_modeler.modeling.uncertainty import Prediction, prediction_band
+
+FloatArray = npt.NDArray[np.float64]
+TermArray = npt.NDArray[np.int16]
+
+ALTERNATIVES = 3
+"""How many runners-up are kept per row."""
+
+_LIKELY = 0.05
+"""Akaike weight, against the best, from which on an alternative is not excluded."""
+
+
+class FitStatus(IntEnum):
+    """The outcome of a fit; every row has one."""
+
+    OK = 0
+    CONSTANT = 1
+    ZERO = 2
+    NOISY = 3
+    OUTSIDE = 4
+    TOO_FEW_POINTS = 5
+    NON_FINITE = 6
+    NEGATIVE = 7
+
+    @property
+    def sentence(self) -> str:
+        """What the outcome means, for people."""
+        return _SENTENCES[self]
+
+    @property
+    def modelled(self) -> bool:
+        """Whether a row of this status has a model that predicts."""
+        return self < FitStatus.TOO_FEW_POINTS
+
+
+_SENTENCES: Mapping[FitStatus, str] = {
+    FitStatus.OK: "The model explains the measurements.",
+    FitStatus.CONSTANT: "The value does not change with the parameter, as far as noise shows.",
+    FitStatus.ZERO: "The value is zero everywhere.",
+    FitStatus.NOISY: "Repetitions differ by more than 25 %; growth could hide behind the noise.",
+    FitStatus.OUTSIDE: "No model of the class explains the measurements within their noise; "
+    "the best one is given.",
+    FitStatus.TOO_FEW_POINTS: "Fewer than 4 points have a value; no model.",
+    FitStatus.NON_FINITE: "A value is infinite; no model.",
+    FitStatus.NEGATIVE: "A value is below zero; no model.",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Alternative:
+    """A runner-up of one row.
+
+    Attributes
+    ----------
+    formula : str
+        The model over ``p``.
+    growth : Growth
+        Its leading term.
+    weight : float
+        Its Akaike weight among the chosen model and the alternatives of the row.
+    """
+
+    formula: str
+    growth: Growth
+    weight: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Models:
+    """One model per row, in columns over n rows; T is the largest number of terms of any.
+
+    Attributes
+    ----------
+    space : SearchSpace
+        The space whose ``terms`` the codes refer to.
+    points : ndarray [K]
+        The points of the experiment, ascending.
+    confidence : float
+        Confidence of the bands.
+    terms : ndarray [n, T] of int16
+        Positions in ``space.terms``, slowest growth first; -1 unused.
+    coefficients : ndarray [n, T + 1]
+        The constant, then one per term, in the unit of the metric; NaN without a model.
+    covariance : ndarray [n, T + 1, T + 1]
+        Covariance of the coefficients, in squared units of the metric.
+    spread : ndarray [n]
+        Relative standard deviation of a measured centre about the model.
+    dof : ndarray [n]
+        Degrees of freedom of `spread`.
+    cv_error : ndarray [n]
+        Cross-validated relative error (root mean square), 0.03 = 3 %.
+    r2, adjusted_r2, rss : ndarray [n]
+        Of the relative residuals; `rss` is their sum of squares.
+    noise : ndarray [n]
+        Relative standard deviation of one repetition; NaN without repetitions.
+    status : ndarray [n] of int8
+        Codes of `FitStatus`.
+    used : ndarray [n] of int16
+        How many points had a value.
+    low_p, high_p : ndarray [n]
+        Smallest and largest point with a value.
+    weight : ndarray [n]
+        Akaike weight of the model among itself and its alternatives.
+    alternative_terms, alternative_coefficients, alternative_weight : ndarray [n, 3, ...]
+        The runners-up, best first; weight 0 where there is none.
+    """
+
+    space: SearchSpace
+    points: FloatArray
+    confidence: float
+    terms: TermArray
+    coefficients: FloatArray
+    covariance: FloatArray
+    spread: FloatArray
+    dof: FloatArray
+    cv_error: FloatArray
+    r2: FloatArray
+    adjusted_r2: FloatArray
+    rss: FloatArray
+    noise: FloatArray
+    status: npt.NDArray[np.int8]
+    used: TermArray
+    low_p: FloatArray
+    high_p: FloatArray
+    weight: FloatArray
+    alternative_terms: TermArray
+    alternative_coefficients: FloatArray
+    alternative_weight: FloatArray
+
+    def __post_init__(self) -> None:
+        """Make every column read-only."""
+        for name in ("points", *column_names()):
+            getattr(self, name).flags.writeable = False
+
+    def __len__(self) -> int:
+        """Return the number of rows."""
+        return len(self.status)
+
+    def __repr__(self) -> str:
+        return f"<Models: {len(self)} rows, {len(self.points)} points>"
+
+    def take(self, rows: npt.ArrayLike) -> Models:
+        """Return the models of some rows.
+
+        Parameters
+        ----------
+        rows : array_like of int or bool
+            Row numbers or a mask.
+
+        Returns
+        -------
+        Models
+            In the order asked for.
+        """
+        wanted = np.asarray(rows)
+        if wanted.size == 0:
+            wanted = wanted.astype(np.intp)
+        return replace(self, **{name: getattr(self, name)[wanted] for name in column_names()})
+
+    def values(self, p: npt.ArrayLike) -> FloatArray:
+        """Predict, without bands; fast for millions of rows.
+
+        Parameters
+        ----------
+        p : array_like [m]
+            Values of the parameter above zero; infinity is allowed.
+
+        Returns
+        -------
+        ndarray [n, m]
+            Never below zero; NaN without a model.
+
+        Raises
+        ------
+        ValueError
+            If a value of the parameter is not above zero.
+        """
+        return evaluate(self.space, self.terms, self.coefficients, targets(p))
+
+    def predict(self, p: npt.ArrayLike) -> Prediction:
+        """Predict with bands.
+
+        Parameters
+        ----------
+        p : array_like [m]
+            Values of the parameter above zero; infinity is allowed.
+
+        Returns
+        -------
+        Prediction
+            Value, low and high, each [n, m]; the band holds a measured centre with `confidence`.
+
+        Raises
+        ------
+        ValueError
+            If a value of the parameter is not above zero.
+        """
+        wanted = targets(p)
+        value = evaluate(self.space, self.terms, self.coefficients, wanted)
+        alternatives = np.stack(
+            [
+                evaluate(
+                    self.space,
+                    self.alternative_terms[:, slot],
+                    self.alternative_coefficients[:, slot],
+                    wanted,
+                )
+                for slot in range(ALTERNATIVES)
+            ],
+            axis=1,
+        )
+        table = term_table(self.space, wanted)
+        shapes = np.concatenate([np.ones((len(self), 1, len(wanted))), table[self.terms]], axis=1)
+        return prediction_band(
+            value,
+            shapes,
+            self.covariance,
+            self.spread,
+            self.dof,
+            alternatives,
+            self._counted(),
+            self.confidence,
+        )
+
+    def alternative_count(self) -> npt.NDArray[np.int64]:
+        """Return how many alternatives the data do not exclude, [n]: those that widen the band."""
+        return np.asarray(self._counted().sum(axis=1), dtype=np.int64)
+
+    def doubtful(self) -> npt.NDArray[np.bool_]:
+        """Return where the model is not to be relied on, [n]: outside the class, or noisy."""
+        return np.isin(self.status, (FitStatus.OUTSIDE, FitStatus.NOISY))
+
+    def _counted(self) -> npt.NDArray[np.bool_]:
+        best = np.maximum(self.weight, self.alternative_weight.max(axis=1, initial=0.0))
+        likely = self.alternative_weight >= _LIKELY * best[:, None]
+        # A row outside the class has no right model: every runner-up is as good a guess.
+        likely |= (self.status == FitStatus.OUTSIDE)[:, None]
+        return np.asarray(likely & (self.alternative_weight > 0))
+
+    def lead(self) -> npt.NDArray[np.intp]:
+        """Return where in `coefficients` the leading one stands, [n].
+
+        That of the fastest growing term; the constant before decreasing terms, unless it is zero.
+        """
+        codes = self.terms.astype(np.intp)
+        growing = codes >= self._decreasing_terms()
+        last = np.where(growing, np.arange(1, codes.shape[1] + 1), 0).max(axis=1, initial=0)
+        falling = codes >= 0
+        slot = np.where(falling, np.arange(1, codes.shape[1] + 1), 0).max(axis=1, initial=0)
+        alone = (last == 0) & (self.coefficients[:, 0] == 0)
+        return np.asarray(np.where(alone, slot, last), dtype=np.intp)
+
+    def leading_coefficient(self) -> FloatArray:
+        """Return the coefficient of the leading term, [n]; it ranks rows of the same growth."""
+        return np.take_along_axis(self.coefficients, self.lead()[:, None], axis=1)[:, 0]
+
+    def growth_rank(self) -> npt.NDArray[np.int64]:
+        """Return codes ordered as the growth is, [n]; -1 without a model."""
+        lead = self.lead()
+        below = self._decreasing_terms()
+        code = np.take_along_axis(self.terms, np.maximum(lead - 1, 0)[:, None], axis=1)[:, 0]
+        # Decreasing terms come first in the space, then the constant, then growing terms.
+        rank = np.where(lead == 0, below, code + (code >= below))
+        return np.where(self.status < FitStatus.TOO_FEW_POINTS, rank, -1).astype(np.int64)
+
+    def growth(self, row: int) -> Growth:
+        """Return the growth of one row; O(1) without a model."""
+        return self._growth(self.terms[row], self.coefficients[row])
+
+    def formula(
+        self, row: int, parameter: str = "p", *, pretty: bool = False, exact: bool = False
+    ) -> str:
+        """Write the model of one row.
+
+        Parameters
+        ----------
+        row : int
+            The row.
+        parameter : str
+            Name of the parameter.
+        pretty : bool
+            Use superscripts and fractions beyond ASCII.
+        exact : bool
+            Write coefficients with all their digits instead of four.
+
+        Returns
+        -------
+        str
+            For example ``3.99 * p^(1/2) + 0.04 * p^(1/2) * log2(p)``, the constant first;
+            ``no model`` without one.
+        """
+        return self._formula(self.terms[row], self.coefficients[row], parameter, pretty, exact)
+
+    def alternatives(self, row: int, parameter: str = "p") -> tuple[Alternative, ...]:
+        """Return the runners-up of one row, best first."""
+        found = []
+        for slot in range(ALTERNATIVES):
+            weight = float(self.alternative_weight[row, slot])
+            if weight > 0:
+                terms = self.alternative_terms[row, slot]
+                numbers = self.alternative_coefficients[row, slot]
+                text = self._formula(terms, numbers, parameter, pretty=False, exact=False)
+                found.append(Alternative(text, self._growth(terms, numbers), weight))
+        return tuple(found)
+
+    def to_arrays(self) -> tuple[dict[str, npt.NDArray[Any]], dict[str, Any]]:
+        """Take the models apart for a store.
+
+        Returns
+        -------
+        arrays : dict of ndarray
+            The columns, by name.
+        header : dict
+            Small, of texts and numbers that JSON can hold.
+        """
+        header: dict[str, Any] = {
+            "version": 1,
+            "space": self.space.to_header(),
+            "confidence": self.confidence,
+            "points": [float(point) for point in self.points],
+        }
+        return {name: getattr(self, name) for name in column_names()}, header
+
+    @classmethod
+    def from_arrays(
+        cls, arrays: Mapping[str, npt.NDArray[Any]], header: Mapping[str, Any]
+    ) -> Models:
+        """Undo `to_arrays`; memory-mapped columns stay so.
+
+        Raises
+        ------
+        ValueError
+            If the header or a column is missing or of another version.
+        """
+        if header.get("version") != 1:
+            raise ValueError(f"models of version {header.get('version')} are not understood")
+        missing = [name for name in column_names() if name not in arrays]
+        if missing:
+            raise ValueError(f"columns missing: {', '.join(missing)}")
+        return cls(
+            space=SearchSpace.from_header(header["space"]),
+            points=np.array(header["points"], dtype=np.float64),
+            confidence=float(header["confidence"]),
+            **{name: arrays[name].view() for name in column_names()},
+        )
+
+    def _decreasing_terms(self) -> int:
+        return sum(term.decreasing for term in self.space.terms)
+
+    def _growth(self, terms: TermArray, coefficients: FloatArray) -> Growth:
+        used = [self.space.terms[int(code)] for code in terms if code >= 0]
+        if not used or (used[-1].decreasing and coefficients[0] != 0):
+            return CONSTANT_GROWTH
+        growth: Growth = used[-1].growth
+        return growth
+
+    def _formula(
+        self,
+        terms: TermArray,
+        coefficients: FloatArray,
+        parameter: str,
+        pretty: bool,
+        exact: bool,
+    ) -> str:
+        if np.isnan(coefficients[0]):
+            return "no model"
+        pieces = []
+        if coefficients[0] != 0:
+            pieces.append((float(coefficients[0]), ""))
+        pieces += [
+            (float(number), self.space.terms[code].text(parameter, pretty=pretty))
+            for code, number in zip(terms, coefficients[1:], strict=True)
+            if code >= 0
+        ]
+        return _sum_text(pieces, " " if pretty else " * ", exact)
+
+
+def _sum_text(pieces: list[tuple[float, str]], times: str, exact: bool) -> str:
+    """Write a sum of coefficients and terms with its signs between them."""
+    if not pieces:
+        return "0"
+    text = ""
+    for number, shape in pieces:
+        size = repr(abs(number)) if exact else f"{abs(number):.4g}"
+        sign = "-" if number < 0 else "+"
+        lead = (f" {sign} " if text else "-" * (number < 0)) + size
+        text += lead + (times + shape if shape else "")
+    return text
+
+
+def column_names() -> tuple[str, ...]:
+    """Return the names of the fields of `Models` that are columns over rows."""
+    return tuple(
+        field.name
+        for field in fields(Models)
+        if field.name not in ("space", "points", "confidence")
+    )
+
+
+def targets(p: npt.ArrayLike) -> FloatArray:
+    """Check values of the parameter.
+
+    Returns
+    -------
+    ndarray [m]
+        The values.
+
+    Raises
+    ------
+    ValueError
+        If one is not above zero.
+    """
+    wanted = np.atleast_1d(np.asarray(p, dtype=np.float64))
+    if wanted.ndim != 1 or not (wanted > 0).all():
+        raise ValueError("predictions need values of the parameter above zero")
+    return wanted
+
+
+def term_table(space: SearchSpace, p: FloatArray) -> FloatArray:
+    """Evaluate all terms at all targets, [H + 1, m]; the last row, reached by code -1, is zero."""
+    return np.stack([*(term(p) for term in space.terms), np.zeros_like(p)])
+
+
+def evaluate(
+    space: SearchSpace, terms: TermArray, coefficients: FloatArray, p: FloatArray
+) -> FloatArray:
+    """Evaluate models, clipped at zero.
+
+    Parameters
+    ----------
+    space : SearchSpace
+        What `terms` refer to.
+    terms : ndarray [n, T]
+        Codes of terms.
+    coefficients : ndarray [n, T + 1]
+        Constant first.
+    p : ndarray [m]
+        Targets.
+
+    Returns
+    -------
+    ndarray [n, m]
+        Values; NaN where coefficients are.
+    """
+    table = term_table(space, p)
+    value = np.repeat(coefficients[:, :1], len(p), axis=1)
+    for slot in range(terms.shape[1]):
+        value += coefficients[:, slot + 1, None] * table[terms[:, slot]]
+    # Constraints forbid more than rounding below zero; the clip takes that away.
+    return np.maximum(value, 0.0, out=value)

@@ -1,0 +1,147 @@
+"""Repetitions of a measurement: their centre, their spread, and what they tell apart."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+from scipy import special
+
+FloatArray = npt.NDArray[np.float64]
+BoolArray = npt.NDArray[np.bool_]
+Aggregate = Literal["median", "mean", "min"]
+
+EXACT = 1e-9
+"""Relative difference below which two values are the same number written by two programs."""
+
+_LARGEST_COUNT = 1e6
+
+_MEDIAN_VARIANCE = math.pi / 2
+"""Variance of a median against that of a mean, for normal noise and more than two repetitions."""
+
+
+@dataclass(frozen=True, slots=True)
+class Repetitions:
+    """What the repetitions of n rows at K points say; a point without a value is NaN.
+
+    Attributes
+    ----------
+    centre : ndarray [n, K]
+        The value of each point, in the unit of the metric.
+    counts : ndarray [n, K]
+        How many repetitions each point has.
+    spread : ndarray [n]
+        Relative standard deviation of one repetition, pooled over the points of a row; NaN
+        without repetitions.
+    dof : ndarray [n]
+        Degrees of freedom of `spread`.
+    centre_variance : ndarray [n]
+        Relative variance of a centre; NaN without repetitions.
+    indistinct : ndarray [n]
+        Statistical quality control: whether one value lies in the confidence interval of every
+        point, so that the deviation among repetitions is larger than the difference among
+        configurations.
+    """
+
+    centre: FloatArray
+    counts: FloatArray
+    spread: FloatArray
+    dof: FloatArray
+    centre_variance: FloatArray
+    indistinct: BoolArray
+
+
+def summarise(y: FloatArray, aggregate: Aggregate, confidence: float) -> Repetitions:
+    """Reduce repetitions to centres and a pooled spread.
+
+    Parameters
+    ----------
+    y : ndarray [n, K, R]
+        Values; NaN where there is no repetition.
+    aggregate : {'median', 'mean', 'min'}
+        How the centre is formed.
+    confidence : float
+        Confidence of the intervals of the quality control, between 0 and 1.
+
+    Returns
+    -------
+    Repetitions
+        Independent of the order of the repetitions, to the last bit.
+    """
+    ordered = np.sort(y, axis=2)
+    present = ~np.isnan(ordered)
+    counts = present.sum(axis=2).astype(np.float64)
+    some = np.maximum(counts, 1.0)
+    mean = np.where(present, ordered, 0.0).sum(axis=2) / some
+    if aggregate == "median":
+        centre = _median(ordered, counts)
+    elif aggregate == "mean":
+        centre = np.where(counts > 0, mean, np.nan)
+    else:
+        centre = ordered[:, :, 0].copy()
+    squares = np.where(present, (ordered - mean[..., None]) ** 2, 0.0).sum(axis=2)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        relative = np.where(squares > 0, squares / mean**2, 0.0)
+    freedom = np.maximum(counts - 1.0, 0.0)
+    dof = freedom.sum(axis=1)
+    points = np.maximum((counts > 0).sum(axis=1), 1)
+    per_point = np.where(counts > 0, _centre_factor(some, aggregate), 0.0).sum(axis=1) / points
+    with np.errstate(divide="ignore", invalid="ignore"):
+        variance = np.where(dof > 0, relative.sum(axis=1) / dof, np.nan)
+        deviation = np.sqrt(squares / freedom / some)
+    reach = special.stdtrit(np.maximum(freedom, 1.0), 0.5 + confidence / 2) * deviation
+    low = np.fmax.reduce(np.where(freedom > 0, mean - reach, np.nan), axis=1)
+    high = np.fmin.reduce(np.where(freedom > 0, mean + reach, np.nan), axis=1)
+    return Repetitions(
+        centre, counts, np.sqrt(variance), dof, variance * per_point, (dof > 0) & (low <= high)
+    )
+
+
+def _median(ordered: FloatArray, counts: FloatArray) -> FloatArray:
+    """Median along the last axis of values sorted with NaN last."""
+    last = np.maximum(counts.astype(np.int64) - 1, 0)
+    lower = np.take_along_axis(ordered, (last // 2)[..., None], axis=2)[..., 0]
+    upper = np.take_along_axis(ordered, ((last + 1) // 2)[..., None], axis=2)[..., 0]
+    return np.asarray(lower + (upper - lower) / 2)
+
+
+def _centre_factor(counts: FloatArray, aggregate: Aggregate) -> FloatArray:
+    """Variance of a centre against that of one repetition."""
+    if aggregate == "min":
+        # Steadier than a mean under skewed noise, less so under even noise: claim neither.
+        return np.minimum(1.0, 2.0 / counts)
+    if aggregate == "median":
+        return np.where(counts > 2, _MEDIAN_VARIANCE, 1.0) / counts
+    return 1.0 / counts
+
+
+def looks_exact(
+    p: FloatArray, centre: FloatArray, spread: FloatArray, dof: FloatArray
+) -> BoolArray:
+    """Tell rows of counts, whose values carry no noise at all.
+
+    With repetitions: all agree. With one repetition noise is unknown, and only a row of moderate
+    whole numbers, or of averages of whole numbers over p processes, is taken for counts; larger
+    whole numbers may as well be ticks of a clock.
+
+    Parameters
+    ----------
+    p : ndarray [K]
+        Points.
+    centre : ndarray [n, K]
+        Values; 0 where missing.
+    spread, dof : ndarray [n]
+        Of the repetitions.
+
+    Returns
+    -------
+    ndarray [n]
+        Whether the row is exact.
+    """
+    totals = centre * p
+    close = np.abs(totals - np.round(totals)) <= EXACT * np.abs(totals)
+    whole = (close & (centre < _LARGEST_COUNT)).all(axis=1)
+    return np.where(dof > 0, np.nan_to_num(spread) <= EXACT, whole)

@@ -1,0 +1,222 @@
+"""Hypotheses of several terms: all pairs in closed form, then one more term at a time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from callpath_modeler.modeling.search import (
+    WITH_CONSTANT,
+    WITHOUT_CONSTANT,
+    Basis,
+    Rows,
+    Solution,
+    solve,
+)
+
+FloatArray = npt.NDArray[np.float64]
+BoolArray = npt.NDArray[np.bool_]
+IntArray = npt.NDArray[np.intp]
+FormArray = npt.NDArray[np.int8]
+
+_COLLINEAR = 1e-9
+_SIGN_TOLERANCE = 1e-9
+_VALIDATED = 4
+"""How many of the best pairs are solved again in full precision and cross-validated."""
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """One hypothesis of several terms per row.
+
+    Attributes
+    ----------
+    terms : ndarray [n, t]
+        Positions in the basis, ascending.
+    form : ndarray [n]
+        WITH_CONSTANT or WITHOUT_CONSTANT.
+    rss, cv : ndarray [n]
+        Weighted sums of squares; infinite where no coefficients satisfy the constraints.
+    """
+
+    terms: IntArray
+    form: FormArray
+    rss: FloatArray
+    cv: FloatArray
+
+
+def solve_terms(
+    rows: Rows, terms: IntArray, basis: Basis
+) -> tuple[FormArray, FloatArray, FloatArray]:
+    """Fit several given terms per row with a constant, or without where it must not stand.
+
+    Parameters
+    ----------
+    rows : Rows
+        n rows.
+    terms : ndarray [n, t]
+        Positions in the basis.
+    basis : Basis
+        The terms.
+
+    Returns
+    -------
+    form : ndarray [n]
+        WITH_CONSTANT or WITHOUT_CONSTANT.
+    rss, cv : ndarray [n]
+        Infinite where a coefficient has the wrong sign.
+    """
+    columns = np.swapaxes(basis.values[terms], 1, 2)
+    ones = np.ones((*columns.shape[:2], 1))
+    full = solve(np.concatenate([ones, columns], axis=2), rows)
+    signs = (full.coefficients[:, 1:] > 0).all(axis=1)
+    stands = signs & constant_stands(full.coefficients, terms, basis)
+    form = np.where(stands, WITH_CONSTANT, WITHOUT_CONSTANT).astype(np.int8)
+    rss, cv = np.where(stands, full.rss, np.inf), np.where(stands, full.cv, np.inf)
+    again = np.flatnonzero(~stands)
+    if again.size:
+        bare: Solution = solve(columns[again], rows.take(again))
+        good = (bare.coefficients > 0).all(axis=1)
+        rss[again] = np.where(good, bare.rss, np.inf)
+        cv[again] = np.where(good, bare.cv, np.inf)
+    return form, rss, cv
+
+
+def constant_stands(coefficients: FloatArray, terms: IntArray, basis: Basis) -> BoolArray:
+    """Tell whether constants keep predictions from going negative.
+
+    Parameters
+    ----------
+    coefficients : ndarray [n, t + 1]
+        Constant first, in units of the basis.
+    terms : ndarray [n, t]
+        Positions in the basis.
+    basis : Basis
+        The terms.
+
+    Returns
+    -------
+    ndarray [n]
+        True for constants of zero or more, and for negative ones where the model rises from a
+        value of zero or more at the reference point.
+    """
+    start = coefficients[:, 0] + (coefficients[:, 1:] * basis.reference[terms]).sum(axis=1)
+    rising = ~basis.decreasing[terms].any(axis=1)
+    return np.asarray((coefficients[:, 0] >= 0) | (rising & (start >= -_SIGN_TOLERANCE)))
+
+
+def best_pair(rows: Rows, basis: Basis) -> Candidate:
+    """Find the best two-term hypothesis of privileged terms for each row.
+
+    All pairs by closed-form 2x2 solves on sums; the best few by residuals are then solved again
+    and compared by cross-validation.
+
+    Parameters
+    ----------
+    rows : Rows
+        n rows.
+    basis : Basis
+        The terms.
+
+    Returns
+    -------
+    Candidate
+        With terms [n, 2].
+    """
+    allowed = np.flatnonzero(basis.first_class)
+    first, second = (allowed[index] for index in np.triu_indices(len(allowed), 1))
+    rss = _pair_residuals(rows, basis, first, second)
+    count = min(_VALIDATED, rss.shape[1])
+    top = np.argpartition(rss, count - 1, axis=1)[:, :count]
+    return _validated(rows, basis, np.stack([first[top], second[top]], axis=2))
+
+
+def _validated(rows: Rows, basis: Basis, terms: IntArray) -> Candidate:
+    """Pick, by cross-validation, one of a few hypotheses [n, s, t] per row."""
+    count, several, width = terms.shape
+    spread = np.repeat(np.arange(count), several)
+    form, rss, cv = solve_terms(rows.take(spread), terms.reshape(-1, width), basis)
+    best = cv.reshape(count, several).argmin(axis=1)
+    pick = np.arange(count) * several + best
+    return Candidate(terms[np.arange(count), best], form[pick], rss[pick], cv[pick])
+
+
+def _pair_residuals(rows: Rows, basis: Basis, first: IntArray, second: IntArray) -> FloatArray:
+    """Weighted residual sums of squares of all pairs, [n, pairs]; infinite where not allowed."""
+    x, w = basis.values, rows.w
+    wy = w * rows.y
+    total = w.sum(axis=1)[:, None]
+    mean, mean_y = w @ x.T / total, wy.sum(axis=1)[:, None] / total
+    square, cross = w @ (x**2).T, w @ (x[first] * x[second]).T
+    right = wy @ x.T
+    whole = (wy * rows.y).sum(axis=1)[:, None]
+    centred_square = square - total * mean**2
+    centred_right = right - total * mean * mean_y
+    one, two, free = _two_by_two(
+        (centred_square[:, first], centred_square[:, second]),
+        cross - total * mean[:, first] * mean[:, second],
+        (centred_right[:, first], centred_right[:, second]),
+        whole - total * mean_y**2,
+    )
+    constant = mean_y - one * mean[:, first] - two * mean[:, second]
+    start = constant + one * basis.reference[first] + two * basis.reference[second]
+    rising = ~(basis.decreasing[first] | basis.decreasing[second])
+    stands = (constant >= 0) | (rising & (start >= 0))
+    _, _, bare = _two_by_two(
+        (square[:, first], square[:, second]), cross, (right[:, first], right[:, second]), whole
+    )
+    return np.where(stands, free, bare)
+
+
+def _two_by_two(
+    square: tuple[FloatArray, FloatArray],
+    cross: FloatArray,
+    right: tuple[FloatArray, FloatArray],
+    whole: FloatArray,
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Solve many 2x2 systems: two coefficients, and the residual sum or infinity."""
+    area = square[0] * square[1]
+    determinant = area - cross**2
+    usable = determinant > _COLLINEAR * area
+    safe = np.where(usable, determinant, 1.0)
+    one = (square[1] * right[0] - cross * right[1]) / safe
+    two = (square[0] * right[1] - cross * right[0]) / safe
+    rss = np.maximum(whole - one * right[0] - two * right[1], 0.0)
+    return one, two, np.where(usable & (one > 0) & (two > 0), rss, np.inf)
+
+
+def one_more(rows: Rows, terms: IntArray, basis: Basis) -> Candidate:
+    """Find the best privileged term to add to the terms that each row has.
+
+    Parameters
+    ----------
+    rows : Rows
+        n rows.
+    terms : ndarray [n, t]
+        Positions of the terms so far.
+    basis : Basis
+        The terms.
+
+    Returns
+    -------
+    Candidate
+        With terms [n, t + 1].
+    """
+    allowed = np.flatnonzero(basis.first_class)
+    count, width = terms.shape
+    added = np.broadcast_to(allowed, (count, len(allowed)))
+    spread = np.repeat(np.arange(count), len(allowed))
+    bigger = np.concatenate([terms[spread], added.reshape(-1, 1)], axis=1)
+    bigger.sort(axis=1)
+    form, rss, cv = solve_terms(rows.take(spread), bigger, basis)
+    repeated = (bigger[:, 1:] == bigger[:, :-1]).any(axis=1)
+    rss[repeated] = cv[repeated] = np.inf
+    shape = (count, len(allowed))
+    # Best by residuals, as for pairs: cross-validation then judges that one.
+    best = rss.reshape(shape).argmin(axis=1)
+    pick = np.arange(count) * len(allowed) + best
+    return Candidate(
+        bigger.reshape(*shape, width + 1)[np.arange(count), best], form[pick], rss[pick], cv[pick]
+    )

@@ -1,0 +1,200 @@
+"""Term by term until statistical shrinkage (Calotoiu, Hoefler, Poke, Wolf, SC13)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from callpath_modeler.modeling.noise import EXACT
+from callpath_modeler.modeling.pairs import Candidate, best_pair, one_more
+from callpath_modeler.modeling.search import (
+    CONSTANT,
+    WITH_CONSTANT,
+    Basis,
+    OneTerm,
+    Rows,
+    fit_one_term,
+)
+from callpath_modeler.modeling.significance import (
+    LEVEL,
+    PureError,
+    floored,
+    more_terms_probability,
+    one_term_probability,
+    path_length,
+)
+
+FloatArray = npt.NDArray[np.float64]
+BoolArray = npt.NDArray[np.bool_]
+IntArray = npt.NDArray[np.intp]
+FormArray = npt.NDArray[np.int8]
+
+_SECOND_CLASS = 2.0
+"""How many times smaller the error of a second-class hypothesis has to be."""
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """The hypothesis chosen for each of n rows, and those it was chosen from.
+
+    Attributes
+    ----------
+    terms : ndarray [n, T]
+        Positions in the basis, ascending, then -1.
+    form : ndarray [n]
+        One of the forms of `search`.
+    rss, cv : ndarray [n]
+        Weighted sums of squares, of residuals and cross-validated.
+    constant_rss, constant_cv : ndarray [n]
+        The same of the constant.
+    constant : ndarray [n]
+        Its coefficient.
+    one : OneTerm
+        All one-term hypotheses.
+    """
+
+    terms: IntArray
+    form: FormArray
+    rss: FloatArray
+    cv: FloatArray
+    constant_rss: FloatArray
+    constant_cv: FloatArray
+    constant: FloatArray
+    one: OneTerm
+
+
+def choose(rows: Rows, basis: Basis, pure: PureError, exact: BoolArray, max_terms: int) -> Choice:
+    """Choose a hypothesis for every row.
+
+    A term is taken where it raises the adjusted R^2, lowers the cross-validated error, and pays by
+    a test that knows how many hypotheses were tried; so does the first one against the constant.
+
+    Parameters
+    ----------
+    rows : Rows
+        n rows with 4 points or more.
+    basis : Basis
+        Terms in order of growth.
+    pure : PureError
+        Noise from repetitions.
+    exact : ndarray [n]
+        Rows without noise, in which every change is real: the constant needs no test.
+    max_terms : int
+        How many terms a model may have.
+
+    Returns
+    -------
+    Choice
+        One hypothesis per row.
+    """
+    constant, constant_rss, constant_cv = _fit_constant(rows)
+    one = fit_one_term(rows, basis)
+    width = max(1, min(max_terms, rows.y.shape[1] - 3, int(basis.first_class.sum())))
+    state = Choice(
+        np.full((len(constant), width), -1, dtype=np.intp),
+        np.full(len(constant), CONSTANT, dtype=np.int8),
+        constant_rss.copy(),
+        constant_cv.copy(),
+        constant_rss,
+        constant_cv,
+        constant,
+        one,
+    )
+    _take_one(state, rows, basis, pure, exact)
+    for size in range(2, width + 1):
+        if not _take_more(state, rows, basis, pure, size):
+            break
+    return state
+
+
+def coefficient_count(form: FormArray, terms: IntArray) -> FloatArray:
+    """Count the coefficients of hypotheses, [n]."""
+    used = (terms >= 0).sum(axis=1)
+    return np.asarray(used + ((form == CONSTANT) | (form == WITH_CONSTANT)), dtype=np.float64)
+
+
+def _fit_constant(rows: Rows) -> tuple[FloatArray, FloatArray, FloatArray]:
+    total = rows.w.sum(axis=1)
+    constant = (rows.w * rows.y).sum(axis=1) / total
+    residual = rows.y - constant[:, None]
+    rss = (rows.w * residual**2).sum(axis=1)
+    cv = np.zeros_like(rss)
+    for fold in range(int(rows.fold.max()) + 1):
+        out = np.where(rows.fold == fold, rows.w, 0.0)
+        kept = np.maximum(total - out.sum(axis=1), np.finfo(float).tiny)
+        held = ((rows.w - out) * rows.y).sum(axis=1) / kept
+        cv += (out * (rows.y - held[:, None]) ** 2).sum(axis=1)
+    return constant, rss, cv
+
+
+def _take_one(state: Choice, rows: Rows, basis: Basis, pure: PureError, exact: BoolArray) -> None:
+    """Replace, in place, the constant by the best one-term hypothesis where that pays."""
+    one = state.one
+    score = np.maximum(one.cv, rows.points[:, None] * EXACT**2)
+    score = np.where(basis.first_class, score, score * _SECOND_CLASS**2)
+    best = score.argmin(axis=1)
+    row = np.arange(len(best))
+    rss, cv, form = one.rss[row, best], one.cv[row, best], one.form[row, best]
+    freedom = rows.points - 1.0 - (form == WITH_CONSTANT)
+    pooled = ~pure.unexplained(np.where(np.isfinite(rss), rss, 0.0), freedom)
+    probability = one_term_probability(
+        state.constant_rss, rss, rows.points, pure, pooled, path_length(basis)
+    )
+    better = (
+        ((probability <= LEVEL) | exact)
+        & (cv < state.constant_cv)
+        & (rss / freedom < state.constant_rss / (rows.points - 1))
+        # Numbers that agree to the last digits are constant, whatever those digits say.
+        & (state.constant_rss > rows.points * (10 * EXACT) ** 2)
+    )
+    taken = np.flatnonzero(better)
+    state.terms[taken, 0] = best[taken]
+    state.form[taken] = form[taken]
+    state.rss[taken], state.cv[taken] = rss[taken], cv[taken]
+
+
+def _take_more(state: Choice, rows: Rows, basis: Basis, pure: PureError, size: int) -> bool:
+    """Replace, in place, hypotheses of fewer terms by those of `size` terms where that pays."""
+    used = (state.terms >= 0).sum(axis=1)
+    freedom = rows.points - coefficient_count(state.form, state.terms)
+    ready = (used == size - 1) | ((size == 2) & (used == 0))
+    ready &= (rows.points >= size + 3) & (state.rss > rows.points * (10 * EXACT) ** 2)
+    ready &= pure.unexplained(state.rss, freedom)
+    row = np.flatnonzero(ready)
+    if not row.size or basis.first_class.sum() < size:
+        return False
+    some = rows.take(row)
+    found = (
+        best_pair(some, basis) if size == 2 else one_more(some, state.terms[row, : size - 1], basis)
+    )
+    privileged = float(basis.first_class.sum())
+    tried = np.where(used[row] == 0, privileged * (privileged - 1) / 2, privileged)
+    taken = _paying(state, found, row, some, pure.take(row), tried)
+    state.terms[row[taken], :size] = found.terms[taken]
+    state.form[row[taken]] = found.form[taken]
+    state.rss[row[taken]], state.cv[row[taken]] = found.rss[taken], found.cv[taken]
+    return bool(taken.any())
+
+
+def _paying(
+    state: Choice,
+    found: Candidate,
+    row: IntArray,
+    rows: Rows,
+    pure: PureError,
+    tried: FloatArray,
+) -> BoolArray:
+    """Tell which candidates pay for their terms."""
+    before = coefficient_count(state.form[row], state.terms[row])
+    after = coefficient_count(found.form, found.terms)
+    usable = np.isfinite(found.rss) & (after > before)
+    rss = np.where(usable, found.rss, state.rss[row])
+    freedom = np.maximum(rows.points - after, 1.0)
+    probability = more_terms_probability(
+        state.rss[row], rss, after - before, freedom, rows.points, pure, tried
+    )
+    adjusted = floored(rss, rows.points) / freedom < state.rss[row] / (rows.points - before)
+    paying: BoolArray = usable & adjusted & (probability <= LEVEL) & (found.cv < state.cv[row])
+    return paying

@@ -1,0 +1,297 @@
+"""All one-term hypotheses for all rows at once, and least squares of any design, with their errors.
+
+Everything is array arithmetic over rows; a row is one call path, but nothing here knows that.
+Points that a row does not have carry weight zero.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+FloatArray = npt.NDArray[np.float64]
+BoolArray = npt.NDArray[np.bool_]
+IntArray = npt.NDArray[np.intp]
+FormArray = npt.NDArray[np.int8]
+
+CONSTANT, WITH_CONSTANT, WITHOUT_CONSTANT, EDGE = range(4)
+"""Forms of a hypothesis: c0; c0 + c x; c x; and c (x_ref - x), a saturation that starts at zero."""
+
+_FULL_LEVERAGE = 1e-8
+_RIDGE = 1e-14
+_SIGN_TOLERANCE = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class Basis:
+    """The terms of a space at the points of an experiment.
+
+    Attributes
+    ----------
+    values : ndarray [H, K]
+        Each term at each point, divided by `scale`.
+    scale : ndarray [H]
+        Largest absolute value of each term at the points; keeps squares of p**3 in range.
+    reference : ndarray [H]
+        Each term, divided by `scale`, where predictions must not be negative: at min(1, smallest
+        point).
+    decreasing, first_class : ndarray [H]
+        Kinds of the terms.
+    """
+
+    values: FloatArray
+    scale: FloatArray
+    reference: FloatArray
+    decreasing: BoolArray
+    first_class: BoolArray
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Rows to be fitted, in relative units: each row is divided by its largest value.
+
+    Attributes
+    ----------
+    y : ndarray [n, K]
+        Values; 0 where missing.
+    w : ndarray [n, K]
+        Weights, 0 where missing; about 1/y**2, so that a weighted square is a relative square.
+    fold : ndarray [n, K]
+        Fold of each point; -1 where missing. With one fold per point: leave-one-out.
+    points : ndarray [n]
+        How many points a row has.
+    """
+
+    y: FloatArray
+    w: FloatArray
+    fold: IntArray
+    points: FloatArray
+
+    def take(self, rows: IntArray) -> Rows:
+        """Return some of the rows."""
+        return Rows(self.y[rows], self.w[rows], self.fold[rows], self.points[rows])
+
+    def reweighted(self, w: FloatArray) -> Rows:
+        """Return the same rows under other weights."""
+        return Rows(self.y, np.where(self.w > 0, w, 0.0), self.fold, self.points)
+
+
+@dataclass(frozen=True, slots=True)
+class OneTerm:
+    """Every one-term hypothesis of every row, under its sign constraints.
+
+    Attributes
+    ----------
+    form : ndarray [n, H]
+        WITH_CONSTANT, WITHOUT_CONSTANT or EDGE.
+    constant, slope : ndarray [n, H]
+        Coefficients in the units of `Rows` and `Basis`.
+    rss, cv : ndarray [n, H]
+        Weighted sum of squares of residuals, and of cross-validated residuals; infinite where no
+        coefficients satisfy the constraints.
+    """
+
+    form: FormArray
+    constant: FloatArray
+    slope: FloatArray
+    rss: FloatArray
+    cv: FloatArray
+
+
+def fit_one_term(rows: Rows, basis: Basis) -> OneTerm:
+    """Fit ``c0 + c x_h`` for every row and every term h.
+
+    A growing term has a coefficient of zero or more. A constant below zero is kept only where the
+    model is not negative at the reference point and rises from there; otherwise the term stands
+    without a constant. A decreasing term may have a negative coefficient (a saturation) under the
+    same condition; where it is violated, the saturation that starts at zero is fitted.
+
+    Parameters
+    ----------
+    rows : Rows
+        n rows of K points.
+    basis : Basis
+        H terms at the same points.
+
+    Returns
+    -------
+    OneTerm
+        [n, H] columns.
+    """
+    y, w, x = rows.y, rows.w, basis.values
+    total = w.sum(axis=1)
+    y_mean = (w * y).sum(axis=1) / total
+    x_mean = (w @ x.T) / total[:, None]
+    centred_y = y - y_mean[:, None]
+    centred_x = x[None] - x_mean[..., None]
+    weighted_x = centred_x * w[:, None, :]
+    sxx = np.einsum("nhk,nhk->nh", weighted_x, centred_x)
+    sxy = np.einsum("nhk,nk->nh", weighted_x, centred_y)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        slope = np.where(sxx > 0, sxy / sxx, 0.0)
+        leverage = weighted_x * centred_x
+        leverage /= np.where(sxx > 0, sxx, 1.0)[..., None]
+    constant = y_mean[:, None] - slope * x_mean
+    leverage += (w / total[:, None])[:, None, :]
+    residual = centred_y[:, None, :] - slope[..., None] * centred_x
+    rss = np.einsum("nhk,nhk,nk->nh", residual, residual, w)
+    kept = np.where(leverage < 1 - _FULL_LEVERAGE, 1 - leverage, _FULL_LEVERAGE)
+    residual /= kept
+    cv = np.einsum("nhk,nhk,nk->nh", residual, residual, w)
+    form = _forms(constant, slope, basis)
+    impossible = ((slope <= 0) & ~basis.decreasing) | (slope == 0)
+    rss[impossible] = cv[impossible] = np.inf
+    result = OneTerm(form, constant, slope, rss, cv)
+    _refit_bound(result, rows, basis)
+    if _has_wide_folds(rows):
+        _cross_validate_folds(result, rows, basis)
+    return result
+
+
+def _forms(constant: FloatArray, slope: FloatArray, basis: Basis) -> FormArray:
+    """Decide which constraint, if any, binds each hypothesis."""
+    start = constant + slope * basis.reference
+    falls = basis.decreasing & (slope > 0)
+    saturates = basis.decreasing & (slope < 0)
+    bad = np.where(falls, constant < -_SIGN_TOLERANCE, start < -_SIGN_TOLERANCE)
+    return np.where(bad, np.where(saturates, EDGE, WITHOUT_CONSTANT), WITH_CONSTANT).astype(np.int8)
+
+
+def _refit_bound(fit: OneTerm, rows: Rows, basis: Basis) -> None:
+    """Refit, in place, the hypotheses whose constraint binds: they have one coefficient."""
+    row, term = np.nonzero((fit.form != WITH_CONSTANT) & np.isfinite(fit.rss))
+    if not row.size:
+        return
+    edge = fit.form[row, term] == EDGE
+    shape = _bound_shape(edge, term, basis)
+    y, w = rows.y[row], rows.w[row]
+    coefficient, square = _through_origin(shape, y, w)
+    residual = y - coefficient[:, None] * shape
+    leverage = w * shape**2 / square[:, None]
+    fit.rss[row, term] = (w * residual**2).sum(axis=1)
+    residual /= np.where(leverage < 1 - _FULL_LEVERAGE, 1 - leverage, _FULL_LEVERAGE)
+    fit.cv[row, term] = (w * residual**2).sum(axis=1)
+    fit.slope[row, term] = np.where(edge, -coefficient, coefficient)
+    fit.constant[row, term] = np.where(edge, coefficient * basis.reference[term], 0.0)
+
+
+def _bound_shape(edge: BoolArray, term: IntArray, basis: Basis) -> FloatArray:
+    x = basis.values[term]
+    return np.where(edge[:, None], basis.reference[term][:, None] - x, x)
+
+
+def _through_origin(
+    shape: FloatArray, y: FloatArray, w: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    square = (w * shape**2).sum(axis=1)
+    square = np.where(square > 0, square, 1.0)
+    return (w * shape * y).sum(axis=1) / square, square
+
+
+def _has_wide_folds(rows: Rows) -> bool:
+    """Tell whether some fold holds several points: leave-one-out's closed form does not do."""
+    return bool((rows.fold.max(axis=1) + 1 < rows.points).any())
+
+
+def _cross_validate_folds(fit: OneTerm, rows: Rows, basis: Basis) -> None:
+    """Replace, in place, the leave-one-out error by that of the folds, forms kept."""
+    finite = np.isfinite(fit.rss)
+    error = np.zeros_like(fit.cv)
+    for fold in range(int(rows.fold.max()) + 1):
+        out = np.where(rows.fold == fold, rows.w, 0.0)
+        w = rows.w - out
+        total = np.maximum(w.sum(axis=1), np.finfo(float).tiny)[:, None]
+        x_mean = (w @ basis.values.T) / total
+        y_mean = (w * rows.y).sum(axis=1)[:, None] / total
+        free = fit.form == WITH_CONSTANT
+        # Bound forms have no centre to subtract: their shape goes through the origin.
+        x = np.where(
+            (fit.form == EDGE)[..., None],
+            (basis.reference[:, None] - basis.values)[None],
+            basis.values[None],
+        )
+        x = x - np.where(free, x_mean, 0.0)[..., None]
+        y = rows.y[:, None, :] - np.where(free, y_mean, 0.0)[..., None]
+        sxx = np.einsum("nhk,nhk,nk->nh", x, x, w)
+        slope = np.einsum("nhk,nhk,nk->nh", x, y, w) / np.where(sxx > 0, sxx, 1.0)
+        error += np.einsum("nhk,nk->nh", (y - slope[..., None] * x) ** 2, out)
+    fit.cv[...] = np.where(finite, error, np.inf)
+
+
+@dataclass(frozen=True, slots=True)
+class Solution:
+    """Weighted least squares of one design per row.
+
+    Attributes
+    ----------
+    coefficients : ndarray [n, q]
+        One per column of the design.
+    inverse : ndarray [n, q, q]
+        Inverse of the normal matrix: times the relative variance, the covariance of the
+        coefficients.
+    fitted : ndarray [n, K]
+        The model at the points.
+    rss, cv : ndarray [n]
+        Weighted sums of squares of residuals and of cross-validated residuals.
+    """
+
+    coefficients: FloatArray
+    inverse: FloatArray
+    fitted: FloatArray
+    rss: FloatArray
+    cv: FloatArray
+
+
+def solve(design: FloatArray, rows: Rows) -> Solution:
+    """Solve one small weighted least squares problem per row.
+
+    Parameters
+    ----------
+    design : ndarray [n, K, q]
+        Columns of the model.
+    rows : Rows
+        n rows of K points.
+
+    Returns
+    -------
+    Solution
+        Coefficients without sign constraints.
+    """
+    coefficients, inverse = _normal_solve(design, rows.y, rows.w)
+    fitted = np.einsum("nkq,nq->nk", design, coefficients)
+    residual = rows.y - fitted
+    rss = (rows.w * residual**2).sum(axis=1)
+    if _has_wide_folds(rows):
+        cv = np.zeros_like(rss)
+        for fold in range(int(rows.fold.max()) + 1):
+            out = np.where(rows.fold == fold, rows.w, 0.0)
+            held, _ = _normal_solve(design, rows.y, rows.w - out)
+            cv += (out * (rows.y - np.einsum("nkq,nq->nk", design, held)) ** 2).sum(axis=1)
+    else:
+        leverage = rows.w * np.einsum("nkq,nqr,nkr->nk", design, inverse, design, optimize=True)
+        kept = np.where(leverage < 1 - _FULL_LEVERAGE, 1 - leverage, _FULL_LEVERAGE)
+        cv = (rows.w * (residual / kept) ** 2).sum(axis=1)
+    return Solution(coefficients, inverse, fitted, rss, cv)
+
+
+def _normal_solve(
+    design: FloatArray, y: FloatArray, w: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Solve scaled normal equations, refined on the residual; with the inverse matrix."""
+    root = np.sqrt(w)
+    z = design * root[..., None]
+    norm = np.sqrt((z**2).sum(axis=1))
+    norm = np.where(norm > 0, norm, 1.0)
+    z = z / norm[:, None, :]
+    normal = np.einsum("nkq,nkr->nqr", z, z)
+    size = normal.shape[-1]
+    # A trace of ridge keeps collinear designs solvable; the refinement takes its bias out again.
+    inverse = np.linalg.inv(normal + _RIDGE * np.eye(size))
+    target = root * y
+    solution = np.zeros_like(norm)
+    for _ in range(3):
+        residual = target - np.einsum("nkq,nq->nk", z, solution)
+        solution = solution + np.einsum("nqr,nkr,nk->nq", inverse, z, residual, optimize=True)
+    return solution / norm, inverse / norm[:, :, None] / norm[:, None, :]

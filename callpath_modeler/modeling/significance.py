@@ -1,0 +1,178 @@
+"""When a term pays: tests that know how many hypotheses were tried."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from scipy import special
+
+from callpath_modeler.modeling.noise import EXACT
+from callpath_modeler.modeling.search import Basis
+
+FloatArray = npt.NDArray[np.float64]
+BoolArray = npt.NDArray[np.bool_]
+
+LEVEL = 0.02
+"""Probability of a false term that a test may leave, all hypotheses together."""
+
+_LACK_LEVEL = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class PureError:
+    """What repetitions say about the noise of the centres of n rows.
+
+    Attributes
+    ----------
+    variance : ndarray [n]
+        Relative variance of a centre; not below that of exact numbers.
+    dof : ndarray [n]
+        Its degrees of freedom; 0 without repetitions.
+    """
+
+    variance: FloatArray
+    dof: FloatArray
+
+    def take(self, rows: npt.NDArray[np.intp]) -> PureError:
+        """Return some of the rows."""
+        return PureError(self.variance[rows], self.dof[rows])
+
+    def unexplained(self, rss: FloatArray, freedom: FloatArray) -> BoolArray:
+        """Tell where residuals exceed what the repetitions allow, or nothing is known of noise.
+
+        Parameters
+        ----------
+        rss : ndarray [n]
+            Weighted sums of squares of a model.
+        freedom : ndarray [n]
+            Their degrees of freedom.
+
+        Returns
+        -------
+        ndarray [n]
+            Lack of fit at the 5 % level; True without repetitions.
+        """
+        ratio = rss / np.maximum(freedom, 1.0) / self.variance
+        lack = special.fdtrc(np.maximum(freedom, 1.0), np.maximum(self.dof, 1.0), ratio)
+        return np.asarray((self.dof == 0) | (lack < _LACK_LEVEL))
+
+
+def floored(rss: FloatArray, points: FloatArray) -> FloatArray:
+    """Raise sums of squares to those of exact numbers, so that zero noise has finite odds."""
+    return np.maximum(rss, points * EXACT**2)
+
+
+def path_length(basis: Basis) -> tuple[float, int]:
+    """Measure the room that the one-term hypotheses take among all directions.
+
+    The centred, normed terms lie on curves on the unit sphere: a rising curve from saturation over
+    logarithms to the highest power, and a falling one of decreasing terms.
+
+    Parameters
+    ----------
+    basis : Basis
+        Terms in order of growth.
+
+    Returns
+    -------
+    length : float
+        Total length of the curves, in radians.
+    curves : int
+        How many there are.
+    """
+    centred = basis.values - basis.values.mean(axis=1, keepdims=True)
+    norm = np.linalg.norm(centred, axis=1, keepdims=True)
+    unit = centred / np.where(norm > 0, norm, 1.0)
+    falling, growing = unit[basis.decreasing], unit[~basis.decreasing]
+    rising = np.concatenate([-falling, growing])
+    return _curve(rising) + _curve(falling), int(len(rising) > 0) + int(len(falling) > 0)
+
+
+def _curve(unit: FloatArray) -> float:
+    steps = (unit[1:] * unit[:-1]).sum(axis=1)
+    return float(np.arccos(np.clip(steps, -1.0, 1.0)).sum())
+
+
+def one_term_probability(
+    none: FloatArray,
+    one: FloatArray,
+    points: FloatArray,
+    pure: PureError,
+    pooled: BoolArray,
+    room: tuple[float, int],
+) -> FloatArray:
+    """Probability that the best of all one-term hypotheses does so well on a constant by chance.
+
+    The volume of a tube around the curves of `path_length` (Hotelling 1939; Johansen and
+    Johnstone 1990): exact for small probabilities, and an upper bound always. It replaces the
+    F-test of one hypothesis, which does not know that the best of many was picked.
+
+    Parameters
+    ----------
+    none, one : ndarray [n]
+        Weighted sums of squares without and with the term.
+    points : ndarray [n]
+        Points used.
+    pure : PureError
+        Noise from repetitions.
+    pooled : ndarray [n]
+        Where it adds its degrees of freedom to those of the residuals.
+    room : tuple
+        Result of `path_length`.
+
+    Returns
+    -------
+    ndarray [n]
+        Probabilities, up to 1.
+    """
+    length, curves = room
+    extra = np.where(pooled, pure.dof, 0.0)
+    total = floored(none, points) + extra * pure.variance
+    left = floored(one, points) + extra * pure.variance
+    freedom = points - 1 + extra
+    share = np.clip(1 - left / total, 0.0, 1.0)
+    tube = length / (2 * np.pi) * (1 - share) ** (np.maximum(freedom - 2, 0.0) / 2)
+    caps = curves * 0.5 * special.betainc((freedom - 1) / 2, 0.5, 1 - share)
+    return np.asarray(np.minimum(tube + caps, 1.0))
+
+
+def more_terms_probability(
+    fewer: FloatArray,
+    more: FloatArray,
+    added: FloatArray,
+    freedom: FloatArray,
+    points: FloatArray,
+    pure: PureError,
+    tried: FloatArray,
+) -> FloatArray:
+    """Probability, by an F-test times the number of hypotheses tried, that terms help by chance.
+
+    Parameters
+    ----------
+    fewer, more : ndarray [n]
+        Weighted sums of squares before and after.
+    added : ndarray [n]
+        Coefficients added.
+    freedom : ndarray [n]
+        Degrees of freedom after.
+    points : ndarray [n]
+        Points used.
+    pure : PureError
+        Noise from repetitions; counted where the larger model leaves nothing unexplained.
+    tried : ndarray [n]
+        How many hypotheses were compared.
+
+    Returns
+    -------
+    ndarray [n]
+        Probabilities, up to 1.
+    """
+    left = floored(more, points)
+    extra = np.where(pure.unexplained(left, freedom), 0.0, pure.dof)
+    below = np.maximum(freedom + extra, 1.0)
+    noise = (left + extra * pure.variance) / below
+    step = np.maximum(added, 1.0)
+    ratio = np.maximum(floored(fewer, points) - left, 0.0) / step / noise
+    return np.asarray(np.minimum(special.fdtrc(step, below, ratio) * tried, 1.0))

@@ -1,0 +1,323 @@
+"""Terms of the performance model normal form (PMNF), their growth, and the space searched for them.
+
+The normal form is ``f(p) = c0 + sum_k c_k p**i_k log2(p)**j_k`` (Calotoiu, Hoefler, Poke, Wolf:
+Using Automated Performance Modeling to Find Scalability Bugs in Complex Codes, SC13).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+FloatArray = npt.NDArray[np.float64]
+ExponentLike = Fraction | int | float | str
+
+_SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+_VULGAR = {
+    Fraction(1, 2): "½",
+    Fraction(1, 3): "⅓",
+    Fraction(2, 3): "⅔",
+    Fraction(1, 4): "¼",
+    Fraction(3, 4): "¾",
+}
+
+
+def _power_text(exponent: Fraction, parameter: str, pretty: bool) -> str:
+    """Write ``parameter ** exponent``; the exponent is not zero."""
+    if exponent == 1:
+        return parameter
+    if exponent.denominator == 1:
+        digits = str(exponent.numerator)
+        return parameter + digits.translate(_SUPERSCRIPTS) if pretty else f"{parameter}^{digits}"
+    if pretty and abs(exponent) in _VULGAR:
+        sign = "-" if exponent < 0 else ""
+        return f"{parameter}^{sign}{_VULGAR[abs(exponent)]}"
+    return f"{parameter}^({exponent.numerator}/{exponent.denominator})"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Growth:
+    """The leading term of a model without its coefficient; ordered by how fast it grows.
+
+    Parameters
+    ----------
+    exponent : Fraction
+        The power of the parameter.
+    log : int
+        The power of the binary logarithm; decides between equal exponents.
+    """
+
+    exponent: Fraction
+    log: int
+
+    def text(self, parameter: str = "p", *, pretty: bool = False) -> str:
+        """Write the growth in O notation.
+
+        Parameters
+        ----------
+        parameter : str
+            The name of the parameter.
+        pretty : bool
+            Use superscripts and fractions beyond ASCII: ``O(p^½)``, ``O(log² p)``.
+
+        Returns
+        -------
+        str
+            For example ``O(1)``, ``O(log^2 p)``, ``O(p^(1/2) log p)``, ``O(p^-1)``.
+        """
+        factors = []
+        if self.exponent:
+            factors.append(_power_text(self.exponent, parameter, pretty))
+        if self.log:
+            power = str(self.log)
+            suffix = power.translate(_SUPERSCRIPTS) if pretty else f"^{power}"
+            factors.append(f"log{'' if self.log == 1 else suffix} {parameter}")
+        return f"O({' '.join(factors) or '1'})"
+
+    def __str__(self) -> str:
+        """Canonical ASCII text over ``p``."""
+        return self.text()
+
+
+CONSTANT_GROWTH = Growth(Fraction(0), 0)
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Term:
+    """One term of the normal form without its coefficient: ``p**exponent * log2(p)**log``.
+
+    Parameters
+    ----------
+    exponent : Fraction
+        The power of the parameter; negative for a decreasing term.
+    log : int
+        The power of the binary logarithm, zero or more.
+    """
+
+    exponent: Fraction
+    log: int
+
+    def __call__(self, p: npt.ArrayLike) -> FloatArray:
+        """Value of the term.
+
+        Parameters
+        ----------
+        p : array_like
+            Values of the parameter, above zero; infinity is allowed.
+
+        Returns
+        -------
+        ndarray
+            Same shape as `p`.
+        """
+        scale = np.asarray(p, dtype=np.float64)
+        value: FloatArray = np.power(scale, float(self.exponent))
+        return value * np.log2(scale) ** self.log if self.log else value
+
+    @property
+    def growth(self) -> Growth:
+        """The growth of the term."""
+        return Growth(self.exponent, self.log)
+
+    @property
+    def decreasing(self) -> bool:
+        """Whether the term falls as the parameter rises."""
+        return self.exponent < 0
+
+    def text(self, parameter: str = "p", *, pretty: bool = False) -> str:
+        """Write the term as a factor of a formula, for example ``p^(1/2) * log2(p)``."""
+        factors = []
+        if self.exponent:
+            factors.append(_power_text(self.exponent, parameter, pretty))
+        if self.log:
+            power = str(self.log)
+            if pretty:
+                raised = "" if self.log == 1 else power.translate(_SUPERSCRIPTS)
+                factors.append(f"log₂{raised} {parameter}")
+            else:
+                factors.append(f"log2({parameter})" + ("" if self.log == 1 else f"^{power}"))
+        return (" " if pretty else " * ").join(factors)
+
+
+def as_exponent(value: ExponentLike) -> Fraction:
+    """Read an exponent exactly.
+
+    Parameters
+    ----------
+    value : Fraction, int, float or str
+        ``"1/3"``, ``0.5``, ``2``; a float is taken as the nearest fraction with a denominator up
+        to 100.
+
+    Returns
+    -------
+    Fraction
+        The exponent.
+
+    Raises
+    ------
+    ValueError
+        If the text is no number, or the number is not finite.
+    """
+    try:
+        fraction = Fraction(value)
+    except (ValueError, OverflowError, ZeroDivisionError) as error:
+        raise ValueError(f"{value!r} is not an exponent; write 2, 0.5 or 1/3") from error
+    return fraction.limit_denominator(100) if isinstance(value, float) else fraction
+
+
+@dataclass(frozen=True, slots=True)
+class SearchSpace:
+    """The terms a model may be made of.
+
+    Parameters
+    ----------
+    exponents : tuple of Fraction
+        Privileged exponents, zero or more, each combined with each of `logs`.
+    logs : tuple of int
+        Powers of the logarithm.
+    max_terms : int
+        How many terms, the constant aside, a model may have.
+    decreasing : tuple of Fraction
+        Negative exponents, without logarithms: ``2560 (1 - p**-1/2)`` and ``25165824 / p`` are
+        real counts.
+    secondary : tuple of Fraction
+        Finer exponents, combined with `logs`, of second class: one is chosen only where it at
+        least halves the cross-validated error of the best privileged hypothesis, and only as the
+        only term.
+
+    Raises
+    ------
+    ValueError
+        If the space has no term, or a field is out of range.
+    """
+
+    exponents: tuple[Fraction, ...]
+    logs: tuple[int, ...]
+    max_terms: int = 5
+    decreasing: tuple[Fraction, ...] = ()
+    secondary: tuple[Fraction, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Check the ranges; every later step relies on them."""
+        if self.max_terms < 1:
+            raise ValueError(
+                f"max_terms is {self.max_terms}; a model needs room for at least one term"
+            )
+        if any(log < 0 for log in self.logs):
+            raise ValueError("powers of the logarithm are zero or more")
+        if any(exponent < 0 for exponent in (*self.exponents, *self.secondary)):
+            raise ValueError("negative exponents belong to the decreasing terms")
+        if any(exponent >= 0 for exponent in self.decreasing):
+            raise ValueError("exponents of decreasing terms are below zero")
+        if not self.terms:
+            raise ValueError("the search space has no term besides the constant")
+
+    @classmethod
+    def of(
+        cls, exponents: Iterable[ExponentLike], logs: Iterable[int] = (0, 1, 2), max_terms: int = 5
+    ) -> Self:
+        """Make a space in which all terms have equal rights.
+
+        Parameters
+        ----------
+        exponents : iterable of Fraction, int, float or str
+            Exponents; those below zero become decreasing terms without logarithms.
+        logs : iterable of int
+            Powers of the logarithm.
+        max_terms : int
+            How many terms a model may have.
+
+        Returns
+        -------
+        SearchSpace
+            The space.
+
+        Raises
+        ------
+        ValueError
+            If an exponent cannot be read or the space is empty.
+        """
+        fractions = sorted({as_exponent(exponent) for exponent in exponents})
+        return cls(
+            tuple(exponent for exponent in fractions if exponent >= 0),
+            tuple(sorted(set(logs))),
+            max_terms,
+            decreasing=tuple(exponent for exponent in fractions if exponent < 0),
+        )
+
+    @classmethod
+    def published(cls) -> Self:
+        """Return the original space: I = {0, 1/2, 1, 3/2, 2, 5/2, 3}, J = {0, 1, 2}, n = 5."""
+        return cls.of([Fraction(half, 2) for half in range(7)])
+
+    @property
+    def terms(self) -> tuple[Term, ...]:
+        """All terms but the constant, in order of growth; ``Models`` counts them from 0."""
+        grown = {
+            Term(exponent, log)
+            for exponent in (*self.exponents, *self.secondary)
+            for log in self.logs
+            if exponent or log
+        }
+        return tuple(sorted(grown | {Term(exponent, 0) for exponent in self.decreasing}))
+
+    @property
+    def first_class(self) -> tuple[bool, ...]:
+        """For each of `terms`, whether it is privileged."""
+        second = set(self.secondary) - set(self.exponents)
+        return tuple(term.exponent not in second for term in self.terms)
+
+    def describe(self) -> str:
+        """Write the space in one line, for people."""
+
+        def listed(values: Iterable[object]) -> str:
+            return "{" + ", ".join(str(value) for value in values) + "}"
+
+        text = f"I={listed(self.exponents)} J={listed(self.logs)} n={self.max_terms}"
+        if self.decreasing:
+            text += f" decreasing={listed(self.decreasing)}"
+        return text + (f" secondary={listed(self.secondary)}" if self.secondary else "")
+
+    def to_header(self) -> dict[str, Any]:
+        """Describe the space with texts and numbers that JSON can hold."""
+        return {
+            "exponents": [str(exponent) for exponent in self.exponents],
+            "logs": list(self.logs),
+            "max_terms": self.max_terms,
+            "decreasing": [str(exponent) for exponent in self.decreasing],
+            "secondary": [str(exponent) for exponent in self.secondary],
+        }
+
+    @classmethod
+    def from_header(cls, header: dict[str, Any]) -> Self:
+        """Undo `to_header`.
+
+        Raises
+        ------
+        ValueError
+            If the header does not describe a space.
+        """
+        try:
+            return cls(
+                tuple(Fraction(text) for text in header["exponents"]),
+                tuple(int(log) for log in header["logs"]),
+                int(header["max_terms"]),
+                tuple(Fraction(text) for text in header["decreasing"]),
+                tuple(Fraction(text) for text in header["secondary"]),
+            )
+        except (KeyError, TypeError) as error:
+            raise ValueError(f"not a search space: {error}") from error
+
+
+DEFAULT_SPACE = SearchSpace(
+    exponents=tuple(Fraction(half, 2) for half in range(7)),
+    logs=(0, 1, 2),
+    max_terms=5,
+    decreasing=(Fraction(-1), Fraction(-1, 2)),
+    secondary=(Fraction(1, 4), Fraction(1, 3), Fraction(2, 3), Fraction(3, 4)),
+)
