@@ -1,1 +1,72 @@
-"""Scalability models, excess work and predicted ranks for every call path of an application."""
+"""Scalability models, excess work and predicted ranks for every call path of an application.
+
+>>> import callpath_modeler as cpm
+>>> experiment = cpm.load(["sample_profiles/lulesh"])      # doctest: +SKIP
+>>> fitted = cpm.fit(experiment, "time")                   # doctest: +SKIP
+>>> cpm.rank(fitted, target=4096)                          # doctest: +SKIP
+>>> fitted["main/**/CalcForceForNodes/MPI_Waitall"].predict([1024, 4096])  # doctest: +SKIP
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from callpath_modeler.analysis.excess import Excess, excess_work, measured_excess
+    from callpath_modeler.analysis.rank import By, Ranking, rank
+    from callpath_modeler.fitted import CallPathModel, Fitted
+    from callpath_modeler.modeling import SearchSpace
+    from callpath_modeler.pipeline import FitOptions, LoadOptions, fit, load
+    from callpath_modeler.profile.experiment import Experiment, Scaling
+    from callpath_modeler.profile.schema import Metric, Reduction
+    from callpath_modeler.readers.assemble import ReadOptions
+
+_HOMES = {
+    "By": "analysis.rank",
+    "CallPathModel": "fitted",
+    "Excess": "analysis.excess",
+    "Experiment": "profile.experiment",
+    "FitOptions": "pipeline",
+    "Fitted": "fitted",
+    "LoadOptions": "pipeline",
+    "Metric": "profile.schema",
+    "Ranking": "analysis.rank",
+    "ReadOptions": "readers.assemble",
+    "Reduction": "profile.schema",
+    "Scaling": "profile.experiment",
+    "SearchSpace": "modeling",
+    "excess_work": "analysis.excess",
+    "fit": "pipeline",
+    "load": "pipeline",
+    "measured_excess": "analysis.excess",
+    "rank": "analysis.rank",
+}
+
+__all__ = [
+    "By",
+    "CallPathModel",
+    "Excess",
+    "Experiment",
+    "FitOptions",
+    "Fitted",
+    "LoadOptions",
+    "Metric",
+    "Ranking",
+    "ReadOptions",
+    "Reduction",
+    "Scaling",
+    "SearchSpace",
+    "excess_work",
+    "fit",
+    "load",
+    "measured_excess",
+    "rank",
+]
+
+
+def __getattr__(name: str) -> object:
+    # Public names are imported when they are used: `cpmodel --help` must not wait for numpy.
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)

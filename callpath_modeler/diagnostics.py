@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 
@@ -93,9 +93,39 @@ KINDS: dict[str, Kind] = {
 }
 
 
+_EACH_COUNTS = frozenset({"CPM101", "CPM121"})
+
+
 def count_by_code(findings: Iterable[Finding]) -> dict[str, int]:
     """Return how many items each code stands for, in order of code."""
     counts: Counter[str] = Counter()
     for finding in findings:
         counts[finding.code] += finding.count
     return dict(sorted(counts.items()))
+
+
+def summarise(findings: Sequence[Finding], limit: int | None = None) -> list[str]:
+    """Return one line per kind: code, count, what was found first, and the remedy.
+
+    What was left out of the answer is named one by one.
+
+    Parameters
+    ----------
+    limit : most lines to return; the rest is counted in one more
+    """
+    lines = [_line(finding) for finding in findings if finding.code in _EACH_COUNTS]
+    counts = count_by_code(findings)
+    first = {finding.code: finding for finding in reversed(findings)}
+    lines += [
+        _line(first[code], count) for code, count in counts.items() if code not in _EACH_COUNTS
+    ]
+    if limit is not None and len(lines) > limit:
+        more = len(lines) - limit
+        lines[limit:] = [f"... {more} more kinds of findings: cpmodel info --diagnostics"]
+    return lines
+
+
+def _line(finding: Finding, count: int = 1) -> str:
+    times = f" x{count}" if count > 1 else ""
+    what = f"{KINDS[finding.code].title}: {finding.subject}: {finding.message}"
+    return f"{finding.code}{times} {what} -> {finding.remedy}"

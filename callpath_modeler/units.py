@@ -29,6 +29,18 @@ def quantity(value: float, unit: str, *, ascii_only: bool = False) -> str:
     return f"{significant(value / scale)} {prefix}{unit}".strip()
 
 
+def interval(low: float, high: float, unit: str, *, ascii_only: bool = False) -> str:
+    """Write an interval; a unit that both ends share stands once.
+
+    >>> interval(9.6, 12.7, "s"), interval(0.0012, 4.0, "s"), interval(0.0, 4.0, "s")
+    ('9.60 … 12.7 s', '1.20 ms … 4.00 s', '0 … 4.00 s')
+    """
+    start, end = (quantity(value, unit, ascii_only=ascii_only) for value in (low, high))
+    number, _, measure = start.rpartition(" ")
+    shared = number and (low == 0 or end.endswith(f" {measure}")) and measure.isalpha()
+    return f"{number if shared else start} … {end}"
+
+
 def _prefix(size: float, *, seconds: bool) -> tuple[str, float]:
     if seconds:
         for scale, prefix in (("", 1.0), *((p, s) for s, p in _SMALL)):

@@ -189,7 +189,7 @@ def _paying(
     """Tell which candidates pay for their terms."""
     before = coefficient_count(state.form[row], state.terms[row])
     after = coefficient_count(found.form, found.terms)
-    usable = np.isfinite(found.rss) & (after > before)
+    usable = np.isfinite(found.rss) & (after >= before)
     rss = np.where(usable, found.rss, state.rss[row])
     freedom = np.maximum(rows.points - after, 1.0)
     probability = more_terms_probability(

@@ -1,7 +1,7 @@
 r"""Call-path patterns: ``main/**/MPI_*`` compiled to row masks.
 
-Segments are joined by ``/`` (or ``->``); ``**`` stands for any number of callers, ``*`` and ``?`` for
-characters of one name, ``{a,b}`` for either, a segment that starts with ``~`` is a regular
+Segments are joined by ``/`` (or ``->``); ``**`` stands for any number of callers, ``*`` and ``?``
+for characters of one name, ``{a,b}`` for either, a segment that starts with ``~`` is a regular
 expression, ``\/`` is a slash in a name, and ``@3f9a2c1`` is a call-path id. A segment matches a
 function's full name or its short one (``main`` for ``int main(int, char**)``). A pattern that
 matches no call path from the root is tried at any depth.
@@ -22,6 +22,9 @@ from callpath_modeler.profile.schema import PROGRAM
 
 _Matcher = Callable[[str], bool]
 _ANY = "**"
+_NOTE = re.compile(r"(?<=\))(\[[^\]]*\])?(#\d+)?$")
+_CLONE = re.compile(r"\s*\[(clone|abi)[^\]]*\]")
+_QUALIFIERS = frozenset({"const", "volatile", "noexcept", "&", "&&"})
 
 
 def match(tree: CallTree, pattern: str, ids: Sequence[str] | None = None) -> NDArray[np.bool_]:
@@ -83,28 +86,16 @@ def short_name(name: str) -> str:
     """
     if "(" not in name or "operator" in name or name.startswith("!$"):
         return name
-    core, depth, closed = [], 0, 0
-    for position, character in enumerate(name):
-        if character in "<(":
-            depth += 1
+    note = _NOTE.search(name)
+    suffix = note.group() if note else ""
+    core, depth = [], 0
+    for character in _CLONE.sub("", name.removesuffix(suffix)):
+        depth += character in "<("
         if depth == 0:
             core.append(character)
-        if character in ">)":
-            depth -= 1
-            closed = position + 1 if character == ")" and depth == 0 else closed
-        if depth < 0:
-            return name
-    tail = re.search(r"(\[[^\]]*\])?(#\d+)?$", name[closed:])
-    words = "".join(core).split()
-    short = words[0] if len(words) == 1 else next((w for w in reversed(words) if _is_word(w)), "")
-    if not short:
-        return name
-    suffix = tail.group(0) if tail else ""
-    return short if short.endswith(suffix) else short + suffix
-
-
-def _is_word(text: str) -> bool:
-    return text not in {"const", "volatile", "noexcept"} and not text.startswith("[")
+        depth -= character in ">)"
+    words = [word for word in "".join(core).split() if word not in _QUALIFIERS]
+    return words[-1].removeprefix("::") + suffix if words and depth == 0 else name
 
 
 def _segments(pattern: str) -> list[str]:

@@ -1,0 +1,107 @@
+"""Excess work: how much of the time at a larger scale would not be there under perfect scaling.
+
+Coarfa, Mellor-Crummey, Froyd, Dotsenko: Scalability Analysis of SPMD Codes Using Expectations
+(ICS 2007). With p < q processes, cost C per process and run time T,
+
+- strong scaling: X = (q C_q - p C_p) / (q T_q)
+- weak scaling:   X = (C_q - C_p) / T_q
+
+0 is perfect, positive is loss, negative is superlinear; 1 - X is the relative parallel efficiency.
+X of the inclusive cost about equal to X of the exclusive cost: the loss is in the call path's
+own computation; X inclusive above X exclusive: look at the callees.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from callpath_modeler.profile.calltree import CallTree
+from callpath_modeler.profile.experiment import Experiment, Scaling
+from callpath_modeler.profile.schema import Reduction
+
+
+@dataclass(frozen=True, slots=True)
+class Excess:
+    """Excess work of every call path between two scales.
+
+    Attributes
+    ----------
+    base, scale : the smaller and the larger number of processes
+    exclusive, inclusive : [call paths], fractions of the run time at `scale`
+    lost : [call paths], the exclusive cost per process at `scale` that perfect scaling would not
+        have, in the unit of the metric
+    """
+
+    base: float
+    scale: float
+    exclusive: NDArray[np.float64]
+    inclusive: NDArray[np.float64]
+    lost: NDArray[np.float64]
+
+    @property
+    def efficiency(self) -> NDArray[np.float64]:
+        """Relative parallel efficiency of each subtree, [call paths]."""
+        return 1.0 - self.inclusive
+
+
+def excess_work(
+    tree: CallTree,
+    scaling: Scaling,
+    base: tuple[float, NDArray[np.float64]],
+    scale: tuple[float, NDArray[np.float64]],
+) -> Excess:
+    """Return the excess work between two scales.
+
+    Parameters
+    ----------
+    tree : n call paths
+    scaling : weak or strong
+    base, scale : number of processes, and exclusive cost per process [n] there; NaN counts as
+        zero, a call path that does not occur costs nothing
+    """
+    (p, cost_p), (q, cost_q) = base, scale
+    before, after = np.nan_to_num(cost_p), np.nan_to_num(cost_q)
+    lost = after - (before * (p / q) if scaling is Scaling.STRONG else before)
+    run_time = after.sum()
+    relative = lost / run_time if run_time > 0 else np.zeros_like(lost)
+    return Excess(p, q, relative, tree.inclusive(relative), lost)
+
+
+def measured_excess(
+    experiment: Experiment, metric: str, parameter: str, base: float, scale: float
+) -> Excess:
+    """Return the excess work between two scales that were measured.
+
+    Cost is the median over repetitions. Sums over processes are brought back to one process.
+
+    Raises
+    ------
+    ValueError
+        If a scale is not among the points.
+    """
+    points, values = experiment.by_point(metric, parameter)
+    costs = []
+    for point in (base, scale):
+        index = np.flatnonzero(points == point)
+        if not len(index):
+            raise ValueError(f"no run at {parameter} = {point:g}")
+        costs.append(per_process(experiment, median(values[:, index[0], :]), point))
+    return excess_work(experiment.tree, experiment.scaling, (base, costs[0]), (scale, costs[1]))
+
+
+def per_process(
+    experiment: Experiment, values: NDArray[np.float64], processes: float
+) -> NDArray[np.float64]:
+    """Return cost per process, whichever way the locations were reduced."""
+    return values / processes if experiment.reduction is Reduction.SUM else values
+
+
+def median(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the median over the last axis, NaN where nothing was measured."""
+    measured = ~np.isnan(values).all(axis=-1)
+    result = np.full(values.shape[:-1], np.nan)
+    result[measured] = np.nanmedian(values[measured], axis=-1)
+    return result

@@ -1,0 +1,210 @@
+"""Standard output, standard error, colour, progress, exit status: the only module that writes."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import time
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, NoReturn, TextIO
+
+import click
+
+from callpath_modeler.errors import CallpathModelerError, OutputError
+
+if TYPE_CHECKING:
+    from rich.text import Text
+
+    from callpath_modeler.diagnostics import Finding
+
+EXIT_BUG = 70
+EXIT_INTERRUPT = 130
+EXIT_CLOSED_PIPE = 141
+_PROGRESS_AFTER = 0.5
+_SHOWN_FINDINGS = 6
+_TO_ASCII = str.maketrans(
+    {"●": "*", "○": ".", "…": "...", "→": "->", "░": ":", "·": "-", "×": "x", "µ": "u",
+     "∞": "inf", "—": "-", "≥": ">=", "≤": "<="}
+)  # fmt: skip
+
+
+class Console:
+    """Where results and talk go, and in which dress.
+
+    Results go to standard output and nothing else does; all talk goes to standard error.
+    """
+
+    def __init__(
+        self,
+        *,
+        verbose: bool = False,
+        quiet: bool = False,
+        color: str = "auto",
+        ascii_only: bool = False,
+        progress: bool = True,
+    ) -> None:
+        self.verbose = verbose
+        self.quiet = quiet
+        self._color = color
+        self._progress = progress and not quiet
+        self.ascii_only = ascii_only or not _is_unicode(sys.stdout)
+        self._started = time.monotonic()
+        self._shown = False
+
+    @property
+    def is_terminal(self) -> bool:
+        """Tell whether results go to a terminal."""
+        return sys.stdout.isatty()
+
+    @property
+    def width(self) -> int | None:
+        """Width of the terminal in cells, or None where nothing needs to be cut."""
+        if "COLUMNS" in os.environ or self.is_terminal:
+            return shutil.get_terminal_size().columns
+        return None
+
+    def result(self, text: str) -> None:
+        """Write a result as it is."""
+        sys.stdout.write(text)
+        sys.stdout.flush()
+
+    def lines(self, lines: Iterable[Text | str]) -> None:
+        """Write lines, in colour where the user wants it, never wrapped or cut."""
+        color = self._use_color()
+        for line in lines:
+            text = _ansi(line) if color and not isinstance(line, str) else str(line)
+            self.result(self.dress(text) + "\n")
+
+    def dress(self, text: str) -> str:
+        """Return `text` in the characters that the terminal has."""
+        return text.translate(_TO_ASCII) if self.ascii_only else text
+
+    def _use_color(self) -> bool:
+        if self._color != "auto":
+            return self._color == "always"
+        if os.environ.get("NO_COLOR"):
+            return False
+        if os.environ.get("FORCE_COLOR") or os.environ.get("CLICOLOR_FORCE", "0") != "0":
+            return True
+        return self.is_terminal and os.environ.get("TERM") != "dumb"
+
+    def note(self, text: str) -> None:
+        """Say something beside the result."""
+        if not self.quiet:
+            _say(self.dress(text))
+
+    def findings(self, findings: Sequence[Finding], *, every: bool = False) -> None:
+        """Say what the user should know, one line per kind with its count and remedy."""
+        from callpath_modeler.diagnostics import summarise
+
+        lines = summarise(findings, limit=None if every or self.verbose else _SHOWN_FINDINGS)
+        for line in lines:
+            self.note(line)
+
+    def progress(self, stage: str) -> Callable[[int, int], None]:
+        """Return a callback that shows how far `stage` is: on a terminal, after half a second."""
+
+        def report(done: int, total: int) -> None:
+            seconds = time.monotonic() - self._started
+            if not self._progress or seconds < _PROGRESS_AFTER:
+                return
+            if sys.stderr.isatty():
+                end = "\r\x1b[K" if done == total else f"\r{stage} {done}/{total} ..."
+                sys.stderr.write(end)
+                sys.stderr.flush()
+            elif done == total:
+                self.note(f"{stage} {done}/{total} {seconds:.1f} s")
+
+        return report
+
+    def write(self, content: str | bytes, path: Path | None, *, overwrite: bool) -> None:
+        """Write a result to a file, or to standard output.
+
+        Raises
+        ------
+        OutputError
+            If the file exists and may not be replaced, or cannot be written.
+        """
+        if path is not None:
+            from callpath_modeler.atomic import write_file
+
+            write_file(
+                path, content.encode() if isinstance(content, str) else content, overwrite=overwrite
+            )
+        elif isinstance(content, bytes):
+            raise OutputError("this format is binary", hint="write it to a file with -o")
+        else:
+            self.result(content)
+
+
+def _ansi(line: Text) -> str:
+    from rich.console import Console as RichConsole
+
+    rich = RichConsole(
+        force_terminal=True,
+        color_system="standard",
+        width=10_000,
+        highlight=False,
+        legacy_windows=False,
+    )
+    with rich.capture() as capture:
+        rich.print(line, end="", soft_wrap=True)
+    return capture.get()
+
+
+def _is_unicode(stream: TextIO) -> bool:
+    return (getattr(stream, "encoding", None) or "ascii").lower().replace("-", "") == "utf8"
+
+
+def _say(text: str) -> None:
+    encoding = sys.stderr.encoding or "ascii"
+    sys.stderr.write(text.encode(encoding, "replace").decode(encoding) + "\n")
+    sys.stderr.flush()
+
+
+def run(command: click.Command) -> NoReturn:
+    """Run the command line and end the process with the right status."""
+    try:
+        command.main(prog_name="cpmodel", standalone_mode=False)
+        sys.stdout.flush()
+        status = 0
+    except CallpathModelerError as error:
+        status = _complain(error.message, error.hint, error.exit_code)
+    except click.exceptions.Exit as leave:
+        status = leave.exit_code
+    except click.UsageError as error:
+        where = f"{error.ctx.command_path} --help" if error.ctx else "cpmodel --help"
+        status = _complain(error.format_message(), where, error.exit_code)
+    except click.ClickException as error:
+        status = _complain(error.format_message(), None, error.exit_code)
+    except (KeyboardInterrupt, click.Abort):
+        status = EXIT_INTERRUPT
+    except BrokenPipeError:
+        # The reader has what it wanted; Python must not complain again at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        status = EXIT_CLOSED_PIPE
+    except MemoryError:
+        status = _complain("out of memory", "read fewer metrics or runs at a time", EXIT_BUG)
+    except Exception as bug:  # noqa: BLE001 - the last resort: whatever is left is ours
+        status = _report_bug(bug)
+    raise SystemExit(status)
+
+
+def _complain(message: str, hint: str | None, status: int) -> int:
+    _say(f"cpmodel: {' '.join(message.split())}")
+    if hint:
+        _say(f"  hint: {hint}")
+    return status
+
+
+def _report_bug(bug: Exception) -> int:
+    import traceback
+
+    if {"-v", "--verbose"} & set(sys.argv):
+        _say("".join(traceback.format_exception(bug)))
+    what = f"{type(bug).__name__}: {bug}"
+    return _complain(
+        f"this is a bug: {what}", "`cpmodel -v ...` shows where; please report that", EXIT_BUG
+    )

@@ -1,0 +1,99 @@
+"""`cpmodel export`: models, values, ranking or the call-path graph to a file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from callpath_modeler.cli.console import Console
+from callpath_modeler.cli.options import EXPERIMENT, METRIC, fit_options, format_of, load_options
+from callpath_modeler.errors import UsageError
+
+if TYPE_CHECKING:
+    from callpath_modeler.pipeline import FitOptions, LoadOptions
+
+GRAPHS = ("graphml", "dot")
+_TABLES = ("csv", "tsv", "json", "jsonl", "markdown", "parquet")
+
+
+@click.command("export")
+@EXPERIMENT
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Default: standard output.",
+)
+@click.option(
+    "-f",
+    "--format",
+    "format_",
+    type=click.Choice([*_TABLES, *GRAPHS]),
+    help="Default: by the ending of FILE.",
+)
+@click.option(
+    "--what",
+    type=click.Choice(["models", "values", "ranking"]),
+    default="models",
+    show_default=True,
+    help="Rows of a table: a model per call path; a value per call path and run; the ranking.",
+)
+@click.option("--target", metavar="P", help="Scale to predict, for the ranking and graphs.")
+@click.option("--at", metavar="p=P", help="The same, with the parameter's name.")
+@METRIC
+@click.option("--force", is_flag=True, help="Replace the file if it exists.")
+@load_options
+@fit_options
+@click.pass_obj
+def command(
+    console: Console,
+    *,
+    experiment: tuple[str, ...],
+    output: Path | None,
+    format_: str | None,
+    what: str,
+    target: str | None,
+    at: str | None,
+    metric: str | None,
+    force: bool,
+    load: LoadOptions,
+    fitting: FitOptions,
+) -> None:
+    """Write models, values, the ranking, or the call-path graph (graphml, dot)."""
+    from callpath_modeler import pipeline
+    from callpath_modeler.cli.render import render_table
+    from callpath_modeler.report import export
+    from callpath_modeler.report.ranking import all_rows, ranking_table
+
+    form = _form(format_, output)
+    ranking, findings = pipeline.ranking_of(
+        experiment,
+        target=target,
+        at=at,
+        metric=metric,
+        load_options=load,
+        fit_options=fitting,
+        progress=console.progress("read"),
+        default_factor=4.0,
+    )
+    if form in GRAPHS:
+        console.write(export.graph_text(ranking, form), output, overwrite=force)
+    elif what == "ranking":
+        table = ranking_table(ranking, all_rows(ranking), findings)
+        render_table(console, table, form, output, force=force)
+    else:
+        make = export.models_table if what == "models" else export.values_table
+        render_table(console, make(ranking.fitted), form, output, force=force)
+    console.findings(findings)
+
+
+def _form(format_: str | None, output: Path | None) -> str:
+    if format_ is None and output is not None and output.suffix.removeprefix(".") in GRAPHS:
+        return output.suffix.removeprefix(".")
+    form = format_ if format_ in GRAPHS else format_of(format_, output)
+    if form == "table":
+        raise UsageError("no format", hint=f"-f with one of {', '.join((*_TABLES, *GRAPHS))}")
+    return form

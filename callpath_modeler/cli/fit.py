@@ -1,0 +1,57 @@
+"""`cpmodel fit`: model every call path and keep the result."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from callpath_modeler.cli.console import Console
+from callpath_modeler.cli.options import EXPERIMENT, fit_options, load_options
+
+if TYPE_CHECKING:
+    from callpath_modeler.pipeline import FitOptions, LoadOptions
+
+
+@click.command("fit")
+@EXPERIMENT
+@click.option("-m", "--metric", "metrics", metavar="NAME", multiple=True, help="Default: all.")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    metavar="NAME.cpm",
+    help="Where to keep the result. Default: the program's name.",
+)
+@click.option("--force", is_flag=True, help="Replace it if it exists.")
+@load_options
+@fit_options
+@click.pass_obj
+def command(
+    console: Console,
+    *,
+    experiment: tuple[str, ...],
+    metrics: tuple[str, ...],
+    output: Path | None,
+    force: bool,
+    load: LoadOptions,
+    fitting: FitOptions,
+) -> None:
+    """Read the runs, model every call path, keep experiment and models as NAME.cpm."""
+    from collections import Counter
+    from dataclasses import replace
+
+    from callpath_modeler import pipeline, store
+
+    wanted = replace(load, read=replace(load.read, metrics=metrics or None))
+    read = pipeline.load(experiment, wanted, console.progress("read"))
+    path = output or Path(read.name).with_suffix(store.SUFFIX)
+    fits = [pipeline.fit(read, name, fitting) for name in metrics or read.columns]
+    store.write(fits, path, overwrite=force)
+    console.result(f"{path}: {len(read.tree)} call paths, {len(fits)} metrics\n")
+    for fitted in fits:
+        count = Counter(fitted.status(row).replace("_", " ") for row in range(len(read.tree)))
+        listed = ", ".join(f"{name} {number}" for name, number in count.most_common())
+        console.result(f"  {fitted.metric.name}: {listed}\n")
+    console.findings(read.findings)

@@ -1,0 +1,85 @@
+"""`cpmodel info`: what was read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from callpath_modeler.cli.console import Console
+from callpath_modeler.cli.options import EXPERIMENT, format_of, load_options, output_options
+from callpath_modeler.errors import DataError, UsageError
+
+if TYPE_CHECKING:
+    from callpath_modeler.pipeline import LoadOptions
+
+
+@click.command("info")
+@EXPERIMENT
+@click.option("--diagnostics", is_flag=True, help="List every finding.")
+@click.option("--verify", is_flag=True, help="Read again with an independent reader and compare.")
+@click.option("--write-manifest", is_flag=True, help="Print a manifest runs.toml of the runs.")
+@load_options
+@output_options
+@click.pass_obj
+def command(
+    console: Console,
+    *,
+    experiment: tuple[str, ...],
+    diagnostics: bool,
+    verify: bool,
+    write_manifest: bool,
+    load: LoadOptions,
+    format_: str | None,
+    output: Path | None,
+    force: bool,
+) -> None:
+    """Say what was read: runs, parameters, metrics, call paths, data quality."""
+    from dataclasses import replace
+
+    from callpath_modeler import pipeline
+    from callpath_modeler.cli.render import render_lines, render_table
+    from callpath_modeler.report.info import diagnostics_text, info_table, info_text
+
+    if verify:
+        _verify(console, experiment, load)
+        return
+    if write_manifest:
+        text = pipeline.manifest(experiment, load, output.parent if output else Path())
+        console.write(text, output, overwrite=force)
+        return
+    everything = replace(load, read=replace(load.read, metrics=None))
+    read = pipeline.load(experiment, everything, console.progress("read"))
+    form = format_of(format_, output)
+    if form == "table":
+        lines = diagnostics_text(read) if diagnostics else info_text(read)
+        render_lines(console, lines, output, force=force)
+    else:
+        render_table(console, info_table(read), form, output, force=force)
+    if not diagnostics:
+        console.findings(read.findings)
+
+
+def _verify(console: Console, sources: tuple[str, ...], load: LoadOptions) -> None:
+    """Compare value by value; end with a DataError if anything differs."""
+    from callpath_modeler import pipeline
+
+    differing = compared = 0
+    for path, agreements in pipeline.verify(sources, load):
+        if agreements is None:
+            raise UsageError(
+                f"{path}: its reader has no independent implementation to compare with"
+            )
+        for found in agreements:
+            compared += found.compared
+            differing += found.differing
+            verdict = found.note or (
+                "agrees" if not found.differing else f"{found.differing} values differ"
+            )
+            console.result(f"{path}  {found.metric}  {found.compared} values  {verdict}\n")
+    if differing:
+        raise DataError(
+            f"{differing} of {compared} values differ", hint="please report the profile"
+        )
+    console.note(f"{compared} values compared, all agree")

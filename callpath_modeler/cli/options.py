@@ -1,0 +1,217 @@
+"""Options that several commands share: one spelling everywhere."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from callpath_modeler.errors import UsageError
+
+if TYPE_CHECKING:
+    from callpath_modeler.modeling import SearchSpace
+    from callpath_modeler.pipeline import FitOptions, LoadOptions
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+EXPERIMENT = click.argument("experiment", nargs=-1, required=True, metavar="EXP...")
+METRIC = click.option("-m", "--metric", metavar="NAME", help="Metric. Default: the run time.")
+FORMATS = ("table", "csv", "tsv", "json", "jsonl", "markdown", "parquet")
+
+_LOAD = (
+    click.option("--where", metavar="COND", default="", help="Choose runs, e.g. 'p>=64,n=30'."),
+    click.option(
+        "--locations",
+        type=click.Choice(["max", "mean", "median", "geomean", "min", "sum", "imbalance"]),
+        default="max",
+        show_default=True,
+        help="How the values of many processes become one.",
+    ),
+    click.option("--scaling", type=click.Choice(["weak", "strong"]), help="Default: recognised."),
+    click.option(
+        "--param",
+        "parameters",
+        metavar="NAME=SOURCE",
+        multiple=True,
+        help="Where a parameter comes from: name, processes, threads or nodes.",
+    ),
+    click.option("--name", "pattern", metavar="PATTERN", help="Run names: 'app.p{p}.n{n}.r{rep}'."),
+    click.option("--reader", metavar="NAME", help="Read with this reader. Default: recognised."),
+    click.option("--strict", is_flag=True, help="Stop at the first profile that cannot be used."),
+)
+_FIT = (
+    click.option("-i", "--inclusive", is_flag=True, help="Model inclusive values."),
+    click.option("-e", "--exclusive", is_flag=True, help="Model exclusive values (default)."),
+    click.option("--parameter", metavar="NAME", help="Parameter of the models. Default: p."),
+    click.option(
+        "--aggregate",
+        type=click.Choice(["median", "mean", "min"]),
+        default="median",
+        show_default=True,
+        help="How repetitions become one value.",
+    ),
+    click.option(
+        "--confidence",
+        type=click.FloatRange(0, 1, min_open=True, max_open=True),
+        default=0.95,
+        show_default=True,
+        help="Probability that a band is to hold.",
+    ),
+    click.option("--exponents", metavar="LIST", help="Exponents I, e.g. '0,1/4,1/2,1,3/2,2'."),
+    click.option("--logs", metavar="LIST", help="Exponents J of log2, e.g. '0,1,2'."),
+    click.option("--terms", type=click.IntRange(1, 9), help="Most terms of a model. Default: 5."),
+    click.option(
+        "--folds",
+        type=click.IntRange(2),
+        help="Folds of the cross-validation. Default: leave one out.",
+    ),
+)
+_OUTPUT = (
+    click.option(
+        "-f",
+        "--format",
+        "format_",
+        type=click.Choice(FORMATS),
+        help="Default: by the ending of -o, else table.",
+    ),
+    click.option(
+        "-o", "--output", type=click.Path(path_type=Path), metavar="FILE", help="Write to a file."
+    ),
+    click.option("--force", is_flag=True, help="Replace the file if it exists."),
+)
+
+
+def load_options(command: F) -> F:
+    """Add the options that say which runs to read, and how; they arrive as ``load``."""
+    return _gathered(command, _LOAD, "load", _make_load)
+
+
+def fit_options(command: F) -> F:
+    """Add the options that say how to model; they arrive as ``fitting``."""
+    return _gathered(command, _FIT, "fitting", _make_fit)
+
+
+def output_options(command: F) -> F:
+    """Add the options that say where results go: ``format_``, ``output``, ``force``."""
+    for option in reversed(_OUTPUT):
+        command = option(command)
+    return command
+
+
+def format_of(format_: str | None, output: Path | None) -> str:
+    """Return the format asked for, else that of the file's ending, else ``table``.
+
+    Raises
+    ------
+    UsageError
+        If the ending says nothing.
+    """
+    if format_ is not None:
+        return format_
+    if output is None or not output.suffix:
+        return "table"
+    endings = {**{f".{name}": name for name in FORMATS}, ".md": "markdown", ".txt": "table"}
+    if output.suffix not in endings:
+        raise UsageError(
+            f"{output}: no format is known by the ending {output.suffix!r}",
+            hint=f"name one with -f: {', '.join(FORMATS)}",
+        )
+    return endings[output.suffix]
+
+
+def _gathered(
+    command: F, options: tuple[Callable[[F], F], ...], name: str, make: Callable[..., object]
+) -> F:
+    """Add `options` to a command; their values arrive as one object called `name`."""
+    code = make.__code__
+    taken = code.co_varnames[: code.co_kwonlyargcount]
+
+    @functools.wraps(command)
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        kwargs[name] = make(**{key: kwargs.pop(key) for key in taken})
+        return command(*args, **kwargs)
+
+    wrapped: Any = wrapper
+    for option in reversed(options):
+        wrapped = option(wrapped)
+    gathered: F = wrapped
+    return gathered
+
+
+def _make_load(
+    *,
+    where: str,
+    locations: str,
+    scaling: str | None,
+    parameters: tuple[str, ...],
+    pattern: str | None,
+    reader: str | None,
+    strict: bool,
+) -> LoadOptions:
+    from callpath_modeler.pipeline import LoadOptions
+    from callpath_modeler.profile.experiment import Scaling
+    from callpath_modeler.profile.schema import Reduction
+    from callpath_modeler.readers.assemble import ReadOptions
+
+    sources = {}
+    for text in parameters:
+        name, sign, source = text.partition("=")
+        if not sign:
+            raise UsageError(f"--param {text!r} is malformed", hint="e.g. --param p=name")
+        sources[name] = source
+    read = ReadOptions(
+        locations=Reduction(locations),
+        parameter_sources=sources,
+        scaling=None if scaling is None else Scaling(scaling),
+        strict=strict,
+    )
+    return LoadOptions(read, where, pattern, reader)
+
+
+def _make_fit(
+    *,
+    inclusive: bool,
+    exclusive: bool,
+    parameter: str | None,
+    aggregate: str,
+    confidence: float,
+    exponents: str | None,
+    logs: str | None,
+    terms: int | None,
+    folds: int | None,
+) -> FitOptions:
+    from callpath_modeler.pipeline import FitOptions
+
+    if inclusive and exclusive:
+        raise UsageError("--inclusive and --exclusive exclude each other", hint="give one of them")
+    return FitOptions(
+        inclusive=inclusive,
+        parameter=parameter,
+        space=_space(exponents, logs, terms),
+        folds=folds,
+        aggregate=aggregate,  # type: ignore[arg-type] # click allows no other
+        confidence=confidence,
+    )
+
+
+def _space(exponents: str | None, logs: str | None, terms: int | None) -> SearchSpace:
+    from dataclasses import replace
+
+    from callpath_modeler.modeling import DEFAULT_SPACE, SearchSpace
+
+    try:
+        chosen_logs = DEFAULT_SPACE.logs if logs is None else tuple(map(int, logs.split(",")))
+        if exponents is not None:
+            return SearchSpace.of(
+                exponents=exponents.split(","),
+                logs=chosen_logs,
+                max_terms=terms or DEFAULT_SPACE.max_terms,
+            )
+        return replace(DEFAULT_SPACE, logs=chosen_logs, max_terms=terms or DEFAULT_SPACE.max_terms)
+    except ValueError as cause:
+        raise UsageError(
+            f"no such space of hypotheses: {cause}", hint="--exponents 0,1/2,1,2 --logs 0,1,2"
+        ) from None

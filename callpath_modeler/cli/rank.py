@@ -1,0 +1,143 @@
+"""`cpmodel rank`: the main command."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from callpath_modeler.cli.console import Console
+from callpath_modeler.cli.options import (
+    EXPERIMENT,
+    METRIC,
+    fit_options,
+    format_of,
+    load_options,
+    output_options,
+)
+from callpath_modeler.errors import UsageError
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from callpath_modeler.analysis.rank import Ranking
+    from callpath_modeler.pipeline import FitOptions, LoadOptions
+
+_TOP_ON_A_TERMINAL = 10
+_TRUST = """\
+●●●● four marks, one is lost for each of these:
+  the cross-validated error is 5 % or more
+  the target is more than twice the largest scale measured
+  another hypothesis fits the data nearly as well (cpmodel show lists it)
+  the call path is outside the model class, or too noisy to tell growth
+"""
+
+
+@click.command("rank")
+@EXPERIMENT
+@click.option("--target", metavar="P", help="Scale to predict: a number, or inf for growth alone.")
+@click.option("--at", metavar="p=P", help="The same, with the parameter's name.")
+@click.option(
+    "--by",
+    type=click.Choice(["value", "growth", "loss", "share"]),
+    default="value",
+    show_default=True,
+    help="Order: predicted value; growth; cost beyond the ideal; growth of the share.",
+)
+@METRIC
+@click.option(
+    "--select", metavar="PATTERN", help="Show call paths that match, e.g. 'main/**/MPI_*'."
+)
+@click.option("-n", "--top", type=click.IntRange(1), metavar="N", help="Show the first N.")
+@click.option("--columns", metavar="A,B", help="Columns of csv, tsv, json, jsonl, markdown.")
+@click.option("--no-header", is_flag=True, help="No header row in csv and tsv.")
+@click.option("--wide", is_flag=True, help="Full call paths, however narrow the terminal.")
+@click.option("--explain-trust", is_flag=True, help="Say what the marks of trust mean.")
+@load_options
+@fit_options
+@output_options
+@click.pass_obj
+def command(
+    console: Console,
+    *,
+    experiment: tuple[str, ...],
+    target: str | None,
+    at: str | None,
+    by: str,
+    metric: str | None,
+    select: str | None,
+    top: int | None,
+    columns: str | None,
+    no_header: bool,
+    wide: bool,
+    explain_trust: bool,
+    load: LoadOptions,
+    fitting: FitOptions,
+    format_: str | None,
+    output: Path | None,
+    force: bool,
+) -> None:
+    """Rank call paths by predicted cost at a target scale.
+
+    EXP is a profile, a directory of runs, a glob, a manifest, or a stored NAME.cpm.
+    """
+    from callpath_modeler.cli.render import render_lines, render_table
+    from callpath_modeler.pipeline import ranking_of
+    from callpath_modeler.report.ranking import ranking_table, ranking_text
+
+    if explain_trust:
+        console.note(_TRUST.rstrip())
+    form = format_of(format_, output)
+    ranking, findings = ranking_of(
+        experiment,
+        target=target,
+        at=at,
+        by=by,
+        metric=metric,
+        load_options=load,
+        fit_options=fitting,
+        progress=console.progress("read"),
+    )
+    rows = _chosen(ranking, select)
+    if form == "table":
+        shown = rows[ranking.fitted.modelled[rows]]
+        limit = top or (_TOP_ON_A_TERMINAL if console.is_terminal and output is None else None)
+        width = None if output is not None or wide else console.width
+        lines = ranking_text(
+            ranking,
+            shown[:limit],
+            width=width,
+            full_names=wide,
+            ascii_only=console.ascii_only,
+        )
+        render_lines(console, lines, output, force=force)
+    else:
+        content = ranking_table(ranking, rows[:top], findings)
+        picked = content.pick(_columns(columns, content.columns)) if columns else content
+        render_table(console, picked, form, output, force=force, header=not no_header)
+    console.findings(findings)
+
+
+def _chosen(ranking: Ranking, select: str | None) -> NDArray[np.intp]:
+    from callpath_modeler.profile.pattern import match
+    from callpath_modeler.report.ranking import all_rows
+
+    rows = all_rows(ranking)
+    if select is None:
+        return rows
+    tree = ranking.fitted.experiment.tree
+    chosen = rows[match(tree, select)[rows]]
+    if not len(chosen):
+        raise UsageError(f"no call path matches {select!r}", hint="`cpmodel rank` lists call paths")
+    return chosen
+
+
+def _columns(wanted: str, known: object) -> list[str]:
+    names = wanted.split(",")
+    have = list(known) if isinstance(known, dict) else []
+    for name in names:
+        if name not in have:
+            raise UsageError(f"no column {name!r}", hint=f"columns: {', '.join(have)}")
+    return names

@@ -1,0 +1,62 @@
+"""Results to standard output or a file, in the format asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from callpath_modeler.cli.console import Console
+from callpath_modeler.errors import UsageError
+
+if TYPE_CHECKING:
+    from rich.text import Text
+
+    from callpath_modeler.report.formats import Table
+
+
+def render_table(
+    console: Console,
+    content: Table,
+    form: str,
+    output: Path | None,
+    *,
+    force: bool,
+    header: bool = True,
+) -> None:
+    """Write a table as csv, tsv, json, jsonl, markdown or parquet."""
+    from callpath_modeler.report import formats
+
+    if form == "parquet":
+        console.write(_parquet(content), output, overwrite=force)
+        return
+    text = {
+        "csv": lambda: formats.to_csv(content, header=header),
+        "tsv": lambda: formats.to_csv(content, delimiter="\t", header=header),
+        "json": lambda: formats.to_json(content),
+        "jsonl": lambda: formats.to_jsonl(content),
+        "markdown": lambda: formats.to_markdown(content),
+    }[form]()
+    console.write(text, output, overwrite=force)
+
+
+def render_lines(
+    console: Console, lines: Sequence[Text | str], output: Path | None, *, force: bool
+) -> None:
+    """Write lines for people."""
+    if output is None:
+        console.lines(lines)
+    else:
+        text = "".join(console.dress(str(line)) + "\n" for line in lines)
+        console.write(text, output, overwrite=force)
+
+
+def _parquet(content: Table) -> bytes:
+    import io
+    from importlib.util import find_spec
+
+    if find_spec("pyarrow") is None:
+        raise UsageError("parquet needs pyarrow", hint="pip install 'callpath-modeler[parquet]'")
+    buffer = io.BytesIO()
+    content.to_frame().to_parquet(buffer)
+    return buffer.getvalue()

@@ -1,0 +1,69 @@
+"""`cpmodel show`: one call path in full."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from callpath_modeler.cli.console import Console
+from callpath_modeler.cli.options import EXPERIMENT, METRIC, fit_options, load_options
+
+if TYPE_CHECKING:
+    from callpath_modeler.pipeline import FitOptions, LoadOptions
+
+_WIDTH_OF_A_PIPE = 100
+
+
+@click.command("show")
+@EXPERIMENT
+@click.argument("callpath", metavar="CALLPATH")
+@click.option(
+    "--target", metavar="P", help="Scale to predict. Default: four times the largest run."
+)
+@click.option("--at", metavar="p=P", help="The same, with the parameter's name.")
+@METRIC
+@click.option("--linear", is_flag=True, help="Linear axes instead of logarithmic ones.")
+@load_options
+@fit_options
+@click.pass_obj
+def command(
+    console: Console,
+    *,
+    experiment: tuple[str, ...],
+    callpath: str,
+    target: str | None,
+    at: str | None,
+    metric: str | None,
+    linear: bool,
+    load: LoadOptions,
+    fitting: FitOptions,
+) -> None:
+    """Show one call path: formula, chart, band, alternatives, excess work.
+
+    CALLPATH is a pattern that matches one call path, e.g. 'main/**/MPI_Waitall', or its @id.
+    """
+    from callpath_modeler import pipeline
+    from callpath_modeler.profile.pattern import find_one
+    from callpath_modeler.report.model import model_text
+
+    ranking, findings = pipeline.ranking_of(
+        experiment,
+        target=target,
+        at=at,
+        metric=metric,
+        load_options=load,
+        fit_options=fitting,
+        progress=console.progress("read"),
+        default_factor=4.0,
+    )
+    row = find_one(ranking.fitted.experiment.tree, callpath)
+    lines = model_text(
+        ranking,
+        row,
+        width=console.width or _WIDTH_OF_A_PIPE,
+        linear=linear,
+        ascii_only=console.ascii_only,
+    )
+    console.lines(lines)
+    console.findings(findings)

@@ -1,0 +1,89 @@
+"""Models, measured values and the call-path graph for other programs."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from callpath_modeler.analysis.rank import Ranking
+from callpath_modeler.fitted import Fitted
+from callpath_modeler.profile.graph import Attribute, call_path_graph, to_dot, to_graphml
+from callpath_modeler.report.formats import Cell, Table
+
+
+def models_table(fitted: Fitted) -> Table:
+    """Return one row per call path with its model and how good it is."""
+    tree, models = fitted.experiment.tree, fitted.models
+    rows = range(len(tree))
+    modelled = fitted.modelled
+    columns: dict[str, list[Cell]] = {
+        "callpath": [tree.path(row) for row in rows],
+        "id": [f"@{short}" for short in tree.ids()],
+        "metric": [fitted.metric.name for _ in rows],
+        "growth": [
+            models.growth(row).text(fitted.parameter) if modelled[row] else None for row in rows
+        ],
+        "model": [
+            models.formula(row, fitted.parameter, exact=True) if modelled[row] else None
+            for row in rows
+        ],
+        "status": [fitted.status(row) for row in rows],
+        "points": [int(used) for used in models.used],
+        "cv_error": [float(error) for error in models.cv_error],
+        "adjusted_r2": [float(r2) for r2 in models.adjusted_r2],
+        "rss": [float(rss) for rss in models.rss],
+        "noise": [float(noise) for noise in models.noise],
+    }
+    header = {
+        "experiment": fitted.experiment.name,
+        "parameter": fitted.parameter,
+        "fit": fitted.settings,
+    }
+    return Table(columns, {}, header)
+
+
+def values_table(fitted: Fitted) -> Table:
+    """Return one row per call path and run in which it occurred: a long table."""
+    experiment = fitted.experiment
+    tree, metric = experiment.tree, fitted.metric
+    values = experiment.values(metric.name, inclusive=fitted.inclusive)
+    rows, runs = (index.tolist() for index in np.nonzero(~np.isnan(values)))
+    paths, ids = [tree.path(row) for row in range(len(tree))], tree.ids()
+    columns: dict[str, list[Cell]] = {
+        "callpath": [paths[row] for row in rows],
+        "id": [f"@{ids[row]}" for row in rows],
+        "metric": [metric.name] * len(rows),
+        **{
+            name: [experiment.runs[run].parameters[name] for run in runs]
+            for name in experiment.runs[0].parameters
+        },
+        "repetition": [experiment.runs[run].repetition for run in runs],
+        "value": [float(value) for value in values[rows, runs]],
+    }
+    flavour = "inclusive" if fitted.inclusive else "exclusive"
+    header = {"experiment": experiment.name, "values": flavour, "locations": experiment.reduction}
+    return Table(columns, {"value": metric.unit}, header)
+
+
+def graph_text(ranking: Ranking, form: str) -> str:
+    """Return the call-path graph as GraphML or DOT, with models and predictions as attributes."""
+    fitted = ranking.fitted
+    attributes: dict[str, list[Attribute]] = {
+        "value_at_largest": _numbers(ranking.at_largest),
+        "value_at_target": _numbers(ranking.value),
+        "low": _numbers(ranking.low),
+        "high": _numbers(ranking.high),
+        "share_at_target": _numbers(ranking.share),
+        "excess_inclusive": _numbers(ranking.excess.inclusive),
+        "excess_exclusive": _numbers(ranking.excess.exclusive),
+    }
+    rows = range(len(fitted.experiment.tree))
+    attributes["growth"] = [fitted.models.growth(row).text(fitted.parameter) for row in rows]
+    attributes["model"] = [fitted.models.formula(row, fitted.parameter) for row in rows]
+    attributes["status"] = [fitted.status(row) for row in rows]
+    graph = call_path_graph(fitted.experiment.tree, attributes)
+    name = fitted.experiment.name
+    return to_graphml(graph) if form == "graphml" else to_dot(graph, name)
+
+
+def _numbers(values: np.ndarray) -> list[Attribute]:
+    return [float(value) for value in values]

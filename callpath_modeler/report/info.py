@@ -1,0 +1,157 @@
+"""What was read, for people and for machines."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from callpath_modeler.diagnostics import count_by_code
+from callpath_modeler.profile.experiment import Experiment, Run, Values
+from callpath_modeler.report.formats import Table
+from callpath_modeler.units import parameter_value
+
+
+def info_text(experiment: Experiment) -> list[str]:
+    """Return the lines of `cpmodel info`."""
+    runs = experiment.runs
+    readers = ", ".join(sorted({_tool(run) for run in runs}))
+    points = _points(experiment)
+    head = (
+        f"{experiment.name} · {readers} · {len(runs)} runs of {len(points)} points · "
+        f"{len(experiment.tree)} call paths · {experiment.scaling} scaling "
+        f"({experiment.scaling_reason})"
+    )
+    lines = [head, "", *_parameters(experiment), "", *_metrics(experiment), ""]
+    unread = {name: why for name, why in experiment.declared.items() if why}
+    if unread:
+        lines += [f"not readable: {', '.join(f'{n} ({why})' for n, why in unread.items())}", ""]
+    lines += [*_coverage(experiment, points), ""]
+    counts = count_by_code(experiment.findings)
+    listed = ", ".join(f"{code} ×{n}" for code, n in counts.items())
+    lines.append(f"findings: {listed}; cpmodel info --diagnostics" if listed else "no findings")
+    return lines
+
+
+def _parameters(experiment: Experiment) -> list[str]:
+    rows = [("parameter", "values", "from")]
+    for parameter in experiment.parameters:
+        values = " ".join(parameter_value(value) for value in parameter.values)
+        rows.append((parameter.name, values, _origin(parameter.origin)))
+    for name, value in experiment.constants.items():
+        rows.append((name, parameter_value(value), "never varies, not modelled"))
+    return _aligned(rows)
+
+
+def _metrics(experiment: Experiment) -> list[str]:
+    rows = [("metric", "unit", "call paths", "noise", "note")]
+    for values in experiment.columns.values():
+        used = int(np.any(np.nan_to_num(values.exclusive) != 0, axis=1).sum())
+        spread = repetition_spread(experiment, values)
+        noise = "-" if np.isnan(spread) else f"{spread:.1%}"
+        note = _note(experiment, values)
+        rows.append((values.metric.name, values.metric.unit, str(used), noise, note))
+    return _aligned(rows)
+
+
+def diagnostics_text(experiment: Experiment) -> list[str]:
+    """Return every finding in a line of its own."""
+    return [f"{f.code}  {f.subject}: {f.message}  -> {f.remedy}" for f in experiment.findings] or [
+        "no findings"
+    ]
+
+
+def info_table(experiment: Experiment) -> Table:
+    """Return one row per run, with the experiment in the header."""
+    names = list(experiment.runs[0].parameters)
+    present = ~np.isnan(next(iter(experiment.columns.values())).exclusive)
+    columns: dict[str, list[str | int | float | bool | None]] = {
+        "source": [run.source for run in experiment.runs],
+        "reader": [run.reader for run in experiment.runs],
+        **{name: [run.parameters[name] for run in experiment.runs] for name in names},
+        "repetition": [run.repetition for run in experiment.runs],
+        "processes": [run.extent.processes for run in experiment.runs],
+        "threads": [run.extent.threads for run in experiment.runs],
+        "nodes": [run.extent.nodes for run in experiment.runs],
+        "callpaths": [int(n) for n in present.sum(axis=0)],
+    }
+    header = {
+        "experiment": experiment.name,
+        "callpaths": len(experiment.tree),
+        "scaling": str(experiment.scaling),
+        "scaling_reason": experiment.scaling_reason,
+        "locations": str(experiment.reduction),
+        "parameters": [
+            {"name": p.name, "values": list(p.values), "from": p.origin}
+            for p in experiment.parameters
+        ],
+        "constants": dict(experiment.constants),
+        "metrics": [
+            {"name": v.metric.name, "unit": v.metric.unit, "description": v.metric.description}
+            for v in experiment.columns.values()
+        ],
+        "unreadable": {name: why for name, why in experiment.declared.items() if why},
+        "findings": [
+            {"code": f.code, "subject": f.subject, "message": f.message, "count": f.count}
+            for f in experiment.findings
+        ],
+    }
+    return Table(columns, {}, header)
+
+
+def repetition_spread(experiment: Experiment, values: Values) -> float:
+    """Return the typical relative spread of repetitions, weighted by cost; NaN without any.
+
+    It is the standard deviation over mean of each call path and point, averaged with the mean
+    as weight, so that call paths of a microsecond do not speak for the run.
+    """
+    deviations, means = [], []
+    for runs in _points(experiment).values():
+        if len(runs) > 1:
+            at_point = values.exclusive[:, runs]
+            here = ~np.isnan(at_point).any(axis=1)
+            deviations.append(at_point[here].std(axis=1, ddof=1))
+            means.append(at_point[here].mean(axis=1))
+    total = sum(float(m.sum()) for m in means)
+    return sum(float(d.sum()) for d in deviations) / total if total > 0 else float("nan")
+
+
+def _points(experiment: Experiment) -> dict[tuple[float, ...], list[int]]:
+    points: dict[tuple[float, ...], list[int]] = {}
+    for i, run in enumerate(experiment.runs):
+        key = tuple(run.parameters[p.name] for p in experiment.parameters)
+        points.setdefault(key, []).append(i)
+    return points
+
+
+def _coverage(experiment: Experiment, points: dict[tuple[float, ...], list[int]]) -> list[str]:
+    """Return a table: repetitions and call paths at each point."""
+    present = ~np.isnan(next(iter(experiment.columns.values())).exclusive)
+    names = ",".join(p.name for p in experiment.parameters) or "run"
+    rows = [(names, "repetitions", "call paths")]
+    for key, runs in points.items():
+        at = ",".join(parameter_value(value) for value in key) or "all"
+        rows.append((at, str(len(runs)), str(int(present[:, runs].any(axis=1).sum()))))
+    return _aligned(rows)
+
+
+def _note(experiment: Experiment, values: Values) -> str:
+    if not values.metric.additive:
+        return f"does not add up; {values.metric.description}"
+    return f"exclusive, {experiment.reduction} over processes"
+
+
+def _origin(origin: str) -> str:
+    return "run name" if origin == "name" else f"{origin} in the profile"
+
+
+def _tool(run: Run) -> str:
+    return run.metadata.get("creator") or run.reader
+
+
+def _aligned(rows: Sequence[tuple[str, ...]]) -> list[str]:
+    widths = [max(len(row[k]) for row in rows) for k in range(len(rows[0]))]
+    return [
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        for row in rows
+    ]

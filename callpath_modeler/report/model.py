@@ -1,0 +1,162 @@
+"""One call path in full: formula, chart, what else it could be, excess work, neighbours."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from callpath_modeler.analysis.excess import measured_excess
+from callpath_modeler.analysis.rank import Ranking
+from callpath_modeler.fitted import CallPathModel
+from callpath_modeler.modeling import FitStatus
+from callpath_modeler.profile.calltree import ROOT
+from callpath_modeler.profile.pattern import short_name
+from callpath_modeler.report.chart import Curve, draw
+from callpath_modeler.units import interval, parameter_value, percent, quantity
+
+_GRID = 400
+"""Points at which the curve is evaluated: more than any terminal has columns."""
+
+
+def model_text(
+    ranking: Ranking, row: int, *, width: int, linear: bool, ascii_only: bool
+) -> list[str]:
+    """Return the lines of `cpmodel show` for the call path in `row`, predicted at the target."""
+    fitted = ranking.fitted
+    tree = fitted.experiment.tree
+    region = tree.regions[tree.region[row]]
+    place = f"{region.file}:{region.line}" if region.line >= 0 else region.file
+    origin = " · ".join(part for part in (region.paradigm, place) if part)
+    lines = [f"{tree.path(row)}   @{tree.ids()[row]}   {origin}".rstrip()]
+    if not fitted.modelled[row]:
+        status = FitStatus(int(fitted.models.status[row]))
+        return [*lines, f"no model: {status.sentence}", "", *_values(ranking, row)]
+    lines += [_formula(ranking, row, ascii_only=ascii_only), ""]
+    curve = _curve(ranking, row)
+    lines += draw(
+        curve,
+        fitted.metric.unit,
+        parameter=fitted.parameter,
+        width=max(30, min(72, width - 18)),
+        linear=linear,
+        ascii_only=ascii_only,
+    )
+    legend = "o measured  * model  : band  | end of data  X target"
+    if not ascii_only:
+        legend = "● measured  ⣀ model  ░ band  ┊ end of the data  ◆ target"
+    lines += [f"    {legend}", "", *_quality(ranking, row, ascii_only=ascii_only), ""]
+    return [*lines, *_excess(ranking, row), "", *_values(ranking, row), "", *_kin(ranking, row)]
+
+
+def _formula(ranking: Ranking, row: int, *, ascii_only: bool) -> str:
+    model = CallPathModel(ranking.fitted, row)
+    unit = ranking.fitted.metric.unit
+    pretty = not ascii_only
+    growth = ranking.fitted.models.growth(row).text(ranking.fitted.parameter, pretty=pretty)
+    text = (
+        f"{ranking.fitted.metric.name}({ranking.fitted.parameter}) = {model.formula(pretty=pretty)}"
+    )
+    text += f"  [{unit}]" if unit != "1" else ""
+    if np.isfinite(ranking.target):
+        value = quantity(float(ranking.value[row]), unit, ascii_only=ascii_only)
+        band = interval(
+            float(ranking.low[row]), float(ranking.high[row]), unit, ascii_only=ascii_only
+        )
+        at = f"{ranking.fitted.parameter} = {parameter_value(ranking.target)}"
+        text += f"   at {at}: {value} ({band})"
+    return f"{text}   growth {growth}"
+
+
+def _curve(ranking: Ranking, row: int) -> Curve:
+    fitted = ranking.fitted
+    last = float(fitted.points[-1])
+    target = ranking.target if np.isfinite(ranking.target) else None
+    end = max(last, target or last)
+    grid = np.geomspace(min(float(fitted.points[0]), end), end, _GRID)
+    prediction = CallPathModel(fitted, row).predict(grid)
+    return Curve(
+        points=fitted.points,
+        measured=fitted.measured[row],
+        grid=grid,
+        value=prediction.value[0],
+        low=prediction.low[0],
+        high=prediction.high[0],
+        end_of_data=last,
+        target=target,
+    )
+
+
+def _quality(ranking: Ranking, row: int, *, ascii_only: bool) -> list[str]:
+    fitted, models = ranking.fitted, ranking.fitted.models
+    status = FitStatus(int(models.status[row]))
+    noise = models.noise[row]
+    parts = [
+        f"cross-validated error {models.cv_error[row]:.1%}",
+        "noise unknown: no repetitions" if np.isnan(noise) else f"noise {noise:.1%}",
+        f"adjusted R^2 {models.adjusted_r2[row]:.4f}",
+        f"|1 - R^2| {abs(1 - models.r2[row]):.2g}",
+        f"{int(models.used[row])} points",
+    ]
+    lines = ["quality   " + "   ".join(parts), f"status    {fitted.status(row)}: {status.sentence}"]
+    others = models.alternatives(row, fitted.parameter)
+    if not others:
+        return [*lines, "could also be: nothing else fits the data nearly as well"]
+    lines.append(f"could also be   (at {fitted.parameter} = {parameter_value(ranking.target)})")
+    for other in others:
+        value = float(other.values(np.array([ranking.target]))[0])
+        text = quantity(value, fitted.metric.unit, ascii_only=ascii_only)
+        lines.append(f"  {other.formula:<44} {other.weight:>4.0%}   {text}")
+    return lines
+
+
+def _excess(ranking: Ranking, row: int) -> list[str]:
+    """Return excess work between neighbouring scales, and at the target."""
+    fitted, experiment = ranking.fitted, ranking.fitted.experiment
+    if not fitted.metric.additive:
+        return ["excess work: this metric does not add up over call paths"]
+    lines = [f"excess work ({experiment.scaling} scaling)      inclusive  exclusive  efficiency"]
+    base = float(fitted.points[0])
+    for point in fitted.points[1:]:
+        excess = measured_excess(
+            experiment, fitted.metric.name, fitted.parameter, base, float(point)
+        )
+        what = f"{parameter_value(base)} → {parameter_value(point)}"
+        lines.append(_excess_line(what, float(excess.inclusive[row]), float(excess.exclusive[row])))
+    if ranking.target > fitted.points[-1]:
+        what = f"{parameter_value(base)} → {parameter_value(ranking.target)} predicted"
+        own, below = ranking.excess.exclusive[row], ranking.excess.inclusive[row]
+        lines.append(_excess_line(what, float(below), float(own)))
+    return lines
+
+
+def _excess_line(what: str, inclusive: float, exclusive: float) -> str:
+    return f"  {what:<30}{inclusive:>11.1%}{exclusive:>11.1%}{1 - inclusive:>12.1%}"
+
+
+def _values(ranking: Ranking, row: int) -> list[str]:
+    fitted = ranking.fitted
+    pairs = zip(fitted.points, fitted.measured[row], strict=True)
+    cells = [
+        f"{parameter_value(point)}: {quantity(float(value), fitted.metric.unit)}"
+        for point, value in pairs
+    ]
+    return [f"measured  {fitted.parameter} = " + "   ".join(cells)]
+
+
+def _kin(ranking: Ranking, row: int) -> list[str]:
+    tree = ranking.fitted.experiment.tree
+    inclusive = tree.inclusive(np.nan_to_num(ranking.at_largest))
+    if ranking.fitted.inclusive:
+        inclusive = np.nan_to_num(ranking.at_largest)
+    caller = int(tree.parent[row])
+    above = short_name(tree.name(caller)) if caller != ROOT else "nothing"
+    below = sorted(tree.children(row), key=lambda child: -inclusive[child])
+    named = [
+        f"{short_name(tree.name(child))} ({percent(_part(inclusive[child], inclusive[row]))})"
+        for child in below[:6]
+    ]
+    more = f", {len(below) - 6} more" if len(below) > 6 else ""
+    return [f"called by {above}", f"calls     {', '.join(named) or 'nothing'}{more}"]
+
+
+def _part(part: float, whole: float) -> float:
+    return part / whole if whole > 0 else 0.0

@@ -1,0 +1,291 @@
+"""A ranking as a table for machines and as lines for people."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from rich.text import Text
+
+from callpath_modeler.analysis.rank import MARKS, By, Ranking
+from callpath_modeler.fitted import Fitted
+from callpath_modeler.profile.pattern import short_name
+from callpath_modeler.report.formats import Cell, Table
+from callpath_modeler.report.layout import Column, table
+from callpath_modeler.units import interval, parameter_value, percent, quantity
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from callpath_modeler.diagnostics import Finding
+
+_GREY = "dim"
+
+
+def all_rows(ranking: Ranking) -> NDArray[np.intp]:
+    """Return every call path that occurred: ranked ones in order, then those without a model."""
+    return np.concatenate([ranking.order, ranking.unmodelled])
+
+
+def ranking_table(
+    ranking: Ranking, rows: NDArray[np.intp], findings: Sequence[Finding] = ()
+) -> Table:
+    """Return ranked call paths, worst first, and after them those without a model.
+
+    Parameters
+    ----------
+    rows : the rows of the experiment to tell of, in order
+    findings : what JSON is to say beside the rows
+    """
+    fitted, tree = ranking.fitted, ranking.fitted.experiment.tree
+    models, ids = fitted.models, tree.ids()
+    place = {int(row): k for k, row in enumerate(ranking.order, start=1)}
+    modelled = fitted.modelled
+    columns: dict[str, list[Cell]] = {
+        "rank": [place.get(int(row)) for row in rows],
+        "callpath": [tree.path(int(row)) for row in rows],
+        "id": [f"@{ids[row]}" for row in rows],
+        "metric": [fitted.metric.name] * len(rows),
+        "growth": [
+            models.growth(int(row)).text(fitted.parameter) if modelled[row] else None
+            for row in rows
+        ],
+        "model": [
+            models.formula(int(row), fitted.parameter) if modelled[row] else None for row in rows
+        ],
+    }
+    numbers = {
+        "value_at_largest": ranking.at_largest,
+        "value_at_target": ranking.value,
+        "low": ranking.low,
+        "high": ranking.high,
+        "share_at_largest": ranking.share_at_largest,
+        "share_at_target": ranking.share,
+        "excess_inclusive": ranking.excess.inclusive,
+        "excess_exclusive": ranking.excess.exclusive,
+        "loss": ranking.excess.lost,
+    }
+    of_model = set(numbers) - {"value_at_largest", "share_at_largest", "excess_inclusive"}
+    for name, values in numbers.items():
+        shown = np.where(modelled, values, np.nan) if name in of_model else values
+        columns[name] = [float(value) for value in shown[rows]]
+    columns["trust"] = [int(mark) if mark >= 0 else None for mark in ranking.trust[rows]]
+    columns["status"] = [fitted.status(int(row)) for row in rows]
+    unit = fitted.metric.unit
+    united = ("value_at_largest", "value_at_target", "low", "high", "loss")
+    return Table(columns, dict.fromkeys(united, unit), _header(ranking, findings))
+
+
+def _header(ranking: Ranking, findings: Sequence[Finding]) -> dict[str, object]:
+    fitted, experiment = ranking.fitted, ranking.fitted.experiment
+    total, low, high = (_json_number(number) for number in ranking.total)
+    return {
+        "experiment": experiment.name,
+        "metric": fitted.metric.name,
+        "values": "inclusive" if fitted.inclusive else "exclusive",
+        "locations": str(experiment.reduction),
+        "scaling": str(experiment.scaling),
+        "parameter": fitted.parameter,
+        "points": [float(point) for point in fitted.points],
+        "target": _json_number(ranking.target),
+        "base": ranking.base,
+        "by": str(ranking.by),
+        "total": {
+            "at_largest": ranking.total_at_largest,
+            "at_target": total,
+            "low": low,
+            "high": high,
+        },
+        "unmodelled": {"callpaths": len(ranking.unmodelled), "share": ranking.unmodelled_share},
+        "fit": fitted.settings,
+        "parameters": [
+            {"name": p.name, "values": list(p.values), "from": p.origin}
+            for p in experiment.parameters
+        ],
+        "inputs": [
+            {"path": run.source, "parameters": dict(run.parameters), "repetition": run.repetition}
+            for run in experiment.runs
+        ],
+        "findings": [
+            {"code": f.code, "subject": f.subject, "message": f.message, "count": f.count}
+            for f in findings
+        ],
+    }
+
+
+def _json_number(number: float) -> float | str:
+    return number if np.isfinite(number) else "inf"
+
+
+def ranking_text(
+    ranking: Ranking,
+    rows: NDArray[np.intp],
+    *,
+    width: int | None,
+    full_names: bool,
+    ascii_only: bool,
+) -> list[Text]:
+    """Return the ranking for people: the answer first, then the table, then what is not in it.
+
+    Parameters
+    ----------
+    rows : the ranked rows to show
+    width : of the terminal; None = nothing is cut
+    full_names : functions with return type and arguments
+    """
+    names = _names(ranking.fitted, rows, full=full_names)
+    others = _remainder(ranking, rows)
+    body = table(
+        _columns(ranking, rows, others, ascii_only=ascii_only), [*names, *_below(others)], width
+    )
+    return [
+        Text(_verdict(ranking, ascii_only=ascii_only), style="bold"),
+        Text(context(ranking.fitted), style=_GREY),
+        Text(""),
+        *body,
+        *(Text(line, style=_GREY) for line in _footer(ranking)),
+    ]
+
+
+def context(fitted: Fitted) -> str:
+    """Say in one line what was measured and modelled."""
+    experiment = fitted.experiment
+    flavour = "inclusive" if fitted.inclusive else "exclusive"
+    spread = f"{parameter_value(fitted.points[0])} … {parameter_value(fitted.points[-1])}"
+    return (
+        f"{experiment.name} · {fitted.metric.name}, {flavour}, "
+        f"{experiment.reduction} over processes · {fitted.parameter} = {spread} "
+        f"({len(fitted.points)} points, {len(experiment.runs)} runs) · {experiment.scaling} scaling ({experiment.scaling_reason})"
+    )
+
+
+def _at(ranking: Ranking) -> str:
+    return f"{ranking.fitted.parameter} = {parameter_value(ranking.target)}"
+
+
+def _verdict(ranking: Ranking, *, ascii_only: bool) -> str:
+    """Answer the question: how long, how sure, and because of what."""
+    fitted, unit = ranking.fitted, ranking.fitted.metric.unit
+    if not len(ranking.order):
+        return f"At {_at(ranking)}: nothing could be predicted."
+    worst = int(ranking.order[0])
+    name = short_name(fitted.experiment.tree.names(worst)[-1])
+    growth = fitted.models.growth(worst).text(fitted.parameter, pretty=not ascii_only)
+    if np.isinf(ranking.target):
+        return f"As {fitted.parameter} grows without end, {name} grows fastest: {growth}."
+    total, low, high = ranking.total
+    amount = quantity(total, unit, ascii_only=ascii_only)
+    likely = interval(low, high, unit, ascii_only=ascii_only)
+    times = ranking.target / fitted.points[-1]
+    beyond = f"{times:.3g} × the largest run" if times > 1 else "inside the data"
+    share = percent(float(ranking.share[worst]))
+    answer = f"At {_at(ranking)} ({beyond}): {amount} ({likely})"
+    return f"{answer}; {name} takes {share} and is {growth}."
+
+
+def _names(fitted: Fitted, rows: NDArray[np.intp], *, full: bool) -> list[list[str]]:
+    """Return the call paths, with short function names unless two would then look the same."""
+    tree = fitted.experiment.tree
+    whole = [list(tree.names(int(row))) for row in rows]
+    if full:
+        return whole
+    short = [[short_name(name) for name in names] for names in whole]
+    count = Counter(map(tuple, short))
+    return [s if count[tuple(s)] == 1 else w for s, w in zip(short, whole, strict=True)]
+
+
+def _remainder(ranking: Ranking, rows: NDArray[np.intp]) -> NDArray[np.intp]:
+    """Return the ranked call paths that are not shown; inclusive values overlap: none."""
+    if ranking.fitted.inclusive:
+        return np.array([], np.intp)
+    return np.setdiff1d(ranking.order, rows)
+
+
+def _below(others: NDArray[np.intp]) -> list[list[str]]:
+    rest = [[f"{len(others)} other call paths"]] if len(others) else []
+    return [*rest, ["total"]]
+
+
+def _columns(
+    ranking: Ranking, rows: NDArray[np.intp], others: NDArray[np.intp], *, ascii_only: bool
+) -> list[Column]:
+    fitted, unit = ranking.fitted, ranking.fitted.metric.unit
+
+    def text(value: float) -> str:
+        return quantity(value, unit, ascii_only=ascii_only)
+
+    def band(low: float, high: float) -> str:
+        return interval(low, high, unit, ascii_only=ascii_only)
+
+    def sums(values: NDArray[np.float64]) -> list[float]:
+        return [float(np.nansum(values[others]))] if len(others) else []
+
+    blank = [""] * bool(len(others))
+    largest, target = [*ranking.at_largest[rows]], [*ranking.value[rows]]
+    largest += [*sums(ranking.at_largest), ranking.total_at_largest]
+    target += [*sums(ranking.value), ranking.total[0]]
+    shares = [
+        f"{percent(before)} → {percent(after)}"
+        for before, after in zip(
+            [*np.nan_to_num(ranking.share_at_largest[rows]), *sums(ranking.share_at_largest)],
+            [*ranking.share[rows], *sums(ranking.share)],
+            strict=True,
+        )
+    ]
+    excess = [percent(value) for value in ranking.excess.exclusive[rows]]
+    excess += [percent(value) for value in sums(ranking.excess.exclusive)]
+    roots = fitted.experiment.tree.roots
+    excess.append(percent(float(ranking.excess.inclusive[roots].sum())))
+    growth = [
+        fitted.models.growth(int(row)).text(fitted.parameter, pretty=not ascii_only) for row in rows
+    ]
+    bands = [band(ranking.low[row], ranking.high[row]) for row in rows]
+    confidence = float(fitted.settings["confidence"])
+    finite = np.isfinite(ranking.target)
+    columns = [
+        Column("#", [*(str(k) for k in _places(ranking, rows)), *blank, ""]),
+        Column(
+            f"{fitted.parameter}={parameter_value(fitted.points[-1])}", [text(v) for v in largest]
+        ),
+        Column(f"{fitted.parameter}={parameter_value(ranking.target)}", [text(v) for v in target]),
+        Column(f"{confidence:.0%} band", [*bands, *blank, band(*ranking.total[1:])]),
+        Column("share", [*shares, ""], droppable=2),
+        Column("excess", excess, droppable=3),
+        Column("growth", [*growth, *blank, ""], right=False),
+        Column("trust", [*(_marks(m) for m in ranking.trust[rows]), *blank, ""], droppable=1),
+    ]
+    return columns if finite else [c for c in columns if not c.header.endswith("band")]
+
+
+def _places(ranking: Ranking, rows: NDArray[np.intp]) -> list[int]:
+    place = np.zeros(len(ranking.value), np.intp)
+    place[ranking.order] = np.arange(1, len(ranking.order) + 1)
+    return [int(k) for k in place[rows]]
+
+
+def _marks(trust: int) -> str:
+    return "●" * trust + "○" * (MARKS - trust)
+
+
+def _footer(ranking: Ranking) -> list[str]:
+    fitted = ranking.fitted
+    lines = [""]
+    if len(ranking.unmodelled):
+        count = Counter(fitted.status(int(row)).replace("_", " ") for row in ranking.unmodelled)
+        why = ", ".join(f"{reason}: {n}" for reason, n in count.most_common())
+        share = percent(ranking.unmodelled_share)
+        lines.append(
+            f"not modelled: {len(ranking.unmodelled)} call paths, {share} of the total ({why})"
+        )
+    if ranking.by is By.LOSS or not np.isinf(ranking.target):
+        ideal = "constant per process" if fitted.experiment.scaling == "weak" else "1/p per process"
+        lines.append(
+            f"excess: cost beyond {ideal} since {fitted.parameter} = "
+            f"{parameter_value(ranking.base)}, as share of the time at the target"
+        )
+    if len(ranking.order):
+        best = fitted.experiment.tree.ids()[ranking.order[0]]
+        lines.append(f"next: cpmodel show EXP @{best} --target {parameter_value(ranking.target)}")
+    return lines
