@@ -13,7 +13,8 @@ from cpmodel_scorep.definitions import Definitions, MalformedError
 _LARGEST = 1 << 30  # bytes of unpacked definitions: a hundred times the largest ever seen
 
 _STRAY_AMPERSAND = re.compile(rb"&(?!(?:amp|lt|gt|quot|apos|#\d+|#x[0-9a-fA-F]+);)")
-_CONTROL = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f]")
+_CONTROL = bytes(c for c in range(32) if c not in b"\t\n\r")
+_QUESTIONED = bytes(ord("?") if c in _CONTROL else c for c in range(256))
 _CONTROL_REFERENCE = re.compile(
     rb"&#(?:0*(?:[0-8]|1[124-9]|2\d|3[01])|x0*(?:[0-8bcef]|1[\da-f]));", re.IGNORECASE
 )
@@ -81,7 +82,9 @@ def _is_damaged(text: bytes) -> bool:
         text.decode()
     except UnicodeDecodeError:
         return True
-    return any(pattern.search(text) for pattern in (_STRAY_AMPERSAND, _CONTROL, _CONTROL_REFERENCE))
+    if len(text.translate(None, _CONTROL)) != len(text):
+        return True
+    return bool(_STRAY_AMPERSAND.search(text) or _CONTROL_REFERENCE.search(text))
 
 
 def repair(text: bytes) -> bytes:
@@ -92,7 +95,7 @@ def repair(text: bytes) -> bytes:
     which nobody here evaluates, left out.
     """
     text = _as_utf8(text)
-    text = _CONTROL_REFERENCE.sub(b"?", _CONTROL.sub(b"?", text))
+    text = _CONTROL_REFERENCE.sub(b"?", text.translate(_QUESTIONED))
     text = _EXPRESSION.sub(b"", text)
     text = _STRAY_AMPERSAND.sub(b"&amp;", text)
     text = _TEXT.sub(_escape_text, text)

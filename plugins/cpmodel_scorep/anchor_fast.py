@@ -9,9 +9,9 @@ from __future__ import annotations
 import html
 import re
 from dataclasses import dataclass
+from xml.sax.saxutils import unescape
 
 import numpy as np
-from numpy.typing import NDArray
 
 from callpath_modeler.profile.schema import Region
 from cpmodel_scorep import anchor_expat
@@ -41,6 +41,7 @@ _LOCATION = re.compile(
     rb"<rank>[^<]*</rank>\s*<type>([^<]*)</type>"
 )
 _NODE = re.compile(rb"<class>\s*node\s*</class>", re.IGNORECASE)
+_QUOTES = {"&quot;": '"', "&apos;": "'"}
 _ONLY_DIGITS = bytes(c if c in b"0123456789" else 32 for c in range(256))
 
 
@@ -94,23 +95,28 @@ def _cut(text: bytes) -> _Sections | None:
 
 def _string(raw: bytes) -> str:
     text = raw.decode().strip()
-    return html.unescape(text) if "&" in text else text
+    if "&" not in text:
+        return text
+    return html.unescape(text) if "&#" in text else unescape(text, _QUOTES)
 
 
 def _regions(section: bytes) -> dict[int, Region] | None:
     found = _REGION.findall(section)
     if len(found) != section.count(b"<region "):
         return None
+    # Modules, paradigms and roles are few: each is decoded once.
+    known: dict[bytes, str] = {}
+
+    def once(raw: bytes) -> str:
+        if raw not in known:
+            known[raw] = _string(raw)
+        return known[raw]
+
     return {
         int(number): Region(
-            _string(name),
-            _string(mangled),
-            _string(module),
-            int(begin),
-            _string(paradigm),
-            _string(role),
+            _string(name), _string(mangled), once(mod), int(begin), once(paradigm), once(role)
         )
-        for number, module, begin, name, mangled, paradigm, role in found
+        for number, mod, begin, name, mangled, paradigm, role in found
     }
 
 
@@ -168,12 +174,11 @@ def _locations(section: bytes) -> Locations | None:
     if sum(sizes) != len(found):
         return None
     numbers, names, kinds = zip(*found, strict=True)
-    is_thread: NDArray[np.bool_] = np.array(kinds) == b"thread"
     return Locations(
-        np.array(numbers, "S18").astype(np.int64),
+        np.fromiter(map(int, numbers), np.int64, len(numbers)),
         np.repeat(np.arange(len(groups)), sizes),
-        is_thread,
+        np.array([kind == b"thread" for kind in kinds]),
         frozenset(_string(name) for name in set(names)),
-        np.array(groups) == b"process",
+        np.array([kind == b"process" for kind in groups]),
         len(_NODE.findall(section)),
     )

@@ -167,8 +167,9 @@ class CubeProfile:
         if stored.status is MetricStatus.DATA:
             self._stream(stored, reducer)
         self._notices.of_values(stored, reducer.noticed, self.call_tree)
-        total = reducer.total() * stored.scale if stored.additive else float("nan")
-        return Reduced(reducer.values * stored.scale, total)
+        scale = _scale(stored, over_locations)
+        total = reducer.total() * scale if stored.additive else float("nan")
+        return Reduced(reducer.values * scale, total)
 
     def inclusive(self, metric: str, over_locations: Reduction) -> NDArray[np.float64]:
         """Return one inclusive value per call path; as stored for metrics that do not add up.
@@ -185,7 +186,7 @@ class CubeProfile:
                 for at, block in stream.stored(rows, self.layout, order):
                     reducer.mark_missing(block)
                     reducer.add_raw(at, block)
-        return reducer.values * stored.scale
+        return reducer.values * _scale(stored, over_locations)
 
     def per_location(self, metric: str, *, inclusive: bool) -> NDArray[np.float64]:
         """Return every value, [call paths x locations in order of their ids], as measured.
@@ -272,3 +273,8 @@ class CubeProfile:
         visited = np.zeros(block.shape, np.bool_)
         visited[known] = take(rows, place[known]) != 0
         return ~visited
+
+
+def _scale(stored: StoredMetric, reduction: Reduction) -> float:
+    # The imbalance is a ratio: it has no unit that could be converted.
+    return 1.0 if reduction is Reduction.IMBALANCE else stored.scale

@@ -61,7 +61,7 @@ class Reducer:
         self._total = np.zeros(columns.stored)
 
     def add(self, rows: NDArray[np.int64], block: Block, within: Block | None = None) -> None:
-        """Take in the values of call paths; `block` is changed in place.
+        """Take in the values of call paths; `block` is changed in place, NaN is missing.
 
         Parameters
         ----------
@@ -71,7 +71,8 @@ class Reducer:
         """
         if not len(rows):
             return
-        missing = self.mark_missing(block)
+        with np.errstate(over="ignore", invalid="ignore"):
+            missing = bool(np.isnan(np.add.reduce(block, axis=None)))
         if np.fmin.reduce(block, axis=None) < 0:
             self._clear_negative(rows, block, within)
         self.values[rows] = self._statistic(block, missing=missing)
@@ -91,28 +92,29 @@ class Reducer:
         """Return the total, reduced like the values."""
         return float(self._statistic(self._total[np.newaxis], missing=False)[0])
 
-    def mark_missing(self, block: Block) -> bool:
-        """Make infinite values NaN, count both, and tell whether there are any."""
+    def mark_missing(self, block: Block) -> None:
+        """Make infinite values of a stored block NaN and count both."""
         with np.errstate(over="ignore", invalid="ignore"):
             if np.isfinite(np.add.reduce(block, axis=None)):
-                return False
+                return
         bad = ~np.isfinite(block)
-        count = int(np.count_nonzero(bad))
-        self.noticed.not_finite += count
+        self.noticed.not_finite += int(np.count_nonzero(bad))
         block[bad] = np.nan
-        return count > 0
 
     def _clear_negative(self, rows: NDArray[np.int64], block: Block, within: Block | None) -> None:
-        low = np.fmin.reduce(block, axis=1)
-        for k in np.flatnonzero(low < 0).tolist():
-            negative = block[k] < 0
-            real = negative if within is None else block[k] < -_NOISE * np.abs(within[k])
-            count = int(np.count_nonzero(real))
-            if count:
-                self.noticed.negative += count
-                if low[k] < self.noticed.worst:
-                    self.noticed.worst, self.noticed.worst_row = float(low[k]), int(rows[k])
-            block[k, negative] = 0.0
+        if within is None:
+            real = block < 0
+        else:
+            real = block < -_NOISE * np.abs(within)
+        count = int(np.count_nonzero(real))
+        if count:
+            self.noticed.negative += count
+            low = np.fmin.reduce(block, axis=1)
+            k = int(np.nanargmin(low))
+            if low[k] < self.noticed.worst:
+                self.noticed.worst, self.noticed.worst_row = float(low[k]), int(rows[k])
+        # Unlike a mask, this leaves NaN alone and needs no second block.
+        np.maximum(block, 0.0, out=block)
 
     def _statistic(self, block: Block, *, missing: bool) -> NDArray[np.float64]:
         folded = self._columns.fold(block, self._fold)

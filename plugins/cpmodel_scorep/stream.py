@@ -37,6 +37,7 @@ def stored(
 def reduce_stored(rows: Rows, layout: Layout, order: NDArray[np.int64], reducer: Reducer) -> None:
     """Reduce exclusive values that are stored as such."""
     for at, block in stored(rows, layout, order):
+        reducer.mark_missing(block)
         reducer.add(at, block)
         reducer.add_to_total(block)
 
@@ -125,19 +126,24 @@ class _Families:
 
         `block` holds the stored rows from `first` on; callers found there are not read again.
         """
-        wanted = np.flatnonzero((callers >= 0) & (self._tree_row[callers] >= 0))
-        callers = callers[wanted]
+        wanted = (callers >= 0) & (self._tree_row[callers] >= 0)
+        if not wanted.all():
+            callers, sums = callers[wanted], sums[wanted]
         at = self._stored_at[callers]
-        own = np.zeros((len(callers), block.shape[1]))
+        own = np.empty(sums.shape)
         inside = (at >= first) & (at < first + len(block))
         own[inside] = block[at[inside] - first]
-        outside = np.flatnonzero(~inside & (at >= 0))
+        outside = np.flatnonzero(~inside)
         outside = outside[np.argsort(at[outside])]
-        if len(outside):
-            own[outside] = take(self._others, at[outside])
-        own[~np.isfinite(own)] = np.nan
-        remainder = own - sums[wanted]
-        self._reducer.add(self._tree_row[callers], remainder, own)
+        absent = int(np.searchsorted(at[outside], 0))
+        own[outside[:absent]] = 0.0
+        if absent < len(outside):
+            own[outside[absent:]] = take(self._others, at[outside[absent:]])
+        if self._reducer.noticed.not_finite:
+            own[~np.isfinite(own)] = np.nan
+        # The sums are not needed any more, and a fresh block would cost page faults.
+        np.subtract(own, sums, out=sums)
+        self._reducer.add(self._tree_row[callers], sums, own)
 
 
 def _family_sums(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -42,13 +43,20 @@ def verify(profile: CubeProfile) -> list[Agreement]:
 def _other(profile: CubeProfile) -> Iterator[Any]:
     from pycubexr import CubexParser
 
-    # It reports on the root logger, which is nobody's business here.
+    # It reports on the root logger and warns of what our own findings already say.
+    parser = CubexParser(profile.container.path)
     before = logging.root.manager.disable
     logging.disable(logging.CRITICAL)
     try:
-        with CubexParser(profile.container.path) as other:
-            yield other
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            with parser:
+                yield parser
     finally:
+        # It leaves the archive open if it fails on the way in.
+        archive = getattr(parser, "_cubex_file", None)
+        if archive is not None:
+            archive.close()
         logging.disable(before)
 
 
@@ -76,12 +84,14 @@ def _compare(
     return _compare_rows(profile, stored, paths, theirs)
 
 
-def _numbers(values: NDArray[Any]) -> NDArray[np.float64]:
-    if values.dtype == np.uint64:
-        values = values.view(np.int64)
-    if values.dtype.kind in "fiu":
-        return values.astype(np.float64)
-    return np.array([value.sum for value in values.ravel()], np.float64)
+def _numbers(values: Any) -> NDArray[np.float64]:
+    # Minima, maxima and tuples come wrapped, and tuples offer no other way to their numbers.
+    plain: NDArray[Any] = getattr(values, "_values", values)
+    if plain.dtype.names:
+        plain = plain[plain.dtype.names[3]]
+    elif plain.dtype == np.uint64:
+        plain = plain.view(np.int64)
+    return plain.astype(np.float64)
 
 
 def _compare_rows(

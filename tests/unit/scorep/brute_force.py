@@ -1,0 +1,33 @@
+"""The seven reductions spelled out value by value, to hold the streaming ones against."""
+
+from __future__ import annotations
+
+import math
+import statistics
+
+import numpy as np
+
+OVER = {
+    "max": max,
+    "min": min,
+    "sum": math.fsum,
+    "mean": lambda values: math.fsum(values) / len(values),
+    "median": statistics.median,
+    "geomean": lambda values: (
+        0.0 if min(values) <= 0 else math.exp(math.fsum(map(math.log, values)) / len(values))
+    ),
+    "imbalance": lambda values: (
+        max(values) * len(values) / math.fsum(values) if math.fsum(values) else math.nan
+    ),
+}
+
+
+def reduce(cells, machine, reduction, fold):
+    """Reduce [rows x stored columns] to [rows]."""
+    processes = machine.columns()
+    return np.array(
+        [
+            OVER[str(reduction)]([fold(row[columns].tolist()) for columns in processes])
+            for row in cells
+        ]
+    )

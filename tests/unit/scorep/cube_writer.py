@@ -1,0 +1,277 @@
+"""Writes small Cube profiles in every variant of the format, and keeps what it wrote."""
+
+from __future__ import annotations
+
+import gzip
+import struct
+import zlib
+from dataclasses import dataclass, field
+from html import escape
+from pathlib import Path
+
+import numpy as np
+
+DTYPES = {
+    "DOUBLE": "f8",
+    "MINDOUBLE": "f8",
+    "MAXDOUBLE": "f8",
+    "UINT64": "u8",
+    "INT64": "i8",
+    "UINT32": "u4",
+    "INT16": "i2",
+    "UINT8": "u1",
+}
+TUPLE = [("n", "u4"), ("min", "f8"), ("max", "f8"), ("sum", "f8"), ("sum2", "f8")]
+
+
+@dataclass
+class MetricToWrite:
+    """`values` [call paths in preorder x locations in order of their ids], as stored."""
+
+    name: str
+    values: np.ndarray
+    kind: str | None = "EXCLUSIVE"
+    dtype: str = "DOUBLE"
+    unit: str = "occ"
+    present: np.ndarray | None = None
+    ghost: bool = False
+
+
+@dataclass
+class Tree:
+    """Call paths in preorder; `names[i]` is the region that call path i ends in."""
+
+    parents: list[int]
+    names: list[str]
+    roles: dict[str, str] = field(default_factory=dict)
+    parameters: dict[int, str] = field(default_factory=dict)
+    ids: list[int] | None = None
+    line: str = ""
+
+    def __len__(self):
+        return len(self.parents)
+
+    def wide(self):
+        """The order of inclusive rows: a root, then the callees of each call path."""
+        callees = {}
+        for row, parent in enumerate(self.parents):
+            callees.setdefault(parent, []).append(row)
+        order = []
+        for root in callees[-1]:
+            order.append(root)
+            stack = [root]
+            while stack:
+                row = stack.pop()
+                order.extend(callees.get(row, []))
+                stack.extend(reversed(callees.get(row, [])))
+        return order
+
+    def children_sums(self, inclusive):
+        below = np.zeros_like(inclusive)
+        for row, parent in enumerate(self.parents):
+            if parent >= 0:
+                below[parent] += inclusive[row]
+        return below
+
+    def subtree_sums(self, exclusive):
+        total = np.array(exclusive)
+        for row in range(len(self) - 1, -1, -1):
+            if self.parents[row] >= 0:
+                total[self.parents[row]] += total[row]
+        return total
+
+
+@dataclass
+class Machine:
+    """`threads[p]` CPU threads in process p, each process followed by `gpus` streams."""
+
+    threads: list[int]
+    gpus: int = 0
+    ids: list[int] | None = None
+    thread_names: tuple[str, ...] = ("Master thread", "OMP thread 1", "OMP thread 2")
+    nodes: int = 1
+
+    @property
+    def locations(self):
+        return sum(self.threads) + self.gpus * len(self.threads)
+
+    def columns(self):
+        """Per process the columns of its CPU threads: ranks of their location ids."""
+        ids = self.ids or list(range(self.locations))
+        rank = {number: column for column, number in enumerate(sorted(ids))}
+        found, at = [], 0
+        for count in self.threads:
+            found.append([rank[number] for number in ids[at : at + count]])
+            at += count + self.gpus
+        return found
+
+
+def random_tree(n, roots=1, seed=0, chain=False):
+    rng = np.random.default_rng(seed)
+    parents, stack = [], []
+    starts = {i * n // roots for i in range(roots)}
+    for row in range(n):
+        if row in starts:
+            stack = []
+        elif not chain:
+            del stack[max(1, len(stack) - int(rng.integers(0, 3))) :]
+        parents.append(stack[-1] if stack else -1)
+        stack.append(row)
+    return Tree(parents, [f"f{row}" for row in range(n)])
+
+
+def anchor(tree, metrics, machine, *, attributes="", version="4.4"):
+    names = list(dict.fromkeys(tree.names))
+    parts = [f'<?xml version="1.0" encoding="UTF-8"?>\n<cube version="{version}">\n']
+    parts.append(f'<attr key="Creator" value="test"/>\n{attributes}<metrics>\n')
+    for number, metric in enumerate(metrics):
+        kind = f' type="{metric.kind}"' if metric.kind else ""
+        ghost = ' viztype="GHOST"' if metric.ghost else ""
+        parts.append(
+            f'<metric id="{number}"{kind}{ghost}>\n<disp_name>{metric.name}</disp_name>\n'
+            f"<uniq_name>{metric.name}</uniq_name>\n<dtype>{metric.dtype}</dtype>\n"
+            f"<uom>{metric.unit}</uom>\n<url></url>\n<descr>of {metric.name}</descr>\n</metric>\n"
+        )
+    parts.append("</metrics>\n<program>\n")
+    for number, name in enumerate(names):
+        role = tree.roles.get(name, "function")
+        parts.append(
+            f'<region id="{number}" mod="a.c" begin="{number}" end="99">\n'
+            f"<name>{escape(name)}</name>\n<mangled_name>{escape(name)} -n 3</mangled_name>\n"
+            f"<paradigm>compiler</paradigm>\n<role>{role}</role>\n<url></url>\n</region>\n"
+        )
+    parts.extend(_cnodes(tree, names))
+    parts.append("</program>\n<system>\n")
+    parts.extend(_system(machine))
+    parts.append("</system>\n</cube>\n")
+    return "".join(parts)
+
+
+def _cnodes(tree, names):
+    ids = tree.ids or list(range(len(tree)))
+    stack = []
+    for row, parent in enumerate(tree.parents):
+        while stack and stack[-1] != parent:
+            stack.pop()
+            yield "</cnode>\n"
+        callee = names.index(tree.names[row]) if len(names) < 1000 else row
+        yield f'<cnode id="{ids[row]}" calleeId="{callee}"{tree.line}>\n'
+        yield tree.parameters.get(row, "")
+        stack.append(row)
+    yield "</cnode>\n" * len(stack)
+
+
+def _system(machine):
+    ids = iter(machine.ids or range(machine.locations))
+    yield '<systemtreenode Id="0">\n<name>m</name>\n<class>machine</class>\n'
+    yield '<systemtreenode Id="1">\n<name>n</name>\n<class>node</class>\n' * machine.nodes
+    for process, threads in enumerate(machine.threads):
+        yield f'<locationgroup Id="{process}">\n<name>MPI Rank {process}</name>\n'
+        yield f"<rank>{process}</rank>\n<type>process</type>\n"
+        for thread in range(threads + machine.gpus):
+            kind = "thread" if thread < threads else "gpu"
+            name = machine.thread_names[min(thread, 2)] if kind == "thread" else "CUDA[0]"
+            yield f'<location Id="{next(ids)}">\n<name>{name}</name>\n<rank>{thread}</rank>\n'
+            yield f"<type>{kind}</type>\n</location>\n"
+        yield "</locationgroup>\n"
+    yield "</systemtreenode>\n" * (machine.nodes + 1)
+    yield "<topologies>\n</topologies>\n"
+
+
+def rows_of(metric, tree, *, codec="raw", index="sparse", endian="<"):
+    """Return the index and the data of `metric`."""
+    n = len(tree)
+    ids = np.array(tree.ids or range(n))
+    order = {"INCLUSIVE": tree.wide(), "SIMPLE": np.argsort(ids)}.get(metric.kind, range(n))
+    values = np.array([metric.values[row] for row in order])
+    present = np.ones(n, bool) if metric.present is None else metric.present[list(order)]
+    numbers = np.flatnonzero(present) if index == "sparse" else np.arange(n)
+    if metric.dtype == "TAU_ATOMIC":
+        stored = np.zeros(values.shape, np.dtype(TUPLE).newbyteorder(endian))
+        stored["n"], stored["sum"] = 1, values
+    else:
+        stored = values.astype(np.dtype(DTYPES[metric.dtype]).newbyteorder(endian))
+    head = b"CUBEX.INDEX" + struct.pack(endian + "IHB", 1, 0, 1 if index == "sparse" else 3)
+    if index == "sparse" and len(numbers):
+        head += struct.pack(endian + "I", len(numbers)) + numbers.astype(endian + "u4").tobytes()
+    if codec == "raw":
+        return head, b"CUBEX.DATA" + stored[numbers].tobytes()
+    packed = [zlib.compress(row.tobytes()) for row in stored[numbers]]
+    starts = np.cumsum([0, *map(len, packed)])[: len(packed)]
+    row_bytes = stored.shape[1] * stored.dtype.itemsize
+    table = [(i * row_bytes, starts[i], len(row)) for i, row in enumerate(packed)]
+    places = np.array(table, endian + "u8").tobytes()
+    return head, b"ZCUBEX.DATA" + struct.pack(endian + "Q", len(packed)) + places + b"".join(packed)
+
+
+def header(name, size, kind=b"0", checksum=b"0000000\0"):
+    block = bytearray(512)
+    block[: len(name)] = name.encode()
+    block[100:108], block[124:136] = b"0000600\0", b"%011o\0" % size
+    block[148:156], block[156:157], block[257:265] = checksum, kind, b"ustar\x000\0"
+    return bytes(block)
+
+
+def pack(path, members, *, tail="cube", prefix=""):
+    """Write an archive; the tail of a member is the extra block that Cube writers add."""
+    out = []
+    for name, content in members:
+        out.append(header(prefix + name, len(content)) + content)
+        pad = (len(content) // 512 + 1) * 512 if tail == "cube" else -(-len(content) // 512) * 512
+        out.append(bytes(pad - len(content)))
+    Path(path).write_bytes(b"".join(out) + bytes(1024))
+    return Path(path)
+
+
+def members_of(tree, metrics, machine, *, gz=False, **variant):
+    members = []
+    for number, metric in enumerate(metrics):
+        if metric.kind in {"POSTDERIVED", "PREDERIVED_EXCLUSIVE"} or metric.dtype not in {
+            *DTYPES,
+            "TAU_ATOMIC",
+        }:
+            continue
+        index, data = rows_of(metric, tree, **variant)
+        name = f"ghost_{number}" if metric.ghost else str(number)
+        members += [(f"{name}.data", data), (f"{name}.index", index)]
+    text = anchor(tree, metrics, machine).encode()
+    return [*members, ("anchor.xml", gzip.compress(text, mtime=0) if gz else text)]
+
+
+def write(path, tree, metrics, machine, *, tail="cube", prefix="", gz=False, **variant):
+    members = members_of(tree, metrics, machine, gz=gz, **variant)
+    return pack(path, members, tail=tail, prefix=prefix)
+
+
+def cube3(tree, metrics, machine):
+    """Return a Cube 3 document."""
+    parts = ['<?xml version="1.0"?>\n<cube version="3.0">\n<metrics>\n']
+    for number, metric in enumerate(metrics):
+        parts.append(
+            f'<metric id="{number}"><disp_name>{metric.name}</disp_name>'
+            f"<uniq_name>{metric.name}</uniq_name><dtype>FLOAT</dtype><uom>{metric.unit}</uom>"
+            "</metric>\n"
+        )
+    parts.append("</metrics>\n<program>\n")
+    for row, name in enumerate(tree.names):
+        parts.append(
+            f'<region id="{row}" mod="a.c" begin="1" end="2"><name>{escape(name)}</name></region>\n'
+        )
+    parts.extend(_cnodes(tree, tree.names))
+    parts.append('</program>\n<system>\n<machine Id="0"><name>m</name><node Id="0"><name>n</name>')
+    number = 0
+    for process, threads in enumerate(machine.threads):
+        parts.append(f'<process Id="{process}"><name>p</name><rank>{process}</rank>')
+        for thread in range(threads):
+            parts.append(f'<thread Id="{number}"><name>t</name><rank>{thread}</rank></thread>')
+            number += 1
+        parts.append("</process>\n")
+    parts.append("</node></machine>\n</system>\n<severity>\n")
+    for number, metric in enumerate(metrics):
+        parts.append(f'<matrix metricId="{number}">\n')
+        for row in np.flatnonzero(metric.values.any(axis=1)):
+            text = "\n".join(repr(float(value)) for value in metric.values[row])
+            parts.append(f'<row cnodeId="{row}">{text}\n</row>\n')
+        parts.append("</matrix>\n")
+    parts.append("</severity>\n</cube>\n")
+    return "".join(parts).encode()

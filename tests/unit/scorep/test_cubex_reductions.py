@@ -1,0 +1,254 @@
+"""Streaming reductions against brute force, over every variant of the format."""
+
+from __future__ import annotations
+
+import itertools
+
+import cube_writer as cw
+import numpy as np
+import pytest
+from brute_force import OVER, reduce
+
+from callpath_modeler.profile.schema import Reduction
+from cpmodel_scorep import CubexReader, rows, stream
+
+ALL = list(Reduction)
+
+
+def metrics_for(tree, machine, seed=0, missing=False):
+    rng = np.random.default_rng(seed)
+    n, columns = len(tree), machine.locations
+    present = rng.random(n) > 0.4 if missing else None
+    counts = rng.integers(0, 50, (n, columns)).astype(float)
+    if missing:
+        counts[~present] = 0
+    cost = rng.random((n, columns)) + 0.1
+    return [
+        cw.MetricToWrite("visits", counts, dtype="UINT64", present=present),
+        cw.MetricToWrite("time", tree.subtree_sums(cost), "INCLUSIVE", unit="sec"),
+        cw.MetricToWrite("work", cost, unit="usec"),
+        cw.MetricToWrite("ins", tree.subtree_sums(counts), "INCLUSIVE", "UINT64", unit="#"),
+    ]
+
+
+def expected(metric, tree, machine, reduction):
+    """Exclusive value per call path and the total of the roots, by brute force."""
+    values = metric.values
+    exclusive = values - tree.children_sums(values) if metric.kind == "INCLUSIVE" else values
+    exclusive = np.where(np.abs(exclusive) < 1e-12, 0, exclusive)
+    is_time = metric.unit in {"sec", "usec"}
+    scale = 1e-6 if metric.unit == "usec" else 1.0
+    fold = OVER["max"] if is_time else OVER["sum"]
+    inclusive = values if metric.kind == "INCLUSIVE" else tree.subtree_sums(values)
+    roots = [row for row, parent in enumerate(tree.parents) if parent < 0]
+    total = reduce(inclusive[roots].sum(axis=0)[np.newaxis], machine, reduction, fold)[0]
+    ratio = 1.0 if reduction is Reduction.IMBALANCE else scale
+    return reduce(exclusive, machine, reduction, fold) * ratio, total * ratio
+
+
+def check(path, tree, metrics, machine, reductions=ALL):
+    with CubexReader().open(path) as profile:
+        assert len(profile.call_tree) == len(tree)
+        for metric, reduction in itertools.product(metrics, reductions):
+            exclusive, total = expected(metric, tree, machine, reduction)
+            got = profile.reduce(metric.name, reduction)
+            about = f"{metric.name} {reduction}"
+            np.testing.assert_allclose(got.exclusive, exclusive, 1e-9, 1e-12, err_msg=about)
+            assert got.total == pytest.approx(total, rel=1e-9, nan_ok=True), about
+        assert not profile.findings() or machine.gpus
+
+
+MACHINES = {
+    "one thread per process": cw.Machine([1] * 5),
+    "two threads per process": cw.Machine([2, 2, 2]),
+    "unequal numbers of threads": cw.Machine([3, 1, 2]),
+    "accelerator streams beside threads": cw.Machine([2, 2], gpus=1),
+    "shuffled location ids": cw.Machine([2, 2, 1], ids=[0, 3, 1, 2, 4]),
+    "location ids with gaps": cw.Machine([1, 1, 1], ids=[10, 30, 20]),
+}
+
+
+@pytest.mark.parametrize("machine", MACHINES.values(), ids=MACHINES.keys())
+def test_reductions_equal_brute_force_on_every_shape_of_machine(tmp_path, machine):
+    tree = cw.random_tree(40, roots=2, seed=3)
+    metrics = metrics_for(tree, machine)
+    check(cw.write(tmp_path / "a.cubex", tree, metrics, machine), tree, metrics, machine)
+
+
+VARIANTS = list(
+    itertools.product(
+        ("raw", "zlib"), ("sparse", "dense"), "<>", (1, 3), (False, True), (False, True)
+    )
+)
+
+
+@pytest.mark.parametrize(("codec", "index", "endian", "roots", "missing", "gz"), VARIANTS)
+def test_reductions_equal_brute_force_in_every_encoding(
+    tmp_path, codec, index, endian, roots, missing, gz
+):
+    tree = cw.random_tree(30, roots=roots, seed=roots)
+    machine = cw.Machine([2, 1, 2], ids=[0, 2, 1, 4, 3])
+    metrics = metrics_for(tree, machine, seed=roots, missing=missing)
+    tail = "cube" if missing else "tar"
+    path = tmp_path / "a.cubex"
+    cw.write(
+        path, tree, metrics, machine, codec=codec, index=index, endian=endian, gz=gz, tail=tail
+    )
+    check(path, tree, metrics, machine)
+
+
+@pytest.mark.parametrize("codec", ["raw", "zlib"])
+@pytest.mark.parametrize("sparse_sums", [False, True])
+@pytest.mark.parametrize("block", [1, 200, 1000])
+def test_families_may_reach_over_any_number_of_blocks(
+    tmp_path, monkeypatch, codec, sparse_sums, block
+):
+    monkeypatch.setattr(rows, "BLOCK_BYTES", block)
+    monkeypatch.setattr(stream, "_SPARSE_PAYS", 0 if sparse_sums else 1 << 30)
+    tree = cw.random_tree(60, roots=2, seed=5)
+    machine = cw.Machine([1] * 4)
+    metrics = metrics_for(tree, machine)
+    path = cw.write(tmp_path / "a.cubex", tree, metrics, machine, codec=codec)
+    check(path, tree, metrics, machine, [Reduction.MAX, Reduction.SUM])
+
+
+def test_rows_that_are_not_stored_are_zero(tmp_path):
+    tree = cw.Tree([-1, 0, 0], ["main", "a", "b"])
+    machine = cw.Machine([1, 1])
+    present = np.array([True, False, True])
+    values = np.array([[5.0, 6.0], [0, 0], [2.0, 3.0]])
+    metrics = [cw.MetricToWrite("time", values, "INCLUSIVE", unit="sec", present=present)]
+    with CubexReader().open(cw.write(tmp_path / "a.cubex", tree, metrics, machine)) as profile:
+        got = profile.reduce("time", Reduction.SUM)
+    assert got.exclusive.tolist() == [6.0, 0.0, 5.0]
+    assert got.total == 11.0
+
+
+def test_a_metric_without_any_row_is_zero_and_its_imbalance_unknown(tmp_path):
+    tree, machine = cw.Tree([-1, 0], ["main", "a"]), cw.Machine([1, 1])
+    empty = cw.MetricToWrite("bytes_put", np.zeros((2, 2)), present=np.zeros(2, bool))
+    members = cw.members_of(tree, [empty], machine)
+    absent = [member for member in members if member[0] == "anchor.xml"]
+    for number, chosen in enumerate((members, absent)):
+        with CubexReader().open(cw.pack(tmp_path / f"{number}.cubex", chosen)) as profile:
+            got = profile.reduce("bytes_put", Reduction.SUM)
+            assert got.exclusive.tolist() == [0, 0]
+            assert got.total == 0
+            assert np.isnan(profile.reduce("bytes_put", Reduction.IMBALANCE).exclusive).all()
+
+
+def test_inclusive_values_equal_brute_force(tmp_path):
+    tree = cw.random_tree(50, roots=2, seed=9)
+    machine = cw.Machine([1, 1, 1])
+    metrics = metrics_for(tree, machine, missing=True)
+    path = cw.write(tmp_path / "a.cubex", tree, metrics, machine)
+    with CubexReader().open(path) as profile:
+        for metric in metrics:
+            stored = metric.values
+            inclusive = stored if metric.kind == "INCLUSIVE" else tree.subtree_sums(stored)
+            scale = 1e-6 if metric.unit == "usec" else 1
+            got = profile.inclusive(metric.name, Reduction.MAX)
+            np.testing.assert_allclose(got, inclusive.max(axis=1) * scale, 1e-12)
+            cells = profile.per_location(metric.name, inclusive=True)
+            np.testing.assert_allclose(cells, inclusive * scale, 1e-12)
+
+
+def test_minima_of_unvisited_call_paths_are_unknown_and_extremes_do_not_add_up(tmp_path):
+    tree, machine = cw.Tree([-1, 0, 0], ["main", "a", "b"]), cw.Machine([1, 1])
+    visits = np.array([[1.0, 1.0], [0.0, 2.0], [0.0, 0.0]])
+    low = np.array([[9.0, 8.0], [0.0, 2.0], [0.0, 0.0]])
+    metrics = [
+        cw.MetricToWrite("visits", visits, dtype="UINT64"),
+        cw.MetricToWrite("min_time", low, dtype="MINDOUBLE", unit="sec"),
+        cw.MetricToWrite("max_time", low, dtype="MAXDOUBLE", unit="sec"),
+    ]
+    with CubexReader().open(cw.write(tmp_path / "a.cubex", tree, metrics, machine)) as profile:
+        assert [metric.metric.additive for metric in profile.metrics] == [True, False, False]
+        got = profile.reduce("min_time", Reduction.MIN)
+        np.testing.assert_array_equal(got.exclusive, [8.0, 2.0, np.nan])
+        assert np.isnan(got.total)
+        assert profile.reduce("max_time", Reduction.MAX).exclusive.tolist() == [9.0, 2.0, 0.0]
+
+
+def test_values_that_are_not_finite_count_as_missing(tmp_path):
+    tree, machine = cw.Tree([-1, 0, 0], ["main", "a", "b"]), cw.Machine([1, 1])
+    values = np.array([[1.0, 4.0], [np.nan, 2.0], [np.inf, -np.inf]])
+    metrics = [cw.MetricToWrite("work", values, unit="sec")]
+    with CubexReader().open(cw.write(tmp_path / "a.cubex", tree, metrics, machine)) as profile:
+        for reduction in ALL:
+            got = profile.reduce("work", reduction)
+            assert np.isnan(got.exclusive[2])
+            assert got.exclusive[1] == (1.0 if reduction is Reduction.IMBALANCE else 2.0)
+        assert profile.reduce("work", Reduction.SUM).total == 7.0
+        assert [(f.code, f.count) for f in profile.findings()] == [("CPM117", 3)]
+
+
+def test_a_counter_that_ran_below_zero_counts_as_zero_and_is_reported(tmp_path):
+    tree, machine = cw.Tree([-1, 0], ["main", "a"]), cw.Machine([1, 1])
+    values = np.array([[100, 200], [-3, 5]]).astype("i8").view("u8")
+    for kind, expected_values in (("EXCLUSIVE", [300, 5]), ("INCLUSIVE", [298, 5])):
+        metrics = [cw.MetricToWrite("PAPI", values, kind, "UINT64", unit="#")]
+        path = cw.write(tmp_path / f"{kind}.cubex", tree, metrics, machine)
+        with CubexReader().open(path) as profile:
+            got = profile.reduce("PAPI", Reduction.SUM)
+            assert got.exclusive.tolist() == expected_values
+            assert ("CPM104", 1) in [(f.code, f.count) for f in profile.findings()]
+
+
+def test_rounding_noise_vanishes_and_larger_negative_values_are_reported(tmp_path):
+    tree, machine = cw.Tree([-1, 0, -1, 2], ["main", "a", "other", "b"]), cw.Machine([1])
+    values = np.array([[1.0], [1.0 + 1e-13], [1.0], [3.0]])
+    metrics = [cw.MetricToWrite("time", values, "INCLUSIVE", unit="sec")]
+    with CubexReader().open(cw.write(tmp_path / "a.cubex", tree, metrics, machine)) as profile:
+        assert profile.reduce("time", Reduction.MAX).exclusive[[0, 2]].tolist() == [0.0, 0.0]
+        (finding,) = profile.findings()
+        assert (finding.code, finding.count) == ("CPM105", 1)
+        assert "other" in finding.message
+        assert profile.per_location("time", inclusive=False)[2, 0] == -2.0
+
+
+def test_tuples_count_by_their_sum(tmp_path):
+    tree, machine = cw.Tree([-1, 0], ["main", "a"]), cw.Machine([1, 1])
+    values = np.array([[10.0, 20.0], [1.5, 2.5]])
+    for endian in "<>":
+        metrics = [cw.MetricToWrite("bytes_sent", values, dtype="TAU_ATOMIC", unit="bytes")]
+        path = cw.write(tmp_path / "a.cubex", tree, metrics, machine, endian=endian)
+        with CubexReader().open(path) as profile:
+            assert profile.reduce("bytes_sent", Reduction.SUM).exclusive.tolist() == [30.0, 4.0]
+            assert profile.metrics[0].metric.unit == "B"
+
+
+def test_time_of_tuples_over_threads_is_inclusive_and_in_ticks(tmp_path):
+    tree = cw.random_tree(12, seed=1)
+    machine = cw.Machine([1, 1], thread_names=("aggregated threads",) * 3)
+    cost = np.arange(24.0).reshape(12, 2) + 1
+    inclusive = tree.subtree_sums(cost)
+    metrics = [cw.MetricToWrite("time", inclusive, dtype="TAU_ATOMIC", unit="sec")]
+    with CubexReader().open(cw.write(tmp_path / "a.cubex", tree, metrics, machine)) as profile:
+        got = profile.reduce("time", Reduction.SUM)
+        np.testing.assert_allclose(got.exclusive, cost.sum(axis=1))
+        assert got.total == inclusive[0].sum()
+        assert profile.metrics[0].metric.unit == "ticks"
+        assert profile.extent.threads == 0
+        assert {f.code for f in profile.findings()} == {"CPM108"}
+
+
+@pytest.mark.parametrize("dtype", ["INT64", "UINT32", "INT16", "UINT8"])
+@pytest.mark.parametrize("endian", ["<", ">"])
+def test_every_integer_type_is_read(tmp_path, dtype, endian):
+    tree, machine = cw.Tree([-1, 0], ["main", "a"]), cw.Machine([1, 1])
+    values = np.array([[100.0, 20.0], [3.0, 7.0]])
+    metrics = [cw.MetricToWrite("n", values, dtype=dtype)]
+    path = cw.write(tmp_path / "a.cubex", tree, metrics, machine, endian=endian)
+    with CubexReader().open(path) as profile:
+        assert profile.reduce("n", Reduction.SUM).exclusive.tolist() == [120.0, 10.0]
+
+
+def test_simple_metrics_come_in_order_of_ids_and_do_not_add_up(tmp_path):
+    tree = cw.Tree([-1, 0, 0], ["main", "a", "b"], ids=[2, 0, 1])
+    machine = cw.Machine([1])
+    metrics = [cw.MetricToWrite("level", np.array([[1.0], [2.0], [3.0]]), "SIMPLE")]
+    with CubexReader().open(cw.write(tmp_path / "a.cubex", tree, metrics, machine)) as profile:
+        got = profile.reduce("level", Reduction.MAX)
+        assert got.exclusive.tolist() == [1.0, 2.0, 3.0]
+        assert np.isnan(got.total)
