@@ -13,6 +13,7 @@ from callpath_modeler.modeling.search import (
     Basis,
     Rows,
     Solution,
+    selection_score,
     solve,
 )
 
@@ -137,8 +138,11 @@ def _validated(rows: Rows, basis: Basis, terms: IntArray) -> Candidate:
     """Pick, by cross-validation, one of a few hypotheses [n, s, t] per row."""
     count, several, width = terms.shape
     spread = np.repeat(np.arange(count), several)
-    form, rss, cv = solve_terms(rows.take(spread), terms.reshape(-1, width), basis)
-    best = cv.reshape(count, several).argmin(axis=1)
+    repeated = rows.take(spread)
+    form, rss, cv = solve_terms(repeated, terms.reshape(-1, width), basis)
+    size = width + (form == WITH_CONSTANT)
+    score = selection_score(rss, cv, size.astype(np.float64), repeated)
+    best = score.reshape(count, several).argmin(axis=1)
     pick = np.arange(count) * several + best
     return Candidate(terms[np.arange(count), best], form[pick], rss[pick], cv[pick])
 

@@ -19,6 +19,7 @@ from callpath_modeler.modeling.search import (
 )
 from callpath_modeler.modeling.significance import (
     LEVEL,
+    MORE_LEVEL,
     PureError,
     floored,
     more_terms_probability,
@@ -132,7 +133,7 @@ def _fit_constant(rows: Rows) -> tuple[FloatArray, FloatArray, FloatArray]:
 def _take_one(state: Choice, rows: Rows, basis: Basis, pure: PureError, exact: BoolArray) -> None:
     """Replace, in place, the constant by the best one-term hypothesis where that pays."""
     one = state.one
-    score = np.maximum(one.cv, rows.points[:, None] * EXACT**2)
+    score = np.maximum(one.score, rows.points[:, None] * EXACT**2)
     score = np.where(basis.first_class, score, score * _SECOND_CLASS**2)
     best = score.argmin(axis=1)
     row = np.arange(len(best))
@@ -196,5 +197,5 @@ def _paying(
         state.rss[row], rss, after - before, freedom, rows.points, pure, tried
     )
     adjusted = floored(rss, rows.points) / freedom < state.rss[row] / (rows.points - before)
-    paying: BoolArray = usable & adjusted & (probability <= LEVEL) & (found.cv < state.cv[row])
+    paying: BoolArray = usable & adjusted & (probability <= MORE_LEVEL) & (found.cv < state.cv[row])
     return paying

@@ -91,6 +91,8 @@ class OneTerm:
     rss, cv : ndarray [n, H]
         Weighted sum of squares of residuals, and of cross-validated residuals; infinite where no
         coefficients satisfy the constraints.
+    score : ndarray [n, H]
+        What hypotheses are compared by; see `selection_score`.
     """
 
     form: FormArray
@@ -98,6 +100,7 @@ class OneTerm:
     slope: FloatArray
     rss: FloatArray
     cv: FloatArray
+    score: FloatArray
 
 
 def fit_one_term(rows: Rows, basis: Basis) -> OneTerm:
@@ -143,11 +146,40 @@ def fit_one_term(rows: Rows, basis: Basis) -> OneTerm:
     form = _forms(constant, slope, basis)
     impossible = ((slope <= 0) & ~basis.decreasing) | (slope == 0)
     rss[impossible] = cv[impossible] = np.inf
-    result = OneTerm(form, constant, slope, rss, cv)
+    result = OneTerm(form, constant, slope, rss, cv, np.empty_like(cv))
     _refit_bound(result, rows, basis)
     if _has_wide_folds(rows):
         _cross_validate_folds(result, rows, basis)
+    size = np.where(form == WITH_CONSTANT, 2.0, 1.0)
+    result.score[...] = selection_score(rss.T, cv.T, size.T, rows).T
     return result
+
+
+def selection_score(rss: FloatArray, cv: FloatArray, size: FloatArray, rows: Rows) -> FloatArray:
+    """Return the cross-validation criterion by which hypotheses are compared.
+
+    With folds of several points it is the cross-validated sum of squares. Instead of leave-one-out
+    it is generalised cross-validation (Craven and Wahba 1979), which gives all points the mean
+    leverage: ordinary leave-one-out hangs on the one point with the largest leverage, and picks
+    the wrong growth more often.
+
+    Parameters
+    ----------
+    rss, cv : ndarray [..., n]
+        Weighted sums of squares, of residuals and cross-validated.
+    size : ndarray [..., n]
+        Numbers of coefficients.
+    rows : Rows
+        The n rows.
+
+    Returns
+    -------
+    ndarray [..., n]
+        Smaller is better; infinite where `rss` is.
+    """
+    if _has_wide_folds(rows):
+        return cv
+    return rss * (rows.points / np.maximum(rows.points - size, 0.5)) ** 2
 
 
 def _forms(constant: FloatArray, slope: FloatArray, basis: Basis) -> FormArray:

@@ -17,6 +17,9 @@ BoolArray = npt.NDArray[np.bool_]
 LEVEL = 0.02
 """Probability of a false term that a test may leave, all hypotheses together."""
 
+MORE_LEVEL = 0.005
+"""The same for a second and further term: a false one of high power ruins an extrapolation."""
+
 _LACK_LEVEL = 0.05
 
 

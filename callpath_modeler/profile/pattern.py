@@ -3,8 +3,8 @@ r"""Call-path patterns: ``main/**/MPI_*`` compiled to row masks.
 Segments are joined by ``/`` (or ``->``); ``**`` stands for any number of callers, ``*`` and ``?``
 for characters of one name, ``{a,b}`` for either, a segment that starts with ``~`` is a regular
 expression, ``\/`` is a slash in a name, and ``@3f9a2c1`` is a call-path id. A segment matches a
-function's full name or its short one (``main`` for ``int main(int, char**)``). A pattern that
-matches no call path from the root is tried at any depth.
+function's full name, its short one (``main`` for ``int main(int, char**)``) and that without its
+scope (``f`` for ``ns::f``). A pattern that matches no call path from the root is tried at any depth.
 """
 
 from __future__ import annotations
@@ -147,7 +147,13 @@ def _matcher(segment: str) -> _Matcher:
     except re.error as cause:
         raise UsageError(f"pattern {segment!r} is malformed: {cause}") from cause
     test = compiled.search if segment.startswith("~") else compiled.fullmatch
-    return lambda name: bool(test(name) or test(short_name(name)))
+    return lambda name: any(test(spelling) for spelling in _spellings(name))
+
+
+def _spellings(name: str) -> tuple[str, ...]:
+    """Return the ways to write a function: in full, short, and without its scope."""
+    short = short_name(name)
+    return name, short, short.rsplit("::", 1)[-1]
 
 
 def _glob(segment: str) -> str:

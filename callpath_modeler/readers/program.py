@@ -93,24 +93,32 @@ def recognise_scaling(
 ) -> tuple[Scaling, str]:
     """Tell weak from strong scaling by how the computation per process changes with p.
 
-    Computation is the exclusive time outside of communication libraries; the time in them
-    may well grow under strong scaling and must not decide.
+    Each function of the program itself votes with its slope of log time over log p, weighted
+    by its time at the smallest scale; the weighted median decides. Communication has no vote: it may
+    well grow under strong scaling; nor has what appears at large scale only. The least disturbed
+    repetition speaks for its point.
 
     Returns
     -------
     scaling, and the reason in words
     """
     timed = [v for v in columns.values() if v.metric.is_time and v.metric.additive]
-    processes = np.array([float(run.extent.processes) for run in runs])
-    if not timed or len(np.unique(processes)) < 2:
+    of_run = np.array([float(run.extent.processes) for run in runs])
+    processes = np.unique(of_run)
+    if not timed or len(processes) < 2:
         return Scaling.WEAK, "assumed: " + ("p does not vary" if timed else "no time measured")
     own = np.array([region.paradigm not in _LIBRARY_PARADIGMS for region in tree.regions])
-    work = np.nansum(timed[0].exclusive[own[tree.region]], axis=0)
+    work = timed[0].exclusive[own[tree.region]]
+    least = np.stack([work[:, of_run == p].min(axis=1) for p in processes], axis=1)
     if reduction is Reduction.SUM:
-        work = work / processes
-    usable = work > 0
-    if len(np.unique(processes[usable])) < 2:
-        return Scaling.WEAK, "assumed: no computation measured"
-    slope = np.polyfit(np.log(processes[usable]), np.log(work[usable]), 1)[0]
+        least = least / processes
+    least = least[(least > 0).all(axis=1)]
+    if not len(least):
+        return Scaling.WEAK, "assumed: no computation measured at every scale"
+    x = np.log(processes) - np.log(processes).mean()
+    slopes = np.log(least) @ x / (x @ x)
+    order = np.argsort(slopes)
+    votes = np.cumsum(least[order, 0])
+    slope = slopes[order][np.searchsorted(votes, votes[-1] / 2)]
     scaling = Scaling.STRONG if slope < _STRONG_SLOPE else Scaling.WEAK
     return scaling, f"computation per process goes as p^{slope:.2f}"

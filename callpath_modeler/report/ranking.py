@@ -157,7 +157,8 @@ def context(fitted: Fitted) -> str:
     return (
         f"{experiment.name} · {fitted.metric.name}, {flavour}, "
         f"{experiment.reduction} over processes · {fitted.parameter} = {spread} "
-        f"({len(fitted.points)} points, {len(experiment.runs)} runs) · {experiment.scaling} scaling ({experiment.scaling_reason})"
+        f"({len(fitted.points)} points, {len(experiment.runs)} runs) · "
+        f"{experiment.scaling} scaling ({experiment.scaling_reason})"
     )
 
 
