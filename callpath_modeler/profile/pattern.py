@@ -4,7 +4,8 @@ Segments are joined by ``/`` (or ``->``); ``**`` stands for any number of caller
 for characters of one name, ``{a,b}`` for either, a segment that starts with ``~`` is a regular
 expression, ``\/`` is a slash in a name, and ``@3f9a2c1`` is a call-path id. A segment matches a
 function's full name, its short one (``main`` for ``int main(int, char**)``) and that without its
-scope (``f`` for ``ns::f``). A pattern that matches no call path from the root is tried at any depth.
+scope (``f`` for ``ns::f``). A pattern that matches no call path from the root is tried at any
+depth.
 """
 
 from __future__ import annotations

@@ -94,9 +94,9 @@ def recognise_scaling(
     """Tell weak from strong scaling by how the computation per process changes with p.
 
     Each function of the program itself votes with its slope of log time over log p, weighted
-    by its time at the smallest scale; the weighted median decides. Communication has no vote: it may
-    well grow under strong scaling; nor has what appears at large scale only. The least disturbed
-    repetition speaks for its point.
+    by its time at the smallest scale; the weighted median decides. Communication has no vote: it
+    may well grow under strong scaling; nor has what appears at large scale only. The least
+    disturbed repetition speaks for its point.
 
     Returns
     -------
