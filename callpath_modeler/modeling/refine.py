@@ -133,9 +133,7 @@ def _fit_constant(rows: Rows) -> tuple[FloatArray, FloatArray, FloatArray]:
 def _take_one(state: Choice, rows: Rows, basis: Basis, pure: PureError, exact: BoolArray) -> None:
     """Replace, in place, the constant by the best one-term hypothesis where that pays."""
     one = state.one
-    score = np.maximum(one.score, rows.points[:, None] * EXACT**2)
-    score = np.where(basis.first_class, score, score * _SECOND_CLASS**2)
-    best = score.argmin(axis=1)
+    best = _best_one(one, rows, basis)
     row = np.arange(len(best))
     rss, cv, form = one.rss[row, best], one.cv[row, best], one.form[row, best]
     freedom = rows.points - 1.0 - (form == WITH_CONSTANT)
@@ -154,6 +152,18 @@ def _take_one(state: Choice, rows: Rows, basis: Basis, pure: PureError, exact: B
     state.terms[taken, 0] = best[taken]
     state.form[taken] = form[taken]
     state.rss[taken], state.cv[taken] = rss[taken], cv[taken]
+
+
+def _best_one(one: OneTerm, rows: Rows, basis: Basis) -> IntArray:
+    """Pick the best privileged term of each row, or the best of second class if far better."""
+    least = rows.points[:, None] * EXACT**2
+    score = np.maximum(one.score, least)
+    first = np.where(basis.first_class, score, np.inf).argmin(axis=1)
+    second = np.where(basis.first_class, np.inf, score).argmin(axis=1)
+    row = np.arange(len(first))
+    error = np.maximum(one.cv, least)
+    better = error[row, second] * _SECOND_CLASS**2 <= error[row, first]
+    return np.where(better & ~basis.first_class[second], second, first)
 
 
 def _take_more(state: Choice, rows: Rows, basis: Basis, pure: PureError, size: int) -> bool:
