@@ -163,7 +163,7 @@ def _best_one(one: OneTerm, rows: Rows, basis: Basis) -> IntArray:
     row = np.arange(len(first))
     error = np.maximum(one.cv, least)
     better = error[row, second] * _SECOND_CLASS**2 <= error[row, first]
-    return np.where(better & ~basis.first_class[second], second, first)
+    return np.asarray(np.where(better & ~basis.first_class[second], second, first))
 
 
 def _take_more(state: Choice, rows: Rows, basis: Basis, pure: PureError, size: int) -> bool:
