@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from callpath_modeler.errors import InputError
 from cpmodel_scorep.container import COPY_IT_AGAIN
-from cpmodel_scorep.definitions import Definitions
+from cpmodel_scorep.definitions import Definitions, MalformedError
 from cpmodel_scorep.rows import HeldRows
 
 _MATRIX = re.compile(rb"<matrix\s+metricId=[\"'](\d{1,18})[\"']\s*>(.*?)</matrix>", re.DOTALL)
@@ -18,13 +18,18 @@ _ROW = re.compile(rb"<row\s+cnodeId=[\"'](\d{1,18})[\"']\s*>([^<]*)</row>")
 
 
 def split(text: bytes) -> tuple[bytes, bytes]:
-    """Return the definitions of a Cube 3 document, still a document, and its values."""
+    """Return the definitions of a Cube 3 document, still a document, and its values.
+
+    Raises
+    ------
+    MalformedError
+        If the values begin and do not end.
+    """
     begin, end = text.find(b"<severity>"), text.rfind(b"</severity>")
     if begin < 0:
         return text, b""
     if end < begin:
-        # The file was cut within the values; what is there of them still counts.
-        return text[:begin] + b"</cube>", text[begin:]
+        raise MalformedError("the values are cut short")
     return text[:begin] + text[end + len(b"</severity>") :], text[begin:end]
 
 

@@ -119,7 +119,7 @@ def _declare(
         definition.number,
         definition.kind,
         kind,
-        dtype or np.dtype("f8"),
+        np.dtype("f8") if dtype is None else dtype,
         extreme or (Fold.MAX if unit in {"s", "ticks"} else Fold.SUM),
         scale,
         dtype == np.dtype("u8"),

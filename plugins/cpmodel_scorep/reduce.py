@@ -102,10 +102,7 @@ class Reducer:
         block[bad] = np.nan
 
     def _clear_negative(self, rows: NDArray[np.int64], block: Block, within: Block | None) -> None:
-        if within is None:
-            real = block < 0
-        else:
-            real = block < -_NOISE * np.abs(within)
+        real = block < 0 if within is None else block < -_NOISE * np.abs(within)
         count = int(np.count_nonzero(real))
         if count:
             self.noticed.negative += count

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import tracemalloc
 
 import cube_writer as cw
 import numpy as np
@@ -252,3 +253,21 @@ def test_simple_metrics_come_in_order_of_ids_and_do_not_add_up(tmp_path):
         got = profile.reduce("level", Reduction.MAX)
         assert got.exclusive.tolist() == [1.0, 2.0, 3.0]
         assert np.isnan(got.total)
+
+
+@pytest.mark.parametrize("codec", ["raw", "zlib"])
+def test_memory_does_not_grow_with_the_number_of_locations(tmp_path, monkeypatch, codec):
+    monkeypatch.setattr(rows, "BLOCK_BYTES", 1 << 18)
+    monkeypatch.setattr(stream, "_SPARSE_PAYS", 0)
+    tree, machine = cw.random_tree(100, seed=2), cw.Machine([1] * 20_000)
+    cost = np.arange(100.0)[:, np.newaxis] + np.zeros(20_000)
+    metrics = [cw.MetricToWrite("time", tree.subtree_sums(cost), "INCLUSIVE", unit="sec")]
+    path = cw.write(tmp_path / "a.cubex", tree, metrics, machine, codec=codec)
+    with CubexReader().open(path) as profile:
+        profile.reduce("time", Reduction.MAX)
+        tracemalloc.start()
+        got = profile.reduce("time", Reduction.MAX)
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+    assert got.exclusive.tolist() == list(range(100))
+    assert peak < 6 << 20 < cost.nbytes / 2

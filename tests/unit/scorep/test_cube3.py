@@ -1,0 +1,66 @@
+from __future__ import annotations
+
+import gzip
+
+import cube_writer as cw
+import numpy as np
+import pytest
+
+from callpath_modeler.errors import InputError
+from callpath_modeler.profile.schema import MetricStatus, Reduction
+from callpath_modeler.readers.base import Match
+from cpmodel_scorep import CubexReader
+
+TREE = cw.random_tree(20, roots=2, seed=6)
+MACHINE = cw.Machine([2, 1, 2])
+COST = np.random.default_rng(1).random((20, 5))
+METRICS = [
+    cw.MetricToWrite("time", COST, unit="sec"),
+    cw.MetricToWrite("nothing", np.zeros((20, 5))),
+]
+DOCUMENT = cw.cube3(TREE, METRICS, MACHINE)
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_cube_3_profiles_are_read_plain_and_packed(tmp_path, packed):
+    path = tmp_path / ("a.cube.gz" if packed else "a.cube")
+    path.write_bytes(gzip.compress(DOCUMENT) if packed else DOCUMENT)
+    assert CubexReader().match(path) is Match.CONTENT
+    with CubexReader().open(path) as profile:
+        assert profile.extent.processes == 3
+        assert profile.extent.threads == 2
+        assert profile.extent.nodes == 1
+        assert profile.call_tree.parent.tolist() == TREE.parents
+        got = profile.reduce("time", Reduction.SUM)
+        per_process = [np.maximum(COST[:, 0], COST[:, 1]), COST[:, 2]]
+        per_process.append(np.maximum(COST[:, 3], COST[:, 4]))
+        np.testing.assert_allclose(got.exclusive, sum(per_process))
+        np.testing.assert_array_equal(profile.per_location("time", inclusive=False), COST)
+        assert profile.reduce("nothing", Reduction.SUM).total == 0
+        assert [metric.status for metric in profile.metrics] == [MetricStatus.DATA] * 2
+        assert not profile.findings()
+
+
+def test_a_stray_ampersand_is_repaired(tmp_path):
+    path = tmp_path / "a.cube"
+    path.write_bytes(DOCUMENT.replace(b"<name>f1</name>", b"<name>f & g</name>"))
+    with CubexReader().open(path) as profile:
+        assert [finding.code for finding in profile.findings()] == ["CPM111"]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "word"),
+    [
+        (b'<row cnodeId="0">', b'<row cnodeId="77">', "call path 77"),
+        (b'<row cnodeId="0">', b'<row cnodeId="0">1 ', "6 values"),
+        (b'<row cnodeId="0">', b'<row cnodeId="0">x', "float"),
+        (b"<system>", b"<mistake>", "definitions"),
+        (b"</severity>\n</cube>\n", b"", "cut short"),
+    ],
+)
+def test_broken_values_are_refused(tmp_path, old, new, word):
+    path = tmp_path / "a.cube"
+    path.write_bytes(DOCUMENT.replace(old, new, 1))
+    with pytest.raises(InputError, match=word) as caught, CubexReader().open(path):
+        pass
+    assert str(path) in caught.value.message
