@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import sys
+import textwrap
 import time
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -159,6 +160,10 @@ def _is_unicode(stream: TextIO) -> bool:
 
 
 def _say(text: str) -> None:
+    if sys.stderr.isatty():
+        width = shutil.get_terminal_size().columns
+        parts = (textwrap.wrap(line, width, subsequent_indent="  ") for line in text.split("\n"))
+        text = "\n".join("\n".join(part) for part in parts)
     encoding = sys.stderr.encoding or "ascii"
     sys.stderr.write(text.encode(encoding, "replace").decode(encoding) + "\n")
     sys.stderr.flush()

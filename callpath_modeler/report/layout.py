@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from rich.cells import cell_len, set_cell_size
+from rich.cells import cell_len
 from rich.text import Text
 
 GAP = 2
+_ROOM = 24
+"""A call path gets this many cells before columns that can go stay."""
+_LEAST = 8
+"""However narrow the terminal, a call path keeps this many."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,17 +61,22 @@ def table(
     -------
     One line for the header and one per row. Nothing is cut when `width` is None.
     """
-    room = 24 if width is not None else 0
     kept = list(columns)
-    while width is not None and _taken(kept) + room > width and any(c.droppable for c in kept):
+    while width is not None and _taken(kept) + _ROOM > width and any(c.droppable for c in kept):
         kept.remove(max(kept, key=lambda column: column.droppable))
-    space = None if width is None else max(room, width - _taken(kept))
+    space = None if width is None else max(_LEAST, width - _taken(kept))
     labels = [shorten(names, space, ellipsis) for names in paths]
     lines = [_line([(c.header, c, "bold") for c in kept], title, "bold")]
     for row, label in enumerate(labels):
         cells = [(c.cells[row], c, c.styles[row] if c.styles else "") for c in kept]
         lines.append(_line(cells, label, ""))
     return lines
+
+
+def wrap(text: str, width: int | None, style: str = "", indent: str = "") -> list[Text]:
+    """Break a line between words where it is wider than `width`."""
+    parts = [text] if width is None else textwrap.wrap(text, width, subsequent_indent=indent)
+    return [Text(part, style=style) for part in parts or [""]]
 
 
 def _taken(columns: Sequence[Column]) -> int:
@@ -87,20 +97,23 @@ def _line(cells: Sequence[tuple[str, Column, str]], label: str, style: str) -> T
 def shorten(names: Sequence[str], space: int | None, ellipsis: str = "…") -> str:
     """Join names by ``/``; where that is wider than `space`, drop from the middle.
 
-    The first name and as many of the last as fit stay; a last name that is too long by itself loses
-    its end.
+    The first name stays as long as two of the last do; else the end of the path has all the room,
+    because it tells more.
 
     >>> shorten(["main", "LagrangeLeapFrog", "CommSBN", "MPI_Waitall"], 30)
     'main/…/CommSBN/MPI_Waitall'
+    >>> shorten(["main", "LagrangeLeapFrog", "CommSBN", "MPI_Waitall"], 16)
+    '…SBN/MPI_Waitall'
     """
     full = "/".join(names)
     if space is None or cell_len(full) <= space:
         return full
-    for start in range(2, len(names)):
+    for start in range(2, len(names) - 1):
         short = "/".join([names[0], ellipsis, *names[start:]])
         if cell_len(short) <= space:
             return short
-    last = names[-1] if len(names) == 1 else f"{ellipsis}/{names[-1]}"
-    if cell_len(last) <= space:
-        return last
-    return set_cell_size(last, space - cell_len(ellipsis)) + ellipsis
+    room = space - cell_len(ellipsis)
+    tail = full[-room:] if room > 0 else ""
+    while cell_len(tail) > room:  # characters that take two cells
+        tail = tail[1:]
+    return ellipsis + tail

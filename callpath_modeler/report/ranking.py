@@ -13,7 +13,7 @@ from callpath_modeler.analysis.rank import MARKS, By, Ranking
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.profile.pattern import short_name
 from callpath_modeler.report.formats import Cell, Table
-from callpath_modeler.report.layout import Column, table
+from callpath_modeler.report.layout import Column, table, wrap
 from callpath_modeler.units import interval, parameter_value, percent, quantity
 
 if TYPE_CHECKING:
@@ -141,11 +141,11 @@ def ranking_text(
         _columns(ranking, rows, others, ascii_only=ascii_only), [*names, *_below(others)], width
     )
     return [
-        Text(_verdict(ranking, ascii_only=ascii_only), style="bold"),
-        Text(context(ranking.fitted), style=_GREY),
+        *wrap(_verdict(ranking, ascii_only=ascii_only), width, "bold"),
+        *wrap(context(ranking.fitted), width, _GREY),
         Text(""),
         *body,
-        *(Text(line, style=_GREY) for line in _footer(ranking)),
+        *(part for line in _footer(ranking) for part in wrap(line, width, _GREY)),
     ]
 
 

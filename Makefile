@@ -1,0 +1,51 @@
+# Everything happens in a virtual environment of its own; nothing outside of it is touched.
+PYTHON ?= python3
+VENV   ?= .venv
+BIN    := $(VENV)/bin
+
+.PHONY: help demo test check lint types contracts format bench clean
+
+help:
+	@echo "make demo    install into $(VENV) and rank the sample profiles at p = 262144"
+	@echo "make test    run the tests"
+	@echo "make check   lint, types, import contracts"
+	@echo "make bench   speed, side by side with peers (minutes)"
+
+demo: $(VENV)/installed
+	$(BIN)/cpmodel rank sample_profiles/lulesh --target 262144
+
+test: $(VENV)/installed-dev
+	$(BIN)/python -m pytest -n 2
+
+check: lint types contracts
+
+lint: $(VENV)/installed-dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(VENV)/installed-dev
+	$(BIN)/mypy
+
+contracts: $(VENV)/installed-dev
+	$(BIN)/lint-imports
+
+format: $(VENV)/installed-dev
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: $(VENV)/installed-dev
+	$(BIN)/python benchmarks/run.py all
+
+$(VENV)/installed: pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "Python 3.11 or newer is needed: make PYTHON=python3.12 ..." >&2; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
+	@touch $@
+
+$(VENV)/installed-dev: $(VENV)/installed
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@touch $@
+
+clean:
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
