@@ -231,9 +231,14 @@ def runners_up(
     numbers = np.stack(
         [one.constant[row[:, None], inside], one.slope[row[:, None], inside]], axis=2
     )
+    # Hypotheses that no coefficients satisfy are none: nothing of them may reach a prediction.
+    absent = ~np.isfinite(np.take_along_axis(everything, top, axis=1))
+    numbers[absent] = 0.0
     flat = np.stack([np.tile(choice.constant[:, None], count), np.zeros(top.shape)], axis=2)
     return RunnersUp(
-        np.where(is_constant[..., 0], -1, top), np.where(is_constant, flat, numbers), weight
+        np.where(is_constant[..., 0] | absent, -1, top),
+        np.where(is_constant, flat, numbers),
+        weight,
     )
 
 

@@ -24,6 +24,9 @@ MIN_POINTS = 4
 """A model needs this many points with a value."""
 
 _CHUNK = 1024
+_SMALLEST = 1e-12
+"""Share of the largest value of a row below which values all count the same."""
+
 _NOISY_SPREAD = 0.25
 _EXACT_MISFIT = 1e-4
 _MISFIT = 0.05
@@ -274,7 +277,7 @@ def _relative_rows(y: FloatArray, present: BoolArray, folds: int | None) -> Rows
     """Weigh relative errors; a zero counts as precise as the smallest other value."""
     positive = np.where(y > 0, y, np.inf).min(axis=1)
     floor = np.maximum(positive, 0.01)[:, None]
-    w = np.where(present, 1 / np.where(y > 0, y, floor) ** 2, 0.0)
+    w = np.where(present, 1 / np.where(y > 0, np.maximum(y, _SMALLEST), floor) ** 2, 0.0)
     position = np.cumsum(present, axis=1) - 1
     fold = np.where(present, position if folds is None else position % folds, -1)
     return Rows(y, w, fold, present.sum(axis=1).astype(np.float64))

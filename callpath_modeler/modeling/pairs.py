@@ -171,7 +171,7 @@ def _pair_residuals(rows: Rows, basis: Basis, first: IntArray, second: IntArray)
     _, _, bare = _two_by_two(
         (square[:, first], square[:, second]), cross, (right[:, first], right[:, second]), whole
     )
-    return np.where(stands, free, bare)
+    return np.where(stands & np.isfinite(free), free, bare)
 
 
 def _two_by_two(

@@ -300,7 +300,10 @@ def solve(design: FloatArray, rows: Rows) -> Solution:
         for fold in range(int(rows.fold.max()) + 1):
             out = np.where(rows.fold == fold, rows.w, 0.0)
             held, _ = _normal_solve(design, rows.y, rows.w - out)
-            cv += (out * (rows.y - np.einsum("nkq,nq->nk", design, held)) ** 2).sum(axis=1)
+            error = (out * (rows.y - np.einsum("nkq,nq->nk", design, held)) ** 2).sum(axis=1)
+            # Fewer points than coefficients are left to train on: nothing is validated.
+            trained = ((rows.w - out) > 0).sum(axis=1) >= design.shape[2]
+            cv += np.where(trained, error, np.inf)
     else:
         leverage = rows.w * np.einsum("nkq,nqr,nkr->nk", design, inverse, design, optimize=True)
         kept = np.where(leverage < 1 - _FULL_LEVERAGE, 1 - leverage, _FULL_LEVERAGE)

@@ -1,0 +1,219 @@
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as arrays
+
+from callpath_modeler.modeling import FitStatus, Models, SearchSpace, fit
+from callpath_modeler.modeling.models import column_names
+
+FloatArray = npt.NDArray[np.float64]
+POINTS = 2.0 ** np.arange(3, 9)
+NAN = np.nan
+
+positive = st.floats(1e-3, 1e3)
+series = arrays.arrays(np.float64, (3, 6, 2), elements=positive)
+points_of_any_kind = st.lists(
+    st.sampled_from([0.25, 0.5, 1, 2, 3, 5, 8, 13, 27, 64, 100, 1000, 4096]),
+    min_size=4,
+    max_size=8,
+    unique=True,
+)
+
+
+def power_laws(count: int = 40, repetitions: int = 5, noise: float = 0.02) -> FloatArray:
+    random = np.random.default_rng(11)
+    power = random.choice([-1, 0, 0.5, 1, 2], (count, 1))
+    share = random.uniform(0.1, 5, (count, 2))
+    y = share[:, :1] + share[:, 1:] * POINTS**power
+    return y[..., None] * (1 + random.normal(0, noise, (count, len(POINTS), repetitions)))
+
+
+def same(one: Models, two: Models) -> bool:
+    return all(
+        np.array_equal(getattr(one, name), getattr(two, name), equal_nan=True)
+        for name in column_names()
+    )
+
+
+@settings(max_examples=60, deadline=None)
+@given(data=st.data())
+def test_no_prediction_is_ever_negative(data: st.DataObject) -> None:
+    points = np.array(data.draw(points_of_any_kind))
+    y = data.draw(arrays.arrays(np.float64, (4, len(points), 1), elements=st.floats(0, 1e3)))
+    models = fit(points, y)
+    targets = np.geomspace(points.min(), 1e9, 60)
+    band = models.predict(targets)
+    assert (band.low >= 0).all()
+    assert (band.low <= band.value).all()
+    assert (band.value <= band.high).all()
+    # Not even before the clip, but for rounding.
+    table = np.stack([term(targets) for term in models.space.terms] + [np.zeros(60)])
+    raw = models.coefficients[:, :1] + np.einsum(
+        "nt,ntm->nm", models.coefficients[:, 1:], table[models.terms]
+    )
+    assert (raw >= -1e-6 * y.max(axis=(1, 2))[:, None]).all()
+
+
+@settings(max_examples=25, deadline=None)
+@given(y=series, unit=st.sampled_from([2.0**-30, 2.0**10, 1e-9, 3.7e5]))
+def test_the_unit_scales_the_prediction_and_nothing_else(y: FloatArray, unit: float) -> None:
+    one, two = fit(POINTS, y), fit(POINTS, y * unit)
+    targets = np.array([8.0, 4096.0])
+    assert np.array_equal(one.terms, two.terms)
+    assert two.values(targets) == pytest.approx(one.values(targets) * unit, rel=1e-6)
+
+
+@settings(max_examples=25, deadline=None)
+@given(y=series, order=st.permutations(range(6)), rows=st.permutations(range(3)))
+def test_the_order_of_rows_points_and_repetitions_does_not_matter(
+    y: FloatArray, order: list[int], rows: list[int]
+) -> None:
+    plain = fit(POINTS, y)
+    assert same(plain, fit(POINTS[order], y[:, order]))
+    assert same(plain, fit(POINTS, y[:, :, ::-1]))
+    moved = fit(POINTS, y[rows])
+    targets = np.array([8.0, 1e5])
+    assert moved.values(targets) == pytest.approx(plain.take(rows).values(targets), rel=1e-9)
+
+
+def test_the_same_data_give_the_same_models_to_the_last_bit() -> None:
+    assert same(fit(POINTS, power_laws()), fit(POINTS, power_laws()))
+
+
+def test_rows_do_not_depend_on_how_many_are_fitted_at_once() -> None:
+    y = power_laws(1500, 2)
+    whole, part = fit(POINTS, y), fit(POINTS, y[1000:1100])
+    targets = np.array([8.0, 1e5])
+    assert whole.values(targets)[1000:1100] == pytest.approx(part.values(targets), rel=1e-9)
+
+
+@pytest.mark.parametrize("folds", [None, 2, 3])
+@pytest.mark.parametrize("aggregate", ["median", "mean", "min"])
+def test_every_setting_finds_a_clear_growth(folds: int | None, aggregate: Any) -> None:
+    y = np.stack([3 + 2 * POINTS, 7 * POINTS**2, 4 + 0 * POINTS])[..., None]
+    y = y * (1 + np.random.default_rng(1).uniform(-0.001, 0.001, (3, 6, 3)))
+    models = fit(POINTS, y, folds=folds, aggregate=aggregate)
+    assert [models.growth(row).text() for row in range(3)] == ["O(p)", "O(p^2)", "O(1)"]
+
+
+def test_every_outcome_has_a_status() -> None:
+    random = np.random.default_rng(3)
+    y = np.full((8, 6, 2), 5.0)
+    y[0] = (2 * POINTS)[:, None] * (1 + random.normal(0, 0.01, (6, 2)))
+    y[1] *= 1 + random.normal(0, 0.01, (6, 2))
+    y[2] = 0
+    y[3, :3] = NAN
+    y[4, 0, 0] = np.inf
+    y[5, 1] = -1
+    y[6] = random.lognormal(0, 0.6, (6, 2))
+    y[7, 3:] = 50.0
+    models = fit(POINTS, y)
+    assert [FitStatus(code).name for code in models.status] == [
+        "OK",
+        "CONSTANT",
+        "ZERO",
+        "TOO_FEW_POINTS",
+        "NON_FINITE",
+        "NEGATIVE",
+        "NOISY",
+        "OUTSIDE",
+    ]
+    assert models.used.tolist() == [6, 6, 6, 3, 6, 6, 6, 6]
+    without = [3, 4, 5]
+    assert np.isnan(models.values([100.0])[without]).all()
+    assert np.isnan(models.predict([100.0]).low[without]).all()
+    assert (models.growth_rank()[without] == -1).all()
+    assert models.formula(3) == "no model"
+    assert models.formula(2) == "0"
+    assert models.values([100.0])[2] == 0
+    assert models.doubtful().tolist() == [False] * 6 + [True] * 2
+    assert all(FitStatus(code).sentence.endswith(".") for code in models.status)
+
+
+def test_missing_points_are_left_out_not_taken_for_zero() -> None:
+    y = (3 * POINTS)[None, :, None].repeat(3, axis=0)
+    y[1, 2] = NAN
+    y[2, 5] = NAN
+    models = fit(POINTS, y)
+    assert [models.formula(row) for row in range(3)] == ["3 * p"] * 3
+    assert models.high_p.tolist() == [256, 256, 128]
+    assert models.used.tolist() == [6, 5, 5]
+
+
+def test_terms_with_logarithms_are_left_out_below_one() -> None:
+    points = np.array([0.25, 0.5, 1, 2, 4])
+    models = fit(points, (1 + 2 * points)[None, :, None])
+    assert models.formula(0) == "1 + 2 * p"
+    with pytest.raises(ValueError, match="negative below 1"):
+        fit(points, np.ones((1, 5, 1)), space=SearchSpace.of([0], [1, 2]))
+
+
+@pytest.mark.parametrize(
+    ("law", "formula"),
+    [
+        (lambda p: 5 / p + 0.01 * p, "5 * p^-1 + 0.01 * p"),
+        (lambda p: 5 + 0.25 * p + 0.01 * p**2, "5 + 0.25 * p + 0.01 * p^2"),
+        (lambda p: p - 1, "-1 + 1 * p"),
+        (lambda p: 7 * np.log2(p), "7 * log2(p)"),
+    ],
+)
+def test_sums_of_terms_without_noise_come_out_term_by_term(law: Any, formula: str) -> None:
+    points = 2.0 ** np.arange(2, 10)
+    models = fit(points, law(points)[None, :, None])
+    assert models.formula(0) == formula
+    assert models.status[0] == FitStatus.OK
+
+
+def test_a_user_can_allow_one_term_only() -> None:
+    points = 2.0 ** np.arange(2, 10)
+    y = (5 + 0.25 * points + 0.01 * points**2)[None, :, None]
+    models = fit(points, y, space=SearchSpace.of([0, 1, 2], [0], max_terms=1))
+    assert (models.terms >= 0).sum() == 1
+
+
+def test_bands_of_clear_data_are_narrow_and_of_noisy_data_wide() -> None:
+    random = np.random.default_rng(5)
+    factor = (
+        1 + random.normal(0, 1, (200, 6, 5)) * np.array([0.005, 0.05]).repeat(100)[:, None, None]
+    )
+    y = (4 + 2 * POINTS**0.5)[None, :, None] * factor
+    band = fit(POINTS, y).predict([1024.0])
+    width = ((band.high - band.low) / band.value)[:, 0]
+    assert np.median(width[:100]) < 0.1 < np.median(width[100:])
+    truth = 4 + 2 * 32.0
+    held = (band.low[:100, 0] <= truth) & (truth <= band.high[:100, 0])
+    assert held.mean() > 0.9
+
+
+@pytest.mark.parametrize(
+    ("points", "y", "settings_", "message"),
+    [
+        ([1, 2, 3, 0], np.ones((1, 4, 1)), {}, "above zero"),
+        ([1, 2, 3, np.inf], np.ones((1, 4, 1)), {}, "finite"),
+        ([1, 2, 3, 3], np.ones((1, 4, 1)), {}, "must differ"),
+        ([1, 2, 3, 4], np.ones((1, 5, 1)), {}, "expected"),
+        ([1, 2, 3, 4], np.ones((1, 4)), {}, "expected"),
+        ([1, 2, 3, 4], np.ones((1, 4, 1)), {"folds": 1}, "folds"),
+        ([1, 2, 3, 4], np.ones((1, 4, 1)), {"folds": 5}, "folds"),
+        ([1, 2, 3, 4], np.ones((1, 4, 1)), {"aggregate": "max"}, "aggregate"),
+        ([1, 2, 3, 4], np.ones((1, 4, 1)), {"confidence": 1.0}, "confidence"),
+    ],
+)
+def test_arguments_that_make_no_sense_are_refused(
+    points: list[float], y: FloatArray, settings_: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(ValueError, match=message):
+        fit(points, y, **settings_)
+
+
+def test_no_rows_make_no_models() -> None:
+    models = fit(POINTS, np.empty((0, 6, 2)))
+    assert len(models) == 0
+    assert models.predict([5.0]).value.shape == (0, 1)
+    assert models.growth_rank().shape == (0,)

@@ -1,0 +1,111 @@
+from __future__ import annotations
+
+import json
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from callpath_modeler.modeling import DEFAULT_SPACE, Growth, SearchSpace, Term
+
+
+@pytest.mark.parametrize(
+    ("exponent", "log", "text", "pretty"),
+    [
+        ("0", 0, "O(1)", "O(1)"),
+        ("0", 1, "O(log p)", "O(log p)"),
+        ("0", 2, "O(log^2 p)", "O(log² p)"),
+        ("1/2", 0, "O(p^(1/2))", "O(p^½)"),
+        ("1", 1, "O(p log p)", "O(p log p)"),
+        ("2", 0, "O(p^2)", "O(p²)"),
+        ("3/2", 2, "O(p^(3/2) log^2 p)", "O(p^(3/2) log² p)"),
+        ("-1", 0, "O(p^-1)", "O(p⁻¹)"),
+        ("-1/2", 0, "O(p^(-1/2))", "O(p^-½)"),
+    ],
+)
+def test_growth_is_written_in_o_notation(exponent: str, log: int, text: str, pretty: str) -> None:
+    growth = Growth(Fraction(exponent), log)
+    assert growth.text() == str(growth) == text
+    assert growth.text(pretty=True) == pretty
+    assert growth.text("n") == text.replace("p", "n")
+
+
+def test_growth_is_ordered_by_exponent_then_by_logarithm() -> None:
+    half, one = Fraction(1, 2), Fraction(1)
+    ladder = [
+        Growth(-one, 0),
+        Growth(-half, 0),
+        Growth(Fraction(0), 0),
+        Growth(Fraction(0), 2),
+        Growth(half, 0),
+        Growth(half, 1),
+        Growth(one, 0),
+    ]
+    assert sorted(set(ladder)) == ladder
+
+
+def test_a_term_is_a_power_times_a_power_of_the_binary_logarithm() -> None:
+    term = Term(Fraction(3, 2), 2)
+    assert term(np.array([1.0, 4.0, 16.0])).tolist() == [0.0, 32.0, 1024.0]
+    assert term.text() == "p^(3/2) * log2(p)^2"
+    assert term.text("n", pretty=True) == "n^(3/2) log₂² n"
+    assert np.isinf(term([np.inf]))[0]
+
+
+def test_the_published_space_has_the_terms_of_the_paper() -> None:
+    space = SearchSpace.published()
+    assert len(space.terms) == 7 * 3 - 1
+    assert all(space.first_class)
+    assert space.max_terms == 5
+
+
+def test_the_default_space_adds_decreasing_terms_and_finer_fractions_of_second_class() -> None:
+    ranks = dict(zip(DEFAULT_SPACE.terms, DEFAULT_SPACE.first_class, strict=True))
+    assert set(SearchSpace.published().terms) < set(ranks)
+    assert ranks[Term(Fraction(-1), 0)]
+    assert not ranks[Term(Fraction(1, 3), 1)]
+    assert [term.growth for term in DEFAULT_SPACE.terms] == sorted(
+        term.growth for term in DEFAULT_SPACE.terms
+    )
+
+
+def test_a_space_of_the_user_takes_numbers_and_fractions_alike() -> None:
+    space = SearchSpace.of([0, 0.5, "1/3", Fraction(2, 3), -1, 1 / 3], logs=[1, 0], max_terms=2)
+    assert space.exponents == tuple(Fraction(part) for part in ("0", "1/3", "1/2", "2/3"))
+    assert space.decreasing == (Fraction(-1),)
+    assert all(space.first_class)
+    assert space.describe() == "I={0, 1/3, 1/2, 2/3} J={0, 1} n=2 decreasing={-1}"
+
+
+def test_a_space_survives_json() -> None:
+    assert SearchSpace.from_header(json.loads(json.dumps(DEFAULT_SPACE.to_header()))) == (
+        DEFAULT_SPACE
+    )
+    with pytest.raises(ValueError, match="not a search space"):
+        SearchSpace.from_header({})
+
+
+@pytest.mark.parametrize(
+    ("exponents", "logs", "max_terms", "message"),
+    [
+        (["x"], [0], 1, "'x' is not an exponent"),
+        ([float("nan")], [0], 1, "nan is not an exponent"),
+        (["1/0"], [0], 1, "not an exponent"),
+        ([1], [-1], 1, "zero or more"),
+        ([1], [0], 0, "at least one term"),
+        ([0], [0], 3, "no term besides the constant"),
+        ([], [0], 3, "no term besides the constant"),
+    ],
+)
+def test_a_space_that_makes_no_sense_is_refused(
+    exponents: list[str], logs: list[int], max_terms: int, message: str
+) -> None:
+    with pytest.raises(ValueError, match=message):
+        SearchSpace.of(exponents, logs, max_terms)
+
+
+def test_fields_of_a_space_are_checked() -> None:
+    with pytest.raises(ValueError, match="negative exponents"):
+        SearchSpace((Fraction(-1),), (0,))
+    with pytest.raises(ValueError, match="below zero"):
+        SearchSpace((Fraction(1),), (0,), decreasing=(Fraction(1),))
