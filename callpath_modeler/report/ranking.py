@@ -205,7 +205,7 @@ def _remainder(ranking: Ranking, rows: NDArray[np.intp]) -> NDArray[np.intp]:
 
 
 def _below(others: NDArray[np.intp]) -> list[list[str]]:
-    rest = [[f"{len(others)} other call paths"]] if len(others) else []
+    rest = [[f"{len(others)} others"]] if len(others) else []
     return [*rest, ["total"]]
 
 
