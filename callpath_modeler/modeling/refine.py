@@ -124,8 +124,9 @@ def _fit_constant(rows: Rows) -> tuple[FloatArray, FloatArray, FloatArray]:
     cv = np.zeros_like(rss)
     for fold in range(int(rows.fold.max()) + 1):
         out = np.where(rows.fold == fold, rows.w, 0.0)
-        kept = np.maximum(total - out.sum(axis=1), np.finfo(float).tiny)
-        held = ((rows.w - out) * rows.y).sum(axis=1) / kept
+        # Sums of what is kept, not differences of sums: weights may span many orders.
+        kept = rows.w - out
+        held = (kept * rows.y).sum(axis=1) / np.maximum(kept.sum(axis=1), np.finfo(float).tiny)
         cv += (out * (rows.y - held[:, None]) ** 2).sum(axis=1)
     return constant, rss, cv
 
