@@ -23,7 +23,11 @@ from callpath_modeler.modeling.significance import PureError, floored
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.intp]
+BoolArray = npt.NDArray[np.bool_]
 FormArray = npt.NDArray[np.int8]
+
+_EXCLUDED = 6.0
+"""Difference in Akaike's criterion from which on a hypothesis is excluded: exp(-3) is 5 %."""
 
 _KEEP_CONSTANT = 4.0
 """F-ratio, about the 5 % level, below which a constant beside growing terms is noise."""
@@ -220,7 +224,7 @@ def runners_up(
     row = np.arange(len(own))
     everything[row[single], taken[single]] = np.inf
     count = min(count, everything.shape[1])
-    top = np.argpartition(everything, count - 1, axis=1)[:, :count]
+    top = _kept(everything, own, final.form == CONSTANT, count)
     order = np.argsort(np.take_along_axis(everything, top, axis=1), axis=1, kind="stable")
     top = np.take_along_axis(top, order, axis=1)
     criterion = np.concatenate([own[:, None], np.take_along_axis(everything, top, axis=1)], axis=1)
@@ -240,6 +244,27 @@ def runners_up(
         np.where(is_constant, flat, numbers),
         weight,
     )
+
+
+def _kept(everything: FloatArray, own: FloatArray, flat: BoolArray, count: int) -> IntArray:
+    """Pick the runners-up to keep: the best, and of those not excluded the slowest and fastest.
+
+    Many neighbours in growth often do equally well; the extremes say how far they reach. A
+    constant has no such extremes: the test against growth has decided already.
+    """
+    best = np.minimum(own, everything.min(axis=1))
+    likely = (everything <= best[:, None] + _EXCLUDED) & ~flat[:, None]
+    row = np.flatnonzero(likely.any(axis=1))
+    sort = everything.copy()
+    if count >= 3:
+        # The position of a term is its growth; the constant, last, is never an extreme here.
+        inside = likely[row, :-1]
+        some = inside.any(axis=1)
+        row, inside = row[some], inside[some]
+        sort[row, inside.argmax(axis=1)] = -np.inf
+        sort[row, inside.shape[1] - 1 - inside[:, ::-1].argmax(axis=1)] = -np.inf
+        sort[row, everything[row].argmin(axis=1)] = -np.inf
+    return np.argpartition(sort, count - 1, axis=1)[:, :count]
 
 
 def _criterion(

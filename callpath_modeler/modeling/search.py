@@ -305,7 +305,7 @@ def solve(design: FloatArray, rows: Rows) -> Solution:
             trained = ((rows.w - out) > 0).sum(axis=1) >= design.shape[2]
             cv += np.where(trained, error, np.inf)
     else:
-        leverage = rows.w * np.einsum("nkq,nqr,nkr->nk", design, inverse, design, optimize=True)
+        leverage = rows.w * np.einsum("nkq,nkq->nk", design @ inverse, design)
         kept = np.where(leverage < 1 - _FULL_LEVERAGE, 1 - leverage, _FULL_LEVERAGE)
         cv = (rows.w * (residual / kept) ** 2).sum(axis=1)
     return Solution(coefficients, inverse, fitted, rss, cv)
@@ -328,5 +328,6 @@ def _normal_solve(
     solution = np.zeros_like(norm)
     for _ in range(3):
         residual = target - np.einsum("nkq,nq->nk", z, solution)
-        solution = solution + np.einsum("nqr,nkr,nk->nq", inverse, z, residual, optimize=True)
+        moment = np.einsum("nkr,nk->nr", z, residual)
+        solution = solution + np.einsum("nqr,nr->nq", inverse, moment)
     return solution / norm, inverse / norm[:, :, None] / norm[:, None, :]

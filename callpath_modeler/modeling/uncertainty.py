@@ -67,7 +67,7 @@ def prediction_band(
     """
     quantile = special.stdtrit(np.maximum(dof, 1.0), 0.5 + confidence / 2)[:, None]
     with np.errstate(invalid="ignore", over="ignore"):
-        variance = np.einsum("nqm,nqr,nrm->nm", shapes, covariance, shapes, optimize=True)
+        variance = np.einsum("nqm,nqm->nm", covariance @ shapes, shapes)
         variance = np.maximum(variance, 0.0) + (spread[:, None] * value) ** 2
         reach = quantile * np.sqrt(variance)
         low, high = value - reach, value + reach
