@@ -1,8 +1,9 @@
 """Performance models: arrays in, arrays out; never sees a name or a path."""
 
 from callpath_modeler.modeling.fitting import MIN_POINTS, centre, fit
-from callpath_modeler.modeling.models import Alternative, FitStatus, Models
+from callpath_modeler.modeling.models import Alternative, Models
 from callpath_modeler.modeling.noise import Aggregate
+from callpath_modeler.modeling.status import FitStatus
 from callpath_modeler.modeling.terms import DEFAULT_SPACE, Growth, SearchSpace, Term
 from callpath_modeler.modeling.uncertainty import Prediction
 

@@ -9,11 +9,12 @@ import numpy as np
 import numpy.typing as npt
 
 from callpath_modeler.modeling.estimate import Estimate, estimate, runners_up
-from callpath_modeler.modeling.models import ALTERNATIVES, FitStatus, Models
+from callpath_modeler.modeling.models import ALTERNATIVES, Models
 from callpath_modeler.modeling.noise import EXACT, Aggregate, Repetitions, looks_exact, summarise
 from callpath_modeler.modeling.refine import choose, coefficient_count
 from callpath_modeler.modeling.search import CONSTANT, Basis, Rows
 from callpath_modeler.modeling.significance import PureError
+from callpath_modeler.modeling.status import FitStatus
 from callpath_modeler.modeling.terms import DEFAULT_SPACE, SearchSpace
 
 FloatArray = npt.NDArray[np.float64]

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
-from enum import IntEnum
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from callpath_modeler.modeling.evaluation import evaluate, targets, term_table
+from callpath_modeler.modeling.status import FitStatus
 from callpath_modeler.modeling.terms import CONSTANT_GROWTH, Growth, SearchSpace
 from callpath_modeler.modeling.uncertainty import Prediction, prediction_band
 
@@ -21,42 +22,6 @@ ALTERNATIVES = 3
 
 _LIKELY = 0.05
 """Akaike weight, against the best, from which on an alternative is not excluded."""
-
-
-class FitStatus(IntEnum):
-    """The outcome of a fit; every row has one."""
-
-    OK = 0
-    CONSTANT = 1
-    ZERO = 2
-    NOISY = 3
-    OUTSIDE = 4
-    TOO_FEW_POINTS = 5
-    NON_FINITE = 6
-    NEGATIVE = 7
-
-    @property
-    def sentence(self) -> str:
-        """What the outcome means, for people."""
-        return _SENTENCES[self]
-
-    @property
-    def modelled(self) -> bool:
-        """Whether a row of this status has a model that predicts."""
-        return self < FitStatus.TOO_FEW_POINTS
-
-
-_SENTENCES: Mapping[FitStatus, str] = {
-    FitStatus.OK: "The model explains the measurements.",
-    FitStatus.CONSTANT: "The value does not change with the parameter, as far as noise shows.",
-    FitStatus.ZERO: "The value is zero everywhere.",
-    FitStatus.NOISY: "Repetitions differ by more than 25 %; growth could hide behind the noise.",
-    FitStatus.OUTSIDE: "No model of the class explains the measurements within their noise; "
-    "the best one is given.",
-    FitStatus.TOO_FEW_POINTS: "Fewer than 4 points have a value; no model.",
-    FitStatus.NON_FINITE: "A value is infinite; no model.",
-    FitStatus.NEGATIVE: "A value is below zero; no model.",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -408,56 +373,3 @@ def column_names() -> tuple[str, ...]:
         for field in fields(Models)
         if field.name not in ("space", "points", "confidence")
     )
-
-
-def targets(p: npt.ArrayLike) -> FloatArray:
-    """Check values of the parameter.
-
-    Returns
-    -------
-    ndarray [m]
-        The values.
-
-    Raises
-    ------
-    ValueError
-        If one is not above zero.
-    """
-    wanted = np.atleast_1d(np.asarray(p, dtype=np.float64))
-    if wanted.ndim != 1 or not (wanted > 0).all():
-        raise ValueError("predictions need values of the parameter above zero")
-    return wanted
-
-
-def term_table(space: SearchSpace, p: FloatArray) -> FloatArray:
-    """Evaluate all terms at all targets, [H + 1, m]; the last row, reached by code -1, is zero."""
-    return np.stack([*(term(p) for term in space.terms), np.zeros_like(p)])
-
-
-def evaluate(
-    space: SearchSpace, terms: TermArray, coefficients: FloatArray, p: FloatArray
-) -> FloatArray:
-    """Evaluate models, clipped at zero.
-
-    Parameters
-    ----------
-    space : SearchSpace
-        What `terms` refer to.
-    terms : ndarray [n, T]
-        Codes of terms.
-    coefficients : ndarray [n, T + 1]
-        Constant first.
-    p : ndarray [m]
-        Targets.
-
-    Returns
-    -------
-    ndarray [n, m]
-        Values; NaN where coefficients are.
-    """
-    table = term_table(space, p)
-    value = np.repeat(coefficients[:, :1], len(p), axis=1)
-    for slot in range(terms.shape[1]):
-        value += coefficients[:, slot + 1, None] * table[terms[:, slot]]
-    # Constraints forbid more than rounding below zero; the clip takes that away.
-    return np.maximum(value, 0.0, out=value)
