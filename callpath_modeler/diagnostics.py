@@ -83,6 +83,10 @@ KINDS: dict[str, Kind] = {
     "CPM121": Kind("profile of another program", "rank one program at a time"),
     "CPM122": Kind("same profile given twice", "it counts once"),
     "CPM123": Kind("functions of one name told apart by order", "build all runs from one source"),
+    "CPM124": Kind(
+        "archive headers do not match their members",
+        "what lies between them was read; check it, or measure again",
+    ),
     "CPM201": Kind("too few points for a model", "measure at more scales"),
     "CPM202": Kind(
         "outside the model class", "measure more scales; read the band, not the formula"

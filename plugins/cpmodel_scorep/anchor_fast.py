@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from xml.sax.saxutils import unescape
 
 import numpy as np
+from numpy.typing import NDArray
 
 from callpath_modeler.profile.schema import Region
 from cpmodel_scorep import anchor_expat
@@ -33,16 +34,13 @@ _PARAMETER = re.compile(
     rb'<parameter partype="\w+" parkey="([^"]*)" parvalue="([^"]*)"\s*/>|<parameter'
 )
 _PLACE = re.compile(rb' (?:line|mod)="[^"]*"')
-_GROUP = re.compile(
-    rb'<locationgroup Id="\d+">\s*<name>[^<]*</name>\s*<rank>[^<]*</rank>\s*<type>([^<]*)</type>'
-)
-_LOCATION = re.compile(
-    rb'<location Id="(\d{1,18})">\s*<name>([^<]*)</name>\s*'
-    rb"<rank>[^<]*</rank>\s*<type>([^<]*)</type>"
-)
-_NODE = re.compile(rb"<class>\s*node\s*</class>", re.IGNORECASE)
+_CLASS = re.compile(rb"<class>([^<]*)</class>")
+_LONGEST_TAG, _LONGEST_NUMBER, _SPACE = 64, 18, 32
 _QUOTES = {"&quot;": '"', "&apos;": "'"}
 _ONLY_DIGITS = bytes(c if c in b"0123456789" else 32 for c in range(256))
+
+Bytes = NDArray[np.uint8]
+Places = NDArray[np.intp]
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,20 +163,81 @@ def _parameters(section: bytes) -> dict[int, tuple[tuple[str, str], ...]] | None
 
 
 def _locations(section: bytes) -> Locations | None:
-    groups = _GROUP.findall(section)
-    found = _LOCATION.findall(section)
-    pieces = section.split(b"<locationgroup ")[1:]
-    if not found or len(groups) != len(pieces) or len(found) != section.count(b"<location "):
+    """Read locations by the places of their tags: there may be hundreds of thousands.
+
+    Every group and location is expected as an opening tag, name, rank and type.
+    """
+    text = np.frombuffer(section + bytes(_LONGEST_TAG), np.uint8)
+    tags = np.flatnonzero(text == ord("<"))
+    openers = _starting(text, tags, b"<location")
+    at = np.searchsorted(tags, openers)
+    if not len(at) or at[-1] + 6 >= len(tags):
         return None
-    sizes = [piece.count(b"<location ") for piece in pieces]
-    if sum(sizes) != len(found):
-        return None
-    numbers, names, kinds = zip(*found, strict=True)
-    return Locations(
-        np.fromiter(map(int, numbers), np.int64, len(numbers)),
-        np.repeat(np.arange(len(groups)), sizes),
-        np.array([kind == b"thread" for kind in kinds]),
-        frozenset(_string(name) for name in set(names)),
-        np.array([kind == b"process" for kind in groups]),
-        len(_NODE.findall(section)),
+    in_order = all(
+        len(_starting(text, tags[at + k], tag)) == len(at)
+        for k, tag in ((1, b"<name>"), (3, b"<rank>"), (5, b"<type>"))
     )
+    groups = _starting(text, openers, b'<locationgroup Id="')
+    locations = _starting(text, openers, b'<location Id="')
+    if not in_order or not len(groups) or len(groups) + len(locations) != len(openers):
+        return None
+    is_group = np.isin(openers, groups, assume_unique=True)
+    if not is_group[0] or not len(locations):
+        return None
+    ids = _numbers_at(text, locations + len(b'<location Id="'))
+    names, starts, ends = at[~is_group], tags[at + 5] + len("<type>"), tags[at + 6]
+    if ids is None or np.any(text[starts] <= _SPACE) or np.any(text[ends - 1] <= _SPACE):
+        return None
+    return Locations(
+        ids,
+        np.cumsum(is_group)[~is_group] - 1,
+        _equal_to(text, starts, ends, b"thread")[~is_group],
+        frozenset(_distinct(text, tags[names + 1] + len("<name>"), tags[names + 2])),
+        _equal_to(text, starts, ends, b"process")[is_group],
+        sum(name.strip().lower() == b"node" for name in _CLASS.findall(section)),
+    )
+
+
+def _starting(text: Bytes, places: Places, pattern: bytes) -> Places:
+    """Return those of `places` where `pattern` stands."""
+    for k, character in enumerate(pattern):
+        places = places[text[places + k] == character]
+    return places
+
+
+def _numbers_at(text: Bytes, places: Places) -> NDArray[np.int64] | None:
+    """Return the numbers that end in a quote, None if one does not."""
+    numbers = np.zeros(len(places), np.int64)
+    going = np.ones(len(places), np.bool_)
+    for k in range(_LONGEST_NUMBER + 1):
+        digit = text[places + k].astype(np.int64) - ord("0")
+        is_digit = (digit >= 0) & (digit <= 9)
+        stopping = places[going & ~is_digit]
+        if len(stopping) and (k == 0 or np.any(text[stopping + k] != ord('"'))):
+            return None
+        going &= is_digit
+        if not going.any():
+            return numbers
+        numbers[going] = numbers[going] * 10 + digit[going]
+    return None
+
+
+def _equal_to(text: Bytes, starts: Places, ends: Places, word: bytes) -> NDArray[np.bool_]:
+    """Tell where `word` is all there is from start to end."""
+    begins_so = np.isin(starts, _starting(text, starts, word), assume_unique=True)
+    equal: NDArray[np.bool_] = begins_so & (ends - starts == len(word))
+    return equal
+
+
+def _distinct(text: Bytes, starts: Places, ends: Places) -> set[str]:
+    """Return the distinct texts from start to end, sorted out by length first."""
+    found: set[str] = set()
+    lengths = ends - starts
+    for length in np.unique(lengths).tolist():
+        windows = text[starts[lengths == length, np.newaxis] + np.arange(length)]
+        raw = windows.tobytes()
+        found.update(
+            _string(piece)
+            for piece in {raw[k : k + length] for k in range(0, len(raw), max(1, length))}
+        )
+    return found or {""}

@@ -102,8 +102,8 @@ class Container:
     def read(self, offset: int, size: int) -> bytes:
         """Return up to `size` bytes from `offset` on; never more than the file holds."""
         size = max(0, min(size, self.size - offset))
-        buffer = bytearray(size)
-        return bytes(buffer[: self.read_into(offset, memoryview(buffer))])
+        buffer = memoryview(bytearray(size))
+        return bytes(buffer[: self.read_into(offset, buffer)])
 
     def content(self, member: Member) -> bytes:
         """Return all bytes of `member`."""

@@ -33,7 +33,7 @@ class Notices:
         """Note what the definitions alone tell."""
         columns, layout = profile.columns, profile.layout
         if profile.container.resynchronised:
-            self.note("CPM111", "archive headers lie where they should not", about="archive")
+            self.note("CPM124", "members lie elsewhere than their headers say")
         if repaired:
             self.note("CPM111", "the definitions are no well-formed XML")
         if columns.left_out:

@@ -188,7 +188,7 @@ class CubeProfile:
                     reducer.add_raw(at, block)
         return reducer.values * _scale(stored, over_locations)
 
-    def per_location(self, metric: str, *, inclusive: bool) -> NDArray[np.float64]:
+    def per_location(self, metric: str, inclusive: bool) -> NDArray[np.float64]:
         """Return every value, [call paths x locations in order of their ids], as measured.
 
         This holds the whole metric in memory and is meant for comparisons: noise and negative

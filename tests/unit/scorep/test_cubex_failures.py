@@ -121,7 +121,7 @@ def test_headers_that_claim_wrong_sizes(tmp_path):
         at = raw.find(name + b"\0")
         raw[at + 124 : at + 136] = b"%011o\0" % size
     path.write_bytes(raw)
-    assert "CPM111" in assert_reads(path)
+    assert "CPM124" in assert_reads(path)
 
 
 def test_dense_and_empty_indices(tmp_path):
