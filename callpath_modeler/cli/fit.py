@@ -46,7 +46,7 @@ def command(
 
     wanted = replace(load, read=replace(load.read, metrics=metrics or None))
     read = pipeline.load(experiment, wanted, console.progress("read"))
-    path = output or Path(read.name).with_suffix(store.SUFFIX)
+    path = output or Path(Path(read.name).name + store.SUFFIX)
     fits = [pipeline.fit(read, name, fitting) for name in metrics or read.columns]
     store.write(fits, path, overwrite=force)
     console.result(f"{path}: {len(read.tree)} call paths, {len(fits)} metrics\n")

@@ -187,6 +187,9 @@ def _make_fit(
 
     if inclusive and exclusive:
         raise UsageError("--inclusive and --exclusive exclude each other", hint="give one of them")
+    # click lets NaN pass every range.
+    if not 0 < confidence < 1:
+        raise UsageError(f"--confidence {confidence} is no probability", hint="e.g. 0.95")
     return FitOptions(
         inclusive=inclusive,
         parameter=parameter,

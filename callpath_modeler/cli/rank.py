@@ -90,6 +90,10 @@ def command(
     if explain_trust:
         console.note(_TRUST.rstrip())
     form = format_of(format_, output)
+    if form == "table" and columns is not None:
+        raise UsageError(
+            "--columns is for tables that machines read", hint="add -f csv, tsv, json or markdown"
+        )
     ranking, findings = ranking_of(
         experiment,
         target=target,
@@ -115,13 +119,14 @@ def command(
         render_lines(console, lines, output, force=force)
     else:
         content = ranking_table(ranking, rows[:top], findings)
-        picked = content.pick(_columns(columns, content.columns)) if columns else content
-        render_table(console, picked, form, output, force=force, header=not no_header)
+        if columns is not None:
+            content = content.pick(_columns(columns, content.columns))
+        render_table(console, content, form, output, force=force, header=not no_header)
     console.findings(findings)
 
 
 def _chosen(ranking: Ranking, select: str | None) -> NDArray[np.intp]:
-    from callpath_modeler.profile.pattern import match
+    from callpath_modeler.profile.pattern import match, unmatched
     from callpath_modeler.report.ranking import all_rows
 
     rows = all_rows(ranking)
@@ -130,7 +135,7 @@ def _chosen(ranking: Ranking, select: str | None) -> NDArray[np.intp]:
     tree = ranking.fitted.experiment.tree
     chosen = rows[match(tree, select)[rows]]
     if not len(chosen):
-        raise UsageError(f"no call path matches {select!r}", hint="`cpmodel rank` lists call paths")
+        raise unmatched(tree, select)
     return chosen
 
 

@@ -190,7 +190,8 @@ class Experiment:
             )
         if name is not None and name not in varying:
             raise UsageError(
-                f"no parameter {name!r} varies between the runs", hint=f"varying: {varying}"
+                f"no parameter {name!r} varies between the runs",
+                hint=f"varying: {', '.join(varying)}",
             )
         if name is None:
             if "p" not in varying and len(varying) > 1:

@@ -24,7 +24,6 @@ from callpath_modeler.profile.schema import PROGRAM
 _Matcher = Callable[[str], bool]
 _ANY = "**"
 _NOTE = re.compile(r"(?<=\))(\[[^\]]*\])?(#\d+)?$")
-_CLONE = re.compile(r"\s*\[(clone|abi)[^\]]*\]")
 _QUALIFIERS = frozenset({"const", "volatile", "noexcept", "&", "&&"})
 
 
@@ -68,10 +67,15 @@ def find_one(tree: CallTree, pattern: str) -> int:
         raise UsageError(
             f"{pattern!r} names {len(rows)} call paths", hint=f"choose one: {some}{more}"
         )
+    raise unmatched(tree, pattern)
+
+
+def unmatched(tree: CallTree, pattern: str) -> UsageError:
+    """Return the error for a pattern that names no call path, with the nearest function."""
     last = pattern.replace("->", "/").rsplit("/", 1)[-1]
     names = {short_name(region.name) for region in tree.regions}
     close = get_close_matches(last, names, n=1)
-    raise UsageError(
+    return UsageError(
         f"no call path matches {pattern!r}",
         hint=f"did you mean '**/{close[0]}'?" if close else "`cpmodel rank` lists call paths",
     )
@@ -90,13 +94,17 @@ def short_name(name: str) -> str:
     note = _NOTE.search(name)
     suffix = note.group() if note else ""
     core, depth = [], 0
-    for character in _CLONE.sub("", name.removesuffix(suffix)):
-        depth += character in "<("
+    # In brackets: arguments, template arguments, "[with T = int]", "[clone .cold]", "[abi:cxx11]".
+    for character in name.removesuffix(suffix):
+        depth += character in "<(["
         if depth == 0:
             core.append(character)
-        depth -= character in ">)"
+        depth -= character in ">)]"
     words = [word for word in "".join(core).split() if word not in _QUALIFIERS]
-    return words[-1].removeprefix("::") + suffix if words and depth == 0 else name
+    if not words or depth != 0:
+        return name
+    # An anonymous namespace leaves its two colons behind.
+    return words[-1].replace("::::", "::").removeprefix("::") + suffix
 
 
 def _segments(pattern: str) -> list[str]:

@@ -127,7 +127,8 @@ def _read_all(
             read.append(_read(file, registry, options))
         except InputError as error:
             errors.append(error)
-            findings.append(Finding("CPM101", str(file.path), error.message))
+            reason = error.message.removeprefix(f"{file.path}: ")
+            findings.append(Finding("CPM101", str(file.path), reason))
     if progress:
         progress(len(files), len(files))
     if errors and (options.strict or not read):

@@ -11,7 +11,6 @@ from pathlib import Path
 import msgspec
 
 from callpath_modeler.errors import InputError, UsageError
-from callpath_modeler.readers.base import Match
 from callpath_modeler.readers.registry import Registry
 
 MANIFEST = "runs.toml"
@@ -75,7 +74,7 @@ def discover(
     InputError
         If a source does not exist, or a directory holds no profile.
     UsageError
-        If the pattern is malformed.
+        If the pattern is malformed, or fits no run.
     """
     runs: list[RunFile] = []
     parse = parameters_in if name_pattern is None else _pattern_parser(name_pattern)
@@ -87,7 +86,18 @@ def discover(
         else:
             alone = _is_alone(source, registry)
             runs.append(_named(source, registry, parse, alone=alone))
+    if name_pattern is not None:
+        _require_matches(runs, name_pattern)
     return runs
+
+
+def _require_matches(runs: Sequence[RunFile], pattern: str) -> None:
+    named = [run for run in runs if not run.from_manifest]
+    if named and not any(run.parameters or run.repetition is not None for run in named):
+        raise UsageError(
+            f"run name pattern {pattern!r} fits no run",
+            hint=f"the first is {named[0].path.absolute().parent.name}/{named[0].path.name}",
+        )
 
 
 def parameters_in(name: str) -> dict[str, float]:
@@ -139,7 +149,10 @@ def _in_directory(directory: Path, registry: Registry, parse: _Parser) -> list[R
 
 
 def _walk(directory: Path, registry: Registry) -> Iterator[list[Path]]:
-    for folder, subfolders, files in os.walk(directory):
+    closed: list[str] = []
+    for folder, subfolders, files in os.walk(
+        directory, onerror=lambda error: closed.append(error.filename)
+    ):
         subfolders[:] = sorted(
             (name for name in subfolders if not name.startswith(".")), key=natural_order
         )
@@ -147,13 +160,19 @@ def _walk(directory: Path, registry: Registry) -> Iterator[list[Path]]:
         profiles = [path for name in names if _is_profile(path := Path(folder, name), registry)]
         if profiles:
             yield profiles
+    # A directory that may not be read is left out by name, when it is opened as a profile.
+    for name in closed:
+        yield [Path(name)]
 
 
 def _is_profile(path: Path, registry: Registry) -> bool:
     # By name first: a directory may hold thousands of other files on a slow file system.
     if not path.name.endswith(registry.suffixes()):
         return False
-    return any(reader.match(path) > Match.NO for reader in registry.readers)
+    # What is named like a profile and cannot be one is to be named, not passed over.
+    if not path.is_file() or path.stat().st_size == 0 or not os.access(path, os.R_OK):
+        return True
+    return registry.match(path) is not None
 
 
 def _is_alone(path: Path, registry: Registry) -> bool:

@@ -58,7 +58,7 @@ def settle_parameters(
             value = measured if value is None else value
             if value is None:
                 raise UsageError(
-                    f"{file.path}: no parameter {name!r} in the name, but other runs have it",
+                    f"{file.path}: no parameter {name!r} in the name of this run",
                     hint="give a pattern (--name 'app.p{p}.n{n}.r{rep}') or a manifest runs.toml",
                 )
             parameters[name] = value

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
@@ -78,6 +79,9 @@ class Registry:
     def match(self, path: Path) -> ProfileReader | None:
         """Return the reader that is surest of `path`, or None."""
         best, surest = None, Match.NO
+        # Opening a named pipe would wait for a writer that never comes.
+        if not (path.is_file() or path.is_dir()):
+            return None
         for reader in self.readers:
             sure = reader.match(path)
             if sure > surest:
@@ -111,4 +115,6 @@ class Registry:
 def _what(path: Path) -> str:
     if path.is_file() and path.stat().st_size == 0:
         return "empty file"
+    if path.is_file() and not os.access(path, os.R_OK):
+        return "may not be read"
     return "not a profile that any installed reader knows"

@@ -8,6 +8,7 @@ from callpath_modeler.analysis.excess import measured_excess
 from callpath_modeler.analysis.rank import Ranking
 from callpath_modeler.fitted import CallPathModel
 from callpath_modeler.modeling import FitStatus
+from callpath_modeler.modeling.evaluation import evaluate
 from callpath_modeler.profile.calltree import ROOT
 from callpath_modeler.profile.pattern import short_name
 from callpath_modeler.report.chart import Curve, draw
@@ -101,9 +102,12 @@ def _quality(ranking: Ranking, row: int, *, ascii_only: bool) -> list[str]:
     if not others:
         return [*lines, "could also be: nothing else fits the data nearly as well"]
     lines.append(f"could also be   (at {fitted.parameter} = {parameter_value(ranking.target)})")
-    for other in others:
-        value = float(other.values(np.array([ranking.target]))[0])
-        text = quantity(value, fitted.metric.unit, ascii_only=ascii_only)
+    kept = models.alternative_weight[row] > 0
+    terms = models.alternative_terms[row][kept]
+    numbers = models.alternative_coefficients[row][kept]
+    values = evaluate(models.space, terms, numbers, np.array([ranking.target]))[:, 0]
+    for other, value in zip(others, values, strict=True):
+        text = quantity(float(value), fitted.metric.unit, ascii_only=ascii_only)
         lines.append(f"  {other.formula:<44} {other.weight:>4.0%}   {text}")
     return lines
 
