@@ -10,7 +10,7 @@ from cpmodel_scorep import anchor_expat, anchor_fast
 from cpmodel_scorep.container import COPY_IT_AGAIN
 from cpmodel_scorep.definitions import Definitions, MalformedError
 
-_LARGEST = 1 << 30  # bytes of unpacked definitions: a hundred times the largest ever seen
+_LARGEST = 1 << 28  # bytes of unpacked definitions: twenty times the largest ever seen
 
 _STRAY_AMPERSAND = re.compile(rb"&(?!(?:amp|lt|gt|quot|apos|#\d+|#x[0-9a-fA-F]+);)")
 _CONTROL = bytes(c for c in range(32) if c not in b"\t\n\r")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import re
+import stat
 import tempfile
 import zlib
 from collections.abc import Iterator
@@ -123,6 +124,9 @@ def opened(path: Path) -> Iterator[Container]:
         If the file cannot be read, or is neither a tar nor XML nor a gzip of either.
     """
     try:
+        # Opening a pipe would wait for its other end.
+        if not stat.S_ISREG(path.stat().st_mode):
+            raise InputError(f"{path}: a directory or device, not a profile")
         stream: BinaryIO = path.open("rb", buffering=0)
     except OSError as error:
         raise unreadable(path, error) from error
@@ -148,6 +152,8 @@ def unreadable(path: Path, error: OSError) -> InputError:
 def first_block(path: Path) -> bytes:
     """Return the first block of `path`, unpacked if it is a gzip; nothing if unreadable."""
     try:
+        if not path.is_file():
+            return b""
         with path.open("rb") as stream:
             head = stream.read(4096)
     except OSError:

@@ -67,9 +67,10 @@ class CubexReader:
         """
         with opened(path) as container:
             try:
-                yield _profile(container)
+                profile = _profile(container)
             except MalformedError as error:
                 raise InputError(f"{path}: {error}", hint=COPY_IT_AGAIN) from None
+            yield profile
 
     def verify(self, path: Path) -> Sequence[Agreement]:
         """Compare every stored value with what an independent implementation reads."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import os
 import struct
 
 import cube_writer as cw
@@ -273,6 +274,9 @@ def test_unreadable_files_are_refused_in_one_line(tmp_path):
     assert_refused(empty, "empty")
     assert_refused(folder, "directory")
     assert_refused(tmp_path / "nothing.cubex", "No such file")
+    os.mkfifo(tmp_path / "pipe.cubex")
+    assert_refused(tmp_path / "pipe.cubex", "device")
+    assert CubexReader().match(tmp_path / "pipe.cubex") is Match.NO
     text.write_bytes(b"\x1f\x8b\x08\0 rubbish")
     assert_refused(text, "gzip")
     text.write_bytes(gzip.compress(gzip.compress(b"<cube>")))
