@@ -108,8 +108,8 @@ def constant_stands(coefficients: FloatArray, terms: IntArray, basis: Basis) -> 
     return np.asarray((coefficients[:, 0] >= 0) | (rising & (start >= -_SIGN_TOLERANCE)))
 
 
-def best_pair(rows: Rows, basis: Basis) -> Candidate:
-    """Find the best two-term hypothesis of privileged terms for each row.
+def best_pair(rows: Rows, basis: Basis, allowed: IntArray) -> Candidate:
+    """Find the best two-term hypothesis of some terms for each row.
 
     All pairs by closed-form 2x2 solves on sums; the best few by residuals are then solved again
     and compared by cross-validation.
@@ -120,13 +120,14 @@ def best_pair(rows: Rows, basis: Basis) -> Candidate:
         n rows.
     basis : Basis
         The terms.
+    allowed : ndarray [a]
+        Positions of the terms that may be paired, ascending.
 
     Returns
     -------
     Candidate
         With terms [n, 2].
     """
-    allowed = np.flatnonzero(basis.first_class)
     first, second = (allowed[index] for index in np.triu_indices(len(allowed), 1))
     rss = _pair_residuals(rows, basis, first, second)
     count = min(_VALIDATED, rss.shape[1])

@@ -107,6 +107,8 @@ def choose(rows: Rows, basis: Basis, pure: PureError, exact: BoolArray, max_term
     for size in range(2, width + 1):
         if not _take_more(state, rows, basis, pure, size):
             break
+    if width >= 2:
+        _take_fine_pairs(state, rows, basis, pure, exact)
     return state
 
 
@@ -179,7 +181,9 @@ def _take_more(state: Choice, rows: Rows, basis: Basis, pure: PureError, size: i
         return False
     some = rows.take(row)
     found = (
-        best_pair(some, basis) if size == 2 else one_more(some, state.terms[row, : size - 1], basis)
+        best_pair(some, basis, np.flatnonzero(basis.first_class))
+        if size == 2
+        else one_more(some, state.terms[row, : size - 1], basis)
     )
     privileged = float(basis.first_class.sum())
     tried = np.where(used[row] == 0, privileged * (privileged - 1) / 2, privileged)
@@ -188,6 +192,35 @@ def _take_more(state: Choice, rows: Rows, basis: Basis, pure: PureError, size: i
     state.form[row[taken]] = found.form[taken]
     state.rss[row[taken]], state.cv[row[taken]] = found.rss[taken], found.cv[taken]
     return bool(taken.any())
+
+
+def _take_fine_pairs(
+    state: Choice, rows: Rows, basis: Basis, pure: PureError, exact: BoolArray
+) -> None:
+    """Replace, in place, misfits of exact rows by pairs that may hold second-class terms.
+
+    Counts such as those of surfaces and edges of a cube, p^(2/3) and p^(1/3), are exact sums of
+    finer fractions; in rows with noise such pairs would only imitate privileged terms.
+    """
+    row = np.flatnonzero(exact & (rows.points >= 5) & (state.rss > rows.points * (10 * EXACT) ** 2))
+    if not row.size or basis.first_class.all():
+        return
+    some = rows.take(row)
+    found = best_pair(some, basis, np.arange(len(basis.first_class)))
+    usable = np.isfinite(found.rss)
+    rss = np.where(usable, found.rss, state.rss[row])
+    size = coefficient_count(found.form, found.terms)
+    freedom = np.maximum(some.points - size, 1.0)
+    tried = np.full(len(row), len(basis.first_class) * (len(basis.first_class) - 1) / 2)
+    probability = more_terms_probability(
+        state.constant_rss[row], rss, size - 1, freedom, some.points, pure.take(row), tried
+    )
+    halved = np.maximum(found.cv, some.points * EXACT**2) * _SECOND_CLASS**2 <= state.cv[row]
+    taken = usable & halved & (probability <= MORE_LEVEL)
+    state.terms[row[taken]] = -1
+    state.terms[row[taken], :2] = found.terms[taken]
+    state.form[row[taken]] = found.form[taken]
+    state.rss[row[taken]], state.cv[row[taken]] = found.rss[taken], found.cv[taken]
 
 
 def _paying(

@@ -187,8 +187,8 @@ class SearchSpace:
         real counts.
     secondary : tuple of Fraction
         Finer exponents, combined with `logs`, of second class: one is chosen only where it at
-        least halves the cross-validated error of the best privileged hypothesis, and only as the
-        only term.
+        least halves the cross-validated error of the best privileged hypothesis, alone or, in rows
+        of counts without any noise, in a pair.
 
     Raises
     ------

@@ -170,6 +170,13 @@ def test_sums_of_terms_without_noise_come_out_term_by_term(law: Any, formula: st
     assert models.status[0] == FitStatus.OK
 
 
+def test_exact_counts_of_edges_and_surfaces_are_sums_of_finer_fractions() -> None:
+    side = np.array([2, 3, 4, 5, 6, 7.0])
+    models = fit(side**3, (8 + 12 * side + 6 * side**2)[None, :, None])
+    assert models.formula(0) == "8 + 12 * p^(1/3) + 6 * p^(2/3)"
+    assert models.status[0] == FitStatus.OK
+
+
 def test_a_user_can_allow_one_term_only() -> None:
     points = 2.0 ** np.arange(2, 10)
     y = (5 + 0.25 * points + 0.01 * points**2)[None, :, None]

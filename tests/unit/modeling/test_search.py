@@ -90,8 +90,8 @@ def test_a_design_of_several_terms_agrees_with_least_squares(folds: int | None) 
 
 def test_no_pair_of_terms_fits_better_than_the_best_pair() -> None:
     rows, basis = example(None)
-    best = best_pair(rows, basis)
     allowed = np.flatnonzero(basis.first_class)
+    best = best_pair(rows, basis, allowed)
     for first in allowed:
         for second in allowed[allowed > first]:
             terms = np.broadcast_to(np.array([first, second]), (len(rows.y), 2))
