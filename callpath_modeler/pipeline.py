@@ -215,8 +215,20 @@ def fit(
         measured=centres,
         models=models,
         settings=_settings(options, parameter),
-        findings=tuple(_fit_findings(models, points, centres)),
+        findings=(
+            *_covariates(experiment, parameter),
+            *_fit_findings(models, points, centres),
+        ),
     )
+
+
+def _covariates(experiment: Experiment, parameter: str) -> list[Finding]:
+    """Name the parameters that change together with the one that is modelled."""
+    others = [other for other in experiment.parameters if other.name != parameter]
+    return [
+        Finding("CPM116", other.name, f"{len(other.values)} values over those of {parameter}")
+        for other in others
+    ]
 
 
 def _check_points(points: NDArray[np.float64], parameter: str) -> None:

@@ -51,8 +51,6 @@ class Console:
         self._color = color
         self._progress = progress and not quiet
         self.ascii_only = ascii_only or not _is_unicode(sys.stdout)
-        self._started = time.monotonic()
-        self._shown = False
 
     @property
     def is_terminal(self) -> bool:
@@ -107,8 +105,10 @@ class Console:
     def progress(self, stage: str) -> Callable[[int, int], None]:
         """Return a callback that shows how far `stage` is: on a terminal, after half a second."""
 
+        started = time.monotonic()
+
         def report(done: int, total: int) -> None:
-            seconds = time.monotonic() - self._started
+            seconds = time.monotonic() - started
             if not self._progress or seconds < _PROGRESS_AFTER:
                 return
             if sys.stderr.isatty():

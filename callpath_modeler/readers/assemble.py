@@ -21,7 +21,13 @@ from callpath_modeler.profile.experiment import (
     split_parameters,
     unknown_metric,
 )
-from callpath_modeler.profile.schema import DeclaredMetric, Extent, MetricStatus, Reduction
+from callpath_modeler.profile.schema import (
+    DeclaredMetric,
+    Extent,
+    Metric,
+    MetricStatus,
+    Reduction,
+)
 from callpath_modeler.profile.unify import spread, unify
 from callpath_modeler.readers.base import Reduced
 from callpath_modeler.readers.discover import RunFile
@@ -30,6 +36,10 @@ from callpath_modeler.readers.program import one_program, recognise_scaling
 from callpath_modeler.readers.registry import Registry
 
 Progress = Callable[[int, int], None]
+_CONSERVED = 1e-6
+_TOO_MUCH = 1.25
+"""From this multiple of the run time on, the sum of maxima is worth a word."""
+_ALTERING = frozenset({"CPM103", "CPM104", "CPM105", "CPM117"})
 _READABLE = (MetricStatus.DATA, MetricStatus.ABSENT)
 
 
@@ -225,7 +235,7 @@ def _unite(
     united = unify([run.tree for run in read])
     columns = {}
     for name in dict.fromkeys(name for run in read for name in run.values):
-        columns[name] = _column(name, read, united.rows, len(united.tree))
+        columns[name] = _column(name, read, united.rows, len(united.tree), options.locations)
     findings += _unification_findings(read, united.added, united.renumbered)
     findings += _cost_findings(columns, read, options.locations)
     varying, constants = split_parameters(runs, origins)
@@ -248,7 +258,11 @@ def _unite(
 
 
 def _column(
-    name: str, read: Sequence[ReadRun], rows: Sequence[NDArray[np.intp]], n_rows: int
+    name: str,
+    read: Sequence[ReadRun],
+    rows: Sequence[NDArray[np.intp]],
+    n_rows: int,
+    reduction: Reduction,
 ) -> Values:
     exclusive = np.full((n_rows, len(read)), np.nan)
     total = np.full(len(read), np.nan)
@@ -257,6 +271,11 @@ def _column(
         if name in run.values:
             exclusive[:, i] = spread(run.values[name].exclusive, rows[i], n_rows)
             total[i] = run.values[name].total
+    if reduction is Reduction.IMBALANCE:
+        # A ratio: without a unit, and no sum of ratios means anything.
+        words = f"{name}: maximum over mean of the processes"
+        metric = Metric(metric.name, "1", words, additive=False)
+        total[:] = np.nan
     exclusive.flags.writeable = False
     total.flags.writeable = False
     return Values(metric, exclusive, total)
@@ -302,22 +321,30 @@ def _coverage_findings(columns: Mapping[str, Values]) -> list[Finding]:
 def _cost_findings(
     columns: Mapping[str, Values], read: Sequence[ReadRun], reduction: Reduction
 ) -> list[Finding]:
+    """Hold the sum over call paths against the program's total, which was measured on its own."""
     found: list[Finding] = []
-    linear = reduction in {Reduction.SUM, Reduction.MEAN}
     for name, values in columns.items():
-        found += [
-            Finding("CPM119", str(run.file.path), f"no metric {name}")
-            for run in read
-            if name not in run.values
-        ]
         for i, run in enumerate(read):
-            total, parts = values.total[i], float(np.nansum(values.exclusive[:, i]))
-            if np.isnan(total) or name not in run.values:
-                continue
-            if linear and abs(parts - total) > 1e-6 * max(abs(total), abs(parts)):
-                message = f"{name}: call paths add up to {parts:g}, the program took {total:g}"
-                found.append(Finding("CPM114", str(run.file.path), message))
-            if reduction is Reduction.MAX and values.metric.is_time and parts > 1.25 * total > 0:
-                message = f"{name}: maxima add up to {parts / total:.2f} times the slowest process"
-                found.append(Finding("CPM115", str(run.file.path), message))
+            subject = str(run.file.path)
+            total, parts = float(values.total[i]), float(np.nansum(values.exclusive[:, i]))
+            if name not in run.values:
+                found.append(Finding("CPM119", subject, f"no metric {name}"))
+            elif _adds_up(run, values, reduction):
+                if abs(parts - total) > _CONSERVED * max(abs(total), abs(parts)):
+                    message = f"{name}: call paths add up to {parts:g}, the program took {total:g}"
+                    found.append(Finding("CPM114", subject, message))
+            elif parts > _TOO_MUCH * total > 0:
+                message = f"{name}: call paths add up to {parts / total:.2f} times the run time"
+                found.append(Finding("CPM115", subject, message))
     return found
+
+
+def _adds_up(run: ReadRun, values: Values, reduction: Reduction) -> bool:
+    """Tell whether the call paths of a run have to add up to its total.
+
+    They need not where maxima were taken, be it over processes or, for times, over the threads of
+    a process, nor where the reader has set values aside and said so.
+    """
+    folded = values.metric.is_time and run.extent.threads != 1
+    altered = any(finding.code in _ALTERING for finding in run.findings)
+    return reduction in {Reduction.SUM, Reduction.MEAN} and not folded and not altered
