@@ -35,6 +35,9 @@ _COMPARE = {
 }
 _CONDITION = re.compile(r"\s*([A-Za-z_]\w*)\s*(>=|<=|!=|==|=|>|<)\s*([^\s]+)\s*")
 RECOMMENDED_POINTS = 5
+LIMITS = (1e-30, 1e30)
+"""Bounds of a finite target: powers of it are to remain numbers."""
+
 FAR = 16
 """From this multiple of the largest scale on, a prediction comes with a warning."""
 
@@ -104,12 +107,42 @@ def load(
                 f"{stored[0]}: a stored experiment stands alone",
                 hint="give either one .cpm or profiles",
             )
-        experiment = store.read_experiment(stored[0])
+        experiment = _opened(stored[0], options)
     else:
         registry = Registry.of_installed(options.reader)
         files = discover(paths, registry, name_pattern=options.name_pattern)
         experiment = assemble(files, registry, options.read, progress)
     return experiment.where(_kept(experiment, options.where)) if options.where else experiment
+
+
+def _opened(path: Path, options: LoadOptions) -> Experiment:
+    """Open a stored experiment, or refuse an option that only reading profiles can heed."""
+    experiment = store.read_experiment(path)
+    read = options.read
+    refused = {
+        "--locations": read.locations not in {None, experiment.reduction},
+        "--param": bool(read.parameter_sources),
+        "--name": options.name_pattern is not None,
+        "--reader": options.reader is not None,
+    }
+    for option, is_given in refused.items():
+        if is_given:
+            raise UsageError(
+                f"{path}: {option} says how to read profiles; this store holds what was read "
+                f"({experiment.reduction} over processes)",
+                hint=f"cpmodel fit PROFILES {option} ... -o NAME.cpm",
+            )
+    if read.scaling is not None:
+        experiment = replace(experiment, scaling=read.scaling, scaling_reason="as told")
+    return experiment
+
+
+def _profiles(sources: Sequence[str | Path]) -> list[Path]:
+    paths = _expand(sources)
+    for path in paths:
+        if store.is_stored(path):
+            raise UsageError(f"{path}: holds no profiles", hint="give the profiles themselves")
+    return paths
 
 
 def _expand(sources: Sequence[str | Path]) -> list[Path]:
@@ -177,6 +210,10 @@ def parse_target(target: str | None, at: str | None) -> tuple[str | None, float 
     value = parse_number(text, "target")
     if not value > 0:
         raise UsageError(f"target {text} is not positive", hint="e.g. --target 4096")
+    if not LIMITS[0] <= value <= LIMITS[1] and "inf" not in text.lower():
+        raise UsageError(
+            f"target {text} is out of bounds", hint="--target inf ranks by growth alone"
+        )
     return name.strip() or None, value
 
 
@@ -190,13 +227,18 @@ def fit(
     DataError
         If the runs do not allow any model.
     UsageError
-        If there is no such metric or parameter.
+        If there is no such metric or parameter, or more folds than points.
     """
     options = options or FitOptions()
     chosen = experiment.metric(metric)
     parameter = experiment.modelled_parameter(options.parameter)
     points, values = experiment.by_point(chosen.name, parameter, inclusive=options.inclusive)
     _check_points(points, parameter)
+    if options.folds is not None and options.folds > len(points):
+        raise UsageError(
+            f"--folds {options.folds}: there are {len(points)} points of {parameter}",
+            hint=f"2 to {len(points)}; without it one point is left out at a time",
+        )
     models = modeling.fit(
         points,
         values,
@@ -343,7 +385,7 @@ def ranking_of(
 def manifest(sources: Sequence[str | Path], options: LoadOptions, directory: Path) -> str:
     """Return the text of a manifest of the runs that `sources` stand for."""
     registry = Registry.of_installed(options.reader)
-    files = discover(_expand(sources), registry, name_pattern=options.name_pattern)
+    files = discover(_profiles(sources), registry, name_pattern=options.name_pattern)
     return write_manifest(files, directory)
 
 
@@ -357,6 +399,6 @@ def verify(
     path, and the agreement per metric, or None where the reader has nothing to compare with
     """
     registry = Registry.of_installed(options.reader)
-    for file in discover(_expand(sources), registry, name_pattern=options.name_pattern):
+    for file in discover(_profiles(sources), registry, name_pattern=options.name_pattern):
         reader = registry.find(file.path)
         yield file.path, reader.verify(file.path) if isinstance(reader, VerifyingReader) else None

@@ -1,6 +1,7 @@
 """Experiments with their models on disk: a `.cpm` directory of plain arrays, memory-mapped.
 
-``header.json`` holds everything that is not an array; ``tree.npy`` the columns of the call tree;
+``header.json`` holds everything that is not an array, and the type and shape of every array;
+``tree.npy`` the columns of the call tree;
 ``values-K.npy`` and ``total-K.npy`` the K-th metric; ``models-K-NAME.npy`` the columns of the K-th
 set of models. A store appears whole or not at all.
 """
@@ -25,6 +26,7 @@ from callpath_modeler.profile.schema import Metric, Reduction, Region
 SCHEMA = 1
 SUFFIX = ".cpm"
 _HEADER = "header.json"
+_MAKE_ANEW = "make it anew from the profiles: cpmodel fit PROFILES -o NAME.cpm"
 
 
 class _ModelsHeader(msgspec.Struct):
@@ -37,6 +39,10 @@ class _ModelsHeader(msgspec.Struct):
     models: dict[str, object]
 
 
+class _Version(msgspec.Struct):
+    schema: int
+
+
 class _Header(msgspec.Struct):
     schema: int
     name: str
@@ -46,6 +52,7 @@ class _Header(msgspec.Struct):
     parameters: list[Parameter]
     constants: dict[str, float]
     metrics: list[Metric]
+    arrays: dict[str, tuple[str, list[int]]]
     declared: dict[str, str]
     reduction: Reduction
     scaling: Scaling
@@ -81,16 +88,22 @@ def write(fits: Sequence[Fitted], path: Path, *, overwrite: bool = False) -> Non
 def _fill(folder: Path, fits: Sequence[Fitted]) -> None:
     experiment = fits[0].experiment
     tree = experiment.tree
-    np.save(folder / "tree.npy", np.stack([tree.parent, tree.region, tree.annotation]))
+    shapes: dict[str, tuple[str, list[int]]] = {}
+
+    def save(name: str, array: np.ndarray) -> None:
+        np.save(folder / f"{name}.npy", array)
+        shapes[name] = array.dtype.str, list(array.shape)
+
+    save("tree", np.stack([tree.parent, tree.region, tree.annotation]))
     for k, values in enumerate(experiment.columns.values()):
-        np.save(folder / f"values-{k}.npy", values.exclusive)
-        np.save(folder / f"total-{k}.npy", values.total)
+        save(f"values-{k}", values.exclusive)
+        save(f"total-{k}", values.total)
     headers = []
     for k, fitted in enumerate(fits):
         arrays, models = fitted.models.to_arrays()
         arrays = {**arrays, "measured": fitted.measured}
         for name, array in arrays.items():
-            np.save(folder / f"models-{k}-{name}.npy", array)
+            save(f"models-{k}-{name}", array)
         headers.append(
             _ModelsHeader(
                 fitted.metric.name,
@@ -111,6 +124,7 @@ def _fill(folder: Path, fits: Sequence[Fitted]) -> None:
         parameters=list(experiment.parameters),
         constants=dict(experiment.constants),
         metrics=[values.metric for values in experiment.columns.values()],
+        arrays=shapes,
         declared=dict(experiment.declared),
         reduction=experiment.reduction,
         scaling=experiment.scaling,
@@ -130,15 +144,15 @@ def read_experiment(path: Path) -> Experiment:
         If it is missing, broken, or of another version.
     """
     header = _read_header(path)
-    parent, region, annotation = _array(path, "tree")
-    tree = CallTree.from_parents(parent, region, header.regions, annotation, header.annotations)
     columns = {
-        metric.name: Values(metric, _array(path, f"values-{k}"), _array(path, f"total-{k}"))
+        metric.name: Values(
+            metric, _array(path, header, f"values-{k}"), _array(path, header, f"total-{k}")
+        )
         for k, metric in enumerate(header.metrics)
     }
     return Experiment(
         name=header.name,
-        tree=tree,
+        tree=_tree(path, header),
         runs=tuple(header.runs),
         parameters=tuple(header.parameters),
         constants=header.constants,
@@ -151,16 +165,31 @@ def read_experiment(path: Path) -> Experiment:
     )
 
 
+def _tree(path: Path, header: _Header) -> CallTree:
+    parent, region, annotation = _array(path, header, "tree")
+    for column, known in ((region, header.regions), (annotation, header.annotations)):
+        if len(column) and not 0 <= column.min() <= column.max() < len(known):
+            raise _broken(path, "tree.npy: numbers beyond its names")
+    try:
+        return CallTree.from_parents(parent, region, header.regions, annotation, header.annotations)
+    except ValueError as cause:
+        raise _broken(path, f"tree.npy: {cause}") from cause
+
+
 def read_models(
     path: Path, experiment: Experiment, metric: str, settings: dict[str, str]
 ) -> Fitted | None:
     """Return the stored models of `metric` that were fitted with `settings`, if there are any."""
-    for k, header in enumerate(_read_header(path).models):
+    whole = _read_header(path)
+    for k, header in enumerate(whole.models):
         if header.metric != metric or header.settings != settings:
             continue
-        arrays = {name: _array(path, f"models-{k}-{name}") for name in header.columns}
-        measured = arrays.pop("measured")
-        models = Models.from_arrays(arrays, header.models)
+        arrays = {name: _array(path, whole, f"models-{k}-{name}") for name in header.columns}
+        try:
+            measured = arrays.pop("measured")
+            models = Models.from_arrays(arrays, header.models)
+        except (KeyError, ValueError) as cause:
+            raise _broken(path, str(cause)) from cause
         return Fitted(
             experiment=experiment,
             metric=experiment.columns[metric].metric,
@@ -177,25 +206,34 @@ def read_models(
 
 def _read_header(path: Path) -> _Header:
     try:
-        header = msgspec.json.decode((path / _HEADER).read_bytes(), type=_Header)
+        content = (path / _HEADER).read_bytes()
     except OSError as cause:
-        raise InputError(f"{path}: no stored experiment: {cause.strerror}") from cause
-    except msgspec.DecodeError as cause:
         raise InputError(
-            f"{path}: broken store: {cause}", hint="make it anew: cpmodel fit"
+            f"{path}: no stored experiment: {cause.strerror}",
+            hint="make one: cpmodel fit PROFILES -o NAME.cpm",
         ) from cause
-    if header.schema != SCHEMA:
-        raise InputError(
-            f"{path}: store of schema {header.schema}, this version reads {SCHEMA}",
-            hint="make it anew from the profiles: cpmodel fit PROFILES -o NAME.cpm",
-        )
-    return header
-
-
-def _array(path: Path, name: str) -> np.ndarray:
     try:
-        return np.load(path / f"{name}.npy", mmap_mode="r", allow_pickle=False)  # type: ignore[no-any-return]
-    except (OSError, ValueError, EOFError) as cause:
-        raise InputError(
-            f"{path}: broken store: {name}.npy: {cause}", hint="make it anew: cpmodel fit"
-        ) from cause
+        schema = msgspec.json.decode(content, type=_Version).schema
+        if schema == SCHEMA:
+            return msgspec.json.decode(content, type=_Header)
+    except msgspec.DecodeError as cause:
+        raise _broken(path, f"{_HEADER}: {cause}") from cause
+    raise InputError(
+        f"{path}: store of schema {schema}, this version reads {SCHEMA}", hint=_MAKE_ANEW
+    )
+
+
+def _array(path: Path, header: _Header, name: str) -> np.ndarray:
+    try:
+        array: np.ndarray = np.load(path / f"{name}.npy", mmap_mode="r", allow_pickle=False)
+    except OSError as cause:
+        raise _broken(path, f"{name}.npy: {cause.strerror or cause}") from cause
+    except (ValueError, EOFError) as cause:
+        raise _broken(path, f"{name}.npy: {cause}") from cause
+    if (array.dtype.str, list(array.shape)) != header.arrays.get(name):
+        raise _broken(path, f"{name}.npy: not the array that was written")
+    return array
+
+
+def _broken(path: Path, what: str) -> InputError:
+    return InputError(f"{path}: broken store: {what}", hint=_MAKE_ANEW)

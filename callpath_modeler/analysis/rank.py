@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from callpath_modeler.analysis.excess import Excess, excess_work, per_process
+from callpath_modeler.errors import UsageError
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.profile.calltree import CallTree
-from callpath_modeler.profile.experiment import Scaling
 
 MARKS = 4
 """Marks of trust that a prediction can have."""
@@ -82,7 +82,17 @@ def rank(fitted: Fitted, target: float, by: By = By.VALUE) -> Ranking:
     fitted : models of the exclusive or inclusive values of one metric
     target : value of the parameter
     by : what to order by; ties go to the costlier, then to the earlier call path
+
+    Raises
+    ------
+    UsageError
+        If the order needs a total and the metric does not add up over call paths.
     """
+    if by in {By.LOSS, By.SHARE} and not fitted.metric.additive:
+        raise UsageError(
+            f"no ranking by {by}: {fitted.metric.name} does not add up over call paths",
+            hint="--by value or --by growth",
+        )
     models, tree = fitted.models, fitted.experiment.tree
     modelled = fitted.modelled
     at_largest = fitted.measured[:, -1]
@@ -137,7 +147,12 @@ def _limit(fitted: Fitted) -> NDArray[np.float64]:
 
 
 def _total(fitted: Fitted, values: NDArray[np.float64]) -> float:
-    """Return the whole program's value: of the roots, or the sum of exclusive values."""
+    """Return the whole program's value: of the roots, or the sum of exclusive values.
+
+    It is NaN for a metric that does not add up.
+    """
+    if not fitted.metric.additive:
+        return float("nan")
     tree = fitted.experiment.tree
     return float(np.nansum(values[tree.roots] if fitted.inclusive else values))
 
@@ -160,19 +175,20 @@ def _total_with_band(
 
 def _share(fitted: Fitted, values: NDArray[np.float64]) -> NDArray[np.float64]:
     total = _total(fitted, values)
-    return values / total if total > 0 else np.full_like(values, np.nan)
+    return values / total if 0 < total < np.inf else np.full_like(values, np.nan)
 
 
 def _share_at_infinity(fitted: Fitted, limit: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return shares in the limit: the fastest growth takes all, by leading coefficients."""
-    if np.isfinite(_total(fitted, limit)):
+    if np.isfinite(_total(fitted, limit)) or not fitted.metric.additive:
         return _share(fitted, limit)
     rows = fitted.experiment.tree.roots if fitted.inclusive else np.arange(len(limit))
     growth = np.where(fitted.modelled, fitted.models.growth_rank(), -1)
-    fastest = growth == growth[rows].max()
-    lead = np.where(fastest, fitted.models.leading_coefficient(), 0.0)
+    fastest = growth[rows].max()
+    lead = np.where(growth == fastest, fitted.models.leading_coefficient(), 0.0)
     share = lead / lead[rows].sum()
-    return np.where(fitted.modelled, share, np.nan)
+    # Inclusive models are made one by one: a callee's may outgrow the program's.
+    return np.where(fitted.modelled & (growth <= fastest), share, np.nan)
 
 
 def _excess_at(
@@ -185,15 +201,20 @@ def _excess_at(
     """
     experiment, tree = fitted.experiment, fitted.experiment.tree
     base = float(fitted.points[0])
+    if not fitted.metric.additive:
+        nothing = np.full(len(tree), np.nan)
+        return Excess(base, target, nothing, nothing, nothing)
+    if np.isinf(target) and not np.isfinite(_total(fitted, value)):
+        # Whatever grows without end is lost; a cost that stays finite is nothing beside it.
+        own = _exclusive(tree, share) if fitted.inclusive else np.nan_to_num(share)
+        lost = np.where(np.isinf(value), np.inf, 0.0)
+        return Excess(base, target, own, tree.inclusive(own), lost)
     modelled = fitted.modelled
     cost = [np.where(modelled, column, np.nan) for column in (fitted.measured[:, 0], value)]
     if fitted.inclusive:
         cost = [_exclusive(tree, column) for column in cost]
     if np.isinf(target):
-        own = _exclusive(tree, share) if fitted.inclusive else np.nan_to_num(share)
-        if np.isfinite(_total(fitted, value)) and experiment.scaling is Scaling.WEAK:
-            return excess_work(tree, experiment.scaling, (base, cost[0]), (target, cost[1]))
-        return Excess(base, target, own, tree.inclusive(own), np.nan_to_num(cost[1], posinf=np.inf))
+        return excess_work(tree, experiment.scaling, (base, cost[0]), (target, cost[1]))
     # Models over another parameter than p say nothing about the number of processes.
     before = per_process(experiment, cost[0], base)
     after = per_process(experiment, cost[1], target)

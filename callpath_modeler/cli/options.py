@@ -26,9 +26,7 @@ _LOAD = (
     click.option(
         "--locations",
         type=click.Choice(["max", "mean", "median", "geomean", "min", "sum", "imbalance"]),
-        default="max",
-        show_default=True,
-        help="How the values of many processes become one.",
+        help="How the values of many processes become one. Default: max.",
     ),
     click.option("--scaling", type=click.Choice(["weak", "strong"]), help="Default: recognised."),
     click.option(
@@ -144,7 +142,7 @@ def _gathered(
 def _make_load(
     *,
     where: str,
-    locations: str,
+    locations: str | None,
     scaling: str | None,
     parameters: tuple[str, ...],
     pattern: str | None,
@@ -163,7 +161,7 @@ def _make_load(
             raise UsageError(f"--param {text!r} is malformed", hint="e.g. --param p=name")
         sources[name] = source
     read = ReadOptions(
-        locations=Reduction(locations),
+        locations=None if locations is None else Reduction(locations),
         parameter_sources=sources,
         scaling=None if scaling is None else Scaling(scaling),
         strict=strict,

@@ -50,7 +50,7 @@ class ReadOptions:
     Attributes
     ----------
     metrics : names to read; empty = the first duration; None = all
-    locations : how the values of many processes become one
+    locations : how the values of many processes become one; None = the maximum
     parameter_sources : where a parameter comes from: ``"name"``, ``"processes"``, ``"threads"``
         or ``"nodes"``
     scaling : None = recognise it
@@ -58,10 +58,15 @@ class ReadOptions:
     """
 
     metrics: tuple[str, ...] | None = ()
-    locations: Reduction = Reduction.MAX
+    locations: Reduction | None = None
     parameter_sources: Mapping[str, str] = field(default_factory=dict)
     scaling: Scaling | None = None
     strict: bool = False
+
+    @property
+    def reduction(self) -> Reduction:
+        """How the values of many processes become one."""
+        return self.locations or Reduction.MAX
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +159,7 @@ def _read(file: RunFile, registry: Registry, options: ReadOptions) -> ReadRun:
     with reader.open(file.path) as source:
         declared = tuple(source.metrics)
         wanted = _wanted(declared, options)
-        values = {name: source.reduce(name, options.locations) for name in wanted}
+        values = {name: source.reduce(name, options.reduction) for name in wanted}
         return ReadRun(
             file,
             reader.name,
@@ -235,11 +240,11 @@ def _unite(
     united = unify([run.tree for run in read])
     columns = {}
     for name in dict.fromkeys(name for run in read for name in run.values):
-        columns[name] = _column(name, read, united.rows, len(united.tree), options.locations)
+        columns[name] = _column(name, read, united.rows, len(united.tree), options.reduction)
     findings += _unification_findings(read, united.added, united.renumbered)
-    findings += _cost_findings(columns, read, options.locations)
+    findings += _cost_findings(columns, read, options.reduction)
     varying, constants = split_parameters(runs, origins)
-    scaling, reason = recognise_scaling(united.tree, columns, runs, options.locations)
+    scaling, reason = recognise_scaling(united.tree, columns, runs, options.reduction)
     if options.scaling is not None:
         scaling, reason = options.scaling, "as told"
     return Experiment(
@@ -250,7 +255,7 @@ def _unite(
         constants=constants,
         columns=columns,
         declared=_declared(read),
-        reduction=options.locations,
+        reduction=options.reduction,
         scaling=scaling,
         scaling_reason=reason,
         findings=(*findings, *_coverage_findings(columns)),

@@ -70,7 +70,7 @@ def to_json(table: Table) -> str:
     """Write one JSON object: ``schema``, what the header says, ``units`` and ``rows``."""
     document = {"schema": SCHEMA, **table.header, "units": dict(table.units)}
     document["rows"] = [_record(table, row) for row in table.rows()]
-    return json.dumps(document, indent=1, ensure_ascii=False) + "\n"
+    return json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 
 
 def to_jsonl(table: Table) -> str:
@@ -96,14 +96,16 @@ def _plain(cell: Cell) -> str | int:
 
 
 def _record(table: Table, row: Sequence[Cell]) -> dict[str, Cell]:
-    # JSON has no NaN and no infinity: no value is null, infinity the text "inf".
     return {
-        name: cell if not isinstance(cell, float) or math.isfinite(cell) else _beyond(cell)
+        name: json_number(cell) if isinstance(cell, float) else cell
         for name, cell in zip(table.columns, row, strict=True)
     }
 
 
-def _beyond(value: float) -> str | None:
+def json_number(value: float) -> float | str | None:
+    """Return what JSON can hold: it has no NaN (null) and no infinity (the text ``inf``)."""
+    if math.isfinite(value):
+        return value
     if math.isnan(value):
         return None
     return "inf" if value > 0 else "-inf"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,7 +13,7 @@ from rich.text import Text
 from callpath_modeler.analysis.rank import MARKS, By, Ranking
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.profile.pattern import short_name
-from callpath_modeler.report.formats import Cell, Table
+from callpath_modeler.report.formats import Cell, Table, json_number
 from callpath_modeler.report.layout import Column, table, wrap
 from callpath_modeler.units import interval, parameter_value, percent, quantity
 
@@ -80,7 +81,7 @@ def ranking_table(
 
 def _header(ranking: Ranking, findings: Sequence[Finding]) -> dict[str, object]:
     fitted, experiment = ranking.fitted, ranking.fitted.experiment
-    total, low, high = (_json_number(number) for number in ranking.total)
+    total, low, high = (json_number(number) for number in ranking.total)
     return {
         "experiment": experiment.name,
         "metric": fitted.metric.name,
@@ -89,11 +90,11 @@ def _header(ranking: Ranking, findings: Sequence[Finding]) -> dict[str, object]:
         "scaling": str(experiment.scaling),
         "parameter": fitted.parameter,
         "points": [float(point) for point in fitted.points],
-        "target": _json_number(ranking.target),
+        "target": json_number(ranking.target),
         "base": ranking.base,
         "by": str(ranking.by),
         "total": {
-            "at_largest": ranking.total_at_largest,
+            "at_largest": json_number(ranking.total_at_largest),
             "at_target": total,
             "low": low,
             "high": high,
@@ -115,10 +116,6 @@ def _header(ranking: Ranking, findings: Sequence[Finding]) -> dict[str, object]:
     }
 
 
-def _json_number(number: float) -> float | str:
-    return number if np.isfinite(number) else "inf"
-
-
 def ranking_text(
     ranking: Ranking,
     rows: NDArray[np.intp],
@@ -138,7 +135,9 @@ def ranking_text(
     names = _names(ranking.fitted, rows, full=full_names)
     others = _remainder(ranking, rows)
     body = table(
-        _columns(ranking, rows, others, ascii_only=ascii_only), [*names, *_below(others)], width
+        _columns(ranking, rows, others, ascii_only=ascii_only),
+        [*names, *_below(ranking, others)],
+        width,
     )
     return [
         *wrap(_verdict(ranking, ascii_only=ascii_only), width, "bold"),
@@ -176,11 +175,15 @@ def _verdict(ranking: Ranking, *, ascii_only: bool) -> str:
     growth = fitted.models.growth(worst).text(fitted.parameter, pretty=not ascii_only)
     if np.isinf(ranking.target):
         return f"As {fitted.parameter} grows without end, {name} grows fastest: {growth}."
-    total, low, high = ranking.total
+    additive = fitted.metric.additive
+    of_worst = (ranking.value[worst], ranking.low[worst], ranking.high[worst])
+    total, low, high = ranking.total if additive else of_worst
     amount = quantity(total, unit, ascii_only=ascii_only)
     likely = interval(low, high, unit, ascii_only=ascii_only)
     times = ranking.target / fitted.points[-1]
     beyond = f"{times:.3g} × the largest run" if times > 1 else "inside the data"
+    if not additive:
+        return f"At {_at(ranking)} ({beyond}): {name} is worst, {amount} ({likely}), and {growth}."
     share = percent(float(ranking.share[worst]))
     answer = f"At {_at(ranking)} ({beyond}): {amount} ({likely})"
     return f"{answer}; {name} takes {share} and is {growth}."
@@ -204,9 +207,9 @@ def _remainder(ranking: Ranking, rows: NDArray[np.intp]) -> NDArray[np.intp]:
     return np.setdiff1d(ranking.order, rows)
 
 
-def _below(others: NDArray[np.intp]) -> list[list[str]]:
+def _below(ranking: Ranking, others: NDArray[np.intp]) -> list[list[str]]:
     rest = [[f"{len(others)} others"]] if len(others) else []
-    return [*rest, ["total"]]
+    return [*rest, ["total"]] if ranking.fitted.metric.additive else rest
 
 
 def _columns(
@@ -221,7 +224,8 @@ def _columns(
         return interval(low, high, unit, ascii_only=ascii_only)
 
     def sums(values: NDArray[np.float64]) -> list[float]:
-        return [float(np.nansum(values[others]))] if len(others) else []
+        total = np.nansum(values[others]) if fitted.metric.additive else np.nan
+        return [float(total)] if len(others) else []
 
     blank = [""] * bool(len(others))
     largest, target = [*ranking.at_largest[rows]], [*ranking.value[rows]]
@@ -257,6 +261,10 @@ def _columns(
         Column("growth", [*growth, *blank, ""], right=False),
         Column("trust", [*(_marks(m) for m in ranking.trust[rows]), *blank, ""], droppable=1),
     ]
+    if not fitted.metric.additive:
+        # No sum means anything: neither the last row, the total, nor shares of it.
+        summed = {"share", "excess"}
+        columns = [replace(c, cells=c.cells[:-1]) for c in columns if c.header not in summed]
     return columns if finite else [c for c in columns if not c.header.endswith("band")]
 
 
@@ -276,11 +284,12 @@ def _footer(ranking: Ranking) -> list[str]:
     if len(ranking.unmodelled):
         count = Counter(fitted.status(int(row)).replace("_", " ") for row in ranking.unmodelled)
         why = ", ".join(f"{reason}: {n}" for reason, n in count.most_common())
-        share = percent(ranking.unmodelled_share)
+        share = f", {percent(ranking.unmodelled_share)} of the total"
         lines.append(
-            f"not modelled: {len(ranking.unmodelled)} call paths, {share} of the total ({why})"
+            f"not modelled: {len(ranking.unmodelled)} call paths"
+            f"{share if fitted.metric.additive else ''} ({why})"
         )
-    if ranking.by is By.LOSS or not np.isinf(ranking.target):
+    if fitted.metric.additive and (ranking.by is By.LOSS or not np.isinf(ranking.target)):
         ideal = "constant per process" if fitted.experiment.scaling == "weak" else "1/p per process"
         lines.append(
             f"excess: cost beyond {ideal} since {fitted.parameter} = "
