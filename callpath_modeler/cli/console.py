@@ -65,9 +65,8 @@ class Console:
         return None
 
     def result(self, text: str) -> None:
-        """Write a result as it is."""
-        sys.stdout.write(text)
-        sys.stdout.flush()
+        """Write a result; what the terminal's encoding lacks becomes a question mark."""
+        _send(text.encode(sys.stdout.encoding or "ascii", "replace"))
 
     def lines(self, lines: Iterable[Text | str]) -> None:
         """Write lines, in colour where the user wants it, never wrapped or cut."""
@@ -78,7 +77,9 @@ class Console:
 
     def dress(self, text: str) -> str:
         """Return `text` in the characters that the terminal has."""
-        return text.translate(_TO_ASCII) if self.ascii_only else text
+        if not self.ascii_only:
+            return text
+        return text.translate(_TO_ASCII).encode("ascii", "replace").decode()
 
     def _use_color(self) -> bool:
         if self._color != "auto":
@@ -104,7 +105,6 @@ class Console:
 
     def progress(self, stage: str) -> Callable[[int, int], None]:
         """Return a callback that shows how far `stage` is: on a terminal, after half a second."""
-
         started = time.monotonic()
 
         def report(done: int, total: int) -> None:
@@ -121,23 +121,24 @@ class Console:
         return report
 
     def write(self, content: str | bytes, path: Path | None, *, overwrite: bool) -> None:
-        """Write a result to a file, or to standard output.
+        """Write a result to a file, or to standard output, text in UTF-8 everywhere.
 
         Raises
         ------
         OutputError
             If the file exists and may not be replaced, or cannot be written.
         """
-        if path is not None:
-            from callpath_modeler.atomic import write_file
-
-            write_file(
-                path, content.encode() if isinstance(content, str) else content, overwrite=overwrite
-            )
-        elif isinstance(content, bytes):
+        if path is None and isinstance(content, bytes):
             raise OutputError("this format is binary", hint="write it to a file with -o")
-        else:
-            self.result(content)
+        if isinstance(content, str):
+            # File names need not be text: their bytes go out as they came in.
+            content = content.encode("utf-8", "surrogateescape")
+        if path is None:
+            _send(content)
+            return
+        from callpath_modeler.atomic import write_file
+
+        write_file(path, content, overwrite=overwrite)
 
 
 def _ansi(line: Text) -> str:
@@ -157,6 +158,34 @@ def _ansi(line: Text) -> str:
 
 def _is_unicode(stream: TextIO) -> bool:
     return (getattr(stream, "encoding", None) or "ascii").lower().replace("-", "") == "utf8"
+
+
+def _send(content: bytes) -> None:
+    """Write to standard output.
+
+    Raises
+    ------
+    BrokenPipeError
+        If the reader is gone.
+    OutputError
+        If it cannot be written to, for another reason.
+    """
+    try:
+        sys.stdout.flush()
+        sys.stdout.buffer.write(content)
+        sys.stdout.buffer.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as cause:
+        _abandon_stdout()
+        raise OutputError(
+            f"standard output: {cause.strerror or cause}", hint="write elsewhere with -o"
+        ) from cause
+
+
+def _abandon_stdout() -> None:
+    """Let go of what could not be written, or Python complains of it again at exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _say(text: str) -> None:
@@ -187,8 +216,7 @@ def run(command: click.Command) -> NoReturn:
     except (KeyboardInterrupt, click.Abort):
         status = EXIT_INTERRUPT
     except BrokenPipeError:
-        # The reader has what it wanted; Python must not complain again at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _abandon_stdout()  # the reader has what it wanted
         status = EXIT_CLOSED_PIPE
     except MemoryError:
         status = _complain("out of memory", "read fewer metrics or runs at a time", EXIT_BUG)

@@ -54,6 +54,7 @@ class LazyGroup(click.Group):
 
 @click.group(
     cls=LazyGroup,
+    invoke_without_command=True,
     context_settings={
         "auto_envvar_prefix": "CPMODEL",
         "help_option_names": ["-h", "--help"],
@@ -88,3 +89,5 @@ def cpmodel(
     ctx.obj = Console(
         verbose=verbose, quiet=quiet, color=color, ascii_only=ascii_only, progress=not no_progress
     )
+    if ctx.invoked_subcommand is None:
+        ctx.obj.result(f"{ctx.get_help()}\n")
