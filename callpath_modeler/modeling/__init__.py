@@ -2,7 +2,7 @@
 
 from callpath_modeler.modeling.fitting import MIN_POINTS, centre, fit
 from callpath_modeler.modeling.models import Alternative, Models
-from callpath_modeler.modeling.noise import Aggregate
+from callpath_modeler.modeling.noise import Aggregate, Repetitions, summarise
 from callpath_modeler.modeling.status import FitStatus
 from callpath_modeler.modeling.terms import DEFAULT_SPACE, Growth, SearchSpace, Term
 from callpath_modeler.modeling.uncertainty import Prediction
@@ -16,8 +16,10 @@ __all__ = [
     "Growth",
     "Models",
     "Prediction",
+    "Repetitions",
     "SearchSpace",
     "Term",
     "centre",
     "fit",
+    "summarise",
 ]
