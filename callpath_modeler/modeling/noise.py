@@ -8,7 +8,6 @@ from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
-from scipy import special
 
 FloatArray = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]
@@ -71,6 +70,8 @@ def summarise(y: FloatArray, aggregate: Aggregate, confidence: float) -> Repetit
     Repetitions
         Independent of the order of the repetitions, to the last bit.
     """
+    from scipy import special
+
     ordered = np.sort(y, axis=2)
     present = ~np.isnan(ordered)
     counts = present.sum(axis=2).astype(np.float64)

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy import special
 
 from callpath_modeler.modeling.noise import EXACT
 from callpath_modeler.modeling.search import Basis
@@ -57,6 +56,8 @@ class PureError:
         ndarray [n]
             Lack of fit at the 5 % level; True without repetitions.
         """
+        from scipy import special
+
         ratio = rss / np.maximum(freedom, 1.0) / self.variance
         lack = special.fdtrc(np.maximum(freedom, 1.0), np.maximum(self.dof, 1.0), ratio)
         return np.asarray((self.dof == 0) | (lack < _LACK_LEVEL))
@@ -130,6 +131,8 @@ def one_term_probability(
     ndarray [n]
         Probabilities, up to 1.
     """
+    from scipy import special
+
     length, curves = room
     extra = np.where(pooled, pure.dof, 0.0)
     total = floored(none, points) + extra * pure.variance
@@ -172,6 +175,8 @@ def more_terms_probability(
     ndarray [n]
         Probabilities, up to 1.
     """
+    from scipy import special
+
     left = floored(more, points)
     extra = np.where(pure.unexplained(left, freedom), 0.0, pure.dof)
     below = np.maximum(freedom + extra, 1.0)

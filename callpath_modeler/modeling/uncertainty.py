@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy import special
 
 FloatArray = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]
@@ -65,6 +64,8 @@ def prediction_band(
     Prediction
         Low is clipped at zero.
     """
+    from scipy import special
+
     quantile = special.stdtrit(np.maximum(dof, 1.0), 0.5 + confidence / 2)[:, None]
     with np.errstate(invalid="ignore", over="ignore"):
         variance = np.einsum("nqm,nqm->nm", covariance @ shapes, shapes)
