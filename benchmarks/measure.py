@@ -1,0 +1,80 @@
+"""What a child process costs: processor seconds, wall seconds, memory."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from environments import WORK
+
+TASKS = Path(__file__).resolve().parent / "tasks"
+
+_ONE_CORE = dict.fromkeys(
+    ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_MAX_THREADS"), "1"
+)
+
+
+class TaskError(Exception):
+    """A child process failed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """The cost of one child process, from its start to its end.
+
+    Attributes
+    ----------
+    cpu : processor seconds, user and system
+    wall : seconds
+    resident : largest resident set in bytes, shared pages included
+    report : what the child says of itself
+    """
+
+    cpu: float
+    wall: float
+    resident: int
+    report: dict[str, Any]
+
+
+def run(command: Sequence[str | Path], *, reports: bool = True) -> Cost:
+    """Run a command to its end; with `reports`, its last line of output is JSON.
+
+    Raises
+    ------
+    TaskError
+        If the child fails.
+    """
+    WORK.mkdir(exist_ok=True)
+    with tempfile.TemporaryFile(dir=WORK) as output, tempfile.TemporaryFile(dir=WORK) as errors:
+        start = time.perf_counter()
+        child = subprocess.Popen(
+            [str(word) for word in command],
+            stdout=output,
+            stderr=errors,
+            stdin=subprocess.DEVNULL,
+            env={**os.environ, **_ONE_CORE},
+        )
+        # Unlike the usage of all children, that of `wait4` is this child's alone.
+        _, status, usage = os.wait4(child.pid, 0)
+        wall = time.perf_counter() - start
+        child.returncode = os.waitstatus_to_exitcode(status)
+        output.seek(0)
+        errors.seek(0)
+        if child.returncode:
+            said = errors.read().decode(errors="replace")
+            raise TaskError(f"{Path(str(command[1])).name} failed: {said}")
+        lines = output.read().decode().splitlines()
+    report = json.loads(lines[-1]) if reports else {}
+    return Cost(usage.ru_utime + usage.ru_stime, wall, usage.ru_maxrss * 1024, report)
+
+
+def cheapest(command: Sequence[str | Path], times: int, *, reports: bool = True) -> Cost:
+    """Run a command several times and return the run that took the least processor time."""
+    return min((run(command, reports=reports) for _ in range(times)), key=lambda cost: cost.cpu)

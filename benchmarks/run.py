@@ -1,0 +1,81 @@
+"""Measure what callpath_modeler costs, next to its peers.
+
+    python benchmarks/run.py [ingest|reduce|fit|startup|all] [--keep]
+
+Everything runs in child processes on one core, peers in environments of their own, and costs are
+processor seconds, because machines are shared. Nothing is asserted about speed: the table says
+which goals are met. All benchmarks together also write ``benchmarks/RESULTS.md``. Files written
+on the way (about 1 GB) are deleted at the end, environments stay.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+from pathlib import Path
+
+import fit
+import ingest
+import reduce
+import results
+import startup
+from environments import PEERS
+
+RESULTS = Path(__file__).resolve().parent / "RESULTS.md"
+
+BENCHMARKS = {
+    "startup": startup.rows,
+    "ingest": ingest.rows,
+    "reduce": reduce.rows,
+    "fit": fit.rows,
+}
+
+NOTES = """\
+Ratio: the peer's figure over ours, for rates ours over the peer's; above 1 we are better. Seconds
+are processor seconds (user and system) of a whole child process unless said otherwise, the least of
+2 or 3 runs; `--help` is the least of 10 in wall time. One thread. Files are in the page cache.
+
+ingest: the exclusive maximum over locations of every call path, metric and run; with Extra-P its
+import of CUBE files (mean and median over locations), with pycubexr a loop over call paths. The
+values of pycubexr and ours are compared before anything is printed.
+
+reduce: rates are bytes of the metric per processor second. Private memory is what the process has
+for itself alone (`Private_*` of smaps_rollup, watched by a thread), above what it had before.
+
+fit: the processor time of the modelling call alone, of 5,000 rows here and the first 600 of them
+with Extra-P's default modeler. Truths are the 42 classes of Extra-P's search space, with noise as
+published (`write_draws.py`); accuracies are of those 600 rows, at most 150 to a figure. Our default
+space lacks some of these classes, whose rows cannot be exact.
+"""
+
+
+def main() -> None:
+    """Run what the command line says."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("which", nargs="?", choices=[*BENCHMARKS, "all"], default="all")
+    parser.add_argument("--keep", action="store_true", help="keep the files that are read")
+    told = parser.parse_args()
+    chosen = list(BENCHMARKS) if told.which == "all" else [told.which]
+    rows: list[results.Row] = []
+    try:
+        for name in chosen:
+            print(f"{name} ...", flush=True)
+            rows += BENCHMARKS[name]()
+    finally:
+        if not told.keep:
+            _delete_files()
+    print("\n".join(line.rstrip() for line in results.aligned(rows)))
+    if told.which == "all":
+        results.write(RESULTS, rows, NOTES, PEERS)
+
+
+def _delete_files() -> None:
+    for directory in (ingest.SERIES, reduce.LARGE):
+        shutil.rmtree(directory, ignore_errors=True)
+    fit.DRAWS.unlink(missing_ok=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,29 @@
+"""Read a series with all its metrics; print what it cost and what came out.
+
+python ingest_ours.py DIRECTORY
+"""
+
+import json
+import sys
+import time
+
+import numpy as np
+
+from callpath_modeler import pipeline
+from callpath_modeler.readers.assemble import ReadOptions
+
+imported = time.process_time()
+options = pipeline.LoadOptions(read=ReadOptions(metrics=None))
+experiment = pipeline.load([sys.argv[1]], options)
+done = time.process_time()
+sums = {name: float(np.nansum(values.exclusive)) for name, values in experiment.columns.items()}
+print(
+    json.dumps(
+        {
+            "import": imported,
+            "read": done - imported,
+            "call paths": len(experiment.tree),
+            "sums": sums,
+        }
+    )
+)

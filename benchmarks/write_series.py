@@ -1,0 +1,320 @@
+"""Write a series of Score-P profiles of one program at several scales.
+
+The program is made up: its call tree, its costs and its noise come from a seed. Each call path
+takes a constant time plus a term that grows as a power of the number of processes, so models of
+the series have something to find. Layout, types and names are those of Score-P 8: `visits` and
+the extremes are exclusive, `time` is inclusive and stored callees by callees, rows are raw.
+
+    python benchmarks/write_series.py DIRECTORY --call-paths 5000 --scales 16 32 64 128 256
+"""
+
+from __future__ import annotations
+
+import argparse
+import struct
+import tarfile
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from xml.sax.saxutils import escape
+
+import numpy as np
+from numpy.typing import NDArray
+
+_BLOCK_ROWS = 256
+_DEEPEST = 24
+_RANKS_PER_NODE = 64
+_RECORD = 512
+
+_EXPONENTS = np.array([0.0, 0.0, 0.0, 0.25, 0.5, 1.0, 1.5])
+"""Of the growing term of a call path; most call paths of real programs do not grow."""
+
+
+@dataclass(frozen=True, slots=True)
+class MetricForm:
+    """How Score-P declares and stores a metric."""
+
+    kind: str
+    cube_type: str
+    stored: str
+    unit: str
+
+
+METRICS = {
+    "visits": MetricForm("EXCLUSIVE", "UINT64", "<u8", "occ"),
+    "time": MetricForm("INCLUSIVE", "DOUBLE", "<f8", "sec"),
+    "min_time": MetricForm("EXCLUSIVE", "MINDOUBLE", "<f8", "sec"),
+    "max_time": MetricForm("EXCLUSIVE", "MAXDOUBLE", "<f8", "sec"),
+    "energy": MetricForm("EXCLUSIVE", "DOUBLE", "<f8", "J"),
+}
+DEFAULT_METRICS = ("visits", "time", "min_time", "max_time")
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """What does not change with the scale.
+
+    Attributes
+    ----------
+    parent : [call paths] in preorder, -1 for the root
+    region : [call paths], never the same for two siblings
+    regions : number of regions
+    cost : [call paths], exclusive seconds at the smallest scale
+    grown : [call paths], share of the cost that grows
+    exponent : [call paths], how it grows
+    visits : [call paths]
+    first_only : [call paths], True where only the first process goes
+    """
+
+    parent: NDArray[np.int64]
+    region: NDArray[np.int64]
+    regions: int
+    cost: NDArray[np.float64]
+    grown: NDArray[np.float64]
+    exponent: NDArray[np.float64]
+    visits: NDArray[np.int64]
+    first_only: NDArray[np.bool_]
+
+
+def program(call_paths: int, seed: int) -> Program:
+    """Draw a program."""
+    rng = np.random.default_rng(seed)
+    parent = _parents(call_paths, rng)
+    regions = max(64, min(4000, call_paths // 3))
+    is_leaf = np.ones(call_paths, np.bool_)
+    is_leaf[parent[1:]] = False
+    return Program(
+        parent=parent,
+        region=_regions(parent, regions, rng),
+        regions=regions,
+        cost=rng.lognormal(-4.0, 2.0, call_paths),
+        grown=rng.uniform(0.05, 0.95, call_paths),
+        exponent=rng.choice(_EXPONENTS, call_paths),
+        visits=np.exp(rng.uniform(0.0, 8.0, call_paths)).astype(np.int64),
+        # Input and output often go through one process: real profiles have rows of zeros.
+        first_only=is_leaf & (rng.random(call_paths) < 0.05),
+    )
+
+
+def _parents(call_paths: int, rng: np.random.Generator) -> NDArray[np.int64]:
+    parent = np.full(call_paths, -1, np.int64)
+    deeper = rng.random(call_paths) < 0.5
+    climbs = rng.geometric(0.45, call_paths)
+    path = [0]
+    for row in range(1, call_paths):
+        if not deeper[row] or len(path) == _DEEPEST:
+            del path[max(1, len(path) - int(climbs[row])) :]
+        parent[row] = path[-1]
+        path.append(row)
+    return parent
+
+
+def _regions(
+    parent: NDArray[np.int64], regions: int, rng: np.random.Generator
+) -> NDArray[np.int64]:
+    # Siblings of one name would be one call path for some readers and two for others.
+    first = rng.integers(0, regions - 1, len(parent))
+    callees = np.zeros(len(parent), np.int64)
+    region = np.zeros(len(parent), np.int64)
+    for row in range(1, len(parent)):
+        caller = parent[row]
+        region[row] = 1 + (first[caller] + callees[caller]) % (regions - 1)
+        callees[caller] += 1
+    return region
+
+
+class Measured:
+    """One run of a program."""
+
+    def __init__(self, made_up: Program, processes: int, smallest: int, seed: int) -> None:
+        self._program = made_up
+        self._processes = processes
+        self._rng = np.random.default_rng((seed, processes))
+        self._exclusive = self._exclusive_time(processes / smallest)
+        self._inclusive = self._exclusive.copy()
+        for row in range(len(made_up.parent) - 1, 0, -1):
+            self._inclusive[made_up.parent[row]] += self._inclusive[row]
+
+    def values(self, metric: str, rows: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return what is stored of some call paths, [rows x processes]; call it once a row."""
+        if metric == "time":
+            return self._inclusive[rows]
+        if metric == "energy":
+            return self._exclusive[rows] * 90.0
+        visits = np.repeat(self._program.visits[rows, None], self._processes, axis=1)
+        visits[self._program.first_only[rows], 1:] = 0
+        if metric == "visits":
+            return visits.astype(np.float64)
+        low, high = (0.3, 0.9) if metric == "min_time" else (1.1, 3.0)
+        factor = self._rng.uniform(low, high, visits.shape)
+        return self._inclusive[rows] / np.maximum(visits, 1) * factor
+
+    def _exclusive_time(self, factor: float) -> NDArray[np.float64]:
+        made_up = self._program
+        noise = 1 + self._rng.uniform(-0.025, 0.025, len(made_up.cost))
+        growth = 1 - made_up.grown + made_up.grown * factor**made_up.exponent
+        time = self._rng.uniform(0.9, 1.0, (len(made_up.cost), self._processes))
+        time *= (made_up.cost * growth * noise)[:, None]
+        time[made_up.first_only, 1:] = 0.0
+        return time
+
+
+def wide_order(parent: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the call paths in the order of inclusive rows: all callees of one together."""
+    callees: list[list[int]] = [[] for _ in parent]
+    for row, caller in enumerate(parent.tolist()):
+        if caller >= 0:
+            callees[caller].append(row)
+    order, waiting = [0], [0]
+    while waiting:
+        found = callees[waiting.pop()]
+        order += found
+        waiting += reversed(found)
+    return np.array(order, np.int64)
+
+
+def definitions(made_up: Program, processes: int, metrics: tuple[str, ...]) -> bytes:
+    """Return the text of anchor.xml."""
+    text = ['<?xml version="1.0" encoding="UTF-8"?>\n<cube version="4.4">\n']
+    text += [
+        f'<attr key="{key}" value="{value}"/>\n'
+        for key, value in (("Cube Version", "4.8.2"), ("Creator", "Score-P 8.4"))
+    ]
+    text.append("<metrics>\n")
+    for number, name in enumerate(metrics):
+        form = METRICS[name]
+        text.append(
+            f'<metric id="{number}" type="{form.kind}">\n<disp_name>{name}</disp_name>\n'
+            f"<uniq_name>{name}</uniq_name>\n<dtype>{form.cube_type}</dtype>\n"
+            f"<uom>{form.unit}</uom>\n<url></url>\n<descr>{name}</descr>\n</metric>\n"
+        )
+    text.append("</metrics>\n<program>\n")
+    text += [_region_text(number) for number in range(made_up.regions)]
+    text += _call_path_texts(made_up)
+    text.append("</program>\n")
+    text += _system_texts(processes)
+    text.append("</cube>\n")
+    return "".join(text).encode()
+
+
+def _region_text(number: int) -> str:
+    name = f"std::vector<double, alloc<{number}> >::method_{number}(double const*)"
+    mangled = f"_ZNSt6vectorIdLi{number}EE9method_{number}EPKd"
+    module, paradigm = f"src/file{number % 97}.cc", "compiler"
+    if number == 0:
+        name = mangled = "app.x"
+    elif number % 11 == 0:
+        name = mangled = f"MPI_Op{number}"
+        module, paradigm = "MPI", "mpi"
+    return (
+        f'<region id="{number}" mod="{module}" begin="{number * 10}" end="{number * 10 + 7}">\n'
+        f"<name>{escape(name)}</name>\n<mangled_name>{mangled}</mangled_name>\n"
+        f"<paradigm>{paradigm}</paradigm>\n<role>function</role>\n<url></url>\n<descr></descr>\n"
+        "</region>\n"
+    )
+
+
+def _call_path_texts(made_up: Program) -> Iterator[str]:
+    path: list[int] = []
+    rows = zip(made_up.parent.tolist(), made_up.region.tolist(), strict=True)
+    for row, (caller, region) in enumerate(rows):
+        while path and path[-1] != caller:
+            path.pop()
+            yield "</cnode>\n"
+        yield f'<cnode id="{row}" calleeId="{region}">\n'
+        path.append(row)
+    yield "</cnode>\n" * len(path)
+
+
+def _system_texts(processes: int) -> Iterator[str]:
+    yield (
+        '<system>\n<systemtreenode Id="0">\n<name>machine Linux</name>\n<class>machine</class>\n'
+    )
+    for node, first in enumerate(range(0, processes, _RANKS_PER_NODE), start=1):
+        yield f'<systemtreenode Id="{node}">\n<name>node n{node:05}</name>\n<class>node</class>\n'
+        for rank in range(first, min(processes, first + _RANKS_PER_NODE)):
+            yield (
+                f'<locationgroup Id="{rank}">\n<name>MPI Rank {rank}</name>\n<rank>{rank}</rank>\n'
+                f'<type>process</type>\n<location Id="{rank}">\n<name>Master thread</name>\n'
+                "<rank>0</rank>\n<type>thread</type>\n</location>\n</locationgroup>\n"
+            )
+        yield "</systemtreenode>\n"
+    yield "</systemtreenode>\n<topologies>\n</topologies>\n</system>\n"
+
+
+class Archive:
+    """The tar archive that a profile is."""
+
+    def __init__(self, path: Path) -> None:
+        self._file = path.open("wb", buffering=1 << 20)
+
+    def add(self, name: str, size: int, pieces: Iterable[bytes]) -> None:
+        """Add a member of `size` bytes that comes in pieces."""
+        entry = tarfile.TarInfo(name)
+        entry.size, entry.mode = size, 0o600
+        self._file.write(entry.tobuf(tarfile.GNU_FORMAT))
+        self._file.writelines(pieces)
+        # Cube pads by one record too much where the size is a multiple of one.
+        self._file.write(bytes(_RECORD - size % _RECORD))
+
+    def close(self) -> None:
+        """Write the end of the archive."""
+        self._file.write(bytes(2 * _RECORD))
+        self._file.close()
+
+
+def write_profile(
+    path: Path, made_up: Program, run: Measured, processes: int, metrics: tuple[str, ...]
+) -> None:
+    """Write one profile."""
+    count = len(made_up.parent)
+    orders = {"EXCLUSIVE": np.arange(count), "INCLUSIVE": wide_order(made_up.parent)}
+    index = b"CUBEX.INDEX" + struct.pack("<IHBI", 1, 0, 1, count)
+    index += np.arange(count, dtype="<u4").tobytes()
+    text = definitions(made_up, processes, metrics)
+    archive = Archive(path)
+    for number, name in enumerate(metrics):
+        rows = _row_pieces(run, name, orders[METRICS[name].kind])
+        archive.add(f"{number}.data", 10 + count * processes * 8, rows)
+        archive.add(f"{number}.index", len(index), [index])
+    archive.add("anchor.xml", len(text), [text])
+    archive.close()
+
+
+def _row_pieces(run: Measured, metric: str, order: NDArray[np.int64]) -> Iterator[bytes]:
+    yield b"CUBEX.DATA"
+    for first in range(0, len(order), _BLOCK_ROWS):
+        block = run.values(metric, order[first : first + _BLOCK_ROWS])
+        yield block.astype(METRICS[metric].stored).tobytes()
+
+
+def write_series(
+    directory: Path,
+    call_paths: int,
+    scales: list[int],
+    metrics: tuple[str, ...] = DEFAULT_METRICS,
+    seed: int = 1,
+) -> None:
+    """Write one run per scale into directories such as ``app.p16.r1``."""
+    made_up = program(call_paths, seed)
+    for processes in scales:
+        run_directory = directory / f"app.p{processes}.r1"
+        run_directory.mkdir(parents=True, exist_ok=True)
+        run = Measured(made_up, processes, scales[0], seed)
+        write_profile(run_directory / "profile.cubex", made_up, run, processes, metrics)
+
+
+def main() -> None:
+    """Write what the command line says."""
+    parser = argparse.ArgumentParser(description="Write a series of made-up Score-P profiles.")
+    parser.add_argument("directory", type=Path)
+    parser.add_argument("--call-paths", type=int, default=5000)
+    parser.add_argument("--scales", type=int, nargs="+", default=[16, 32, 64, 128, 256])
+    parser.add_argument("--metrics", nargs="+", choices=METRICS, default=DEFAULT_METRICS)
+    parser.add_argument("--seed", type=int, default=1)
+    told = parser.parse_args()
+    write_series(told.directory, told.call_paths, told.scales, tuple(told.metrics), told.seed)
+
+
+if __name__ == "__main__":
+    main()
