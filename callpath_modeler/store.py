@@ -16,7 +16,7 @@ import numpy as np
 
 from callpath_modeler.atomic import new_directory
 from callpath_modeler.diagnostics import Finding
-from callpath_modeler.errors import InputError
+from callpath_modeler.errors import InputError, OutputError
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.modeling import Models
 from callpath_modeler.profile.calltree import CallTree
@@ -132,7 +132,11 @@ def _fill(folder: Path, fits: Sequence[Fitted]) -> None:
         findings=list(experiment.findings),
         models=headers,
     )
-    (folder / _HEADER).write_bytes(msgspec.json.format(msgspec.json.encode(header)))
+    try:
+        text = msgspec.json.encode(header)
+    except UnicodeEncodeError as cause:
+        raise OutputError("a file name is no UTF-8 text", hint="rename the runs") from cause
+    (folder / _HEADER).write_bytes(msgspec.json.format(text))
 
 
 def read_experiment(path: Path) -> Experiment:

@@ -5,6 +5,10 @@ from __future__ import annotations
 import math
 
 _SMALL = ((1e-3, "m"), (1e-6, "µ"), (1e-9, "n"))
+_TO_ASCII = str.maketrans(
+    {"●": "*", "○": ".", "…": "...", "→": "->", "░": ":", "·": "-", "×": "x", "µ": "u",
+     "∞": "inf", "—": "-", "≥": ">=", "≤": "<="}
+)  # fmt: skip
 _LARGE = ((1e18, "E"), (1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 
 
@@ -91,3 +95,12 @@ def parameter_value(value: float) -> str:
     if math.isfinite(value) and value == int(value) and abs(value) < 1e15:
         return str(int(value))
     return f"{value:g}"
+
+
+def to_ascii(text: str) -> str:
+    """Write `text` in ASCII; what has no likeness there becomes a question mark.
+
+    >>> to_ascii("1.20 µs … 4.00 s · ●●○○ ü")
+    '1.20 us ... 4.00 s - **.. ?'
+    """
+    return text.translate(_TO_ASCII).encode("ascii", "replace").decode()

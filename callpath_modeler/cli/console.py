@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NoReturn, TextIO
 import click
 
 from callpath_modeler.errors import CallpathModelerError, OutputError
+from callpath_modeler.units import to_ascii
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -25,10 +26,6 @@ EXIT_INTERRUPT = 130
 EXIT_CLOSED_PIPE = 141
 _PROGRESS_AFTER = 0.5
 _SHOWN_FINDINGS = 6
-_TO_ASCII = str.maketrans(
-    {"●": "*", "○": ".", "…": "...", "→": "->", "░": ":", "·": "-", "×": "x", "µ": "u",
-     "∞": "inf", "—": "-", "≥": ">=", "≤": "<="}
-)  # fmt: skip
 
 
 class Console:
@@ -77,9 +74,7 @@ class Console:
 
     def dress(self, text: str) -> str:
         """Return `text` in the characters that the terminal has."""
-        if not self.ascii_only:
-            return text
-        return text.translate(_TO_ASCII).encode("ascii", "replace").decode()
+        return to_ascii(text) if self.ascii_only else text
 
     def _use_color(self) -> bool:
         if self._color != "auto":

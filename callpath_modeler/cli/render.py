@@ -43,9 +43,15 @@ def render_table(
 def render_lines(
     console: Console, lines: Sequence[Text | str], output: Path | None, *, force: bool
 ) -> None:
-    """Write lines for people."""
+    """Write lines for people; on a terminal, one that is too wide goes on in the next."""
+    from rich.text import Text
+
+    from callpath_modeler.report.layout import wrap
+
     if output is None:
-        console.lines(lines)
+        for line in lines:
+            whole = [line] if isinstance(line, Text) else wrap(console.dress(line), console.width)
+            console.lines(whole)
     else:
         text = "".join(console.dress(str(line)) + "\n" for line in lines)
         console.write(text, output, overwrite=force)

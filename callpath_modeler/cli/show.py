@@ -44,6 +44,7 @@ def command(
     CALLPATH is a pattern that matches one call path, e.g. 'main/**/MPI_Waitall', or its @id.
     """
     from callpath_modeler import pipeline
+    from callpath_modeler.cli.render import render_lines
     from callpath_modeler.profile.pattern import find_one
     from callpath_modeler.report.model import model_text
 
@@ -65,5 +66,5 @@ def command(
         linear=linear,
         ascii_only=console.ascii_only,
     )
-    console.lines(lines)
+    render_lines(console, lines, None, force=False)
     console.findings(findings)

@@ -129,7 +129,10 @@ def write_manifest(runs: Iterable[RunFile], directory: Path) -> str:
 
 
 def _toml(text: str) -> str:
-    return msgspec.json.encode(text).decode()
+    try:
+        return msgspec.json.encode(text).decode()
+    except UnicodeEncodeError as cause:
+        raise InputError(f"{text}: the name is no UTF-8 text", hint="rename the run") from cause
 
 
 def _in_directory(directory: Path, registry: Registry, parse: _Parser) -> list[RunFile]:

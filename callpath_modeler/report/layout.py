@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,6 +11,8 @@ from rich.cells import cell_len
 from rich.text import Text
 
 GAP = 2
+_THOUSANDS = re.compile(r"(?<=\d) (?=\d{3}\b)")
+_TIE = "\N{NO-BREAK SPACE}"
 _ROOM = 24
 """A call path gets this many cells before columns that can go stay."""
 _LEAST = 8
@@ -25,7 +28,8 @@ class Column:
     header : its title
     cells : text per row
     right : align to the right, as numbers are
-    droppable : 0 = stays; else the higher, the earlier it goes when the terminal is narrow
+    droppable : 0 = stays; else the higher, the earlier it goes when the terminal is narrow; 1 goes
+        only after call paths were cut as far as they can be
     styles : rich style per row, or empty
     """
 
@@ -62,8 +66,11 @@ def table(
     One line for the header and one per row. Nothing is cut when `width` is None.
     """
     kept = list(columns)
-    while width is not None and _taken(kept) + _ROOM > width and any(c.droppable for c in kept):
-        kept.remove(max(kept, key=lambda column: column.droppable))
+    while width is not None and any(c.droppable for c in kept):
+        first = max(kept, key=lambda column: column.droppable)
+        if _taken(kept) + (_ROOM if first.droppable > 1 else _LEAST) <= width:
+            break
+        kept.remove(first)
     space = None if width is None else max(_LEAST, width - _taken(kept))
     labels = [shorten(names, space, ellipsis) for names in paths]
     lines = [_line([(c.header, c, "bold") for c in kept], title, "bold")]
@@ -74,9 +81,12 @@ def table(
 
 
 def wrap(text: str, width: int | None, style: str = "", indent: str = "") -> list[Text]:
-    """Break a line between words where it is wider than `width`."""
-    parts = [text] if width is None else textwrap.wrap(text, width, subsequent_indent=indent)
-    return [Text(part, style=style) for part in parts or [""]]
+    """Break a line between words, but inside of no number, where it is wider than `width`."""
+    if width is None or cell_len(text) <= width:
+        return [Text(text, style=style)]
+    tied = _THOUSANDS.sub(_TIE, text)
+    parts = textwrap.wrap(tied, width, subsequent_indent=indent, break_on_hyphens=False)
+    return [Text(part.replace(_TIE, " "), style=style) for part in parts]
 
 
 def _taken(columns: Sequence[Column]) -> int:

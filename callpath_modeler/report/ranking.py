@@ -15,7 +15,14 @@ from callpath_modeler.fitted import Fitted
 from callpath_modeler.profile.pattern import short_name
 from callpath_modeler.report.formats import Cell, Table, json_number
 from callpath_modeler.report.layout import Column, table, wrap
-from callpath_modeler.units import interval, parameter_value, percent, quantity
+from callpath_modeler.units import (
+    interval,
+    parameter_value,
+    percent,
+    quantity,
+    significant,
+    to_ascii,
+)
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -134,17 +141,19 @@ def ranking_text(
     """
     names = _names(ranking.fitted, rows, full=full_names)
     others = _remainder(ranking, rows)
-    body = table(
-        _columns(ranking, rows, others, ascii_only=ascii_only),
-        [*names, *_below(ranking, others)],
-        width,
-    )
+    # Widths are those of what is shown: characters are replaced before anything is laid out.
+    say = to_ascii if ascii_only else str
+    columns = [
+        replace(c, header=say(c.header), cells=[say(cell) for cell in c.cells])
+        for c in _columns(ranking, rows, others, ascii_only=ascii_only)
+    ]
+    paths = [[say(name) for name in path] for path in (*names, *_below(ranking, others))]
     return [
-        *wrap(_verdict(ranking, ascii_only=ascii_only), width, "bold"),
-        *wrap(context(ranking.fitted), width, _GREY),
+        *wrap(say(_verdict(ranking, ascii_only=ascii_only)), width, "bold"),
+        *wrap(say(context(ranking.fitted)), width, _GREY),
         Text(""),
-        *body,
-        *(part for line in _footer(ranking) for part in wrap(line, width, _GREY)),
+        *table(columns, paths, width, ellipsis=say("…")),
+        *(part for line in _footer(ranking) for part in wrap(say(line), width, _GREY)),
     ]
 
 
@@ -181,7 +190,7 @@ def _verdict(ranking: Ranking, *, ascii_only: bool) -> str:
     amount = quantity(total, unit, ascii_only=ascii_only)
     likely = interval(low, high, unit, ascii_only=ascii_only)
     times = ranking.target / fitted.points[-1]
-    beyond = f"{times:.3g} × the largest run" if times > 1 else "inside the data"
+    beyond = f"{significant(times)} × the largest run" if times > 1 else "inside the data"
     if not additive:
         return f"At {_at(ranking)} ({beyond}): {name} is worst, {amount} ({likely}), and {growth}."
     share = percent(float(ranking.share[worst]))
@@ -256,10 +265,10 @@ def _columns(
         ),
         Column(f"{fitted.parameter}={parameter_value(ranking.target)}", [text(v) for v in target]),
         Column(f"{confidence:.0%} band", [*bands, *blank, band(*ranking.total[1:])]),
-        Column("share", [*shares, ""], droppable=2),
-        Column("excess", excess, droppable=3),
-        Column("growth", [*growth, *blank, ""], right=False),
-        Column("trust", [*(_marks(m) for m in ranking.trust[rows]), *blank, ""], droppable=1),
+        Column("share", [*shares, ""], droppable=3),
+        Column("excess", excess, droppable=4),
+        Column("growth", [*growth, *blank, ""], right=False, droppable=1),
+        Column("trust", [*(_marks(m) for m in ranking.trust[rows]), *blank, ""], droppable=2),
     ]
     if not fitted.metric.additive:
         # No sum means anything: neither the last row, the total, nor shares of it.
