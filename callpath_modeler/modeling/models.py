@@ -184,9 +184,11 @@ class Models:
                     wanted,
                 )
                 for slot in range(ALTERNATIVES)
-            ],
+            ]
+            + [self._halted(wanted)],
             axis=1,
         )
+        outside = (self.status == FitStatus.OUTSIDE)[:, None]
         table = term_table(self.space, wanted)
         shapes = np.concatenate([np.ones((len(self), 1, len(wanted))), table[self.terms]], axis=1)
         return prediction_band(
@@ -196,7 +198,7 @@ class Models:
             self.spread,
             self.dof,
             alternatives,
-            self._counted(),
+            np.concatenate([self._counted(), outside], axis=1),
             self.confidence,
         )
 
@@ -207,6 +209,14 @@ class Models:
     def doubtful(self) -> npt.NDArray[np.bool_]:
         """Return where the model is not to be relied on, [n]: outside the class, or noisy."""
         return np.isin(self.status, (FitStatus.OUTSIDE, FitStatus.NOISY))
+
+    def _halted(self, p: FloatArray) -> FloatArray:
+        """Predict as if nothing changed beyond the largest point, as a law outside may."""
+        at_points = evaluate(self.space, self.terms, self.coefficients, self.points)
+        last = np.searchsorted(self.points, self.high_p).clip(0, len(self.points) - 1)
+        end = np.take_along_axis(at_points, last[:, None], axis=1)
+        inside = evaluate(self.space, self.terms, self.coefficients, p)
+        return np.where(p > self.high_p[:, None], end, inside)
 
     def _counted(self) -> npt.NDArray[np.bool_]:
         best = np.maximum(self.weight, self.alternative_weight.max(axis=1, initial=0.0))
