@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from callpath_modeler.modeling.evaluation import evaluate, targets, term_table
 from callpath_modeler.modeling.status import FitStatus
-from callpath_modeler.modeling.terms import CONSTANT_GROWTH, Growth, SearchSpace
+from callpath_modeler.modeling.terms import CONSTANT_GROWTH, Growth, SearchSpace, Term
 from callpath_modeler.modeling.uncertainty import Prediction, prediction_band
 
 FloatArray = npt.NDArray[np.float64]
@@ -36,11 +36,27 @@ class Alternative:
         Its leading term.
     weight : float
         Its Akaike weight among the chosen model and the alternatives of the row.
+    terms : tuple of Term
+        What it is made of beside the constant.
+    coefficients : tuple of float
+        The constant, then one per term, in the unit of the metric.
     """
 
     formula: str
     growth: Growth
     weight: float
+    terms: tuple[Term, ...]
+    coefficients: tuple[float, ...]
+
+    def values(self, p: npt.ArrayLike) -> FloatArray:
+        """Predict at `p` [m]; never below zero."""
+        scale = targets(p)
+        total = np.full(len(scale), self.coefficients[0])
+        for term, number in zip(self.terms, self.coefficients[1:], strict=False):
+            if number:  # nothing times infinity is not a number
+                total += number * term(scale)
+        value: FloatArray = np.maximum(total, 0.0)
+        return value
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -288,7 +304,9 @@ class Models:
                 terms = self.alternative_terms[row, slot]
                 numbers = self.alternative_coefficients[row, slot]
                 text = self._formula(terms, numbers, parameter, pretty=False, exact=False)
-                found.append(Alternative(text, self._growth(terms, numbers), weight))
+                used = tuple(self.space.terms[code] for code in terms if code >= 0)
+                growth = self._growth(terms, numbers)
+                found.append(Alternative(text, growth, weight, used, tuple(numbers.tolist())))
         return tuple(found)
 
     def to_arrays(self) -> tuple[dict[str, npt.NDArray[Any]], dict[str, Any]]:

@@ -7,8 +7,7 @@ import numpy as np
 from callpath_modeler.analysis.excess import measured_excess
 from callpath_modeler.analysis.rank import Ranking
 from callpath_modeler.fitted import CallPathModel
-from callpath_modeler.modeling import FitStatus
-from callpath_modeler.modeling.evaluation import evaluate
+from callpath_modeler.modeling import FitStatus, summarise
 from callpath_modeler.profile.calltree import ROOT
 from callpath_modeler.profile.pattern import short_name
 from callpath_modeler.report.chart import Curve, draw
@@ -91,25 +90,36 @@ def _quality(ranking: Ranking, row: int, *, ascii_only: bool) -> list[str]:
     status = FitStatus(int(models.status[row]))
     noise = models.noise[row]
     parts = [
-        f"cross-validated error {models.cv_error[row]:.1%}",
+        f"cross-validated error {_error(float(models.cv_error[row]))}",
         "noise unknown: no repetitions" if np.isnan(noise) else f"noise {noise:.1%}",
         f"adjusted R^2 {models.adjusted_r2[row]:.4f}",
         f"|1 - R^2| {abs(1 - models.r2[row]):.2g}",
         f"{int(models.used[row])} points",
     ]
     lines = ["quality   " + "   ".join(parts), f"status    {fitted.status(row)}: {status.sentence}"]
+    lines += _control(ranking, row)
     others = models.alternatives(row, fitted.parameter)
     if not others:
         return [*lines, "could also be: nothing else fits the data nearly as well"]
     lines.append(f"could also be   (at {fitted.parameter} = {parameter_value(ranking.target)})")
-    kept = models.alternative_weight[row] > 0
-    terms = models.alternative_terms[row][kept]
-    numbers = models.alternative_coefficients[row][kept]
-    values = evaluate(models.space, terms, numbers, np.array([ranking.target]))[:, 0]
-    for other, value in zip(others, values, strict=True):
-        text = quantity(float(value), fitted.metric.unit, ascii_only=ascii_only)
+    for other in others:
+        value = float(other.values([ranking.target])[0])
+        text = quantity(value, fitted.metric.unit, ascii_only=ascii_only)
         lines.append(f"  {other.formula:<44} {other.weight:>4.0%}   {text}")
     return lines
+
+
+def _control(ranking: Ranking, row: int) -> list[str]:
+    """Return the statistical quality control of the repetitions, where it has something to say."""
+    fitted = ranking.fitted
+    _, values = fitted.experiment.by_point(
+        fitted.metric.name, fitted.parameter, inclusive=fitted.inclusive
+    )
+    repetitions = summarise(values[[row]], "mean", float(fitted.settings["confidence"]))
+    if not repetitions.indistinct[0]:
+        return []
+    what = "one value lies in the confidence interval of every point"
+    return [f"control   {what}: the repetitions alone could explain the differences"]
 
 
 def _excess(ranking: Ranking, row: int) -> list[str]:
@@ -164,3 +174,7 @@ def _kin(ranking: Ranking, row: int) -> list[str]:
 
 def _part(part: float, whole: float) -> float:
     return part / whole if whole > 0 else 0.0
+
+
+def _error(error: float) -> str:
+    return "> 100 %" if error > 1 else f"{error:.1%}"
