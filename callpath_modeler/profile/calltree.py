@@ -144,10 +144,10 @@ class CallTree:
         """
         digests = self._digests()
         ordered = sorted(set(digests))
-        shared = [_common_digits(a, b) for a, b in pairwise(ordered)]
+        shared = [0, *(_common_digits(a, b) for a, b in pairwise(ordered)), 0]
         needed = {
             digest: max(ID_DIGITS, 1 + max(before, after))
-            for digest, before, after in zip(ordered, [0, *shared], [*shared, 0], strict=True)
+            for digest, (before, after) in zip(ordered, pairwise(shared), strict=False)
         }
         return [digest[: needed[digest]] for digest in digests]
 

@@ -1,0 +1,185 @@
+"""Profiles, experiments and readers made of a few lines, without files of any real format."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import ClassVar
+
+import numpy as np
+
+from callpath_modeler import pipeline
+from callpath_modeler.diagnostics import Finding
+from callpath_modeler.errors import InputError
+from callpath_modeler.fitted import Fitted
+from callpath_modeler.profile.calltree import ROOT, CallTree
+from callpath_modeler.profile.experiment import (
+    Experiment,
+    Run,
+    Scaling,
+    Values,
+    split_parameters,
+)
+from callpath_modeler.profile.schema import (
+    DeclaredMetric,
+    Extent,
+    Metric,
+    MetricStatus,
+    Reduction,
+    Region,
+)
+from callpath_modeler.readers.base import API_VERSION, Match, Reduced
+from callpath_modeler.readers.discover import RunFile
+from callpath_modeler.readers.registry import Registry
+
+TIME = Metric("time", "s", "run time")
+VISITS = Metric("visits", "1", "number of calls")
+POINTS = (2.0, 4.0, 8.0, 16.0, 32.0)
+
+
+def region(text: str) -> Region:
+    """Return the region that ``"name"`` or ``"name@line"`` writes; MPI functions are known."""
+    name, _, line = text.partition("@")
+    paradigm = "mpi" if name.startswith("MPI_") else "compiler"
+    return Region(name, file=f"{name}.c", line=int(line or 1), paradigm=paradigm)
+
+
+def call_tree(paths: Sequence[str], notes: Sequence[str] | None = None) -> CallTree:
+    """Return the tree of `paths` such as ``"main/f@12/g"``, given in preorder.
+
+    A path that is given twice stands for two siblings; what is below it belongs to the latter.
+    """
+    rows: dict[str, int] = {}
+    parents, regions = [], []
+    index: dict[Region, int] = {}
+    for row, path in enumerate(paths):
+        caller, _, last = path.rpartition("/")
+        parents.append(rows[caller] if caller else ROOT)
+        regions.append(index.setdefault(region(last), len(index)))
+        rows[path] = row
+    known = tuple(dict.fromkeys(["", *(notes or [])]))
+    annotation = [known.index(note) for note in notes] if notes else None
+    return CallTree.from_parents(parents, regions, tuple(index), annotation, known)
+
+
+def chain(depth: int) -> CallTree:
+    """Return a tree in which every call path calls one other."""
+    return CallTree.from_parents(np.arange(-1, depth - 1), np.zeros(depth, int), [Region("f")])
+
+
+def experiment(
+    values: Mapping[str, Sequence[float] | Sequence[Sequence[float]]],
+    points: Sequence[float] = POINTS,
+    *,
+    parameter: str = "p",
+    metric: Metric = TIME,
+    scaling: Scaling = Scaling.WEAK,
+    reduction: Reduction = Reduction.MAX,
+) -> Experiment:
+    """Return an experiment of one metric.
+
+    Parameters
+    ----------
+    values : per call path in preorder one exclusive value per point, or a list of
+        repetitions per point; NaN = the call path did not occur
+    """
+    tree = call_tree(list(values))
+    cube = np.array(list(values.values()), float)
+    cube = cube[..., None] if cube.ndim == 2 else cube
+    exclusive = cube.reshape(len(tree), -1)
+    runs = tuple(
+        Run(f"app.{parameter}{point:g}.r{r}", "fake", Extent(int(point)), {parameter: point}, r)
+        for point in points
+        for r in range(1, cube.shape[2] + 1)
+    )
+    varying, constants = split_parameters(runs, {parameter: "name"})
+    return Experiment(
+        name="app",
+        tree=tree,
+        runs=runs,
+        parameters=varying,
+        constants=constants,
+        columns={metric.name: Values(metric, exclusive, np.nansum(exclusive, axis=0))},
+        declared={metric.name: ""},
+        reduction=reduction,
+        scaling=scaling,
+        scaling_reason="as told",
+        findings=(),
+    )
+
+
+def fitted(
+    values: Mapping[str, Sequence[float]],
+    points: Sequence[float] = POINTS,
+    *,
+    inclusive: bool = False,
+    **of_experiment: object,
+) -> Fitted:
+    """Return the models of an experiment that `experiment` makes."""
+    made = experiment(values, points, **of_experiment)
+    return pipeline.fit(made, None, pipeline.FitOptions(inclusive=inclusive))
+
+
+@dataclass
+class FakeSource:
+    """A profile in memory: exclusive values per metric, already reduced."""
+
+    call_tree: CallTree
+    columns: Mapping[Metric, Sequence[float]]
+    extent: Extent = Extent(1)
+    metadata: Mapping[str, str] = field(default_factory=lambda: {"program": "app"})
+    derived: Sequence[Metric] = ()
+    noticed: Sequence[Finding] = ()
+
+    @property
+    def metrics(self) -> list[DeclaredMetric]:
+        readable = [DeclaredMetric(metric, MetricStatus.DATA) for metric in self.columns]
+        return readable + [DeclaredMetric(m, MetricStatus.DERIVED, "derived") for m in self.derived]
+
+    def reduce(self, metric: str, over_locations: Reduction) -> Reduced:  # noqa: ARG002
+        for known, values in self.columns.items():
+            if known.name == metric:
+                exclusive = np.array(values, float)
+                return Reduced(exclusive, float(np.nansum(exclusive)))
+        raise KeyError(metric)
+
+    def findings(self) -> Sequence[Finding]:
+        return self.noticed
+
+
+class FakeReader:
+    """Opens what it was given by file name; an error instead of a profile is raised."""
+
+    api_version: ClassVar[int] = API_VERSION
+    description: ClassVar[str] = "profiles in memory"
+
+    def __init__(self, name: str = "fake", suffix: str = ".fake") -> None:
+        self.name = name
+        self.suffixes = (suffix,)
+        self.profiles: dict[str, FakeSource | InputError] = {}
+
+    def match(self, path: Path) -> Match:
+        return Match.NAME if path.name.endswith(self.suffixes) else Match.NO
+
+    @contextmanager
+    def open(self, path: Path) -> Iterator[FakeSource]:
+        profile = self.profiles[path.name]
+        if isinstance(profile, InputError):
+            raise profile
+        yield profile
+
+    def add(
+        self, directory: Path, name: str, profile: FakeSource | InputError, **of_file: object
+    ) -> RunFile:
+        """Put an empty file where `profile` is to be found, and return its run."""
+        path = directory / f"{name}{self.suffixes[0]}"
+        path.write_bytes(b"x")
+        self.profiles[path.name] = profile
+        return RunFile(path, **of_file)
+
+
+def registry(*readers: FakeReader) -> Registry:
+    """Return a registry of these readers alone."""
+    return Registry(tuple(readers))

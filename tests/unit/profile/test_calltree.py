@@ -1,0 +1,116 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from synthetic import call_tree, chain
+
+from callpath_modeler.profile import calltree
+from callpath_modeler.profile.calltree import ROOT, CallTree, escape, subtree_ends
+from callpath_modeler.profile.schema import PROGRAM, Region
+
+PATHS = ["main", "main/f", "main/f/g", "main/f/h", "main/k", "other"]
+DEEP = 50_000
+
+
+def test_a_subtree_is_the_slice_up_to_its_end():
+    tree = call_tree(PATHS)
+    assert tree.end.tolist() == [5, 4, 3, 4, 5, 6]
+    assert tree.roots.tolist() == [0, 5]
+
+
+def test_children_come_in_order_and_skip_grandchildren():
+    tree = call_tree(PATHS)
+    assert list(tree.children(0)) == [1, 4]
+    assert list(tree.children(1)) == [2, 3]
+    assert list(tree.children(5)) == []
+
+
+def test_rows_out_of_preorder_are_refused():
+    with pytest.raises(ValueError, match="preorder"):
+        subtree_ends(np.array([ROOT, 0, 0, 1], np.int32))
+
+
+def test_columns_cannot_be_written():
+    tree = call_tree(PATHS)
+    with pytest.raises(ValueError, match="read-only"):
+        tree.parent[0] = 3
+
+
+def test_depth_counts_callers():
+    assert call_tree(PATHS).depth().tolist() == [0, 1, 2, 2, 1, 0]
+
+
+def test_inclusive_sums_each_subtree_and_keeps_further_axes():
+    tree = call_tree(PATHS)
+    own = np.arange(12.0).reshape(6, 2)
+    total = tree.inclusive(own)
+    assert total[1].tolist() == own[1:4].sum(axis=0).tolist()
+    assert total[0].tolist() == own[:5].sum(axis=0).tolist()
+    assert own[0].tolist() == [0.0, 1.0]  # the argument stays as it was
+
+
+def test_a_small_subtree_keeps_its_digits_beside_a_large_one():
+    tree = call_tree(["main", "main/big", "main/small", "main/small/leaf"])
+    total = tree.inclusive(np.array([0.0, 1e17, 1.0, 2.0]))
+    assert total[2] == 3.0
+
+
+def test_an_empty_tree_has_no_roots_and_no_ids():
+    tree = CallTree.from_parents([], [], [])
+    assert len(tree) == 0
+    assert tree.ids() == []
+    assert tree.inclusive(np.empty(0)).tolist() == []
+
+
+def test_a_chain_of_50000_calls_is_no_problem():
+    tree = chain(DEEP)
+    assert tree.depth()[-1] == DEEP - 1
+    assert len(tree.names(DEEP - 1)) == DEEP
+    assert tree.inclusive(np.ones(DEEP))[0] == DEEP
+    ids = tree.ids()
+    assert len(set(ids)) == DEEP
+
+
+def test_a_slash_in_a_name_is_escaped_in_paths():
+    tree = call_tree(["main"])
+    tree = CallTree.from_parents([ROOT, 0], [0, 1], [*tree.regions, Region("operator/")])
+    assert escape("a/b") == "a\\/b"
+    assert tree.path(1) == "main/operator\\/"
+
+
+def test_the_artificial_root_is_left_out_of_paths_below_it():
+    regions = [Region(PROGRAM), Region("main")]
+    tree = CallTree.from_parents([ROOT, 0], [0, 1], regions)
+    assert tree.path(0) == PROGRAM
+    assert tree.path(1) == "main"
+
+
+def test_an_id_depends_on_the_path_alone():
+    with_root = CallTree.from_parents(
+        [ROOT, 0, 1], [0, 1, 2], list(map(Region, (PROGRAM, "main", "f")))
+    )
+    assert call_tree(PATHS).ids()[1] == call_tree(["main", "main/a", "main/f"]).ids()[2]
+    assert with_root.ids()[2] == call_tree(PATHS).ids()[1]
+
+
+def test_ids_have_seven_hexadecimal_digits():
+    ids = call_tree(PATHS).ids()
+    assert all(len(one) == calltree.ID_DIGITS for one in ids)
+    assert all(int(one, 16) >= 0 for one in ids)
+
+
+def test_ids_with_a_common_start_are_as_long_as_tells_them_apart():
+    names = [f"f{k}" for k in range(20_000)]  # of so many, some share seven digits
+    tree = CallTree.from_parents(np.full(20_000, ROOT), np.arange(20_000), list(map(Region, names)))
+    ids = tree.ids()
+    longer = [one for one in ids if len(one) > calltree.ID_DIGITS]
+    assert longer
+    assert len(set(ids)) == len(ids)
+    starts = [one[: calltree.ID_DIGITS] for one in ids]
+    assert all(starts.count(one[: calltree.ID_DIGITS]) > 1 for one in longer)
+
+
+def test_parameters_of_a_call_are_part_of_its_name_and_id():
+    tree = call_tree(["main", "main/f", "main/f"], ["", "[n=4]", "[n=8]"])
+    assert tree.name(1) == "f[n=4]"
+    assert len(set(tree.ids())) == 3

@@ -1,0 +1,152 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from synthetic import call_tree, chain
+
+from callpath_modeler.errors import UsageError
+from callpath_modeler.profile.calltree import ROOT, CallTree
+from callpath_modeler.profile.pattern import find_one, match, short_name
+from callpath_modeler.profile.schema import PROGRAM, Region
+
+TREE = call_tree(
+    [
+        "main",
+        "main/solve",
+        "main/solve/CommSBN",
+        "main/solve/CommSBN/MPI_Waitall",
+        "main/solve/CommMonoQ",
+        "main/solve/CommMonoQ/MPI_Wait",
+        "main/MPI_Waitall",
+        "main/solver",
+    ]
+)
+
+
+def found(pattern, tree=TREE):
+    return [tree.path(int(row)) for row in np.flatnonzero(match(tree, pattern))]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "rows"),
+    [
+        ("main", [0]),
+        ("main/solve", [1]),
+        ("main/*", [1, 6, 7]),
+        ("main/solve*", [1, 7]),
+        ("main/solve?", [7]),
+        ("main/**", [0, 1, 2, 3, 4, 5, 6, 7]),
+        ("**", [0, 1, 2, 3, 4, 5, 6, 7]),
+        ("main/**/MPI_*", [3, 5, 6]),
+        ("main/**/Comm*/**", [2, 3, 4, 5]),
+        ("**/MPI_Waitall", [3, 6]),
+        ("main/**/{MPI_Wait,solver}", [5, 7]),
+        ("main/solve/Comm{SBN,MonoQ}", [2, 4]),
+        ("main/~^solve$", [1]),
+        ("main/**/~Wait", [3, 5, 6]),
+        ("main->solve->CommSBN", [2]),
+        ("/main/solve/", [1]),
+        ("main/nothing", []),
+    ],
+)
+def test_a_pattern_names_call_paths(pattern, rows):
+    assert np.flatnonzero(match(TREE, pattern)).tolist() == rows
+
+
+def test_a_pattern_that_fits_nowhere_from_the_root_is_tried_at_any_depth():
+    assert found("CommSBN/MPI_Waitall") == ["main/solve/CommSBN/MPI_Waitall"]
+    assert found("MPI_Wait") == ["main/solve/CommMonoQ/MPI_Wait"]
+
+
+def test_a_name_at_the_root_hides_the_same_name_below():
+    tree = call_tree(["f", "f/g", "g"])
+    assert found("g", tree) == ["g"]
+
+
+def test_an_id_names_its_call_path():
+    ids = TREE.ids()
+    assert found(f"@{ids[3]}") == [TREE.path(3)]
+    assert found(f"@{ids[3][:5]}") == [TREE.path(3)]
+
+
+def test_a_slash_in_a_name_is_written_with_a_backslash():
+    tree = CallTree.from_parents([ROOT, 0], [0, 1], [Region("main"), Region("a/b")])
+    assert found("main/a\\/b", tree) == ["main/a\\/b"]
+
+
+@pytest.mark.parametrize("name", ["f[0]", "a.b", "x+y", "(anonymous)", "p|q", "$!omp", "^a$"])
+def test_signs_of_regular_expressions_stand_for_themselves(name):
+    tree = CallTree.from_parents([ROOT, ROOT], [0, 1], [Region(name), Region("axb")])
+    assert match(tree, name).tolist() == [True, False]
+
+
+def test_the_artificial_root_is_no_part_of_patterns():
+    tree = CallTree.from_parents([ROOT, 0], [0, 1], [Region(PROGRAM), Region("main")])
+    assert match(tree, "main").tolist() == [False, True]
+    assert match(tree, PROGRAM).tolist() == [True, False]
+
+
+def test_a_c_plus_plus_function_goes_by_its_short_name_and_without_its_scope():
+    names = ["int main(int, char**)", "void ns::solve<double>(ns::Grid const&)"]
+    tree = CallTree.from_parents([ROOT, 0], [0, 1], list(map(Region, names)))
+    for pattern in ("main/solve", "main/ns::solve", "main/void ns::solve<double>(ns::Grid const&)"):
+        assert match(tree, pattern).tolist() == [False, True]
+
+
+def test_parameters_of_a_call_can_be_named():
+    tree = call_tree(["main", "main/f", "main/f"], ["", "[n=4]", "[n=8]"])
+    assert match(tree, "main/f[n=8]").tolist() == [False, False, True]
+    assert match(tree, "main/f*").tolist() == [False, True, True]
+
+
+def test_a_chain_of_50000_calls_is_matched():
+    assert match(chain(50_000), "**/f/f").sum() == 49_999
+
+
+@pytest.mark.parametrize("pattern", ["", "/", "//", "~(", "main/~[", "main/~*"])
+def test_a_malformed_pattern_is_a_usage_error(pattern):
+    with pytest.raises(UsageError):
+        match(TREE, pattern)
+
+
+def test_find_one_returns_the_row_or_says_which_there_are():
+    assert find_one(TREE, "main/solve") == 1
+    with pytest.raises(UsageError, match="names 2 call paths") as caught:
+        find_one(TREE, "**/MPI_Waitall")
+    assert "main/solve/CommSBN/MPI_Waitall" in caught.value.hint
+
+
+def test_find_one_suggests_the_nearest_function():
+    with pytest.raises(UsageError) as caught:
+        find_one(TREE, "main/MPI_Wiatall")
+    assert "MPI_Waitall" in caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("name", "short"),
+    [
+        ("MPI_Wait", "MPI_Wait"),
+        ("int main(int, char**)", "main"),
+        ("f()", "f"),
+        ("void f(int) const", "f"),
+        ("void A::f(int) &&", "A::f"),
+        ("ns::A<int, B<C>>::f(B<C> const&)", "ns::A::f"),
+        ("static std::vector<int> f(void (*)(int))", "f"),
+        ("(anonymous namespace)::f(int)", "f"),
+        ("ns::(anonymous namespace)::f(int)", "ns::f"),
+        ("int StrToInt(const char*, T*) [with T = int]", "StrToInt"),
+        ("f(int) [clone .constprop.0]", "f"),
+        ("f[abi:cxx11](int)", "f"),
+        ("f(int)#2", "f#2"),
+        ("f(int)[n=4]", "f[n=4]"),
+        ("f(int)[n=4]#2", "f[n=4]#2"),
+        ("A::operator()(int)", "A::operator()(int)"),
+        ("bool operator<(A, A)", "bool operator<(A, A)"),
+        ("!$omp parallel @f.f90:23", "!$omp parallel @f.f90:23"),
+        ("broken(", "broken("),
+        ("()", "()"),
+        ("", ""),
+    ],
+)
+def test_short_names_leave_out_types_and_arguments(name, short):
+    assert short_name(name) == short

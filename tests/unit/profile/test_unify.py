@@ -1,0 +1,149 @@
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from synthetic import call_tree
+
+from callpath_modeler.profile.calltree import ROOT, CallTree
+from callpath_modeler.profile.schema import PROGRAM, Region
+from callpath_modeler.profile.unify import spread, unify
+
+
+def paths(tree):
+    return [tree.path(row) for row in range(len(tree))]
+
+
+def test_equal_trees_unify_to_themselves():
+    tree = call_tree(["main", "main/f", "main/f/g"])
+    united = unify([tree, tree])
+    assert paths(united.tree) == paths(tree)
+    assert [rows.tolist() for rows in united.rows] == [[0, 1, 2]] * 2
+    assert united.added == (0, 0)
+    assert united.renumbered == ()
+
+
+def test_a_call_path_of_one_run_alone_is_kept():
+    small, large = call_tree(["main", "main/f"]), call_tree(["main", "main/MPI_Send", "main/f"])
+    united = unify([small, large])
+    assert sorted(paths(united.tree)) == ["main", "main/MPI_Send", "main/f"]
+    values = spread(np.array([1.0, 2.0]), united.rows[0], 3)
+    assert np.isnan(values[paths(united.tree).index("main/MPI_Send")])
+
+
+def test_siblings_of_one_name_are_added_and_counted():
+    united = unify([call_tree(["main", "main/f", "main/f", "main/g"])])
+    assert paths(united.tree) == ["main", "main/f", "main/g"]
+    assert united.added == (1,)
+    assert spread(np.array([1.0, 2.0, 4.0, 8.0]), united.rows[0], 3).tolist() == [1.0, 6.0, 8.0]
+
+
+def test_what_is_below_added_siblings_is_added_too():
+    tree = call_tree(["main", "main/f", "main/f/g", "main/f", "main/f/g"])
+    united = unify([tree])
+    assert paths(united.tree) == ["main", "main/f", "main/f/g"]
+    assert united.added == (2,)
+
+
+def test_calls_with_different_parameters_stay_apart():
+    tree = call_tree(["main", "main/f", "main/f"], ["", "[n=4]", "[n=8]"])
+    assert paths(unify([tree, tree]).tree) == ["main", "main/f[n=4]", "main/f[n=8]"]
+
+
+def test_functions_of_one_name_are_numbered_by_line():
+    tree = call_tree(["main", "main/init@30", "main/init@10"])
+    united = unify([tree])
+    assert sorted(paths(united.tree)) == ["main", "main/init", "main/init#2"]
+    second = paths(united.tree).index("main/init#2")
+    assert united.rows[0][1] == second  # line 30 is the second, wherever it is called
+
+
+def test_a_function_that_one_run_lacks_does_not_shift_the_others():
+    whole = call_tree(["main", "main/init@10", "main/init@20", "main/init@30"])
+    lacking = call_tree(["main", "main/init@20", "main/init@30"])
+    united = unify([lacking, whole])
+    assert united.renumbered == ()
+    assert len(united.tree) == 4
+    assert united.rows[0][1] == united.rows[1][2]
+    assert united.rows[0][2] == united.rows[1][3]
+
+
+def test_lines_that_moved_between_builds_are_matched_by_order_and_said():
+    one = call_tree(["main", "main/init@10", "main/init@20"])
+    other = call_tree(["main", "main/init@12", "main/init@25"])
+    united = unify([one, other])
+    assert len(united.tree) == 3
+    assert united.renumbered == ("init",)
+
+
+def test_a_line_that_moved_is_no_other_function_where_the_name_is_unique():
+    united = unify([call_tree(["main", "main/f@10"]), call_tree(["main", "main/f@99"])])
+    assert len(united.tree) == 2
+    assert united.renumbered == ()
+
+
+def test_the_build_directory_is_no_key():
+    trees = [
+        CallTree.from_parents([ROOT], [0], [Region("f", file=f"/build/{k}/f.c", line=3)])
+        for k in range(2)
+    ]
+    assert len(unify(trees).tree) == 1
+
+
+def test_the_artificial_root_is_one_whatever_the_executable_is_called():
+    trees = [
+        CallTree.from_parents([ROOT, 0], [0, 1], [Region(PROGRAM, mangled=name), Region("main")])
+        for name in ("bt.C.64", "bt.C.128")
+    ]
+    assert len(unify(trees).tree) == 2
+
+
+def test_every_call_path_of_every_order_of_runs_gets_the_same_values():
+    trees = [
+        call_tree(["main", "main/f", "main/g@3", "main/g@9"]),
+        call_tree(["main", "main/g@3", "main/g@9", "main/h"]),
+        call_tree(["main", "main/h", "main/f", "main/f"]),
+    ]
+    values = [np.arange(1.0, len(tree) + 1) * 10**k for k, tree in enumerate(trees)]
+    seen = []
+    for order in itertools.permutations(range(3)):
+        united = unify([trees[k] for k in order])
+        table = {
+            k: spread(values[k], united.rows[place], len(united.tree))
+            for place, k in enumerate(order)
+        }
+        seen.append(
+            {
+                path: tuple(float(np.nan_to_num(table[k][row], nan=-1)) for k in range(3))
+                for row, path in enumerate(paths(united.tree))
+            }
+        )
+    assert all(one == seen[0] for one in seen)
+
+
+def test_the_union_is_in_preorder_and_has_the_order_of_the_first_run():
+    first = call_tree(["main", "main/b", "main/a"])
+    second = call_tree(["main", "main/a", "main/a/x", "main/c", "main/b", "main/b/y"])
+    united = unify([first, second]).tree
+    assert paths(united) == ["main", "main/b", "main/b/y", "main/a", "main/a/x", "main/c"]
+
+
+def test_a_value_that_is_missing_everywhere_stays_missing_and_zero_stays_zero():
+    rows = np.array([0, 1, 1])
+    assert spread(np.array([0.0, np.nan, 2.0]), rows, 3)[:2].tolist() == [0.0, 2.0]
+    assert np.isnan(spread(np.array([0.0, np.nan, np.nan]), rows, 3)[1:]).all()
+
+
+def test_a_chain_of_50000_calls_is_unified():
+    depth = 50_000
+    tree = CallTree.from_parents(np.arange(-1, depth - 1), np.zeros(depth, int), [Region("f")])
+    shorter = CallTree.from_parents(np.arange(-1, 9), np.zeros(10, int), [Region("f")])
+    united = unify([shorter, tree])
+    assert len(united.tree) == depth
+    assert united.rows[0].tolist() == list(range(10))
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_runs_without_call_paths_unify_to_nothing(count):
+    assert len(unify([CallTree.from_parents([], [], [])] * count).tree) == 0
