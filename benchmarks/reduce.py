@@ -14,7 +14,7 @@ LARGE = WORK / "large"
 GOAL = 3.0
 """Gigabytes per processor second."""
 
-MEMORY_GOAL = 64 * 2**20
+MEMORY_GOAL = 64_000_000
 """Private bytes, besides what each call path needs."""
 
 _CALL_PATHS, _LOCATIONS = 100_000, 512
