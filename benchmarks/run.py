@@ -42,10 +42,11 @@ values of pycubexr and ours are compared before anything is printed.
 reduce: rates are bytes of the metric per processor second. Private memory is what the process has
 for itself alone (`Private_*` of smaps_rollup, watched by a thread), above what it had before.
 
-fit: the processor time of the modelling call alone, of 5,000 rows here and the first 600 of them
-with Extra-P's default modeler. Truths are the 42 classes of Extra-P's search space, with noise as
-published (`write_draws.py`); accuracies are of those 600 rows, at most 150 to a figure. Our default
-space lacks some of these classes, whose rows cannot be exact.
+fit: the processor time of the modelling call alone, of 5,000 rows here (the least of 3 calls) and
+the first 600 of them with Extra-P's default modeler (one call). Truths are the 42 classes of
+Extra-P's search space, with noise as published (`write_draws.py`); accuracies are of those 600
+rows, at most 150 to a figure. Our default space lacks some of these classes, whose rows cannot be
+exact.
 """
 
 
