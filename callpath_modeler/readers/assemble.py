@@ -94,12 +94,14 @@ def assemble(
     Raises
     ------
     InputError
-        If no profile can be read (with `strict`: if any cannot).
+        If there is no profile or none can be read (with `strict`: if any cannot).
     DataError
         If the profiles do not belong together.
     UsageError
         If a metric that was asked for is in none of them.
     """
+    if not files:
+        raise InputError("no profiles were given", hint="give profiles or directories of runs")
     findings: list[Finding] = []
     distinct = _without_repeats(files, findings)
     read = _read_all(distinct, registry, options, findings, progress)

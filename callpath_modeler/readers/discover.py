@@ -205,7 +205,7 @@ def _named(path: Path, registry: Registry, parse: _Parser, *, alone: bool) -> Ru
 def _from_manifest(path: Path) -> list[RunFile]:
     try:
         manifest = msgspec.toml.decode(path.read_bytes(), type=_Manifest)
-    except (msgspec.DecodeError, OSError) as cause:
+    except (msgspec.DecodeError, UnicodeDecodeError, OSError) as cause:
         raise InputError(
             f"{path}: not a manifest of runs: {cause}",
             hint="`cpmodel info RUNS --write-manifest` writes one to start from",

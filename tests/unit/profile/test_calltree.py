@@ -2,11 +2,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from synthetic import call_tree, chain
 
 from callpath_modeler.profile import calltree
 from callpath_modeler.profile.calltree import ROOT, CallTree, escape, subtree_ends
 from callpath_modeler.profile.schema import PROGRAM, Region
+from synthetic import call_tree, chain
 
 PATHS = ["main", "main/f", "main/f/g", "main/f/h", "main/k", "other"]
 DEEP = 50_000

@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from synthetic import POINTS, TIME, VISITS, experiment
 
 from callpath_modeler.errors import DataError, UsageError
 from callpath_modeler.profile.experiment import Parameter, Values, inclusive_values
 from callpath_modeler.profile.schema import Metric
+from synthetic import POINTS, TIME, VISITS, experiment
 
 NAN = float("nan")
 VALUES = {"main": [1, 1, 1, 1, 1], "main/f": [2, 4, 8, 16, 32], "main/g": [NAN, NAN, 3, 3, 3]}

@@ -5,11 +5,11 @@ import re
 
 import networkx as nx
 import pytest
-from synthetic import call_tree
 
 from callpath_modeler.profile.calltree import ROOT, CallTree
 from callpath_modeler.profile.graph import call_path_graph, region_graph, to_dot, to_graphml
 from callpath_modeler.profile.schema import Region
+from synthetic import call_tree
 
 TREE = call_tree(["main", "main/f@7", "main/f@7/MPI_Send", "main/g", "main/g/MPI_Send"])
 

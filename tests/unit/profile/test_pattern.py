@@ -2,12 +2,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from synthetic import call_tree, chain
 
 from callpath_modeler.errors import UsageError
 from callpath_modeler.profile.calltree import ROOT, CallTree
 from callpath_modeler.profile.pattern import find_one, match, short_name
 from callpath_modeler.profile.schema import PROGRAM, Region
+from synthetic import call_tree, chain
 
 TREE = call_tree(
     [

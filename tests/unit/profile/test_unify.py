@@ -4,11 +4,11 @@ import itertools
 
 import numpy as np
 import pytest
-from synthetic import call_tree
 
 from callpath_modeler.profile.calltree import ROOT, CallTree
 from callpath_modeler.profile.schema import PROGRAM, Region
 from callpath_modeler.profile.unify import spread, unify
+from synthetic import call_tree
 
 
 def paths(tree):

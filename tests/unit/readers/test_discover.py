@@ -1,0 +1,201 @@
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from callpath_modeler.errors import InputError, UsageError
+from callpath_modeler.readers.discover import (
+    RunFile,
+    discover,
+    natural_order,
+    parameters_in,
+    write_manifest,
+)
+from synthetic import FakeReader, registry
+
+KNOWN = registry(FakeReader())
+
+
+def put(directory, *names, content=b"x"):
+    for name in names:
+        path = directory / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+
+
+def names(runs, directory):
+    return [run.path.relative_to(directory).as_posix() for run in runs]
+
+
+@pytest.mark.parametrize(
+    ("name", "found"),
+    [
+        ("app.p64.n1e6.r1", {"p": 64, "n": 1e6, "r": 1}),
+        ("mm.x1000y1z1.r1", {"x": 1000, "y": 1, "z": 1, "r": 1}),
+        ("t.X11.postfix.r1", {"X": 11, "r": 1}),
+        ("app_p=64_size=2.5", {"p": 64, "size": 2.5}),
+        ("lulesh-p27-rep3", {"p": 27, "rep": 3}),
+        ("p8", {"p": 8}),
+        ("app.p8.p16", {"p": 8}),
+        ("run.n1e-3", {"n": 1e-3}),
+        ("64", {}),
+        ("app.64.p8", {"p": 8}),
+        ("no numbers here", {}),
+        ("", {}),
+    ],
+)
+def test_names_of_runs_spell_out_parameters(name, found):
+    assert parameters_in(name) == found
+
+
+def test_numbers_sort_as_numbers():
+    assert sorted(["p64", "p8", "p125", "a"], key=natural_order) == ["a", "p8", "p64", "p125"]
+
+
+def test_a_directory_is_searched_to_any_depth_in_natural_order(tmp_path):
+    put(tmp_path, "b/app.p64.r1/profile.fake", "b/app.p8.r1/profile.fake", "a/deep/er/x.fake")
+    put(tmp_path, "notes.txt", ".hidden/profile.fake")
+    runs = discover([tmp_path], KNOWN)
+    assert names(runs, tmp_path) == [
+        "a/deep/er/x.fake",
+        "b/app.p8.r1/profile.fake",
+        "b/app.p64.r1/profile.fake",
+    ]
+
+
+def test_the_only_profile_of_a_directory_has_the_directory_for_a_name(tmp_path):
+    put(tmp_path, "app.p8.r2/profile.fake")
+    (run,) = discover([tmp_path], KNOWN)
+    assert run.parameters == {"p": 8}
+    assert run.repetition == 2
+
+
+def test_profiles_that_share_a_directory_go_by_their_own_names(tmp_path):
+    put(tmp_path, "series.n30/app.p8.r1.fake", "series.n30/app.p16.r1.fake")
+    runs = discover([tmp_path], KNOWN)
+    assert [run.parameters for run in runs] == [{"n": 30, "p": 8}, {"n": 30, "p": 16}]
+
+
+def test_a_profile_given_alone_is_named_by_its_file_or_directory(tmp_path):
+    put(tmp_path, "app.p8.fake", "app.p9.r1/profile.fake")
+    first, second = discover(
+        [tmp_path / "app.p8.fake", tmp_path / "app.p9.r1" / "profile.fake"], KNOWN
+    )
+    assert first.parameters == {"p": 8}
+    assert second.parameters == {"p": 9}
+
+
+def test_what_lies_beside_the_profile_of_a_run_is_not_another_run(tmp_path):
+    put(tmp_path, "app.p8/profile.fake", "app.p8/summary.fake", "app.p8/trace.fake")
+    assert names(discover([tmp_path], KNOWN), tmp_path) == ["app.p8/profile.fake"]
+
+
+def test_a_directory_without_profiles_is_an_input_error(tmp_path):
+    put(tmp_path, "notes.txt")
+    with pytest.raises(InputError, match="no profiles") as caught:
+        discover([tmp_path], KNOWN)
+    assert ".fake" in caught.value.hint
+
+
+def test_what_is_named_like_a_profile_is_passed_on_even_if_it_is_none(tmp_path):
+    put(tmp_path, "p1.fake", content=b"")
+    (tmp_path / "p2.fake").symlink_to(tmp_path / "nowhere")
+    os.mkfifo(tmp_path / "p3.fake")
+    assert len(discover([tmp_path], KNOWN)) == 3
+
+
+def test_a_directory_that_may_not_be_read_is_passed_on(tmp_path, monkeypatch):
+    put(tmp_path, "open.p1/profile.fake", "closed.p2/profile.fake")
+    scandir = os.scandir
+
+    def guarded(path):
+        if str(path).endswith("closed.p2"):
+            raise PermissionError(13, "Permission denied", str(path))
+        return scandir(path)
+
+    monkeypatch.setattr(os, "scandir", guarded)
+    assert {run.path.name for run in discover([tmp_path], KNOWN)} == {"profile.fake", "closed.p2"}
+
+
+def test_a_link_to_a_directory_that_contains_it_ends(tmp_path):
+    put(tmp_path, "app.p1/profile.fake")
+    (tmp_path / "app.p1" / "loop").symlink_to(tmp_path)
+    assert len(discover([tmp_path], KNOWN)) == 1
+
+
+@pytest.mark.parametrize(
+    ("pattern", "name", "parameters"),
+    [
+        ("app.p{p}.n{n}.r{rep}", "app.p8.n2e3.r4", {"p": 8, "n": 2000}),
+        ("{nodes}nodes", "job-16nodes-x", {"nodes": 16}),
+        ("a+b{p}", "a+b7", {"p": 7}),
+    ],
+)
+def test_a_pattern_of_names_says_where_parameters_stand(tmp_path, pattern, name, parameters):
+    put(tmp_path, f"{name}/profile.fake")
+    (run,) = discover([tmp_path], KNOWN, name_pattern=pattern)
+    assert run.parameters == parameters
+
+
+@pytest.mark.parametrize("pattern", ["app", "{p}{p}", "{p", "p}", "{}", "{p2}"])
+def test_a_malformed_pattern_is_a_usage_error(tmp_path, pattern):
+    put(tmp_path, "app.p1/profile.fake")
+    with pytest.raises(UsageError, match="malformed"):
+        discover([tmp_path], KNOWN, name_pattern=pattern)
+
+
+def test_a_pattern_that_fits_no_run_is_a_usage_error(tmp_path):
+    put(tmp_path, "app.p1/profile.fake")
+    with pytest.raises(UsageError, match="fits no run") as caught:
+        discover([tmp_path], KNOWN, name_pattern="lulesh.{p}")
+    assert "app.p1/profile.fake" in caught.value.hint
+
+
+def test_a_manifest_says_which_runs_there_are(tmp_path):
+    put(tmp_path, "one.fake", "two.fake", "three.fake")
+    (tmp_path / "runs.toml").write_text(
+        'schema = 1\n[[run]]\npath = "two.fake"\nrepetition = 3\n'
+        'parameters = { p = 64, n = 0.5 }\n[[run]]\npath = "one.fake"\n'
+    )
+    runs = discover([tmp_path], KNOWN)
+    assert runs == discover([tmp_path / "runs.toml"], KNOWN)
+    assert names(runs, tmp_path) == ["two.fake", "one.fake"]
+    assert runs[0] == RunFile(tmp_path / "two.fake", {"p": 64, "n": 0.5}, 3, from_manifest=True)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "not toml at all [",
+        "schema = 2\nrun = []",
+        "schema = 1",
+        'schema = 1\n[[run]]\npath = "a"\nprocesses = 3',
+        "schema = 1\n[[run]]\nrepetition = 1",
+        'schema = 1\n[[run]]\npath = "a"\nparameters = { p = "many" }',
+        'schema = 1\nother = 2\n[[run]]\npath = "a"',
+    ],
+)
+def test_a_malformed_manifest_is_an_input_error_with_a_hint(tmp_path, text):
+    (tmp_path / "runs.toml").write_text(text)
+    with pytest.raises(InputError, match=r"runs\.toml") as caught:
+        discover([tmp_path], KNOWN)
+    assert caught.value.hint
+
+
+def test_a_manifest_of_bytes_that_are_no_text_is_an_input_error(tmp_path):
+    (tmp_path / "runs.toml").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(InputError):
+        discover([tmp_path], KNOWN)
+
+
+def test_a_manifest_that_was_written_reads_back(tmp_path):
+    put(tmp_path, 'odd "name" é.p8.r2/profile.fake', "app.p16.n1e-3/profile.fake")
+    runs = discover([tmp_path], KNOWN)
+    (tmp_path / "runs.toml").write_text(write_manifest(runs, tmp_path))
+    again = discover([tmp_path], KNOWN)
+    assert [(r.path, r.parameters, r.repetition) for r in again] == [
+        (r.path, r.parameters, r.repetition) for r in runs
+    ]
+    assert all(run.from_manifest for run in again)

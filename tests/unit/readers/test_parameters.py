@@ -1,0 +1,83 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from callpath_modeler.errors import UsageError
+from callpath_modeler.profile.schema import Extent
+from callpath_modeler.readers.discover import RunFile
+from callpath_modeler.readers.parameters import settle_parameters
+
+
+def run(processes, *, threads=1, nodes=1, from_manifest=False, **named):
+    name = ".".join(f"{k}{v}" for k, v in named.items())
+    file = RunFile(Path(f"app.{name}"), named, from_manifest=from_manifest)
+    return file, Extent(processes, threads, nodes)
+
+
+def test_p_is_the_number_of_processes_in_the_profile():
+    settled, origins, findings = settle_parameters([run(8), run(16)], {})
+    assert settled == [{"p": 8}, {"p": 16}]
+    assert origins == {"p": "processes"}
+    assert findings == []
+
+
+def test_a_disagreement_with_the_name_is_a_finding_and_the_profile_counts():
+    settled, _, findings = settle_parameters([run(8, p=8), run(16, p=64)], {})
+    assert settled[1] == {"p": 16}
+    assert [f.code for f in findings] == ["CPM102"]
+    assert "app.p64" in findings[0].subject
+    assert "the profile counts" in findings[0].message
+
+
+def test_a_manifest_wins_over_the_profile_and_the_disagreement_is_said():
+    settled, _, findings = settle_parameters([run(16, p=64, from_manifest=True)], {})
+    assert settled == [{"p": 64}]
+    assert "the name counts" in findings[0].message
+
+
+def test_the_user_may_have_p_from_the_name():
+    settled, origins, findings = settle_parameters([run(1, p=64), run(1, p=128)], {"p": "name"})
+    assert settled == [{"p": 64}, {"p": 128}]
+    assert origins == {"p": "name"}
+    assert findings == []
+
+
+@pytest.mark.parametrize(("source", "value"), [("processes", 8), ("threads", 4), ("nodes", 2)])
+def test_the_user_may_have_any_parameter_from_the_profile(source, value):
+    settled, _, _ = settle_parameters([run(8, threads=4, nodes=2)], {"k": source})
+    assert settled[0]["k"] == value
+
+
+def test_threads_count_where_they_vary():
+    settled, origins, _ = settle_parameters([run(8, threads=1), run(8, threads=4)], {})
+    assert origins == {"p": "processes", "threads": "threads"}
+    assert settled[1] == {"p": 8, "threads": 4}
+    assert "threads" not in settle_parameters([run(8, threads=4)] * 2, {})[1]
+
+
+def test_unknown_thread_counts_are_no_parameter():
+    assert "threads" not in settle_parameters([run(8, threads=0), run(8, threads=4)], {})[1]
+
+
+def test_other_parameters_come_from_the_name():
+    settled, origins, _ = settle_parameters([run(8, n=30), run(16, n=60)], {})
+    assert settled == [{"p": 8, "n": 30}, {"p": 16, "n": 60}]
+    assert origins["n"] == "name"
+
+
+def test_a_number_in_some_names_that_never_varies_is_no_parameter():
+    settled, _, _ = settle_parameters([run(8, v=2), run(16)], {})
+    assert settled == [{"p": 8}, {"p": 16}]
+
+
+def test_a_parameter_that_a_name_lacks_is_a_usage_error():
+    with pytest.raises(UsageError, match="no parameter 'n'") as caught:
+        settle_parameters([run(8, n=30), run(16, n=60), run(32)], {})
+    assert "runs.toml" in caught.value.hint
+
+
+def test_an_unknown_source_is_a_usage_error():
+    with pytest.raises(UsageError, match="'ranks'"):
+        settle_parameters([run(8)], {"p": "ranks"})

@@ -1,0 +1,107 @@
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from callpath_modeler.errors import DataError
+from callpath_modeler.profile.calltree import CallTree
+from callpath_modeler.profile.experiment import Scaling
+from callpath_modeler.profile.schema import Reduction
+from callpath_modeler.readers.discover import RunFile
+from callpath_modeler.readers.program import one_program, recognise_scaling
+from synthetic import TIME, VISITS, call_tree, experiment
+
+LULESH = call_tree(["main", "main/Lagrange", "main/Lagrange/CalcForce", "main/MPI_Init"])
+SNAP = call_tree(["snap", "snap/sweep", "snap/sweep/octsweep", "snap/MPI_Init"])
+POINTS = (2.0, 4.0, 8.0, 16.0, 32.0)
+P = np.array(POINTS)
+
+
+@dataclass
+class Profile:
+    tree: CallTree
+    name: str = "x"
+    metadata: dict[str, str] = field(default_factory=lambda: {"program": "app"})
+
+    @property
+    def file(self):
+        return RunFile(Path(self.name))
+
+
+def scaling_of(values, **changes):
+    made = experiment(values, POINTS, **changes)
+    return recognise_scaling(made.tree, made.columns, made.runs, made.reduction)[0]
+
+
+def test_profiles_of_one_program_stay_together():
+    runs = [Profile(LULESH), Profile(call_tree(["main", "main/Lagrange", "main/Other"]))]
+    assert one_program(runs) == (runs, [])
+
+
+def test_a_profile_of_another_program_is_left_out_by_name():
+    kept, findings = one_program([Profile(LULESH), Profile(SNAP, "snap.p4"), Profile(LULESH)])
+    assert [run.tree for run in kept] == [LULESH, LULESH]
+    assert [(f.code, f.subject) for f in findings] == [("CPM121", "snap.p4")]
+
+
+def test_as_many_profiles_of_one_program_as_of_another_are_a_data_error():
+    with pytest.raises(DataError, match="2 different programs"):
+        one_program([Profile(LULESH), Profile(SNAP)])
+
+
+def test_common_library_functions_make_no_common_program():
+    only_mpi = ["MPI_Init", "MPI_Send", "MPI_Recv", "MPI_Finalize"]
+    first = call_tree(["a", *[f"a/{name}" for name in only_mpi]])
+    second = call_tree(["b", *[f"b/{name}" for name in only_mpi]])
+    with pytest.raises(DataError):
+        one_program([Profile(first), Profile(second)])
+
+
+def test_constant_computation_per_process_is_weak_scaling():
+    assert scaling_of({"main": [1.0] * 5, "main/f": list(2 + 0 * P)}) is Scaling.WEAK
+
+
+def test_computation_that_falls_as_one_over_p_is_strong_scaling():
+    assert scaling_of({"main": [0.1] * 5, "main/f": list(8 / P)}) is Scaling.STRONG
+
+
+def test_communication_has_no_vote():
+    values = {"main": list(8 / P), "main/MPI_Wait": list(100 * P)}
+    assert scaling_of(values) is Scaling.STRONG
+
+
+def test_the_costliest_functions_decide():
+    values = {"main": list(8 / P), "main/setup": [0.01] * 5, "main/log": list(0.001 * P)}
+    assert scaling_of(values) is Scaling.STRONG
+
+
+def test_sums_over_processes_are_brought_back_to_one():
+    values = {"main": [8.0] * 5}  # constant in total: per process it falls as 1/p
+    assert scaling_of(values, reduction=Reduction.SUM) is Scaling.STRONG
+
+
+def test_without_a_duration_or_a_second_scale_weak_is_assumed_and_said():
+    made = experiment({"main": list(8 / P)}, POINTS, metric=VISITS)
+    scaling, why = recognise_scaling(made.tree, made.columns, made.runs, Reduction.MAX)
+    assert (scaling, why) == (Scaling.WEAK, "assumed: no time measured")
+    one = experiment({"main": [[1, 2]]}, (4.0,), metric=TIME)
+    assert recognise_scaling(one.tree, one.columns, one.runs, Reduction.MAX)[1].startswith(
+        "assumed"
+    )
+
+
+def test_what_is_zero_or_absent_at_some_scale_does_not_vote():
+    values = {"main": list(8 / P), "main/late": [float("nan")] * 3 + [1e6] * 2}
+    assert scaling_of(values) is Scaling.STRONG
+    nothing = experiment({"main": [0.0] * 5}, POINTS)
+    _, why = recognise_scaling(nothing.tree, nothing.columns, nothing.runs, Reduction.MAX)
+    assert "no computation" in why
+
+
+def test_the_least_disturbed_repetition_speaks_for_its_point():
+    values = {"main": [[8 / p, 900 * p] for p in POINTS]}
+    assert scaling_of(values) is Scaling.STRONG
+    assert replace(experiment(values, POINTS)).runs[1].repetition == 2
