@@ -2,10 +2,10 @@ from __future__ import annotations
 
 import gzip
 
-import cube_writer as cw
 import numpy as np
 import pytest
 
+import cube_writer as cw
 from callpath_modeler.errors import InputError
 from callpath_modeler.profile.schema import MetricStatus, Reduction
 from callpath_modeler.readers.base import Match

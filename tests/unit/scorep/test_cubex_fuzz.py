@@ -6,10 +6,10 @@ import random
 import time
 import tracemalloc
 
-import cube_writer as cw
 import numpy as np
 import pytest
 
+import cube_writer as cw
 from callpath_modeler.errors import InputError
 from callpath_modeler.profile.schema import MetricStatus, Reduction
 from cpmodel_scorep import CubexReader

@@ -5,11 +5,11 @@ from __future__ import annotations
 import itertools
 import tracemalloc
 
-import cube_writer as cw
 import numpy as np
 import pytest
 from brute_force import OVER, reduce
 
+import cube_writer as cw
 from callpath_modeler.profile.schema import Reduction
 from cpmodel_scorep import CubexReader, rows, stream
 

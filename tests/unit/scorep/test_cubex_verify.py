@@ -2,10 +2,10 @@ from __future__ import annotations
 
 import warnings
 
-import cube_writer as cw
 import numpy as np
 import pytest
 
+import cube_writer as cw
 from cpmodel_scorep import CubexReader, rows
 
 
