@@ -36,6 +36,7 @@ from callpath_modeler.readers.registry import Registry
 
 TIME = Metric("time", "s", "run time")
 VISITS = Metric("visits", "1", "number of calls")
+ONE_PROCESS = Extent(1)
 POINTS = (2.0, 4.0, 8.0, 16.0, 32.0)
 
 
@@ -128,7 +129,7 @@ class FakeSource:
 
     call_tree: CallTree
     columns: Mapping[Metric, Sequence[float]]
-    extent: Extent = Extent(1)
+    extent: Extent = ONE_PROCESS
     metadata: Mapping[str, str] = field(default_factory=lambda: {"program": "app"})
     derived: Sequence[Metric] = ()
     noticed: Sequence[Finding] = ()

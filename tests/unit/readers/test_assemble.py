@@ -213,5 +213,5 @@ def test_progress_counts_from_none_to_all(reader, tmp_path):
 
 
 def test_without_files_there_is_nothing_to_read(reader):
-    with pytest.raises((DataError, InputError)):
+    with pytest.raises(InputError, match="no profiles"):
         assemble([], registry(reader), ReadOptions())

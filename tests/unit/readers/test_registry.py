@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import os
 from importlib.metadata import EntryPoint
+from pathlib import Path
 
 import pytest
 
@@ -73,7 +74,7 @@ def test_the_surest_reader_is_taken(tmp_path):
 @pytest.mark.parametrize(
     ("make", "words"),
     [
-        (lambda path: None, "no such file"),
+        (Path, "no such file"),
         (lambda path: path.write_bytes(b""), "empty file"),
         (lambda path: path.write_text("hello"), "not a profile"),
         (os.mkfifo, "not a profile"),

@@ -1,0 +1,85 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from callpath_modeler.analysis.excess import excess_work, measured_excess, median, per_process
+from callpath_modeler.profile.experiment import Scaling
+from callpath_modeler.profile.schema import Reduction
+from synthetic import call_tree, experiment
+
+TREE = call_tree(["main", "main/f", "main/f/MPI_Wait"])
+NAN = float("nan")
+
+
+def test_weak_scaling_loses_what_one_process_takes_longer():
+    # T_q = 1 + 4 + 3 = 8; X_w = (C_q - C_p) / T_q
+    excess = excess_work(
+        TREE, Scaling.WEAK, (2, np.array([1.0, 4.0, 1.0])), (8, np.array([1.0, 4.0, 3.0]))
+    )
+    assert excess.exclusive.tolist() == [0, 0, 2 / 8]
+    assert excess.inclusive.tolist() == [2 / 8, 2 / 8, 2 / 8]
+    assert excess.lost.tolist() == [0, 0, 2]
+    assert excess.efficiency.tolist() == [6 / 8] * 3
+
+
+def test_strong_scaling_loses_what_is_beyond_one_over_p():
+    # p = 2, q = 8: ideal is a quarter. X_s = (8 C_q - 2 C_p) / (8 T_q), T_q = 0.5 + 1 + 2.5 = 4
+    excess = excess_work(
+        TREE, Scaling.STRONG, (2, np.array([2.0, 8.0, 2.0])), (8, np.array([0.5, 1.0, 2.5]))
+    )
+    expected = [(8 * q - 2 * p) / (8 * 4) for p, q in ((2, 0.5), (8, 1), (2, 2.5))]
+    assert excess.exclusive == pytest.approx(expected)
+    assert expected == [0, -0.25, 0.5]  # superlinear in f, a loss in MPI_Wait
+    assert excess.inclusive == pytest.approx([0.25, 0.25, 0.5])
+
+
+def test_perfect_scaling_loses_nothing_either_way():
+    cost = np.array([1.0, 2.0, 3.0])
+    assert not excess_work(TREE, Scaling.WEAK, (2, cost), (8, cost)).exclusive.any()
+    assert not excess_work(TREE, Scaling.STRONG, (2, cost), (8, cost / 4)).inclusive.any()
+
+
+def test_a_call_path_that_did_not_occur_costs_nothing():
+    excess = excess_work(
+        TREE, Scaling.WEAK, (2, np.array([1.0, 1.0, NAN])), (8, np.array([1.0, NAN, 3.0]))
+    )
+    assert excess.lost.tolist() == [0, -1, 3]
+    assert excess.exclusive.tolist() == [0, -1 / 4, 3 / 4]
+
+
+def test_a_run_without_cost_has_no_excess():
+    nothing = np.zeros(3)
+    assert not excess_work(TREE, Scaling.WEAK, (2, nothing), (8, nothing)).exclusive.any()
+
+
+def test_measured_excess_takes_the_median_of_repetitions():
+    made = experiment({"main": [[1, 9, 1], [5, 2, 2]]}, (2, 4))
+    excess = measured_excess(made, "time", "p", 2, 4)
+    assert excess.lost.tolist() == [1]
+    assert excess.exclusive.tolist() == [0.5]
+
+
+@pytest.mark.parametrize(("base", "scale"), [(2, 4), (4, 32), (2, 32), (8, 16)])
+def test_any_pair_of_scales_can_be_compared(base, scale):
+    made = experiment({"main": [1] * 5, "main/f": [2, 4, 8, 16, 32]})
+    excess = measured_excess(made, "time", "p", base, scale)
+    assert excess.inclusive[0] == pytest.approx((scale - base) / (1 + scale))
+
+
+def test_sums_over_processes_are_brought_back_to_one_process():
+    weak = experiment({"main": [2, 4, 8, 16, 32]}, reduction=Reduction.SUM)
+    assert measured_excess(weak, "time", "p", 2, 32).exclusive.tolist() == [0]
+    assert per_process(weak, np.array([8.0]), 4).tolist() == [2]
+    assert per_process(experiment({"main": [1] * 5}), np.array([8.0]), 4).tolist() == [8]
+
+
+def test_a_scale_that_was_not_measured_is_an_error():
+    with pytest.raises(ValueError, match="p = 3"):
+        measured_excess(experiment({"main": [1] * 5}), "time", "p", 2, 3)
+
+
+def test_the_median_of_nothing_is_missing():
+    table = np.array([[[1.0, NAN], [NAN, NAN]]])
+    assert median(table)[0, 0] == 1
+    assert np.isnan(median(table)[0, 1])

@@ -1,0 +1,196 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from callpath_modeler.analysis.rank import MARKS, By, rank
+from callpath_modeler.errors import UsageError
+from callpath_modeler.profile.experiment import Scaling
+from callpath_modeler.profile.schema import Metric
+from synthetic import POINTS, fitted
+
+P = np.array(POINTS)
+NAN = float("nan")
+VALUES = {
+    "main": list(100 + 0 * P),
+    "main/linear": list(0.5 * P),
+    "main/cubic": list(1e-4 * P**3),
+    "main/log": list(3 * np.log2(P)),
+    "main/late": [NAN, NAN, NAN, 4.0, 5.0],
+}
+NAMES = list(VALUES)
+
+
+@pytest.fixture(scope="module")
+def fit():
+    return fitted(VALUES)
+
+
+def order(ranking):
+    tree = ranking.fitted.experiment.tree
+    return [tree.path(int(row)) for row in ranking.order]
+
+
+def test_by_value_the_costliest_at_the_target_comes_first(fit):
+    assert order(rank(fit, 64))[:3] == ["main", "main/linear", "main/cubic"]
+    assert order(rank(fit, 1024))[:3] == ["main/cubic", "main/linear", "main"]
+
+
+def test_by_growth_the_fastest_comes_first_whatever_it_costs(fit):
+    expected = ["main/cubic", "main/linear", "main/log", "main"]
+    assert order(rank(fit, 64, By.GROWTH)) == expected
+    assert order(rank(fit, np.inf)) == expected
+
+
+def test_by_loss_what_is_beyond_the_ideal_comes_first(fit):
+    ranking = rank(fit, 64, By.LOSS)
+    assert order(ranking)[-1] == "main"  # constant per process: that is weak scaling's ideal
+    row = NAMES.index("main/linear")
+    assert ranking.excess.lost[row] == pytest.approx(0.5 * 64 - 0.5 * 2, rel=1e-6)
+
+
+def test_by_share_what_gains_most_comes_first(fit):
+    assert order(rank(fit, 1024, By.SHARE))[0] == "main/cubic"
+    assert order(rank(fit, 1024, By.SHARE))[-1] == "main"
+
+
+def test_predictions_shares_and_totals_belong_together(fit):
+    ranking = rank(fit, 64)
+    modelled = [100, 0.5 * 64, 1e-4 * 64**3, 3 * 6]
+    assert ranking.value[:4] == pytest.approx(modelled, rel=1e-6)
+    assert ranking.total[0] == pytest.approx(sum(modelled), rel=1e-6)
+    assert np.nansum(ranking.share) == pytest.approx(1)
+    assert ranking.total[1] <= ranking.total[0] <= ranking.total[2]
+    assert (ranking.low[:4] <= ranking.value[:4]).all()
+    assert (ranking.value[:4] <= ranking.high[:4]).all()
+
+
+def test_the_total_at_the_largest_scale_counts_what_has_no_model(fit):
+    ranking = rank(fit, 64)
+    assert ranking.total_at_largest == pytest.approx(sum(column[-1] for column in VALUES.values()))
+    assert np.nansum(ranking.share_at_largest) == pytest.approx(1)
+
+
+def test_what_was_not_modelled_is_counted_with_its_share(fit):
+    ranking = rank(fit, 64)
+    row = NAMES.index("main/late")
+    assert ranking.unmodelled.tolist() == [row]
+    assert ranking.unmodelled_share == pytest.approx(5 / ranking.total_at_largest)
+    assert row not in ranking.order
+    assert ranking.trust[row] == -1
+    assert np.isnan(ranking.value[row])
+    assert fit.status(row) == "too_few_points"
+
+
+def test_every_call_path_is_either_ranked_or_counted(fit):
+    for target in (64, np.inf):
+        for by in By:
+            ranking = rank(fit, target, by)
+            assert sorted([*ranking.order, *ranking.unmodelled]) == list(range(len(NAMES)))
+
+
+def test_excess_at_the_target_follows_the_formula_for_both_scalings():
+    values = {"main": list(8 / P), "main/linear": list(0.5 * P)}
+    for scaling, ideal in ((Scaling.WEAK, 1.0), (Scaling.STRONG, 2 / 64)):
+        ranking = rank(fitted(values, scaling=scaling), 64)
+        predicted = ranking.value
+        at_base = np.array([4.0, 1.0])
+        expected = (predicted - at_base * ideal) / predicted.sum()
+        assert ranking.excess.exclusive == pytest.approx(expected, rel=1e-6)
+        assert ranking.excess.inclusive[0] == pytest.approx(expected.sum(), rel=1e-6)
+
+
+def test_a_call_path_without_a_model_takes_no_part_in_excess_at_the_target(fit):
+    excess = rank(fit, 64).excess
+    assert excess.exclusive[NAMES.index("main/late")] == 0
+
+
+def test_at_infinity_the_fastest_growth_takes_all(fit):
+    ranking = rank(fit, np.inf)
+    row = NAMES.index("main/cubic")
+    assert ranking.share[row] == 1
+    assert ranking.excess.exclusive[row] == 1
+    assert np.isinf(ranking.total[0])
+    assert ranking.value[NAMES.index("main")] == pytest.approx(100)
+
+
+def test_at_infinity_equal_growth_is_ordered_by_its_coefficient():
+    ranking = rank(fitted({"main": list(P), "main/f": list(3 * P), "main/g": list(2 * P)}), np.inf)
+    assert order(ranking) == ["main/f", "main/g", "main"]
+    assert ranking.share == pytest.approx([1 / 6, 3 / 6, 2 / 6])
+
+
+def test_at_infinity_what_grows_without_end_is_lost_without_end(fit):
+    ranking = rank(fit, np.inf, By.LOSS)
+    assert ranking.excess.lost[NAMES.index("main/log")] == np.inf
+    assert ranking.excess.lost[NAMES.index("main")] == 0
+
+
+def test_at_infinity_nothing_grows_where_all_is_constant():
+    ranking = rank(fitted({"main": [4] * 5, "main/f": [1] * 5}), np.inf)
+    assert ranking.total[0] == pytest.approx(5)
+    assert ranking.share == pytest.approx([0.8, 0.2])
+    assert ranking.excess.exclusive == pytest.approx([0, 0])
+
+
+def test_inclusive_models_rank_subtrees_and_the_total_is_the_root():
+    ranking = rank(fitted(VALUES, inclusive=True), 64)
+    assert order(ranking)[0] == "main"
+    assert ranking.total[0] == ranking.value[0]
+    assert ranking.share[0] == 1
+    assert ranking.total_at_largest == pytest.approx(sum(c[-1] for c in VALUES.values()))
+
+
+def test_inclusive_models_have_the_same_excess_as_exclusive_ones():
+    values = {"main": [1] * 5, "main/f": list(0.5 * P), "main/f/g": [2] * 5}
+    one = rank(fitted(values), 64).excess
+    other = rank(fitted(values, inclusive=True), 64).excess
+    assert other.exclusive == pytest.approx(one.exclusive, abs=1e-6)
+    assert other.inclusive == pytest.approx(one.inclusive, abs=1e-6)
+
+
+def test_inclusive_models_are_ranked_at_infinity():
+    ranking = rank(fitted(VALUES, inclusive=True), np.inf)
+    assert ranking.fitted.models.growth(int(ranking.order[0])).text("p") == "O(p^3)"
+
+
+def test_equal_call_paths_keep_their_order():
+    ranking = rank(fitted({"main": [1] * 5, "main/b": [1] * 5, "main/a": [1] * 5}), 64)
+    assert order(ranking) == ["main", "main/b", "main/a"]
+
+
+def test_a_metric_that_does_not_add_up_has_no_total_no_share_and_no_excess():
+    fit = fitted(
+        {"main": list(P), "main/f": [1] * 5}, metric=Metric("min_time", "s", additive=False)
+    )
+    for target in (64, np.inf):
+        ranking = rank(fit, target)
+        assert order(ranking) == ["main", "main/f"]
+        assert np.isnan(ranking.total).all()
+        assert np.isnan(ranking.total_at_largest)
+        assert np.isnan(ranking.share).all()
+        assert np.isnan(ranking.excess.inclusive).all()
+    for by in (By.LOSS, By.SHARE):
+        with pytest.raises(UsageError, match="does not add up"):
+            rank(fit, 64, by)
+
+
+def test_a_metric_that_is_zero_everywhere_is_ranked_without_shares():
+    ranking = rank(fitted({"main": [0] * 5, "main/f": [0] * 5}), 64)
+    assert len(ranking.order) == 2
+    assert ranking.total == (0, 0, 0)
+    assert np.isnan(ranking.share).all()
+    assert not ranking.excess.exclusive.any()
+
+
+def test_trust_loses_a_mark_for_a_far_target(fit):
+    near, far = rank(fit, 64).trust, rank(fit, 65).trust
+    row = NAMES.index("main/linear")
+    assert near[row] == far[row] + 1
+    assert near[row] <= MARKS
+
+
+def test_the_parameter_of_the_ranking_need_not_be_p():
+    ranking = rank(fitted(VALUES, parameter="n"), 64)
+    assert ranking.fitted.parameter == "n"
+    assert "at n = 64" in repr(ranking)
