@@ -16,8 +16,9 @@ if TYPE_CHECKING:
     from callpath_modeler.analysis.excess import Excess, excess_work, measured_excess
     from callpath_modeler.analysis.rank import By, Ranking, rank
     from callpath_modeler.fitted import CallPathModel, Fitted
+    from callpath_modeler.loading import LoadOptions, load
     from callpath_modeler.modeling import SearchSpace
-    from callpath_modeler.pipeline import FitOptions, LoadOptions, fit, load
+    from callpath_modeler.pipeline import FitOptions, fit
     from callpath_modeler.profile.experiment import Experiment, Scaling
     from callpath_modeler.profile.schema import Metric, Reduction
     from callpath_modeler.readers.assemble import ReadOptions
@@ -29,7 +30,7 @@ _HOMES = {
     "Experiment": "profile.experiment",
     "FitOptions": "pipeline",
     "Fitted": "fitted",
-    "LoadOptions": "pipeline",
+    "LoadOptions": "loading",
     "Metric": "profile.schema",
     "Ranking": "analysis.rank",
     "ReadOptions": "readers.assemble",
@@ -38,7 +39,7 @@ _HOMES = {
     "SearchSpace": "modeling",
     "excess_work": "analysis.excess",
     "fit": "pipeline",
-    "load": "pipeline",
+    "load": "loading",
     "measured_excess": "analysis.excess",
     "rank": "analysis.rank",
 }

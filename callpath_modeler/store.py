@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 import numpy as np
@@ -17,11 +18,12 @@ import numpy as np
 from callpath_modeler.atomic import new_directory
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.errors import InputError, OutputError
-from callpath_modeler.fitted import Fitted
-from callpath_modeler.modeling import Models
 from callpath_modeler.profile.calltree import CallTree
 from callpath_modeler.profile.experiment import Experiment, Parameter, Run, Scaling, Values
 from callpath_modeler.profile.schema import Metric, Reduction, Region
+
+if TYPE_CHECKING:
+    from callpath_modeler.fitted import Fitted
 
 SCHEMA = 1
 SUFFIX = ".cpm"
@@ -185,6 +187,10 @@ def read_models(
 ) -> Fitted | None:
     """Return the stored models of `metric` that were fitted with `settings`, if there are any."""
     whole = _read_header(path)
+    # An experiment alone is opened without the code that models.
+    from callpath_modeler.fitted import Fitted
+    from callpath_modeler.modeling import Models
+
     for k, header in enumerate(whole.models):
         if header.metric != metric or header.settings != settings:
             continue

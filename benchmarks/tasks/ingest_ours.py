@@ -9,12 +9,12 @@ import time
 
 import numpy as np
 
-from callpath_modeler import pipeline
+from callpath_modeler import loading
 from callpath_modeler.readers.assemble import ReadOptions
 
 imported = time.process_time()
-options = pipeline.LoadOptions(read=ReadOptions(metrics=None))
-experiment = pipeline.load([sys.argv[1]], options)
+options = loading.LoadOptions(read=ReadOptions(metrics=None))
+experiment = loading.load([sys.argv[1]], options)
 done = time.process_time()
 sums = {name: float(np.nansum(values.exclusive)) for name, values in experiment.columns.items()}
 print(

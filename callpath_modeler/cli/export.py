@@ -12,7 +12,8 @@ from callpath_modeler.cli.options import EXPERIMENT, METRIC, fit_options, format
 from callpath_modeler.errors import UsageError
 
 if TYPE_CHECKING:
-    from callpath_modeler.pipeline import FitOptions, LoadOptions
+    from callpath_modeler.loading import LoadOptions
+    from callpath_modeler.pipeline import FitOptions
 
 GRAPHS = ("graphml", "dot")
 _TABLES = ("csv", "tsv", "json", "jsonl", "markdown", "parquet")

@@ -11,7 +11,8 @@ from callpath_modeler.cli.console import Console
 from callpath_modeler.cli.options import EXPERIMENT, fit_options, load_options
 
 if TYPE_CHECKING:
-    from callpath_modeler.pipeline import FitOptions, LoadOptions
+    from callpath_modeler.loading import LoadOptions
+    from callpath_modeler.pipeline import FitOptions
 
 
 @click.command("fit")
@@ -42,10 +43,10 @@ def command(
     from collections import Counter
     from dataclasses import replace
 
-    from callpath_modeler import pipeline, store
+    from callpath_modeler import loading, pipeline, store
 
     wanted = replace(load, read=replace(load.read, metrics=metrics or None))
-    read = pipeline.load(experiment, wanted, console.progress("read"))
+    read = loading.load(experiment, wanted, console.progress("read"))
     path = output or Path(Path(read.name).name + store.SUFFIX)
     fits = [pipeline.fit(read, name, fitting) for name in metrics or read.columns]
     store.write(fits, path, overwrite=force)

@@ -12,7 +12,7 @@ from callpath_modeler.cli.options import EXPERIMENT, format_of, load_options, ou
 from callpath_modeler.errors import DataError, UsageError
 
 if TYPE_CHECKING:
-    from callpath_modeler.pipeline import LoadOptions
+    from callpath_modeler.loading import LoadOptions
 
 
 @click.command("info")
@@ -38,7 +38,7 @@ def command(
     """Say what was read: runs, parameters, metrics, call paths, data quality."""
     from dataclasses import replace
 
-    from callpath_modeler import pipeline
+    from callpath_modeler import loading
     from callpath_modeler.cli.render import render_lines, render_table
     from callpath_modeler.report.info import diagnostics_text, info_table, info_text
 
@@ -46,11 +46,11 @@ def command(
         _verify(console, experiment, load)
         return
     if write_manifest:
-        text = pipeline.manifest(experiment, load, output.parent if output else Path())
+        text = loading.manifest(experiment, load, output.parent if output else Path())
         console.write(text, output, overwrite=force)
         return
     everything = replace(load, read=replace(load.read, metrics=None))
-    read = pipeline.load(experiment, everything, console.progress("read"))
+    read = loading.load(experiment, everything, console.progress("read"))
     form = format_of(format_, output)
     if form == "table":
         lines = diagnostics_text(read) if diagnostics else info_text(read)
@@ -63,10 +63,10 @@ def command(
 
 def _verify(console: Console, sources: tuple[str, ...], load: LoadOptions) -> None:
     """Compare value by value; end with a DataError if anything differs."""
-    from callpath_modeler import pipeline
+    from callpath_modeler import loading
 
     differing = compared = 0
-    for path, agreements in pipeline.verify(sources, load):
+    for path, agreements in loading.verify(sources, load):
         if agreements is None:
             raise UsageError(
                 f"{path}: its reader has no independent implementation to compare with"

@@ -12,8 +12,9 @@ import click
 from callpath_modeler.errors import UsageError
 
 if TYPE_CHECKING:
+    from callpath_modeler.loading import LoadOptions
     from callpath_modeler.modeling import SearchSpace
-    from callpath_modeler.pipeline import FitOptions, LoadOptions
+    from callpath_modeler.pipeline import FitOptions
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -149,7 +150,7 @@ def _make_load(
     reader: str | None,
     strict: bool,
 ) -> LoadOptions:
-    from callpath_modeler.pipeline import LoadOptions
+    from callpath_modeler.loading import LoadOptions
     from callpath_modeler.profile.experiment import Scaling
     from callpath_modeler.profile.schema import Reduction
     from callpath_modeler.readers.assemble import ReadOptions

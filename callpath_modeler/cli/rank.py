@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from callpath_modeler.analysis.rank import Ranking
-    from callpath_modeler.pipeline import FitOptions, LoadOptions
+    from callpath_modeler.loading import LoadOptions
+    from callpath_modeler.pipeline import FitOptions
 
 _TOP_ON_A_TERMINAL = 10
 _TRUST = """\

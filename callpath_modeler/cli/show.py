@@ -10,7 +10,8 @@ from callpath_modeler.cli.console import Console
 from callpath_modeler.cli.options import EXPERIMENT, METRIC, fit_options, load_options
 
 if TYPE_CHECKING:
-    from callpath_modeler.pipeline import FitOptions, LoadOptions
+    from callpath_modeler.loading import LoadOptions
+    from callpath_modeler.pipeline import FitOptions
 
 _WIDTH_OF_A_PIPE = 100
 
