@@ -1,0 +1,181 @@
+"""Sources -> experiment: profiles, directories, globs, manifests and stored experiments."""
+
+from __future__ import annotations
+
+import glob
+import operator
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from callpath_modeler import store
+from callpath_modeler.errors import DataError, InputError, UsageError
+from callpath_modeler.profile.experiment import Experiment
+from callpath_modeler.readers.assemble import Progress, ReadOptions, assemble
+from callpath_modeler.readers.base import Agreement, VerifyingReader
+from callpath_modeler.readers.discover import discover, write_manifest
+from callpath_modeler.readers.registry import Registry
+
+_COMPARE = {
+    ">=": operator.ge,
+    "<=": operator.le,
+    "!=": operator.ne,
+    "=": operator.eq,
+    ">": operator.gt,
+    "<": operator.lt,
+}
+_CONDITION = re.compile(r"\s*([A-Za-z_]\w*)\s*(>=|<=|!=|==|=|>|<)\s*([^\s]+)\s*")
+
+
+@dataclass(frozen=True, slots=True)
+class LoadOptions:
+    """Which runs to take, and how to read them.
+
+    Attributes
+    ----------
+    read : what to read of each profile
+    where : conditions on parameters, e.g. ``"p>=64,n=30"``
+    name_pattern : pattern of run names, e.g. ``"app.p{p}.r{rep}"``
+    reader : name of the reader; None = recognise
+    """
+
+    read: ReadOptions = field(default_factory=ReadOptions)
+    where: str = ""
+    name_pattern: str | None = None
+    reader: str | None = None
+
+
+def load(
+    sources: Sequence[str | Path],
+    options: LoadOptions | None = None,
+    progress: Progress | None = None,
+) -> Experiment:
+    """Read profiles, directories of runs, globs, manifests, or one stored experiment.
+
+    Raises
+    ------
+    InputError
+        If nothing can be read.
+    DataError
+        If what was read does not belong together, or `where` leaves no run.
+    UsageError
+        If an option makes no sense.
+    """
+    options = options or LoadOptions()
+    paths = _expand(sources)
+    stored = [path for path in paths if store.is_stored(path)]
+    if stored:
+        if len(paths) > 1:
+            raise UsageError(
+                f"{stored[0]}: a stored experiment stands alone",
+                hint="give either one .cpm or profiles",
+            )
+        experiment = _opened(stored[0], options)
+    else:
+        registry = Registry.of_installed(options.reader)
+        files = discover(paths, registry, name_pattern=options.name_pattern)
+        experiment = assemble(files, registry, options.read, progress)
+    return experiment.where(_kept(experiment, options.where)) if options.where else experiment
+
+
+def _opened(path: Path, options: LoadOptions) -> Experiment:
+    """Open a stored experiment, or refuse an option that only reading profiles can heed."""
+    experiment = store.read_experiment(path)
+    read = options.read
+    refused = {
+        "--locations": read.locations not in {None, experiment.reduction},
+        "--param": bool(read.parameter_sources),
+        "--name": options.name_pattern is not None,
+        "--reader": options.reader is not None,
+    }
+    for option, is_given in refused.items():
+        if is_given:
+            raise UsageError(
+                f"{path}: {option} says how to read profiles; this store holds what was read "
+                f"({experiment.reduction} over processes)",
+                hint=f"cpmodel fit PROFILES {option} ... -o NAME.cpm",
+            )
+    if read.scaling is not None:
+        experiment = replace(experiment, scaling=read.scaling, scaling_reason="as told")
+    return experiment
+
+
+def _profiles(sources: Sequence[str | Path]) -> list[Path]:
+    paths = _expand(sources)
+    for path in paths:
+        if store.is_stored(path):
+            raise UsageError(f"{path}: holds no profiles", hint="give the profiles themselves")
+    return paths
+
+
+def _expand(sources: Sequence[str | Path]) -> list[Path]:
+    paths: list[Path] = []
+    for source in sources:
+        text = str(source)
+        # A shell that finds no match hands the pattern through; so do scripts and Windows.
+        if not Path(text).exists() and glob.has_magic(text):
+            found = sorted(glob.glob(text, recursive=True))  # noqa: PTH207 - may be absolute
+            if not found:
+                raise InputError(f"{text}: no file matches", hint="check the directory")
+            paths += [Path(path) for path in found]
+        else:
+            paths.append(Path(text))
+    return paths
+
+
+def _kept(experiment: Experiment, conditions: str) -> NDArray[np.bool_]:
+    keep = np.ones(len(experiment.runs), bool)
+    for condition in conditions.split(","):
+        parsed = _CONDITION.fullmatch(condition)
+        if parsed is None:
+            raise UsageError(
+                f"condition {condition!r} is malformed", hint="e.g. --where 'p>=64,n=30'"
+            )
+        name, sign, text = parsed.groups()
+        known = experiment.runs[0].parameters
+        if name not in known:
+            raise UsageError(
+                f"no parameter {name!r} in --where", hint=f"parameters: {', '.join(known)}"
+            )
+        compare = _COMPARE["=" if sign == "==" else sign]
+        bound = parse_number(text, name)
+        keep &= [bool(compare(run.parameters[name], bound)) for run in experiment.runs]
+    if not keep.any():
+        raise DataError(f"no run is left where {conditions}", hint="see `cpmodel info`")
+    return keep
+
+
+def parse_number(text: str, what: str) -> float:
+    """Return the number that `text` writes, or raise `UsageError` naming `what`."""
+    try:
+        return float(text)
+    except ValueError:
+        raise UsageError(
+            f"{what}: {text!r} is not a number", hint="e.g. 4096, 1e6 or inf"
+        ) from None
+
+
+def manifest(sources: Sequence[str | Path], options: LoadOptions, directory: Path) -> str:
+    """Return the text of a manifest of the runs that `sources` stand for."""
+    registry = Registry.of_installed(options.reader)
+    files = discover(_profiles(sources), registry, name_pattern=options.name_pattern)
+    return write_manifest(files, directory)
+
+
+def verify(
+    sources: Sequence[str | Path], options: LoadOptions
+) -> Iterator[tuple[Path, Sequence[Agreement] | None]]:
+    """Read every profile with an independent reader as well, and compare value by value.
+
+    Yields
+    ------
+    path, and the agreement per metric, or None where the reader has nothing to compare with
+    """
+    registry = Registry.of_installed(options.reader)
+    for file in discover(_profiles(sources), registry, name_pattern=options.name_pattern):
+        reader = registry.find(file.path)
+        yield file.path, reader.verify(file.path) if isinstance(reader, VerifyingReader) else None
