@@ -8,9 +8,9 @@ generated file names change between builds, and neither is the name of the execu
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from pathlib import PurePosixPath
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,14 +45,15 @@ def unify(trees: Sequence[CallTree]) -> Unified:
 
     The order of siblings is that of the first run that has them.
     """
-    ordinals, renumbered = _ordinals(trees)
-    union = _Union()
     # Runs of one binary mostly have one tree; it is walked once.
     contents = [_content(tree) for tree in trees]
-    numbers: dict[tuple[object, ...], NDArray[np.intp]] = {}
-    for content, tree, ordinal in zip(contents, trees, ordinals, strict=True):
-        if content not in numbers:
-            numbers[content] = union.add(tree, ordinal)
+    distinct = dict(zip(contents, trees, strict=True))
+    ordinals, renumbered = _ordinals(list(distinct.values()))
+    union = _Union()
+    numbers = {
+        content: union.add(tree, ordinal)
+        for (content, tree), ordinal in zip(distinct.items(), ordinals, strict=True)
+    }
     tree, place = union.tree()
     mapped = tuple(place[numbers[content]] for content in contents)
     added = tuple(len(rows) - len(np.unique(rows)) for rows in mapped)
@@ -169,36 +170,47 @@ def _ordinals(trees: Sequence[CallTree]) -> tuple[list[list[int]], tuple[str, ..
     region that one run lacks does not shift the others; where they do not (another
     build), it is the place within the run.
     """
-    tables = [_same_names(tree.regions) for tree in trees]
+    several = frozenset().union(*(_repeated(tree.regions) for tree in trees))
+    if not several:
+        return [[0] * len(tree.regions) for tree in trees], ()
+    tables = [_identities(tree.regions, several) for tree in trees]
     union: dict[str, set[_Identity]] = {}
     largest: dict[str, int] = {}
     for table in tables:
         for name, identities in table.items():
             union.setdefault(name, set()).update(identities)
             largest[name] = max(largest.get(name, 0), len(identities))
-    several = {name for name, most in largest.items() if most > 1}
     renumbered = tuple(sorted(name for name in several if len(union[name]) > largest[name]))
     by_tree: list[list[int]] = []
     for tree, table in zip(trees, tables, strict=True):
         places: dict[str, dict[_Identity, int]] = {}
-        for name in several & table.keys():
-            known: Iterable[_Identity] = table[name] if name in renumbered else union[name]
+        for name, identities in table.items():
+            known = identities if name in renumbered else union[name]
             places[name] = {identity: k for k, identity in enumerate(sorted(known))}
         by_tree.append(
             [
-                places[region.name][_identity(region)] if region.name in places else 0
+                places[region.name][_identity(region)] if region.name in several else 0
                 for region in tree.regions
             ]
         )
     return by_tree, renumbered
 
 
-def _same_names(regions: Iterable[Region]) -> dict[str, set[_Identity]]:
+def _repeated(regions: Sequence[Region]) -> frozenset[str]:
+    """Return the names that several regions bear."""
+    names = [region.name for region in regions]
+    if len(set(names)) == len(names):
+        return frozenset()
+    return frozenset(name for name, count in Counter(names).items() if count > 1)
+
+
+def _identities(regions: Iterable[Region], several: frozenset[str]) -> dict[str, set[_Identity]]:
     table: dict[str, set[_Identity]] = {}
     for region in regions:
-        table.setdefault(region.name, set()).add(_identity(region))
+        if region.name in several:
+            table.setdefault(region.name, set()).add(_identity(region))
     return table
 
 
 def _identity(region: Region) -> _Identity:
-    return region.line, PurePosixPath(region.file).name
+    return region.line, region.file.rpartition("/")[2]
