@@ -1,0 +1,62 @@
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+import callpath_modeler
+from callpath_modeler.diagnostics import KINDS, Finding, count_by_code, summarise
+
+ROOT = Path(callpath_modeler.__file__).parent.parent
+SOURCES = [*ROOT.glob("callpath_modeler/**/*.py"), *ROOT.glob("plugins/**/*.py")]
+
+
+def test_every_code_in_the_source_is_a_known_kind():
+    used = {code for path in SOURCES for code in re.findall(r"CPM\d+", path.read_text("utf-8"))}
+    assert used == set(KINDS)
+
+
+def test_every_kind_has_one_line_of_title_and_remedy():
+    for code, kind in KINDS.items():
+        assert re.fullmatch(r"CPM[12]\d\d", code)
+        assert kind.title.strip()
+        assert kind.remedy.strip()
+        assert "\n" not in kind.title + kind.remedy
+
+
+def test_titles_are_told_apart():
+    titles = [kind.title for kind in KINDS.values()]
+    assert len(set(titles)) == len(titles)
+
+
+def test_counts_are_sums_over_items_in_order_of_code():
+    found = [
+        Finding("CPM202", "m", "x", 7),
+        Finding("CPM102", "a", "x"),
+        Finding("CPM202", "m", "y"),
+    ]
+    assert list(count_by_code(found).items()) == [("CPM102", 1), ("CPM202", 8)]
+
+
+def test_a_summary_has_a_line_per_kind_with_count_first_message_and_remedy():
+    found = [Finding("CPM102", "run a", "first"), Finding("CPM102", "run b", "second")]
+    (line,) = summarise(found)
+    assert line.startswith("CPM102 x2 ")
+    assert "run a: first" in line
+    assert line.endswith(f"-> {KINDS['CPM102'].remedy}")
+
+
+@pytest.mark.parametrize("code", ["CPM101", "CPM121"])
+def test_what_was_left_out_is_named_one_by_one(code):
+    found = [Finding(code, f"run {k}", "bad") for k in range(3)]
+    assert len(summarise(found)) == 3
+
+
+def test_a_short_summary_says_how_much_more_there_is():
+    found = [Finding(code, "x", "y") for code in list(KINDS)[:8]]
+    lines = summarise(found, limit=5)
+    assert len(lines) == 6
+    assert "3 more" in lines[-1]
+    assert summarise(found, limit=8) == summarise(found)
+    assert summarise([]) == []

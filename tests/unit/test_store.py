@@ -1,0 +1,183 @@
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from callpath_modeler import store
+from callpath_modeler.analysis.rank import rank
+from callpath_modeler.diagnostics import Finding
+from callpath_modeler.errors import InputError, OutputError
+from synthetic import POINTS, fitted
+
+P = np.array(POINTS)
+VALUES = {
+    "main": [1] * 5,
+    "main/f@12": list(0.5 * P),
+    "main/late": [float("nan")] * 3 + [1, 2],
+}
+
+
+def listed(directory):
+    return sorted(path.name for path in directory.iterdir())
+
+
+@pytest.fixture(scope="module")
+def fit():
+    made = fitted(VALUES)
+    finding = Finding("CPM102", "run é", "odd", 3)
+    return replace(made, experiment=replace(made.experiment, findings=(finding,)))
+
+
+@pytest.fixture
+def path(fit, tmp_path):
+    store.write([fit], tmp_path / "a.cpm")
+    return tmp_path / "a.cpm"
+
+
+def test_what_was_stored_reads_back_as_it_was(fit, path):
+    read = store.read_experiment(path)
+    kept = fit.experiment
+    for name in ("name", "runs", "parameters", "constants", "declared", "reduction", "scaling"):
+        assert getattr(read, name) == getattr(kept, name)
+    assert read.findings == kept.findings
+    assert read.tree.regions == kept.tree.regions
+    assert read.tree.ids() == kept.tree.ids()
+    assert np.array_equal(read.values("time"), kept.values("time"), equal_nan=True)
+    assert read.columns["time"].metric == kept.columns["time"].metric
+
+
+def test_stored_models_predict_the_same(fit, path):
+    read = store.read_models(path, store.read_experiment(path), "time", fit.settings)
+    assert read is not None
+    assert np.array_equal(
+        read.models.predict([64]).high, fit.models.predict([64]).high, equal_nan=True
+    )
+    one, other = rank(read, 64), rank(fit, 64)
+    assert one.order.tolist() == other.order.tolist()
+    assert one.total == other.total
+    assert read.findings == fit.findings
+    assert read["main/f"].formula() == fit["main/f"].formula()
+
+
+def test_models_of_other_settings_or_metrics_are_not_found(fit, path):
+    read = store.read_experiment(path)
+    assert store.read_models(path, read, "time", {**fit.settings, "confidence": "0.5"}) is None
+    assert store.read_models(path, read, "visits", fit.settings) is None
+
+
+def test_values_stay_on_disk_until_they_are_used(path):
+    values = store.read_experiment(path).values("time")
+    assert isinstance(values, np.memmap)
+    with pytest.raises(ValueError, match="read-only"):
+        values[0, 0] = 1
+
+
+def test_a_store_is_replaced_only_when_told(fit, path):
+    with pytest.raises(OutputError, match="exists"):
+        store.write([fit], path)
+    store.write([fit], path, overwrite=True)
+    assert listed(path.parent) == ["a.cpm"]
+
+
+@pytest.mark.parametrize("kind", ["file", "directory"])
+def test_what_is_no_store_is_never_replaced(fit, tmp_path, kind):
+    other = tmp_path / "data.cpm"
+    if kind == "file":
+        other.write_text("precious")
+    else:
+        other.mkdir()
+        (other / "precious").touch()
+    with pytest.raises(OutputError, match="in the way"):
+        store.write([fit], other, overwrite=True)
+    assert other.exists()
+
+
+def test_a_failure_half_way_leaves_nothing(fit, tmp_path, monkeypatch):
+    save, written = np.save, []
+
+    def failing(file, array):
+        written.append(file)
+        if len(written) == 5:
+            raise OSError(28, "No space left on device")
+        save(file, array)
+
+    monkeypatch.setattr(np, "save", failing)
+    with pytest.raises(OutputError, match="No space left"):
+        store.write([fit], tmp_path / "a.cpm")
+    assert listed(tmp_path) == []
+
+
+def test_a_store_is_known_by_its_name_or_its_header(path, tmp_path):
+    path.rename(tmp_path / "renamed")
+    assert store.is_stored(tmp_path / "renamed")
+    assert store.is_stored(tmp_path / "missing.cpm")
+    assert not store.is_stored(tmp_path)
+
+
+def opened(path, fit):
+    store.read_models(path, store.read_experiment(path), "time", fit.settings)
+
+
+def test_every_missing_or_short_file_is_an_input_error_with_a_hint(path, fit):
+    for file in sorted(path.iterdir()):
+        content = file.read_bytes()
+        for damaged in (None, b"", content[: len(content) // 2], content[:-1]):
+            file.unlink()
+            if damaged is not None:
+                file.write_bytes(damaged)
+            if damaged == content[:-1] and file.suffix == ".json":
+                file.write_bytes(content[:-2])  # the last byte may be a newline
+            with pytest.raises(InputError, match=r"a\.cpm") as caught:
+                opened(path, fit)
+            assert caught.value.hint
+            file.write_bytes(content)
+    opened(path, fit)
+
+
+@pytest.mark.parametrize("name", ["tree", "values-0", "total-0", "models-0-measured"])
+@pytest.mark.parametrize("array", [np.zeros(2), np.zeros((3, 5), "f4"), np.array(["a"])])
+def test_an_array_of_another_shape_or_type_is_an_input_error(path, fit, name, array):
+    np.save(path / f"{name}.npy", array)
+    with pytest.raises(InputError, match=name):
+        opened(path, fit)
+
+
+@pytest.mark.parametrize("column", [[-1, 0, 5], [0, 0, 0], [1, -1, 0]])
+def test_a_tree_that_is_none_is_an_input_error(path, fit, column):
+    tree = np.load(path / "tree.npy")
+    tree[0] = column
+    np.save(path / "tree.npy", tree)
+    with pytest.raises(InputError, match="tree"):
+        opened(path, fit)
+
+
+def test_a_region_beyond_the_table_is_an_input_error(path, fit):
+    tree = np.load(path / "tree.npy")
+    tree[1, 0] = 99
+    np.save(path / "tree.npy", tree)
+    with pytest.raises(InputError, match="tree"):
+        opened(path, fit)
+
+
+@pytest.mark.parametrize("text", ["[]", "{}", '{"schema": 1}', '{"schema": "x"}', "\x00", "{"])
+def test_a_header_that_is_none_is_an_input_error(path, fit, text):
+    (path / "header.json").write_text(text)
+    with pytest.raises(InputError, match="broken store"):
+        opened(path, fit)
+
+
+def test_a_store_of_another_version_says_so(path, fit):
+    header = json.loads((path / "header.json").read_text())
+    (path / "header.json").write_text(json.dumps({"schema": header["schema"] + 1}))
+    with pytest.raises(InputError, match="schema 2"):
+        opened(path, fit)
+
+
+@pytest.mark.parametrize("name", ["missing.cpm", "file.cpm"])
+def test_no_store_at_all_is_an_input_error(tmp_path, name):
+    (tmp_path / "file.cpm").touch()
+    with pytest.raises(InputError, match="no stored experiment"):
+        store.read_experiment(tmp_path / name)
