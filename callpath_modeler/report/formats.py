@@ -83,8 +83,12 @@ def to_jsonl(table: Table) -> str:
 def to_markdown(table: Table) -> str:
     """Write a Markdown table."""
     lines = [table.titles(), ["---"] * len(table.columns)]
-    lines += [[str(_plain(cell)).replace("|", "\\|") for cell in row] for row in table.rows()]
+    lines += [[_markdown(cell) for cell in row] for row in table.rows()]
     return "".join("| " + " | ".join(line) + " |\n" for line in lines)
+
+
+def _markdown(cell: Cell) -> str:
+    return " ".join(str(_plain(cell)).splitlines()).replace("|", "\\|")
 
 
 def _plain(cell: Cell) -> str | int:

@@ -11,7 +11,8 @@ from rich.cells import cell_len
 from rich.text import Text
 
 GAP = 2
-_THOUSANDS = re.compile(r"(?<=\d) (?=\d{3}\b)")
+# Thousands stand apart from each other, and a number from its unit: "35 500 s".
+_IN_A_QUANTITY = re.compile(r"(?<=\d) (?=(?:\d{3}|[A-Za-zµ]{1,2}|%)(?!\w))")
 _TIE = "\N{NO-BREAK SPACE}"
 _ROOM = 24
 """A call path gets this many cells before columns that can go stay."""
@@ -84,7 +85,7 @@ def wrap(text: str, width: int | None, style: str = "", indent: str = "") -> lis
     """Break a line between words, but inside of no number, where it is wider than `width`."""
     if width is None or cell_len(text) <= width:
         return [Text(text, style=style)]
-    tied = _THOUSANDS.sub(_TIE, text)
+    tied = _IN_A_QUANTITY.sub(_TIE, text)
     parts = textwrap.wrap(tied, width, subsequent_indent=indent, break_on_hyphens=False)
     return [Text(part.replace(_TIE, " "), style=style) for part in parts]
 
