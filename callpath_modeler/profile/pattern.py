@@ -129,7 +129,7 @@ def _match_from_root(tree: CallTree, segments: Sequence[str]) -> NDArray[np.bool
         after = _step(before, fits[region, note], matchers)
         accepted[row] = bool(after >> len(matchers) & 1)
         # The artificial root is no part of the paths that people write.
-        is_program = caller == ROOT and tree.regions[region].name == PROGRAM
+        is_program = caller == ROOT and tree.name(row) == PROGRAM
         states.append(start if is_program else after)
     return accepted
 
