@@ -28,6 +28,10 @@ _PROGRESS_AFTER = 0.5
 _SHOWN_FINDINGS = 6
 
 
+class ClosedPipeError(Exception):
+    """Whoever read standard output is gone; click would make status 1 of a `BrokenPipeError`."""
+
+
 class Console:
     """Where results and talk go, and in which dress.
 
@@ -160,7 +164,7 @@ def _send(content: bytes) -> None:
 
     Raises
     ------
-    BrokenPipeError
+    ClosedPipeError
         If the reader is gone.
     OutputError
         If it cannot be written to, for another reason.
@@ -169,8 +173,8 @@ def _send(content: bytes) -> None:
         sys.stdout.flush()
         sys.stdout.buffer.write(content)
         sys.stdout.buffer.flush()
-    except BrokenPipeError:
-        raise
+    except BrokenPipeError as cause:
+        raise ClosedPipeError from cause
     except OSError as cause:
         _abandon_stdout()
         raise OutputError(
@@ -210,7 +214,7 @@ def run(command: click.Command) -> NoReturn:
         status = _complain(error.format_message(), None, error.exit_code)
     except (KeyboardInterrupt, click.Abort):
         status = EXIT_INTERRUPT
-    except BrokenPipeError:
+    except (ClosedPipeError, BrokenPipeError):
         _abandon_stdout()  # the reader has what it wanted
         status = EXIT_CLOSED_PIPE
     except MemoryError:

@@ -154,7 +154,10 @@ def _matcher(segment: str) -> _Matcher:
     try:
         compiled = re.compile(expression)
     except re.error as cause:
-        raise UsageError(f"pattern {segment!r} is malformed: {cause}") from cause
+        raise UsageError(
+            f"pattern {segment!r} is malformed: {cause}",
+            hint="what follows ~ is a regular expression of Python's",
+        ) from cause
     test = compiled.search if segment.startswith("~") else compiled.fullmatch
     return lambda name: any(test(spelling) for spelling in _spellings(name))
 

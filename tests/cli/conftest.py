@@ -1,0 +1,120 @@
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import cube_writer as cw
+from callpath_modeler import store
+from callpath_modeler.cli.console import run as run_command
+from callpath_modeler.cli.group import cpmodel
+
+DRESS = ("COLUMNS", "NO_COLOR", "FORCE_COLOR", "CLICOLOR_FORCE", "CPMODEL_ASCII")
+SCALES = (1, 2, 4, 8, 16)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    status: int
+    out: str
+    err: str
+
+    @property
+    def complaint(self) -> str:
+        """The lines that an error is made of; findings and progress are others."""
+        lines = self.err.splitlines()
+        first = [k for k, line in enumerate(lines) if line.startswith("cpmodel: ")]
+        assert len(first) == 1, self.err
+        return "\n".join(lines[first[0] :])
+
+    def fails(self, status: int, *words: str) -> None:
+        """Check that it ended with `status`, one line of what is wrong and one of what to do."""
+        assert self.status == status, self.err
+        lines = self.complaint.splitlines()
+        assert len(lines) == 2, self.err
+        assert lines[1].startswith("  hint: ")
+        assert "Traceback" not in self.err
+        assert not self.out
+        for word in words:
+            assert word in self.complaint
+
+
+@pytest.fixture
+def clean(monkeypatch):
+    """No variable of the surroundings decides what the output looks like."""
+    for name in DRESS:
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture
+def run(capsysbinary, monkeypatch, clean):  # noqa: ARG001
+    """Run `cpmodel` with these arguments in this process."""
+
+    def run(*args: object) -> Outcome:
+        monkeypatch.setattr(sys, "argv", ["cpmodel", *map(str, args)])
+        capsysbinary.readouterr()
+        with pytest.raises(SystemExit) as left:
+            run_command(cpmodel)
+        said = capsysbinary.readouterr()
+        return Outcome(left.value.code, said.out.decode(), said.err.decode())
+
+    return run
+
+
+@pytest.fixture
+def spawn(clean):  # noqa: ARG001
+    """Run `cpmodel` with these arguments in a process of its own."""
+
+    def spawn(*args: object, **environment: str) -> Outcome:
+        done = subprocess.run(
+            [sys.executable, "-m", "callpath_modeler", *map(str, args)],
+            capture_output=True,
+            check=False,
+            env={**os.environ, **environment},
+        )
+        return Outcome(done.returncode, done.stdout.decode(), done.stderr.decode())
+
+    return spawn
+
+
+@pytest.fixture(scope="session")
+def lulesh() -> Path:
+    return Path(__file__).resolve().parents[2] / "sample_profiles" / "lulesh"
+
+
+@pytest.fixture(scope="session")
+def stored(lulesh, tmp_path_factory) -> Path:
+    """The sample profiles with models of their time, kept: fast to rank again and again."""
+    from callpath_modeler.loading import load
+    from callpath_modeler.pipeline import fit
+
+    path = tmp_path_factory.mktemp("stored") / "lulesh.cpm"
+    store.write([fit(load([lulesh]))], path)
+    return path
+
+
+@pytest.fixture
+def series(tmp_path):
+    """Write one small Cube profile per scale; `change` may edit the metrics of each."""
+
+    def series(change=None, *, names=("main", "f", "g"), name="app") -> Path:
+        tree = cw.Tree([-1, 0, 0], list(names))
+        for p in SCALES:
+            growing = np.array([[1.0], [2.0], [0.5 * p]]) * np.ones((1, p))
+            metrics = [
+                cw.MetricToWrite("time", growing, unit="sec"),
+                cw.MetricToWrite("visits", np.ones((3, p)), dtype="UINT64"),
+            ]
+            folder = tmp_path / "series" / f"{name}.p{p}.r1"
+            folder.mkdir(parents=True)
+            machine = cw.Machine([1] * p)
+            metrics = metrics if change is None else change(metrics, p)
+            cw.write(folder / "profile.cubex", tree, metrics, machine)
+        return tmp_path / "series"
+
+    return series

@@ -1,0 +1,316 @@
+"""What users get wrong ends in one line of what is wrong, one of what to do, and an exit status."""
+
+from __future__ import annotations
+
+import os
+import shutil
+
+import numpy as np
+import pytest
+
+import cube_writer as cw
+
+RANK = ("--target", "64")
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda path: path.write_text("hello\n"), "not a Cube profile"),
+        (lambda path: path.write_bytes(b""), "empty file"),
+        (lambda path: path.write_bytes(os.urandom(4096)), "not a Cube profile"),
+        (lambda path: path.mkdir(), "no profiles in this directory"),
+        (lambda path: path.symlink_to("nowhere"), "no such file"),
+        (os.mkfifo, "not a profile"),
+        (lambda path: path.parent, "no such file"),
+    ],
+    ids=["text", "empty", "noise", "directory", "dangling", "pipe", "missing"],
+)
+def test_what_is_no_profile_is_an_input_error(run, tmp_path, make, words):
+    path = tmp_path / "odd name.cubex"
+    make(path)
+    run("rank", path, *RANK).fails(3, str(path), words)
+
+
+@pytest.mark.parametrize("keep", [100, 512, 5_000, 100_000])
+def test_a_truncated_archive_is_an_input_error(run, lulesh, tmp_path, keep):
+    whole = (lulesh / "lulesh.p8.r1" / "profile.cubex").read_bytes()
+    (tmp_path / "cut.cubex").write_bytes(whole[:keep])
+    run("rank", tmp_path / "cut.cubex", *RANK).fails(3, "cut.cubex")
+
+
+def test_good_profiles_beside_bad_ones_are_used_and_the_bad_ones_are_named(run, series):
+    runs = series()
+    good = run("rank", runs, *RANK, "-f", "csv")
+    whole = (runs / "app.p8.r1" / "profile.cubex").read_bytes()
+    bad = {"text": b"hello", "empty": b"", "cut": whole[: len(whole) // 2]}
+    for name, content in bad.items():
+        (runs / f"app.p32.{name}").mkdir()
+        (runs / f"app.p32.{name}" / "profile.cubex").write_bytes(content)
+    outcome = run("rank", runs, *RANK, "-f", "csv")
+    assert outcome.status == 0
+    assert outcome.out == good.out
+    for name in bad:
+        line = next(x for x in outcome.err.splitlines() if f"app.p32.{name}/" in x)
+        assert line.startswith("CPM101 ")
+        assert line.count(f"app.p32.{name}/") == 1
+    run("rank", runs, *RANK, "--strict").fails(3, "app.p32.")
+
+
+@pytest.mark.parametrize("sources", [["no*.cubex"], ["nowhere"], ["empty"], ["runs.toml"]])
+def test_sources_without_profiles_are_an_input_error(run, tmp_path, monkeypatch, sources):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "runs.toml").write_text("schema = 1\nrun = []\n")
+    run("rank", *sources, *RANK).fails(3)
+
+
+def test_profiles_of_one_scale_are_a_data_error(run, lulesh):
+    run("rank", *sorted(lulesh.glob("lulesh.p8.*")), *RANK).fails(4, "one scale")
+
+
+def test_too_few_scales_are_a_data_error(run, lulesh):
+    run("rank", *sorted(lulesh.glob("lulesh.p?.*")), *RANK).fails(4, "too few")
+
+
+def test_profiles_of_different_programs_are_a_data_error(run, series, tmp_path):
+    first = series()
+    first.rename(tmp_path / "first")
+    second = series(names=("other", "x", "y"))
+    run("rank", tmp_path / "first", second, *RANK).fails(4, "different programs")
+
+
+def test_a_profile_of_another_program_is_left_out_by_name(run, series, lulesh):
+    outcome = run("rank", series(), lulesh / "lulesh.p8.r1", *RANK)
+    assert outcome.status == 0
+    assert "CPM121" in outcome.err
+    assert "lulesh.p8.r1" in outcome.err
+
+
+def test_two_metrics_of_one_name_are_a_finding(run, series):
+    def twice(metrics, p):
+        return [*metrics, cw.MetricToWrite("time", np.full((3, p), 9.0), unit="sec")]
+
+    outcome = run("rank", series(twice), *RANK, "-f", "csv")
+    assert outcome.status == 0
+    assert "CPM118" in outcome.err
+
+
+@pytest.mark.parametrize(
+    ("value", "code"), [(np.nan, "CPM117"), (np.inf, "CPM117"), (-5.0, "CPM105")]
+)
+def test_values_that_cannot_be_are_a_finding(run, series, value, code):
+    def spoil(metrics, p):
+        if p == 8:
+            metrics[0].values[2, 0] = value
+        return metrics
+
+    outcome = run("rank", series(spoil), *RANK, "-f", "csv")
+    assert outcome.status == 0
+    assert code in outcome.err
+    assert "nan" not in outcome.out
+    assert len(outcome.out.splitlines()) == 4
+
+
+def test_a_counter_that_ran_below_zero_is_a_finding(run, series):
+    def underrun(metrics, p):
+        counts = np.full((3, p), 7, np.uint64)
+        counts[1, 0] = 2**64 - 1
+        return [metrics[0], cw.MetricToWrite("visits", counts, dtype="UINT64")]
+
+    outcome = run("rank", series(underrun), *RANK, "-m", "visits", "-f", "csv")
+    assert outcome.status == 0
+    assert "CPM104" in outcome.err
+    assert "e+19" not in outcome.out
+
+
+def test_a_name_that_disagrees_with_the_profile_is_a_finding(run, series):
+    runs = series()
+    (runs / "app.p16.r1").rename(runs / "app.p99.r1")
+    outcome = run("info", runs)
+    assert outcome.status == 0
+    assert "CPM102" in outcome.err
+    assert "app.p99.r1" in outcome.err
+
+
+def test_a_file_that_may_not_be_read_is_named(run, series):
+    if os.geteuid() == 0:
+        pytest.skip("root may read everything")
+    runs = series()
+    (runs / "app.p16.r1" / "profile.cubex").chmod(0)
+    outcome = run("rank", runs, *RANK)
+    assert outcome.status == 0
+    assert "app.p16.r1" in outcome.err
+
+
+@pytest.mark.parametrize("name", ["with space", "ünï", "-dash", "a'b\"c", "p{8}", "[x]", "100%"])
+def test_odd_names_of_directories_are_no_trouble(run, series, tmp_path, name):
+    shutil.move(series(), tmp_path / name)
+    outcome = run("info", tmp_path / name)
+    assert outcome.status == 0
+    assert "5 runs of 5 points" in outcome.out
+
+
+def test_a_link_and_the_profile_it_leads_to_count_once(run, series):
+    runs = series()
+    (runs / "app.p16.again").symlink_to(runs / "app.p16.r1")
+    (runs / "app.p16.copy").mkdir()
+    (runs / "app.p16.copy" / "profile.cubex").symlink_to(runs / "app.p16.r1" / "profile.cubex")
+    outcome = run("info", runs, "-f", "csv")
+    assert len(outcome.out.splitlines()) == 6
+    assert "CPM122" in outcome.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--target", "0"], "not positive"),
+        (["--target", "-5"], "not positive"),
+        (["--target", "nan"], "not positive"),
+        (["--target", "-inf"], "not positive"),
+        (["--target", "abc"], "'abc' is not a number"),
+        (["--target", ""], "is not a number"),
+        (["--target", "1e300"], "out of bounds"),
+        (["--target", "1e400"], "out of bounds"),
+        (["--target", "1e-300"], "out of bounds"),
+        ([], "no target"),
+        (["--target", "64", "--at", "p=64"], "say the same"),
+        (["--at", "p=64,n=3"], "malformed"),
+        (["--at", "64"], "malformed"),
+        (["--at", "q=64"], "no parameter 'q'"),
+        ([*RANK, "--where", "nonsense"], "malformed"),
+        ([*RANK, "--where", "p>8,"], "malformed"),
+        ([*RANK, "--where", "p>many"], "not a number"),
+        ([*RANK, "--where", "q=8"], "no parameter 'q'"),
+        ([*RANK, "--top", "0"], "--top"),
+        ([*RANK, "--columns", "nope", "-f", "csv"], "no column 'nope'"),
+        ([*RANK, "--columns", "", "-f", "csv"], "no column ''"),
+        ([*RANK, "--columns", "rank"], "--columns"),
+        ([*RANK, "--confidence", "2"], "--confidence"),
+        ([*RANK, "--confidence", "0"], "--confidence"),
+        ([*RANK, "--confidence", "nan"], "--confidence"),
+        ([*RANK, "--folds", "99"], "--folds 99"),
+        ([*RANK, "--folds", "1"], "--folds"),
+        ([*RANK, "--exponents", "abc"], "'abc'"),
+        ([*RANK, "--logs", "x"], "hypotheses"),
+        ([*RANK, "--parameter", "n"], "no parameter 'n'"),
+        ([*RANK, "-i", "-e"], "exclude each other"),
+        ([*RANK, "--select", "~["], "malformed"),
+        ([*RANK, "--select", ""], "empty"),
+        ([*RANK, "--select", "@zzzzzzz"], "no call path matches"),
+        ([*RANK, "--by", "size"], "--by"),
+        ([*RANK, "-m", "tmie"], "did you mean 'time'"),
+        ([*RANK, "--locations", "sum"], "--locations"),
+        ([*RANK, "--param", "p=name"], "--param"),
+        ([*RANK, "--reader", "scorep"], "--reader"),
+        ([*RANK, "--name", "{p}"], "--name"),
+        ([*RANK, "-o", "x.docx"], "'.docx'"),
+        ([*RANK, "--trget", "3"], "--target"),
+    ],
+)
+def test_options_that_make_no_sense_are_a_usage_error(run, stored, arguments, words):
+    run("rank", stored, *arguments).fails(2, words)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--param", "p"], "malformed"),
+        (["--param", "p=ranks"], "'ranks'"),
+        (["--param", "q=name"], "no parameter 'q'"),
+        (["--name", "{p"], "malformed"),
+        (["--name", "xyz{p}"], "fits no run"),
+        (["--reader", "nope"], "'nope'"),
+        (["-m", "tiem"], "did you mean 'time'"),
+    ],
+)
+def test_options_of_reading_that_make_no_sense_are_a_usage_error(run, series, arguments, words):
+    run("rank", series(), *RANK, *arguments).fails(2, words)
+
+
+def test_conditions_that_leave_no_run_are_a_data_error(run, stored):
+    run("rank", stored, *RANK, "--where", "p>1e9").fails(4, "no run is left")
+    run("rank", stored, *RANK, "--where", "p>=64").fails(4, "too few")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["rnak"], "did you mean 'rank'"),
+        (["frobnicate"], "rank"),
+        (["rank"], "EXP"),
+        (["show"], "EXP"),
+        (["--nope"], "--nope"),
+    ],
+)
+def test_commands_that_are_none_are_a_usage_error(run, arguments, words):
+    run(*arguments).fails(2, words)
+
+
+@pytest.mark.parametrize(
+    ("path", "words"),
+    [
+        ("MPI_Wait", "call paths"),
+        ("MPI_Alreduce", "MPI_Allreduce"),
+        ("main/nothing/here", "no call path matches"),
+        ("@0000000", "no call path matches"),
+    ],
+)
+def test_a_call_path_that_is_none_or_many_is_a_usage_error(run, stored, path, words):
+    run("show", stored, path).fails(2, words)
+
+
+def test_a_store_stands_alone_and_holds_no_profiles(run, stored, lulesh):
+    run("rank", stored, lulesh, *RANK).fails(2, "stands alone")
+    run("info", stored, "--verify").fails(2, "no profiles")
+    run("info", stored, "--write-manifest").fails(2, "no profiles")
+
+
+@pytest.mark.parametrize("damage", ["half the files", "no header", "a short array", "a file"])
+def test_a_broken_store_is_an_input_error(run, stored, tmp_path, damage):
+    path = tmp_path / "broken.cpm"
+    if damage == "a file":
+        path.write_text("x")
+    else:
+        shutil.copytree(stored, path)
+    if damage == "half the files":
+        for file in sorted(path.iterdir())[1::2]:
+            file.unlink()
+    elif damage == "no header":
+        (path / "header.json").unlink()
+    elif damage == "a short array":
+        array = path / "values-0.npy"
+        array.write_bytes(array.read_bytes()[:-8])
+    run("rank", path, *RANK).fails(3, "broken.cpm")
+
+
+def test_output_that_cannot_be_written_is_an_output_error(run, stored, tmp_path):
+    (tmp_path / "old.csv").write_text("old")
+    rank = ("rank", stored, *RANK, "-o")
+    run(*rank, tmp_path / "no" / "x.csv").fails(6, "No such file")
+    run(*rank, tmp_path / "old.csv").fails(6, "exists")
+    run(*rank, tmp_path, "-f", "csv").fails(6, "in the way")
+    run(*rank, "/dev/full", "-f", "csv").fails(6, "No space")
+    assert (tmp_path / "old.csv").read_text() == "old"
+    run("fit", stored, "-o", tmp_path / "no" / "x.cpm").fails(6, "No such file")
+    run("fit", stored, "-o", stored).fails(6, "exists")
+    run("fit", stored, "-o", tmp_path, "--force").fails(6, "in the way")
+
+
+def test_a_failure_inside_the_program_is_a_bug_with_its_own_status(run, stored, monkeypatch):
+    def broken(*_, **__):
+        raise ZeroDivisionError("inner")
+
+    monkeypatch.setattr("callpath_modeler.pipeline.ranking_of", broken)
+    run("rank", stored, *RANK).fails(70, "bug", "inner", "-v")
+    loud = run("-v", "rank", stored, *RANK)
+    assert loud.status == 70
+    assert "Traceback" in loud.err
+
+
+def test_an_interrupt_has_its_own_status(run, stored, monkeypatch):
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("callpath_modeler.pipeline.ranking_of", interrupted)
+    assert run("rank", stored, *RANK).status == 130
