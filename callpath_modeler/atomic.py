@@ -20,11 +20,11 @@ def write_file(path: Path, content: bytes, *, overwrite: bool) -> None:
     OutputError
         If it exists and may not be replaced, or cannot be written.
     """
-    if path.exists() and not path.is_file() and not path.is_dir():
-        _write_special(path, content)
-        return
-    _refuse(path, in_the_way=path.is_dir(), overwrite=overwrite)
     try:
+        if path.exists() and not path.is_file() and not path.is_dir():
+            path.write_bytes(content)  # /dev/stdout, a named pipe
+            return
+        _refuse(path, in_the_way=path.is_dir(), overwrite=overwrite)
         handle, name = tempfile.mkstemp(prefix=f".{path.name}-", dir=path.parent)
         scratch = Path(name)
         try:
@@ -34,14 +34,6 @@ def write_file(path: Path, content: bytes, *, overwrite: bool) -> None:
             scratch.replace(path)
         finally:
             scratch.unlink(missing_ok=True)
-    except OSError as cause:
-        raise _failed(path, cause) from cause
-
-
-def _write_special(path: Path, content: bytes) -> None:
-    """Write to a device or a named pipe, which cannot be replaced."""
-    try:
-        path.write_bytes(content)
     except BrokenPipeError:
         raise
     except OSError as cause:

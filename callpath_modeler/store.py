@@ -8,6 +8,7 @@ set of models. A store appears whole or not at all.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -65,7 +66,9 @@ class _Header(msgspec.Struct):
 
 def is_stored(path: Path) -> bool:
     """Tell whether `path` is a stored experiment, or is named like one."""
-    return path.suffix == SUFFIX or (path / _HEADER).is_file()
+    if path.suffix == SUFFIX:
+        return True
+    return os.access(path, os.X_OK) and (path / _HEADER).is_file()
 
 
 def write(fits: Sequence[Fitted], path: Path, *, overwrite: bool = False) -> None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NoReturn, TextIO
 
 import click
 
-from callpath_modeler.errors import CallpathModelerError, OutputError
+from callpath_modeler.errors import CallpathModelerError, InputError, OutputError
 from callpath_modeler.units import to_ascii
 
 if TYPE_CHECKING:
@@ -217,6 +217,9 @@ def run(command: click.Command) -> NoReturn:
     except (ClosedPipeError, BrokenPipeError):
         _abandon_stdout()  # the reader has what it wanted
         status = EXIT_CLOSED_PIPE
+    except PermissionError as cause:
+        what = f"{cause.filename}: {cause.strerror}"
+        status = _complain(what, "check the permissions", InputError.exit_code)
     except MemoryError:
         status = _complain("out of memory", "read fewer metrics or runs at a time", EXIT_BUG)
     except Exception as bug:  # noqa: BLE001 - the last resort: whatever is left is ours

@@ -136,6 +136,8 @@ def _toml(text: str) -> str:
 
 
 def _in_directory(directory: Path, registry: Registry, parse: _Parser) -> list[RunFile]:
+    if not os.access(directory, os.R_OK | os.X_OK):
+        raise InputError(f"{directory}: may not be read", hint="check its permissions")
     if (directory / MANIFEST).is_file():
         return _from_manifest(directory / MANIFEST)
     runs = []

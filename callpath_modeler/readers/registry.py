@@ -115,6 +115,6 @@ class Registry:
 def _what(path: Path) -> str:
     if path.is_file() and path.stat().st_size == 0:
         return "empty file"
-    if path.is_file() and not os.access(path, os.R_OK):
+    if not os.access(path, os.R_OK):
         return "may not be read"
     return "not a profile that any installed reader knows"

@@ -314,3 +314,22 @@ def test_an_interrupt_has_its_own_status(run, stored, monkeypatch):
 
     monkeypatch.setattr("callpath_modeler.pipeline.ranking_of", interrupted)
     assert run("rank", stored, *RANK).status == 130
+
+
+@pytest.mark.parametrize("closed", ["app.p16.r1", "app.p16.r1/profile.cubex"])
+def test_what_permissions_forbid_is_said(run, series, monkeypatch, closed):
+    # Root may read everything, so the system's answer is made up.
+    runs = series()
+    access = os.access
+    monkeypatch.setattr(
+        os, "access", lambda path, mode: str(path) != str(runs / closed) and access(path, mode)
+    )
+    run("rank", runs / closed, *RANK).fails(3, "may not be read")
+
+
+def test_a_permission_denied_anywhere_else_is_no_bug(run, stored, monkeypatch):
+    def denied(*_, **__):
+        raise PermissionError(13, "Permission denied", "/secret/profile.cubex")
+
+    monkeypatch.setattr("callpath_modeler.pipeline.ranking_of", denied)
+    run("rank", stored, *RANK).fails(3, "/secret/profile.cubex")
