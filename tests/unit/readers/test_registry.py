@@ -90,6 +90,14 @@ def test_what_no_reader_knows_is_an_input_error_that_says_what_it_is(tmp_path, m
     assert caught.value.hint
 
 
+def test_what_may_not_be_read_is_said(tmp_path, monkeypatch):
+    (tmp_path / "a.other").write_text("x")
+    # Root may read everything, so the system's answer is made up.
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    with pytest.raises(InputError, match="may not be read"):
+        registry(FakeReader()).find(tmp_path / "a.other")
+
+
 def test_a_named_pipe_is_not_opened(tmp_path):
     os.mkfifo(tmp_path / "a.fake")
     assert registry(FakeReader()).match(tmp_path / "a.fake") is None
