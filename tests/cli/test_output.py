@@ -16,6 +16,7 @@ import networkx as nx
 import pytest
 from rich.cells import cell_len
 
+from callpath_modeler import modeling
 from callpath_modeler.cli.group import LazyGroup, cpmodel
 
 RANK = ("--target", "262144")
@@ -311,6 +312,24 @@ def test_a_stored_experiment_gives_the_ranking_of_its_profiles(run, series, tmp_
     assert run("info", kept).out == run("info", runs).out
     table = ("rank", kept, *RANK, "-f", "csv", "--where", "p>1")
     assert run(*table).out == run("rank", runs, *table[2:]).out
+
+
+def test_stored_models_are_fitted_again_only_for_other_settings(run, stored, monkeypatch):
+    fits = []
+
+    def counted(*args, **options):
+        fits.append(options["confidence"])
+        return fit(*args, **options)
+
+    fit = modeling.fit
+    monkeypatch.setattr(modeling, "fit", counted)
+    for target in ("64", "inf"):
+        assert run("rank", stored, "--target", target).status == 0
+    assert fits == []
+    run("rank", stored, *RANK, "--confidence", "0.5")
+    run("rank", stored, *RANK, "-i")
+    run("rank", stored, *RANK, "--where", "p<=125")
+    assert fits == [0.5, 0.95, 0.95]
 
 
 def test_a_stored_experiment_is_named_after_the_program(run, series, tmp_path, monkeypatch):
