@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import ClassVar
@@ -241,39 +241,45 @@ class CubeProfile:
         name = stored.declared.metric.name
         rows, order = self.rows(name), self.layout.enumeration(stored.order)
         if not stored.additive:
+            visits = self._visits() if stored.fold is Fold.MIN else None
             for at, block in stream.stored(rows, self.layout, order):
                 reducer.mark_missing(block)
                 if stored.fold is Fold.MIN:
-                    block[self._unvisited(at, block)] = np.nan
+                    # The minimum of nothing is stored as zero.
+                    reached = block if visits is None else visits(at)
+                    np.copyto(block, np.nan, where=reached == 0)
                 reducer.add_raw(at, block)
         elif stored.kind is MetricKind.INCLUSIVE:
-            others = self.rows(name)
             if stored.order is not MetricKind.INCLUSIVE:
                 families = self.layout.enumeration(MetricKind.INCLUSIVE)
-                rows, others = (reordered(store, order, families) for store in (rows, others))
-                order = families
-            below = stream.reduce_families(rows, others, self.layout, order, reducer)
+                rows, order = reordered(rows, order, families), families
+            below = stream.reduce_families(rows, self.layout, order, reducer)
             if stored.is_counter:
                 self._notices.of_counter(stored, below)
         else:
             stream.reduce_stored(rows, self.layout, order, reducer)
 
-    def _unvisited(self, at: NDArray[np.int64], block: NDArray[np.float64]) -> NDArray[np.bool_]:
-        """Tell which values are the minimum of nothing, [k x columns]."""
+    def _visits(self) -> Callable[[NDArray[np.int64]], NDArray[np.float64]] | None:
+        """Return what tells the visits of call paths, [k x columns]; None if nothing does."""
         visits = self.stored.get("visits")
         if visits is None or visits.status is not MetricStatus.DATA or not visits.additive:
-            nothing: NDArray[np.bool_] = block == 0
-            return nothing
+            return None
         rows = self.rows("visits")
         order = self.layout.enumeration(visits.order)
         stored_at = np.full(len(self.call_tree) + 1, -1, np.intp)
         stored_at[self.layout.rows[order[rows.numbers]]] = np.arange(len(rows.numbers))
-        place = stored_at[at]
-        known = np.flatnonzero(place >= 0)
-        known = known[np.argsort(place[known])]
-        visited = np.zeros(block.shape, np.bool_)
-        visited[known] = take(rows, place[known]) != 0
-        return ~visited
+
+        def of(at: NDArray[np.int64]) -> NDArray[np.float64]:
+            place = stored_at[at]
+            known = np.flatnonzero(place >= 0)
+            known = known[np.argsort(place[known])]
+            if np.array_equal(known, np.arange(len(at))):
+                return take(rows, place)
+            found = np.zeros((len(at), rows.columns))
+            found[known] = take(rows, place[known])
+            return found
+
+        return of
 
 
 def _scale(stored: StoredMetric, reduction: Reduction) -> float:

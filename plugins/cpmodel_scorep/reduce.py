@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,6 +15,8 @@ Block = NDArray[np.float64]
 
 _NOISE = 1e-9
 """Differences of inclusive values below this share of them are rounding, not cost."""
+
+_INFINITE = np.float64(np.inf).view(np.uint64)
 
 
 @dataclass(slots=True)
@@ -60,26 +63,30 @@ class Reducer:
         self._reduction = reduction
         self._total = np.zeros(columns.stored)
 
-    def add(self, rows: NDArray[np.int64], block: Block, within: Block | None = None) -> None:
+    def add(
+        self,
+        rows: NDArray[np.int64],
+        block: Block,
+        within: Callable[[NDArray[np.intp]], Block] | None = None,
+    ) -> None:
         """Take in the values of call paths; `block` is changed in place, NaN is missing.
 
         Parameters
         ----------
         rows : [k], rows in the call tree
         block : [k x columns]
-        within : [k x columns], inclusive values that `block` is the remainder of
+        within : returns the inclusive values that rows of `block` are the remainder of
         """
         if not len(rows):
             return
-        with np.errstate(over="ignore", invalid="ignore"):
-            missing = bool(np.isnan(np.add.reduce(block, axis=None)))
-        if np.fmin.reduce(block, axis=None) < 0:
-            self._clear_negative(rows, block, within)
-        self.values[rows] = self._statistic(block, missing=missing)
+        plain = is_plain(block)
+        if not plain:
+            self._clear(rows, block, within)
+        self.values[rows] = self._statistic(block, missing=not plain)
 
     def add_raw(self, rows: NDArray[np.int64], block: Block) -> None:
         """Take in values that may be negative and may be NaN where there is nothing to say."""
-        self.values[rows] = self._statistic(block, missing=bool(np.isnan(block).any()))
+        self.values[rows] = self._statistic(block, missing=not is_plain(block))
 
     def add_to_total(self, block: Block) -> None:
         """Add the values of call paths [k x columns] to the total of each location."""
@@ -94,31 +101,50 @@ class Reducer:
 
     def mark_missing(self, block: Block) -> None:
         """Make infinite values of a stored block NaN and count both."""
-        with np.errstate(over="ignore", invalid="ignore"):
-            if np.isfinite(np.add.reduce(block, axis=None)):
-                return
+        if is_plain(block):
+            return
         bad = ~np.isfinite(block)
         self.noticed.not_finite += int(np.count_nonzero(bad))
         block[bad] = np.nan
 
-    def _clear_negative(self, rows: NDArray[np.int64], block: Block, within: Block | None) -> None:
-        real = block < 0 if within is None else block < -_NOISE * np.abs(within)
-        count = int(np.count_nonzero(real))
+    def _clear(
+        self,
+        rows: NDArray[np.int64],
+        block: Block,
+        within: Callable[[NDArray[np.intp]], Block] | None,
+    ) -> None:
+        """Make negative values zero and infinite ones missing."""
+        odd = np.flatnonzero(np.maximum.reduce(block.view(np.uint64), axis=1) >= _INFINITE)
+        values = block[odd]
+        values[~np.isfinite(values)] = np.nan
+        limit = 0.0 if within is None else -_NOISE * np.abs(within(odd))
+        count = int(np.count_nonzero(values < limit))
         if count:
             self.noticed.negative += count
-            low = np.fmin.reduce(block, axis=1)
+            low = np.fmin.reduce(values, axis=1)
             k = int(np.nanargmin(low))
             if low[k] < self.noticed.worst:
-                self.noticed.worst, self.noticed.worst_row = float(low[k]), int(rows[k])
-        # Unlike a mask, this leaves NaN alone and needs no second block.
-        np.maximum(block, 0.0, out=block)
+                self.noticed.worst, self.noticed.worst_row = float(low[k]), int(rows[odd[k]])
+        # Unlike a mask, this leaves NaN alone.
+        block[odd] = np.maximum(values, 0.0)
 
     def _statistic(self, block: Block, *, missing: bool) -> NDArray[np.float64]:
         folded = self._columns.fold(block, self._fold)
         with np.errstate(all="ignore"):
+            values = statistic(folded, self._reduction)
             if missing:
-                return statistic_of_present(folded, self._reduction)
-            return statistic(folded, self._reduction)
+                partly = np.flatnonzero(np.isnan(np.add.reduce(block, axis=1)))
+                values[partly] = statistic_of_present(folded[partly], self._reduction)
+        return values
+
+
+def is_plain(block: Block) -> bool:
+    """Tell whether no value is negative, infinite or NaN.
+
+    The bits of numbers that are not negative rank like the numbers, with infinity and NaN
+    above them, and a sign ranks above everything: one pass answers all three questions.
+    """
+    return bool(np.maximum.reduce(block.view(np.uint64), axis=None, initial=0) < _INFINITE)
 
 
 def statistic(block: Block, reduction: Reduction) -> NDArray[np.float64]:
@@ -151,9 +177,27 @@ def statistic(block: Block, reduction: Reduction) -> NDArray[np.float64]:
 
 def statistic_of_present(block: Block, reduction: Reduction) -> NDArray[np.float64]:
     """Reduce what is not NaN in each row of `block` [k x processes]; NaN if nothing is."""
-    result = np.full(len(block), np.nan)
-    for k, row in enumerate(block):
-        present = row[~np.isnan(row)]
-        if len(present):
-            result[k] = statistic(present[np.newaxis], reduction)[0]
+    absent = np.isnan(block)
+    present = block.shape[1] - np.count_nonzero(absent, axis=1)
+    result: NDArray[np.float64]
+    match reduction:
+        case Reduction.MAX:
+            result = np.fmax.reduce(block, axis=1)
+        case Reduction.MIN:
+            result = np.fmin.reduce(block, axis=1)
+        case Reduction.SUM:
+            result = np.add.reduce(np.where(absent, 0.0, block), axis=1)
+        case Reduction.MEAN:
+            result = np.add.reduce(np.where(absent, 0.0, block), axis=1) / present
+        case Reduction.MEDIAN:
+            # Sorting puts NaN last.
+            ordered, rows = np.sort(block, axis=1), np.arange(len(block))
+            result = (ordered[rows, (present - 1) // 2] + ordered[rows, present // 2]) / 2
+        case Reduction.GEOMEAN:
+            logarithms = np.log(np.where(absent, 1.0, block))
+            result = np.exp(np.add.reduce(logarithms, axis=1) / present)
+        case Reduction.IMBALANCE:
+            mean = np.add.reduce(np.where(absent, 0.0, block), axis=1) / present
+            result = np.fmax.reduce(block, axis=1) / mean
+    result[present == 0] = np.nan
     return result

@@ -15,8 +15,17 @@ from numpy.typing import NDArray
 from callpath_modeler.errors import InputError
 from cpmodel_scorep.container import COPY_IT_AGAIN, Container, Member
 
-BLOCK_BYTES = 2 << 20
-"""Size of the blocks that data pass through: they stay in the second-level cache."""
+BLOCK_BYTES = 4 << 20
+"""Size of the blocks that data pass through.
+
+A few of them stay in the last-level cache; smaller ones cost more calls than they save.
+"""
+
+_SHORT_GAP = 1 << 14
+"""Bytes that are read and thrown away sooner than another call is made."""
+
+Block = NDArray[np.float64]
+Bytes = NDArray[np.uint8]
 
 _INDEX, _RAW, _ZIPPED = b"CUBEX.INDEX", b"CUBEX.DATA", b"ZCUBEX.DATA"
 _SPARSE, _DENSE = 1, 3
@@ -110,8 +119,8 @@ class Rows(Protocol):
     columns: int
     missing: int
 
-    def read(self, first: int, stop: int) -> NDArray[np.float64]:
-        """Return stored rows, [stop - first x columns]; the next call may overwrite them.
+    def read(self, first: int, stop: int, out: Block) -> None:
+        """Fill `out`, contiguous, with stored rows, [stop - first x columns].
 
         64-bit counters are signed: one that ran below zero is a huge number otherwise.
         """
@@ -143,6 +152,32 @@ def open_rows(
     )
 
 
+class _Converter:
+    """Turns stored bytes into numbers; doubles never leave the block they were read into."""
+
+    def __init__(self, dtype: np.dtype[np.generic]) -> None:
+        self._dtype = dtype
+        self._in_place = dtype.kind == "f"
+        self._buffer = np.empty(0, np.uint8)
+
+    def bytes_for(self, out: Block) -> Bytes:
+        """Return where to put the stored bytes of `out`."""
+        if self._in_place:
+            return out.reshape(-1).view(np.uint8)
+        size = out.size * self._dtype.itemsize
+        if len(self._buffer) < size:
+            self._buffer = np.empty(size, np.uint8)
+        return self._buffer[:size]
+
+    def convert(self, raw: Bytes, out: Block) -> None:
+        """Fill `out` with the numbers in `raw`, which `bytes_for` returned; of tuples the sums."""
+        if not self._in_place:
+            values = raw.view(self._dtype).reshape(out.shape)
+            out[:] = values["sum"] if self._dtype.names else values
+        elif not self._dtype.isnative:
+            out.byteswap(inplace=True)
+
+
 class RawRows:
     """Rows stored one after the other."""
 
@@ -158,24 +193,20 @@ class RawRows:
         self.columns = columns
         self._container = container
         self._start = member.offset + len(_RAW)
-        self._dtype = dtype
+        self._converter = _Converter(dtype)
         self._row_bytes = columns * dtype.itemsize
         held = max(0, member.size - len(_RAW)) // self._row_bytes
         self._held = min(held, len(self.numbers))
         self.missing = len(self.numbers) - self._held
-        self._buffer = np.empty(0, np.uint8)
 
-    def read(self, first: int, stop: int) -> NDArray[np.float64]:
-        """Return stored rows, [stop - first x columns]; the next call may overwrite them."""
-        size = (stop - first) * self._row_bytes
-        if len(self._buffer) < size:
-            self._buffer = np.empty(size, np.uint8)
-        buffer = self._buffer[:size]
+    def read(self, first: int, stop: int, out: Block) -> None:
+        """Fill `out` with stored rows, [stop - first x columns]."""
+        raw = self._converter.bytes_for(out)
         held = max(0, min(stop, self._held) - first) * self._row_bytes
         start = self._start + first * self._row_bytes
-        got = self._container.read_into(start, buffer[:held].data)
-        buffer[got:] = 0
-        return as_numbers(buffer, self._dtype).reshape(-1, self.columns)
+        got = self._container.read_into(start, raw[:held].data)
+        raw[got:] = 0
+        self._converter.convert(raw, out)
 
 
 class ZippedRows:
@@ -193,7 +224,7 @@ class ZippedRows:
         self.columns = columns
         self._container = container
         self._member = member
-        self._dtype = dtype
+        self._converter = _Converter(dtype)
         self._row_bytes = columns * dtype.itemsize
         start, size = self._read_places(index.byte_order)
         self._start, self._size = start, size
@@ -222,21 +253,25 @@ class ZippedRows:
         size[row[known]] = places[known, 2]
         return start, size
 
-    def read(self, first: int, stop: int) -> NDArray[np.float64]:
-        """Return stored rows, [stop - first x columns]; the next call may overwrite them."""
-        buffer = np.zeros((stop - first) * self._row_bytes, np.uint8)
-        held = self._held[first:stop].nonzero()[0] + first
-        for row in held.tolist():
-            place = (row - first) * self._row_bytes
-            raw = self._container.read(int(self._start[row]), int(self._size[row]))
-            try:
-                values = zlib.decompressobj().decompress(raw, self._row_bytes)
-            except zlib.error as error:
-                raise self._broken(f"row {row} is broken: {error}") from None
-            if len(values) < self._row_bytes:
-                raise self._broken(f"row {row} is too short")
-            buffer[place : place + self._row_bytes] = np.frombuffer(values, np.uint8)
-        return as_numbers(buffer, self._dtype).reshape(-1, self.columns)
+    def read(self, first: int, stop: int, out: Block) -> None:
+        """Fill `out` with stored rows, [stop - first x columns]."""
+        raw = self._converter.bytes_for(out)
+        rows = raw.reshape(stop - first, -1)
+        held = self._held[first:stop]
+        rows[~held] = 0
+        for k in held.nonzero()[0].tolist():
+            rows[k] = self._unzipped(first + k)
+        self._converter.convert(raw, out)
+
+    def _unzipped(self, row: int) -> Bytes:
+        packed = self._container.read(int(self._start[row]), int(self._size[row]))
+        try:
+            values = zlib.decompressobj().decompress(packed, self._row_bytes)
+        except zlib.error as error:
+            raise self._broken(f"row {row} is broken: {error}") from None
+        if len(values) < self._row_bytes:
+            raise self._broken(f"row {row} is too short")
+        return np.frombuffer(values, np.uint8)
 
     def _broken(self, reason: str) -> InputError:
         return InputError(
@@ -254,9 +289,9 @@ class HeldRows:
         self.missing = 0
         self._values = values
 
-    def read(self, first: int, stop: int) -> NDArray[np.float64]:
-        """Return stored rows, [stop - first x columns], as a copy."""
-        return self._values[first:stop].copy()
+    def read(self, first: int, stop: int, out: Block) -> None:
+        """Fill `out` with stored rows, [stop - first x columns]."""
+        out[:] = self._values[first:stop]
 
 
 class ReorderedRows:
@@ -269,51 +304,54 @@ class ReorderedRows:
         self._inner = inner
         self._places = places
 
-    def read(self, first: int, stop: int) -> NDArray[np.float64]:
-        """Return rows, [stop - first x columns], as a copy."""
+    def read(self, first: int, stop: int, out: Block) -> None:
+        """Fill `out` with rows, [stop - first x columns]."""
         places = self._places[first:stop]
         order = np.argsort(places)
-        block = np.empty((len(places), self.columns))
-        block[order] = take(self._inner, places[order])
-        return block
+        out[order] = take(self._inner, places[order])
 
 
-def as_numbers(buffer: NDArray[np.uint8], dtype: np.dtype[np.generic]) -> NDArray[np.float64]:
-    """Return stored bytes as numbers, in place where they are doubles; of tuples the sums."""
-    values = buffer.view(dtype)
-    if dtype.names:
-        return values["sum"].astype(np.float64)
-    if dtype.kind == "f":
-        if not dtype.isnative:
-            values = values.byteswap(inplace=True).view(dtype.newbyteorder("="))
-        return values
-    return values.astype(np.float64)
+def rows_of_block(columns: int) -> int:
+    """Return how many rows make a block of about `BLOCK_BYTES`."""
+    return max(1, BLOCK_BYTES // (8 * columns))
 
 
-def blocks(rows: Rows) -> Iterator[tuple[int, int]]:
-    """Yield the bounds of blocks of about `BLOCK_BYTES`."""
-    step = max(1, BLOCK_BYTES // (8 * rows.columns))
+def bounds_of_blocks(rows: Rows) -> Iterator[tuple[int, int]]:
+    """Yield the first row of each block, and the one after its last."""
+    step = rows_of_block(rows.columns)
     for first in range(0, len(rows.numbers), step):
         yield first, min(first + step, len(rows.numbers))
 
 
-def take(rows: Rows, places: NDArray[np.intp]) -> NDArray[np.float64]:
-    """Return the stored rows at ascending `places`, [places x columns], as a copy.
+def blocks(rows: Rows) -> Iterator[tuple[int, int, Block]]:
+    """Yield blocks with their bounds; each overwrites the one before."""
+    # Fresh memory costs page faults, which take longer than reading does.
+    buffer = np.empty((min(len(rows.numbers), rows_of_block(rows.columns)), rows.columns))
+    for first, stop in bounds_of_blocks(rows):
+        block = buffer[: stop - first]
+        rows.read(first, stop, block)
+        yield first, stop, block
+
+
+def take(rows: Rows, places: NDArray[np.intp], out: Block | None = None) -> Block:
+    """Return the stored rows at ascending `places`, [places x columns], in `out` if given.
 
     Neighbours are fetched in one go: a short gap costs less than another call.
     """
-    taken = np.empty((len(places), rows.columns))
-    gap = max(1, (1 << 14) // (8 * rows.columns))
-    most = max(1, BLOCK_BYTES // (8 * rows.columns))
-    starts = [0, *(np.flatnonzero(np.diff(places) > gap) + 1).tolist(), len(places)]
-    for begin, end in pairwise(starts):
-        at = begin
-        while at < end:
-            first = int(places[at])
-            upto = int(np.searchsorted(places[at:end], first + most)) + at
-            block = rows.read(first, int(places[upto - 1]) + 1)
-            taken[at:upto] = block[places[at:upto] - first]
-            at = upto
+    taken = np.empty((len(places), rows.columns)) if out is None else out
+    if not len(places):
+        return taken
+    most = rows_of_block(rows.columns)
+    apart = np.diff(places) > max(1, _SHORT_GAP // (8 * rows.columns))
+    apart |= np.diff(places // most) > 0
+    span = np.empty((most, rows.columns))
+    for begin, end in pairwise([0, *(np.flatnonzero(apart) + 1).tolist(), len(places)]):
+        first, stop = int(places[begin]), int(places[end - 1]) + 1
+        if stop - first == end - begin:
+            rows.read(first, stop, taken[begin:end])
+        else:
+            rows.read(first, stop, span[: stop - first])
+            taken[begin:end] = span[places[begin:end] - first]
     return taken
 
 

@@ -10,11 +10,12 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from cpmodel_scorep.reduce import Block, Reducer
-from cpmodel_scorep.rows import Rows, blocks, take
+from cpmodel_scorep.reduce import Block, Reducer, is_plain
+from cpmodel_scorep.rows import Rows, blocks, bounds_of_blocks, rows_of_block, take
 from cpmodel_scorep.tree import Layout
 
-_SPARSE_PAYS = 16 << 20  # bytes of a metric from which a sparse product repays its import
+_SPARSE_PAYS = 64 << 20
+"""Bytes of a metric from which a sparse product, ten times as fast, repays its import."""
 
 
 def stored(
@@ -27,11 +28,12 @@ def stored(
     order : which defined call path each row number means, see `Layout.enumeration`
     """
     place = layout.rows[order[rows.numbers]]
-    for first, stop in blocks(rows):
-        block, at = rows.read(first, stop), place[first:stop]
+    for first, stop, block in blocks(rows):
+        at = place[first:stop]
         if at.min() < 0:
-            block, at = block[at >= 0], at[at >= 0]
-        yield at, block
+            yield at[at >= 0], block[at >= 0]
+        else:
+            yield at, block
 
 
 def reduce_stored(rows: Rows, layout: Layout, order: NDArray[np.int64], reducer: Reducer) -> None:
@@ -42,9 +44,7 @@ def reduce_stored(rows: Rows, layout: Layout, order: NDArray[np.int64], reducer:
         reducer.add_to_total(block)
 
 
-def reduce_families(
-    rows: Rows, others: Rows, layout: Layout, order: NDArray[np.int64], reducer: Reducer
-) -> int:
+def reduce_families(rows: Rows, layout: Layout, order: NDArray[np.int64], reducer: Reducer) -> int:
     """Reduce the exclusive part of inclusive values.
 
     Inclusive rows are stored family by family: the callees of one call path lie together.
@@ -53,116 +53,129 @@ def reduce_families(
 
     Parameters
     ----------
-    rows, others : the same rows, opened twice, because reading invalidates a block
     order : which defined call path each row number means, see `Layout.enumeration`
 
     Returns
     -------
     Number of stored values below zero
     """
-    families = _Families(rows, others, layout, order, reducer)
-    for first, stop in blocks(rows):
+    families = _Families(rows, layout, order, reducer)
+    for first, stop in bounds_of_blocks(rows):
         families.add(first, stop)
     families.close()
     return families.below_zero
 
 
 class _Families:
+    """Makes inclusive rows exclusive.
+
+    All of it happens in one buffer: first the sum of the family that the block before left
+    unfinished, as if it were one callee, then a block, then rows of callers that lie elsewhere,
+    and last a row of zeros for callers that are not stored.
+    """
+
     def __init__(
-        self, rows: Rows, others: Rows, layout: Layout, order: NDArray[np.int64], reducer: Reducer
+        self, rows: Rows, layout: Layout, order: NDArray[np.int64], reducer: Reducer
     ) -> None:
         path = order[rows.numbers]
         n = len(layout.parents)
-        self._rows, self._others, self._reducer = rows, others, reducer
+        self._rows, self._reducer = rows, reducer
         self._place = layout.rows[path]
         self._parent = layout.parents[path]
         self._tree_row = layout.rows
         self._stored_at = np.full(n, -1, np.intp)
         self._stored_at[path] = np.arange(len(path))
-        counted = self._place >= 0
-        self._all_counted = bool(counted.all())
+        self._counted = self._place >= 0
         has_callees = np.zeros(n + 1, np.bool_)
-        has_callees[self._parent[counted]] = True
-        self._is_leaf = counted & ~has_callees[path]
-        # Values with callees are kept out of the family sums of detached call paths.
-        self._root_total = counted & (self._parent < 0)
-        self._carry: Block | None = None
-        self._carried = -1
-        self._sum = _family_sums if len(path) * rows.columns * 8 < _SPARSE_PAYS else _sparse_sums
+        has_callees[self._parent[self._counted]] = True
+        self._is_leaf = self._counted & ~has_callees[path]
+        self._is_root = self._counted & (self._parent < 0)
+        step = min(len(path), rows_of_block(rows.columns))
+        self._buffer = np.empty((2 * step + 3, rows.columns))
+        self._buffer[[0, -1]] = 0.0
+        self._unfinished = -1
+        sparse = len(path) * rows.columns * 8 >= _SPARSE_PAYS
+        self._remainders = _sparse_remainders if sparse else _plain_remainders
         self.below_zero = 0
 
     def add(self, first: int, stop: int) -> None:
         """Take in the stored rows from `first` to `stop`."""
-        block = self._rows.read(first, stop)
-        reducer = self._reducer
-        if np.fmin.reduce(block, axis=None) < 0:
+        end, reducer = stop - first + 1, self._reducer
+        block = self._buffer[1:end]
+        self._rows.read(first, stop, block)
+        if not is_plain(block):
             self.below_zero += int(np.count_nonzero(block < 0))
-        reducer.mark_missing(block)
-        roots = self._root_total[first:stop]
-        if roots.any():
+            reducer.mark_missing(block)
+        counted = self._counted[first:stop]
+        if not counted.all():
+            block[~counted] = 0.0
+        roots = np.flatnonzero(self._is_root[first:stop])
+        if len(roots):
             reducer.add_to_total(block[roots])
-        parent = self._parent[first:stop]
-        starts = np.flatnonzero(np.diff(parent, prepend=parent[0] - 1))
-        callers = parent[starts]
-        weights = None if self._all_counted else (self._place[first:stop] >= 0).astype(float)
-        sums = self._sum(block, starts, weights)
-        if self._carry is not None and callers[0] == self._carried:
-            sums[0] += self._carry[0]
-        elif self._carry is not None:
-            self._finish(np.array([self._carried]), self._carry, first, block)
-        self._finish(callers[:-1], sums[:-1], first, block)
-        self._carry, self._carried = sums[-1:].copy(), int(callers[-1])
-        leaf = self._is_leaf[first:stop]
-        reducer.add(self._place[first:stop][leaf], block[leaf])
+        caller = np.concatenate(([self._unfinished], self._parent[first:stop]))
+        starts = np.concatenate(([0], np.flatnonzero(caller[1:] != caller[:-1]) + 1))
+        self._finish(caller[starts[:-1]], starts, first, stop)
+        self._unfinished = int(caller[-1])
+        # Each block is summed up on its own: thousands of callees would wear digits off.
+        last = starts[-1]
+        total = np.add.reduce(self._buffer[max(1, last) : end], axis=0)
+        self._buffer[0] = total if last else total + self._buffer[0]
+        leaves = np.flatnonzero(self._is_leaf[first:stop])
+        reducer.add(self._place[first + leaves], block[leaves])
 
     def close(self) -> None:
         """Finish the last family."""
-        if self._carry is not None:
-            nothing = np.empty((0, self._rows.columns))
-            self._finish(np.array([self._carried]), self._carry, 0, nothing)
+        n = len(self._place)
+        self._finish(np.array([self._unfinished]), np.array([0, 1]), n, n)
 
-    def _finish(self, callers: NDArray[np.int64], sums: Block, first: int, block: Block) -> None:
-        """Reduce what is left of callers when the sums of their callees are known.
+    def _finish(
+        self, callers: NDArray[np.int64], starts: NDArray[np.intp], first: int, stop: int
+    ) -> None:
+        """Reduce what is left of callers [k] when all their callees are known.
 
-        `block` holds the stored rows from `first` on; callers found there are not read again.
+        `starts` [k + 1] are places in the buffer, which holds the stored rows from `first` to
+        `stop`; callers found there are not read again.
         """
+        if not len(callers):
+            return
+        buffer = self._buffer
         wanted = (callers >= 0) & (self._tree_row[callers] >= 0)
-        if not wanted.all():
-            callers, sums = callers[wanted], sums[wanted]
-        at = self._stored_at[callers]
-        own = np.empty(sums.shape)
-        inside = (at >= first) & (at < first + len(block))
-        own[inside] = block[at[inside] - first]
-        outside = np.flatnonzero(~inside)
+        at = np.where(wanted, self._stored_at[callers], -1)
+        # Where the own row of each caller is, or will be, in the buffer.
+        own = np.where(at < 0, len(buffer) - 1, at - first + 1)
+        outside = np.flatnonzero((at >= 0) & ((at < first) | (at >= stop)))
         outside = outside[np.argsort(at[outside])]
-        absent = int(np.searchsorted(at[outside], 0))
-        own[outside[:absent]] = 0.0
-        if absent < len(outside):
-            own[outside[absent:]] = take(self._others, at[outside[absent:]])
-        if self._reducer.noticed.not_finite:
-            own[~np.isfinite(own)] = np.nan
-        # The sums are not needed any more, and a fresh block would cost page faults.
-        np.subtract(own, sums, out=sums)
-        self._reducer.add(self._tree_row[callers], sums, own)
+        free = stop - first + 1
+        own[outside] = np.arange(free, free + len(outside))
+        take(self._rows, at[outside], buffer[free : free + len(outside)])
+        left = self._remainders(buffer, starts, own)
+        if not wanted.all():
+            callers, own, left = callers[wanted], own[wanted], left[wanted]
+        self._reducer.add(self._tree_row[callers], left, lambda rows: buffer[own[rows]])
 
 
-def _family_sums(
-    block: Block, starts: NDArray[np.intp], weights: NDArray[np.float64] | None
-) -> Block:
-    weighted = block if weights is None else block * weights[:, np.newaxis]
-    return np.add.reduceat(weighted, starts, axis=0)
+def _plain_remainders(buffer: Block, starts: NDArray[np.intp], own: NDArray[np.intp]) -> Block:
+    """Return row `own[k]` less the rows from `starts[k]` to `starts[k + 1]`, [k x columns]."""
+    left = buffer[own]
+    left -= np.add.reduceat(buffer[: starts[-1]], starts[:-1], axis=0)
+    return left
 
 
-def _sparse_sums(
-    block: Block, starts: NDArray[np.intp], weights: NDArray[np.float64] | None
-) -> Block:
+def _sparse_remainders(buffer: Block, starts: NDArray[np.intp], own: NDArray[np.intp]) -> Block:
+    """Return the same as a product with a matrix of ones and minus ones, in one pass."""
     from scipy.sparse import csr_array
 
-    n = len(block)
-    ones = np.ones(n) if weights is None else weights
-    bounds = np.append(starts, n)
-    sums: Block = csr_array((ones, np.arange(n), bounds), shape=(len(starts), n)) @ block
-    return sums
+    n = len(own)
+    # The own row comes last: added up from small to large, sums keep their digits.
+    bounds = (starts + np.arange(n + 1)).astype(np.int32)
+    is_own = np.zeros(bounds[-1], np.bool_)
+    is_own[bounds[1:] - 1] = True
+    places = np.empty(bounds[-1], np.int32)
+    places[is_own] = own
+    places[~is_own] = np.arange(starts[-1])
+    signs = np.where(is_own, 1.0, -1.0)
+    left: Block = csr_array((signs, places, bounds), shape=(n, len(buffer))) @ buffer
+    return left
 
 
 def reduce_subtrees(rows: Rows, layout: Layout, order: NDArray[np.int64], reducer: Reducer) -> None:
@@ -175,7 +188,7 @@ def reduce_subtrees(rows: Rows, layout: Layout, order: NDArray[np.int64], reduce
     place = layout.rows[order[rows.numbers]]
     stored_at = np.full(len(tree), -1, np.intp)
     stored_at[place[place >= 0]] = np.flatnonzero(place >= 0)
-    step = max(1, (1 << 21) // (8 * rows.columns))
+    step = rows_of_block(rows.columns)
     pending: dict[int, Block] = {}
     for stop in range(len(tree), 0, -step):
         first = max(0, stop - step)

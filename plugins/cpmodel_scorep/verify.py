@@ -107,8 +107,8 @@ def _compare_rows(
     place = np.searchsorted(paths[order], ours).clip(max=max(0, len(paths) - 1))
     known = paths[order][place] == ours if len(paths) else np.zeros(len(ours), np.bool_)
     differing = int(np.count_nonzero(~known)) * profile.columns.stored
-    for first, stop in blocks(rows):
-        mine = rows.read(first, stop)[known[first:stop]]
+    for first, stop, block in blocks(rows):
+        mine = block[known[first:stop]]
         same = theirs[order[place[first:stop][known[first:stop]]]]
         differing += int(np.count_nonzero((mine != same) & ~(np.isnan(mine) & np.isnan(same))))
     differing += (len(paths) - int(np.count_nonzero(known))) * profile.columns.stored

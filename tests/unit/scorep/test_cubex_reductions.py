@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import tracemalloc
+import warnings
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from brute_force import OVER, reduce
 import cube_writer as cw
 from callpath_modeler.profile.schema import Reduction
 from cpmodel_scorep import CubexReader, rows, stream
+from cpmodel_scorep.reduce import is_plain, statistic_of_present
 
 ALL = list(Reduction)
 
@@ -182,6 +184,67 @@ def test_values_that_are_not_finite_count_as_missing(tmp_path):
             assert got.exclusive[1] == (1.0 if reduction is Reduction.IMBALANCE else 2.0)
         assert profile.reduce("work", Reduction.SUM).total == 7.0
         assert [(f.code, f.count) for f in profile.findings()] == [("CPM117", 3)]
+
+
+@pytest.mark.parametrize("reduction", ALL)
+@pytest.mark.parametrize("processes", [1, 2, 5, 64])
+def test_missing_values_are_left_out_of_every_reduction(reduction, processes):
+    rng = np.random.default_rng(processes)
+    block = rng.lognormal(size=(200, processes))
+    block[rng.random(block.shape) < 0.4] = np.nan
+    block[:3] = [[np.nan], [0.0], [1.0]]
+    over = OVER[str(reduction)]
+    present = [row[~np.isnan(row)].tolist() for row in block]
+    expected = [over(row) if row else np.nan for row in present]
+    with warnings.catch_warnings(), np.errstate(divide="ignore", invalid="ignore"):
+        warnings.simplefilter("error")
+        got = statistic_of_present(block, reduction)
+    np.testing.assert_allclose(got, expected, 1e-13)
+
+
+@pytest.mark.parametrize("value", [-1.0, -0.0, np.inf, -np.inf, np.nan, -np.nan])
+def test_a_block_with_one_odd_value_is_not_plain(value):
+    block = np.array([[0.0, 5e-324, 1.0], [1.7976931348623157e308, 2.0, 3.0]])
+    assert is_plain(block)
+    assert is_plain(block[:0])
+    block[1, 1] = value
+    assert not is_plain(block)
+
+
+@pytest.mark.parametrize("sparse_sums", [False, True])
+@pytest.mark.parametrize("block", [1, 100, 1 << 20])
+def test_missing_inclusive_values_leave_only_their_callers_and_themselves_unknown(
+    tmp_path, monkeypatch, block, sparse_sums
+):
+    monkeypatch.setattr(rows, "BLOCK_BYTES", block)
+    monkeypatch.setattr(stream, "_SPARSE_PAYS", 0 if sparse_sums else 1 << 30)
+    tree, machine = cw.random_tree(60, roots=2, seed=7), cw.Machine([1, 1, 1])
+    values = tree.subtree_sums(np.random.default_rng(1).random((60, 3)) + 0.1)
+    for row, value in ((7, np.nan), (20, np.inf), (33, -np.inf), (50, -5.0)):
+        values[row, 1] = value
+    metrics = [cw.MetricToWrite("time", values, "INCLUSIVE", unit="sec")]
+    with CubexReader().open(cw.write(tmp_path / "a.cubex", tree, metrics, machine)) as profile:
+        got = profile.reduce("time", Reduction.SUM)
+        found = {finding.code: finding.count for finding in profile.findings()}
+    known = np.where(np.isfinite(values), values, np.nan)
+    exclusive = known - tree.children_sums(known)
+    expected = np.nansum(np.maximum(exclusive, 0.0), axis=1)
+    np.testing.assert_allclose(got.exclusive, expected, 1e-9)
+    below = int(np.count_nonzero(exclusive < -1e-9))
+    assert found == {"CPM105": below, "CPM117": 3}
+    assert below
+    assert np.count_nonzero(np.isnan(exclusive)) > 3
+
+
+def test_a_caller_of_thousands_keeps_its_digits(tmp_path, monkeypatch):
+    monkeypatch.setattr(rows, "BLOCK_BYTES", 1 << 10)
+    n = 5000
+    tree, machine = cw.Tree([-1, *[0] * (n - 1)], [f"f{k}" for k in range(n)]), cw.Machine([1])
+    values = np.full((n, 1), 0.1)
+    values[0] = 0.1 * (n - 1) + 1e-6
+    metrics = [cw.MetricToWrite("time", values, "INCLUSIVE", unit="sec")]
+    with CubexReader().open(cw.write(tmp_path / "a.cubex", tree, metrics, machine)) as profile:
+        assert profile.reduce("time", Reduction.MAX).exclusive[0] == pytest.approx(1e-6, rel=1e-5)
 
 
 def test_a_counter_that_ran_below_zero_counts_as_zero_and_is_reported(tmp_path):
