@@ -20,6 +20,9 @@ MORE_LEVEL = 0.005
 """The same for a second and further term: a false one of high power ruins an extrapolation."""
 
 _LACK_LEVEL = 0.05
+_USUAL_SPREAD = 0.1
+_USUAL_DOF = 1.0
+"""Without repetitions, noise is believed to be about this, as firmly as one residual tells."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +75,8 @@ def path_length(basis: Basis) -> tuple[float, int]:
     """Measure the room that the one-term hypotheses take among all directions.
 
     The centred, normed terms lie on curves on the unit sphere: a rising curve from saturation over
-    logarithms to the highest power, and a falling one of decreasing terms.
+    logarithms to the highest power, and a falling one of decreasing terms. Terms of second class
+    do not count: one is chosen only where a privileged one explains nearly as much.
 
     Parameters
     ----------
@@ -86,10 +90,12 @@ def path_length(basis: Basis) -> tuple[float, int]:
     curves : int
         How many there are.
     """
-    centred = basis.values - basis.values.mean(axis=1, keepdims=True)
+    values = basis.values[basis.first_class]
+    centred = values - values.mean(axis=1, keepdims=True)
     norm = np.linalg.norm(centred, axis=1, keepdims=True)
     unit = centred / np.where(norm > 0, norm, 1.0)
-    falling, growing = unit[basis.decreasing], unit[~basis.decreasing]
+    decreasing = basis.decreasing[basis.first_class]
+    falling, growing = unit[decreasing], unit[~decreasing]
     rising = np.concatenate([-falling, growing])
     return _curve(rising) + _curve(falling), int(len(rising) > 0) + int(len(falling) > 0)
 
@@ -131,12 +137,28 @@ def one_term_probability(
     ndarray [n]
         Probabilities, up to 1.
     """
+    extra = np.where(pooled, pure.dof, 0.0)
+    probability = _tube(none, one, points, (extra, pure.variance), room)
+    # Four or five single runs say next to nothing of noise, so that growth by a factor would be
+    # taken for it. They need not: few programs vary by more than a tenth from run to run.
+    belief = _tube(none, one, points, (_USUAL_DOF, _USUAL_SPREAD**2), room)
+    return np.where(pure.dof == 0, np.minimum(probability, belief), probability)
+
+
+def _tube(
+    none: FloatArray,
+    one: FloatArray,
+    points: FloatArray,
+    noise: tuple[FloatArray | float, FloatArray | float],
+    room: tuple[float, int],
+) -> FloatArray:
+    """Probability of chance, given further degrees of freedom of noise and its variance."""
     from scipy import special
 
     length, curves = room
-    extra = np.where(pooled, pure.dof, 0.0)
-    total = floored(none, points) + extra * pure.variance
-    left = floored(one, points) + extra * pure.variance
+    extra, variance = noise
+    total = floored(none, points) + extra * variance
+    left = floored(one, points) + extra * variance
     freedom = points - 1 + extra
     share = np.clip(1 - left / total, 0.0, 1.0)
     tube = length / (2 * np.pi) * (1 - share) ** (np.maximum(freedom - 2, 0.0) / 2)

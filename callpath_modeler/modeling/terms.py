@@ -319,5 +319,15 @@ DEFAULT_SPACE = SearchSpace(
     logs=(0, 1, 2),
     max_terms=5,
     decreasing=(Fraction(-1), Fraction(-1, 2)),
-    secondary=(Fraction(1, 4), Fraction(1, 3), Fraction(2, 3), Fraction(3, 4)),
+    # The finer fractions that the paper, and after it Extra-P, give to codes known to scale.
+    secondary=tuple(
+        sorted(
+            {
+                Fraction(numerator, denominator)
+                for denominator in (3, 4)
+                for numerator in range(1, 3 * denominator)
+            }
+            - {Fraction(half, 2) for half in range(7)}
+        )
+    ),
 )
