@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from callpath_modeler.loading import LoadOptions
     from callpath_modeler.pipeline import FitOptions
 
-_TOP_ON_A_TERMINAL = 10
+_TOP_OF_A_TABLE = 10
 _TRUST = """\
 ●●●● four marks, one is lost for each of these:
   the cross-validated error is 5 % or more
@@ -51,7 +51,13 @@ _TRUST = """\
 @click.option(
     "--select", metavar="PATTERN", help="Show call paths that match, e.g. 'main/**/MPI_*'."
 )
-@click.option("-n", "--top", type=click.IntRange(1), metavar="N", help="Show the first N.")
+@click.option(
+    "-n",
+    "--top",
+    type=click.IntRange(1),
+    metavar="N",
+    help="Show the first N. Default: 10 in a table, else all.",
+)
 @click.option("--columns", metavar="A,B", help="Columns of csv, tsv, json, jsonl, markdown.")
 @click.option("--no-header", is_flag=True, help="No header row in csv and tsv.")
 @click.option("--wide", is_flag=True, help="Full call paths, however narrow the terminal.")
@@ -108,11 +114,10 @@ def command(
     rows = _chosen(ranking, select)
     if form == "table":
         shown = rows[ranking.fitted.modelled[rows]]
-        limit = top or (_TOP_ON_A_TERMINAL if console.is_terminal and output is None else None)
         width = None if output is not None or wide else console.width
         lines = ranking_text(
             ranking,
-            shown[:limit],
+            shown[: top or _TOP_OF_A_TABLE],
             width=width,
             full_names=wide,
             ascii_only=console.ascii_only,
