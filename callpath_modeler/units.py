@@ -73,6 +73,15 @@ def significant(value: float, digits: int = 3) -> str:
     return f"{rounded:,.{max(0, digits - 1 - magnitude)}f}".replace(",", " ")
 
 
+def counted(number: int, thing: str) -> str:
+    """Write a number of things.
+
+    >>> counted(1, "call path"), counted(63, "other")
+    ('1 call path', '63 others')
+    """
+    return f"{number} {thing}" + "s" * (number != 1)
+
+
 def percent(share: float) -> str:
     """Write a fraction as a percentage without decimals; tiny ones as ``<1 %``.
 

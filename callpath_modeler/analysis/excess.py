@@ -88,15 +88,23 @@ def measured_excess(
         index = np.flatnonzero(points == point)
         if not len(index):
             raise ValueError(f"no run at {parameter} = {point:g}")
-        costs.append(per_process(experiment, median(values[:, index[0], :]), point))
-    return excess_work(experiment.tree, experiment.scaling, (base, costs[0]), (scale, costs[1]))
+        costs.append(per_process(experiment, parameter, median(values[:, index[0], :]), point))
+    return excess_work(
+        experiment.tree, scaling_over(experiment, parameter), (base, costs[0]), (scale, costs[1])
+    )
+
+
+def scaling_over(experiment: Experiment, parameter: str) -> Scaling:
+    """Return which formula holds; over another parameter than p, costs compare as they are."""
+    return experiment.scaling if parameter == "p" else Scaling.WEAK
 
 
 def per_process(
-    experiment: Experiment, values: NDArray[np.float64], processes: float
+    experiment: Experiment, parameter: str, values: NDArray[np.float64], point: float
 ) -> NDArray[np.float64]:
-    """Return cost per process, whichever way the locations were reduced."""
-    return values / processes if experiment.reduction is Reduction.SUM else values
+    """Return cost per process at a point, where the locations were summed and `parameter` is p."""
+    summed = experiment.reduction is Reduction.SUM and parameter == "p"
+    return values / point if summed else values
 
 
 def median(values: NDArray[np.float64]) -> NDArray[np.float64]:

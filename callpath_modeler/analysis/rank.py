@@ -8,7 +8,7 @@ from enum import StrEnum
 import numpy as np
 from numpy.typing import NDArray
 
-from callpath_modeler.analysis.excess import Excess, excess_work, per_process
+from callpath_modeler.analysis.excess import Excess, excess_work, per_process, scaling_over
 from callpath_modeler.errors import UsageError
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.profile.calltree import CallTree
@@ -93,33 +93,14 @@ def rank(fitted: Fitted, target: float, by: By = By.VALUE) -> Ranking:
             f"no ranking by {by}: {fitted.metric.name} does not add up over call paths",
             hint="--by value or --by growth",
         )
-    models, tree = fitted.models, fitted.experiment.tree
-    modelled = fitted.modelled
     at_largest = fitted.measured[:, -1]
-    if np.isinf(target):
-        value = low = high = _limit(fitted)
-    else:
-        prediction = models.predict(np.array([target]))
-        value, low, high = (
-            np.where(modelled, column[:, 0], np.nan)
-            for column in (prediction.value, prediction.low, prediction.high)
-        )
+    value, low, high = _predicted(fitted, target)
     share = _share_at_infinity(fitted, value) if np.isinf(target) else _share(fitted, value)
     excess = _excess_at(fitted, target, value, share)
-    keys = {
-        By.VALUE: value,
-        By.GROWTH: models.growth_rank().astype(float),
-        By.LOSS: excess.lost,
-        By.SHARE: share - np.nan_to_num(_share(fitted, at_largest)),
-    }
-    lead = np.where(modelled, models.leading_coefficient(), np.nan)
-    growth = models.growth_rank()
-    tie = (lead, growth) if np.isinf(target) else (np.nan_to_num(value, nan=-1.0),)
-    key = growth.astype(float) if np.isinf(target) and by is By.VALUE else keys[by]
-    order = np.lexsort((np.arange(len(tree)), *(-np.nan_to_num(t) for t in tie), -key))
-    order = order[modelled[order] & ~np.isnan(key[order])]
+    order = _order(fitted, target, by, {By.VALUE: value, By.LOSS: excess.lost, By.SHARE: share})
     total_at_largest = _total(fitted, at_largest)
-    unmodelled = np.flatnonzero(~modelled & ~np.isnan(fitted.measured).all(axis=1))
+    occurs = ~np.isnan(fitted.measured).all(axis=1)
+    unmodelled = np.flatnonzero(~fitted.modelled & occurs)
     return Ranking(
         fitted=fitted,
         target=target,
@@ -141,9 +122,35 @@ def rank(fitted: Fitted, target: float, by: By = By.VALUE) -> Ranking:
     )
 
 
-def _limit(fitted: Fitted) -> NDArray[np.float64]:
-    """Return the value of each model as the parameter goes to infinity, [call paths]."""
-    return np.where(fitted.modelled, fitted.models.values(np.array([np.inf]))[:, 0], np.nan)
+def _predicted(fitted: Fitted, target: float) -> tuple[NDArray[np.float64], ...]:
+    """Return value, low and high at the target, each [call paths]; NaN without a model."""
+    models, where = fitted.models, np.array([target])
+    if np.isinf(target):
+        columns = (models.values(where),) * 3
+    else:
+        prediction = models.predict(where)
+        columns = (prediction.value, prediction.low, prediction.high)
+    return tuple(np.where(fitted.modelled, column[:, 0], np.nan) for column in columns)
+
+
+def _order(
+    fitted: Fitted, target: float, by: By, columns: dict[By, NDArray[np.float64]]
+) -> NDArray[np.intp]:
+    """Return the rows that have a model, worst first; ties go to the costlier, then the earlier."""
+    growth = fitted.models.growth_rank().astype(float)
+    ties = [columns[By.VALUE]]
+    if np.isinf(target):
+        ties = [fitted.models.leading_coefficient(), growth]
+    if by is By.GROWTH or (by is By.VALUE and np.isinf(target)):
+        key = growth
+    elif by is By.SHARE:
+        key = columns[by] - np.nan_to_num(_share(fitted, fitted.measured[:, -1]))
+    else:
+        key = columns[by]
+    first = np.arange(len(key))
+    order = np.lexsort((first, *(-np.nan_to_num(tie, nan=-1.0) for tie in ties), -key))
+    ranked: NDArray[np.intp] = order[fitted.modelled[order] & ~np.isnan(key[order])]
+    return ranked
 
 
 def _total(fitted: Fitted, values: NDArray[np.float64]) -> float:
@@ -201,6 +208,7 @@ def _excess_at(
     """
     experiment, tree = fitted.experiment, fitted.experiment.tree
     base = float(fitted.points[0])
+    scaling = scaling_over(experiment, fitted.parameter)
     if not fitted.metric.additive:
         nothing = np.full(len(tree), np.nan)
         return Excess(base, target, nothing, nothing, nothing)
@@ -214,11 +222,10 @@ def _excess_at(
     if fitted.inclusive:
         cost = [_exclusive(tree, column) for column in cost]
     if np.isinf(target):
-        return excess_work(tree, experiment.scaling, (base, cost[0]), (target, cost[1]))
-    # Models over another parameter than p say nothing about the number of processes.
-    before = per_process(experiment, cost[0], base)
-    after = per_process(experiment, cost[1], target)
-    return excess_work(tree, experiment.scaling, (base, before), (target, after))
+        return excess_work(tree, scaling, (base, cost[0]), (target, cost[1]))
+    before = per_process(experiment, fitted.parameter, cost[0], base)
+    after = per_process(experiment, fitted.parameter, cost[1], target)
+    return excess_work(tree, scaling, (base, before), (target, after))
 
 
 def _exclusive(tree: CallTree, inclusive: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -44,13 +44,16 @@ def command(
     from dataclasses import replace
 
     from callpath_modeler import loading, pipeline, store
+    from callpath_modeler.units import counted
 
     wanted = replace(load, read=replace(load.read, metrics=metrics or None))
     read = loading.load(experiment, wanted, console.progress("read"))
     path = output or Path(Path(read.name).name + store.SUFFIX)
     fits = [pipeline.fit(read, name, fitting) for name in metrics or read.columns]
     store.write(fits, path, overwrite=force)
-    console.result(f"{path}: {len(read.tree)} call paths, {len(fits)} metrics\n")
+    console.result(
+        f"{path}: {counted(len(read.tree), 'call path')}, {counted(len(fits), 'metric')}\n"
+    )
     for fitted in fits:
         count = Counter(fitted.status(row).replace("_", " ") for row in range(len(read.tree)))
         listed = ", ".join(f"{name} {number}" for name, number in count.most_common())

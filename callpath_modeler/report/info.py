@@ -9,7 +9,7 @@ import numpy as np
 from callpath_modeler.diagnostics import count_by_code
 from callpath_modeler.profile.experiment import Experiment, Run, Values
 from callpath_modeler.report.formats import Table
-from callpath_modeler.units import parameter_value
+from callpath_modeler.units import counted, parameter_value
 
 
 def info_text(experiment: Experiment) -> list[str]:
@@ -17,11 +17,10 @@ def info_text(experiment: Experiment) -> list[str]:
     runs = experiment.runs
     readers = ", ".join(sorted({_tool(run) for run in runs}))
     points = _points(experiment)
-    head = (
-        f"{experiment.name} · {readers} · {len(runs)} runs of {len(points)} points · "
-        f"{len(experiment.tree)} call paths · {experiment.scaling} scaling "
-        f"({experiment.scaling_reason})"
-    )
+    sizes = f"{counted(len(runs), 'run')} of {counted(len(points), 'point')}"
+    paths = counted(len(experiment.tree), "call path")
+    scaling = f"{experiment.scaling} scaling ({experiment.scaling_reason})"
+    head = f"{experiment.name} · {readers} · {sizes} · {paths} · {scaling}"
     lines = [head, "", *_parameters(experiment), "", *_metrics(experiment), ""]
     unread = {name: why for name, why in experiment.declared.items() if why}
     if unread:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from callpath_modeler.analysis.excess import measured_excess
+from callpath_modeler.analysis.excess import measured_excess, scaling_over
 from callpath_modeler.analysis.rank import Ranking
 from callpath_modeler.fitted import CallPathModel
 from callpath_modeler.modeling import FitStatus, summarise
@@ -127,7 +127,8 @@ def _excess(ranking: Ranking, row: int) -> list[str]:
     fitted, experiment = ranking.fitted, ranking.fitted.experiment
     if not fitted.metric.additive:
         return ["excess work: this metric does not add up over call paths"]
-    lines = [f"excess work ({experiment.scaling} scaling)      inclusive  exclusive  efficiency"]
+    scaling = scaling_over(experiment, fitted.parameter)
+    lines = [f"{f'excess work ({scaling} scaling)':<32}  inclusive  exclusive  efficiency"]
     base = float(fitted.points[0])
     for point in fitted.points[1:]:
         excess = measured_excess(

@@ -10,12 +10,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 from rich.text import Text
 
+from callpath_modeler.analysis.excess import scaling_over
 from callpath_modeler.analysis.rank import MARKS, By, Ranking
 from callpath_modeler.fitted import Fitted
+from callpath_modeler.profile.experiment import Scaling
 from callpath_modeler.profile.pattern import short_name
 from callpath_modeler.report.formats import Cell, Table, json_number
 from callpath_modeler.report.layout import Column, table, wrap
 from callpath_modeler.units import (
+    counted,
     interval,
     parameter_value,
     percent,
@@ -190,7 +193,8 @@ def _verdict(ranking: Ranking, *, ascii_only: bool) -> str:
     amount = quantity(total, unit, ascii_only=ascii_only)
     likely = interval(low, high, unit, ascii_only=ascii_only)
     times = ranking.target / fitted.points[-1]
-    beyond = f"{significant(times)} × the largest run" if times > 1 else "inside the data"
+    factor = f"{times:.3g}" if times < 1000 else significant(times)
+    beyond = f"{factor} × the largest run" if times > 1 else "inside the data"
     if not additive:
         return f"At {_at(ranking)} ({beyond}): {name} is worst, {amount} ({likely}), and {growth}."
     share = percent(float(ranking.share[worst]))
@@ -217,7 +221,7 @@ def _remainder(ranking: Ranking, rows: NDArray[np.intp]) -> NDArray[np.intp]:
 
 
 def _below(ranking: Ranking, others: NDArray[np.intp]) -> list[list[str]]:
-    rest = [[f"{len(others)} others"]] if len(others) else []
+    rest = [[counted(len(others), "other")]] if len(others) else []
     return [*rest, ["total"]] if ranking.fitted.metric.additive else rest
 
 
@@ -295,11 +299,12 @@ def _footer(ranking: Ranking) -> list[str]:
         why = ", ".join(f"{reason}: {n}" for reason, n in count.most_common())
         share = f", {percent(ranking.unmodelled_share)} of the total"
         lines.append(
-            f"not modelled: {len(ranking.unmodelled)} call paths"
+            f"not modelled: {counted(len(ranking.unmodelled), 'call path')}"
             f"{share if fitted.metric.additive else ''} ({why})"
         )
     if fitted.metric.additive and (ranking.by is By.LOSS or not np.isinf(ranking.target)):
-        ideal = "constant per process" if fitted.experiment.scaling == "weak" else "1/p per process"
+        scaling = scaling_over(fitted.experiment, fitted.parameter)
+        ideal = "1/p per process" if scaling is Scaling.STRONG else "constant cost"
         lines.append(
             f"excess: cost beyond {ideal} since {fitted.parameter} = "
             f"{parameter_value(ranking.base)}, as share of the time at the target"

@@ -70,8 +70,18 @@ def test_any_pair_of_scales_can_be_compared(base, scale):
 def test_sums_over_processes_are_brought_back_to_one_process():
     weak = experiment({"main": [2, 4, 8, 16, 32]}, reduction=Reduction.SUM)
     assert measured_excess(weak, "time", "p", 2, 32).exclusive.tolist() == [0]
-    assert per_process(weak, np.array([8.0]), 4).tolist() == [2]
-    assert per_process(experiment({"main": [1] * 5}), np.array([8.0]), 4).tolist() == [8]
+    assert per_process(weak, "p", np.array([8.0]), 4).tolist() == [2]
+    assert per_process(experiment({"main": [1] * 5}), "p", np.array([8.0]), 4).tolist() == [8]
+
+
+def test_over_another_parameter_than_p_costs_are_compared_as_they_are():
+    strong = experiment(
+        {"main": [1, 2, 3, 4, 5]}, reduction=Reduction.SUM, scaling=Scaling.STRONG, parameter="n"
+    )
+    assert per_process(strong, "n", np.array([8.0]), 4).tolist() == [8]
+    points = strong.points("n")
+    excess = measured_excess(strong, "time", "n", points[0], points[-1])
+    assert excess.exclusive.tolist() == [(5 - 1) / 5]
 
 
 def test_a_scale_that_was_not_measured_is_an_error():

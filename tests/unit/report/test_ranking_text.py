@@ -40,7 +40,7 @@ def shown(ranking, rows=None, width=None, ascii_only=False, full_names=False):
 
 def test_the_first_line_answers_the_question(fit):
     first = shown(rank(fit, 64))[0]
-    assert first.startswith("At p = 64 (2.00 × the largest run): 158 s (")
+    assert first.startswith("At p = 64 (2 × the largest run): 158 s (")
     assert "main takes 63 % and is O(1)" in first
 
 
@@ -69,11 +69,11 @@ def test_without_a_rest_there_is_no_row_for_it(fit):
 
 def test_what_was_not_modelled_is_counted_with_the_reason(fit):
     line = next(line for line in shown(rank(fit, 64)) if line.startswith("not modelled"))
-    assert line == "not modelled: 1 call paths, 4 % of the total (too few points: 1)"
+    assert line == "not modelled: 1 call path, 4 % of the total (too few points: 1)"
 
 
 def test_the_footer_says_what_excess_means(fit):
-    assert any("beyond constant per process since p = 2" in line for line in shown(rank(fit, 64)))
+    assert any("beyond constant cost since p = 2" in line for line in shown(rank(fit, 64)))
 
 
 def test_nothing_to_rank_is_said():
