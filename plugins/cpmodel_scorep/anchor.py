@@ -84,7 +84,9 @@ def _is_damaged(text: bytes) -> bool:
         return True
     if len(text.translate(None, _CONTROL)) != len(text):
         return True
-    return bool(_STRAY_AMPERSAND.search(text) or _CONTROL_REFERENCE.search(text))
+    if b"&#" in text and _CONTROL_REFERENCE.search(text):
+        return True
+    return bool(_STRAY_AMPERSAND.search(text))
 
 
 def repair(text: bytes) -> bytes:

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import html
 import re
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from xml.sax.saxutils import unescape
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,7 +36,7 @@ _PARAMETER = re.compile(
 _PLACE = re.compile(rb' (?:line|mod)="[^"]*"')
 _CLASS = re.compile(rb"<class>([^<]*)</class>")
 _LONGEST_TAG, _LONGEST_NUMBER, _SPACE = 64, 18, 32
-_QUOTES = {"&quot;": '"', "&apos;": "'"}
+_ENTITIES = (("&lt;", "<"), ("&gt;", ">"), ("&quot;", '"'), ("&apos;", "'"), ("&amp;", "&"))
 _ONLY_DIGITS = bytes(c if c in b"0123456789" else 32 for c in range(256))
 
 Bytes = NDArray[np.uint8]
@@ -75,12 +75,16 @@ def parse(text: bytes) -> Definitions | None:
 
 
 def _cut(text: bytes) -> _Sections | None:
-    program, end = text.find(b"<program>"), text.find(b"</program>")
-    system, last = text.find(b"<system>"), text.find(b"</system>")
+    # Searched from the ends: most of the text is call paths, which are looked through but once.
+    program, end = text.find(b"<program>"), text.rfind(b"</program>")
     cnode = text.find(b"<cnode ", program)
+    system, last = text.find(b"<system>", end), text.rfind(b"</system>")
     if not 0 <= program < cnode < end < system < last:
         return None
-    if text.count(b"<system>") + text.count(b"<program>") != 2 or text.find(b"<!", program) >= 0:
+    beside = text[:cnode] + text[end:]
+    if beside.count(b"<system>") + beside.count(b"<program>") != 2:
+        return None
+    if b"<!" in text[program:cnode] or b"<!" in text[end:]:
         return None
     topologies = text.find(b"<topologies>", system, last)
     return _Sections(
@@ -91,31 +95,35 @@ def _cut(text: bytes) -> _Sections | None:
     )
 
 
-def _string(raw: bytes) -> str:
-    text = raw.decode().strip()
+def _unescaped(text: str) -> str:
     if "&" not in text:
         return text
-    return html.unescape(text) if "&#" in text else unescape(text, _QUOTES)
+    if "&#" in text:
+        return html.unescape(text)
+    for entity, character in _ENTITIES:
+        text = text.replace(entity, character)
+    return text
+
+
+def _string(raw: bytes) -> str:
+    return _unescaped(raw.decode()).strip()
 
 
 def _regions(section: bytes) -> dict[int, Region] | None:
     found = _REGION.findall(section)
     if len(found) != section.count(b"<region "):
         return None
-    # Modules, paradigms and roles are few: each is decoded once.
-    known: dict[bytes, str] = {}
+    if not found:
+        return {}
+    numbers, files, lines, *columns = zip(*found, strict=True)
+    names, mangled, paradigms, roles = map(_strings, columns)
+    regions = map(Region, names, mangled, _strings(files), map(int, lines), paradigms, roles)
+    return dict(zip(map(int, numbers), regions, strict=True))
 
-    def once(raw: bytes) -> str:
-        if raw not in known:
-            known[raw] = _string(raw)
-        return known[raw]
 
-    return {
-        int(number): Region(
-            _string(name), _string(mangled), once(mod), int(begin), once(paradigm), once(role)
-        )
-        for number, mod, begin, name, mangled, paradigm, role in found
-    }
+def _strings(raw: Iterable[bytes]) -> Iterator[str]:
+    # Thousands are decoded as one: no text of XML holds a zero byte.
+    return map(str.strip, _unescaped(b"\0".join(raw).decode()).split("\0"))
 
 
 def _call_paths(section: bytes) -> CallPaths | None:

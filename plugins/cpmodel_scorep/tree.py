@@ -97,7 +97,7 @@ def _task_rows(
     paths: CallPaths, region: NDArray[np.intp], regions: list[Region]
 ) -> NDArray[np.bool_]:
     """Mark the trees of tasks: the regions that ran the tasks already hold their time."""
-    tasks = np.array([_is_artificial(r) and r.name == "TASKS" for r in regions])[region]
+    tasks = np.array([r.name == "TASKS" and _is_artificial(r) for r in regions])[region]
     dropped = np.zeros(len(region), np.bool_)
     if not tasks.any():
         return dropped
@@ -134,6 +134,8 @@ def _name_program(
 
 
 def _as_iteration(region: Region) -> Region:
+    if "=" not in region.name:
+        return region
     found = _ITERATION.fullmatch(region.name)
     return replace(region, name=f"{found[1]}=*") if found else region
 

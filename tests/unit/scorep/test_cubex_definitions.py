@@ -218,3 +218,16 @@ def test_the_fast_parser_does_not_see_what_is_not_there():
     text = cw.anchor(cw.random_tree(3), NOTHING, cw.Machine([1])).encode()
     assert anchor_fast.parse(text.replace(b"<system>", b"<sys>")) is None
     assert replace(anchor_fast.parse(text), metrics=()).metrics == ()
+
+
+@pytest.mark.parametrize("other", ["b", "tab&#9;b", "&#x3c;b&#62;"])
+def test_escaped_names_mean_the_same_to_both_parsers(other):
+    tree = cw.Tree([-1, 0, 0], ["main", "a", "b"])
+    text = cw.anchor(tree, NOTHING, cw.Machine([1])).encode()
+    escaped = b"f&lt;&amp;lt;&gt;(&quot;x&quot;, &apos;&amp;&apos;) &amp;copy;"
+    text = text.replace(b"<name>a</name>", b"<name> %b\n</name>" % escaped)
+    text = text.replace(b"<name>b</name>", b"<name>%b</name>" % other.encode())
+    fast = anchor_fast.parse(text)
+    assert fast is not None
+    same(fast, anchor_expat.parse(text))
+    assert "f<&lt;>(\"x\", '&') &copy;" in {region.name for region in fast.regions.values()}
