@@ -59,7 +59,7 @@ def run(command: Sequence[str | Path], *, reports: bool = True) -> Cost:
             stdout=output,
             stderr=errors,
             stdin=subprocess.DEVNULL,
-            env={**os.environ, **_ONE_CORE},
+            env=_environment(),
         )
         # Unlike the usage of all children, that of `wait4` is this child's alone.
         _, status, usage = os.wait4(child.pid, 0)
@@ -78,3 +78,13 @@ def run(command: Sequence[str | Path], *, reports: bool = True) -> Cost:
 def cheapest(command: Sequence[str | Path], times: int, *, reports: bool = True) -> Cost:
     """Run a command several times and return the run that took the least processor time."""
     return min((run(command, reports=reports) for _ in range(times)), key=lambda cost: cost.cpu)
+
+
+def _environment() -> dict[str, str]:
+    """Return the environment of a child: one core, and bytecode kept from run to run.
+
+    The peers were compiled when they were installed; where writing bytecode is forbidden, our
+    sources would be compiled in every run.
+    """
+    kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    return {**kept, **_ONE_CORE}

@@ -11,7 +11,7 @@ from measure import TASKS, Cost, cheapest, run
 from results import Row
 
 LARGE = WORK / "large"
-GOAL = 3.0
+GOALS = {"energy": 3.0, "time": 2.0}
 """Gigabytes per processor second."""
 
 MEMORY_GOAL = 64_000_000
@@ -55,8 +55,8 @@ def _speed(metric: str, form: str, profile: Path, python: Path) -> list[Row]:
             _rate(best),
             f"{_rate(others)} {PYCUBEXR.name}",
             others / best,
-            f">= {GOAL:g} GB/s",
-            _METRIC_BYTES / best / 1e9 >= GOAL,
+            f">= {GOALS[metric]:g} GB/s",
+            _METRIC_BYTES / best / 1e9 >= GOALS[metric],
         ),
         Row(
             "reduce: the same, first call in a process",
