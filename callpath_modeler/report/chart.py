@@ -96,9 +96,10 @@ class _Scale:
         shown = np.concatenate([curve.measured, curve.value, curve.high, curve.low])
         shown = shown[np.isfinite(shown) & (shown >= 0 if linear else shown > 0)]
         peak = np.nanmax(np.concatenate([curve.measured, curve.value, [0.0]]))
-        # A wild upper band must not press the data into one line.
+        # A wild band, or a model that starts at zero, must not press the data into one line.
         shown = shown[shown <= 30 * peak] if peak > 0 else shown
-        floor = peak / 1e6
+        positive = curve.measured[curve.measured > 0]
+        floor = positive.min() / 10 if len(positive) else peak / 1e6
         bottom = 0.0 if linear else max(shown.min(), floor) if len(shown) else 0.1
         top = shown.max() if len(shown) else 1.0
         if top <= bottom:
@@ -124,11 +125,17 @@ class _Scale:
             return (value - self.bottom) / (self.top - self.bottom)
         return float(np.log(value / self.bottom) / np.log(self.top / self.bottom))
 
+    def dot(self, point: float, value: float) -> tuple[int, int]:
+        """Return the row and column of a dot; a cell has four by two of them."""
+        across, down = self.width * 2 - 1, self.height * 4 - 1
+        column = min(across, max(0, round(self.x(point) * across)))
+        return down - min(down, round(self.y(value) * down)), column
+
     def column(self, point: float) -> int:
-        return min(self.width - 1, max(0, round(self.x(point) * (self.width - 1))))
+        return self.dot(point, self.bottom)[1] // 2
 
     def row(self, value: float) -> int:
-        return self.height - 1 - min(self.height - 1, round(self.y(value) * (self.height - 1)))
+        return self.dot(self.left, value)[0] // 4
 
     def at(self, fraction: float) -> float:
         """Return the value at a height between 0 and 1."""
@@ -153,9 +160,7 @@ def _draw_line(cells: list[list[str]], curve: Curve, scale: _Scale, *, ascii_onl
     dots = np.zeros((height * 4, width * 2), bool)
     for point, value in zip(curve.grid, curve.value, strict=True):
         if scale.shows(value):
-            x = min(width * 2 - 1, round(scale.x(point) * (width * 2 - 1)))
-            y = height * 4 - 1 - round(scale.y(value) * (height * 4 - 1))
-            dots[y, x] = True
+            dots[scale.dot(point, value)] = True
     blocks = dots.reshape(height, 4, width, 2).transpose(0, 2, 1, 3)
     codes = (blocks * _DOTS).sum(axis=(2, 3))
     for row, column in np.argwhere(codes > 0):

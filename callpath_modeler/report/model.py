@@ -13,6 +13,8 @@ from callpath_modeler.profile.pattern import short_name
 from callpath_modeler.report.chart import Curve, draw
 from callpath_modeler.units import interval, parameter_value, percent, quantity
 
+_WORTH_A_WORD = 0.01
+"""Relative weight from which on another hypothesis is listed."""
 _GRID = 400
 """Points at which the curve is evaluated: more than any terminal has columns."""
 
@@ -98,7 +100,11 @@ def _quality(ranking: Ranking, row: int, *, ascii_only: bool) -> list[str]:
     ]
     lines = ["quality   " + "   ".join(parts), f"status    {fitted.status(row)}: {status.sentence}"]
     lines += _control(ranking, row)
-    others = models.alternatives(row, fitted.parameter)
+    others = [
+        other
+        for other in models.alternatives(row, fitted.parameter)
+        if other.weight >= _WORTH_A_WORD
+    ]
     if not others:
         return [*lines, "could also be: nothing else fits the data nearly as well"]
     lines.append(f"could also be   (at {fitted.parameter} = {parameter_value(ranking.target)})")
