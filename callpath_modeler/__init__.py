@@ -3,7 +3,8 @@
 >>> import callpath_modeler as cpm
 >>> experiment = cpm.load(["sample_profiles/lulesh"])      # doctest: +SKIP
 >>> fitted = cpm.fit(experiment, "time")                   # doctest: +SKIP
->>> cpm.rank(fitted, target=4096)                          # doctest: +SKIP
+>>> ranking = cpm.rank(fitted, target=4096)                # doctest: +SKIP
+>>> cpm.ranking_table(ranking).to_frame()                  # doctest: +SKIP
 >>> fitted["main/**/CalcForceForNodes/MPI_Waitall"].predict([1024, 4096])  # doctest: +SKIP
 """
 
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     from callpath_modeler.profile.experiment import Experiment, Scaling
     from callpath_modeler.profile.schema import Metric, Reduction
     from callpath_modeler.readers.assemble import ReadOptions
+    from callpath_modeler.report.export import graph
+    from callpath_modeler.report.ranking import ranking_table
 
 _HOMES = {
     "By": "analysis.rank",
@@ -39,9 +42,11 @@ _HOMES = {
     "SearchSpace": "modeling",
     "excess_work": "analysis.excess",
     "fit": "pipeline",
+    "graph": "report.export",
     "load": "loading",
     "measured_excess": "analysis.excess",
     "rank": "analysis.rank",
+    "ranking_table": "report.ranking",
 }
 
 __all__ = [
@@ -60,9 +65,11 @@ __all__ = [
     "SearchSpace",
     "excess_work",
     "fit",
+    "graph",
     "load",
     "measured_excess",
     "rank",
+    "ranking_table",
 ]
 
 

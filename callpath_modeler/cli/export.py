@@ -67,7 +67,7 @@ def command(
     from callpath_modeler import pipeline
     from callpath_modeler.cli.render import render_table
     from callpath_modeler.report import export
-    from callpath_modeler.report.ranking import all_rows, ranking_table
+    from callpath_modeler.report.ranking import ranking_table
 
     form = _form(format_, output)
     ranking, findings = pipeline.ranking_of(
@@ -83,7 +83,7 @@ def command(
     if form in GRAPHS:
         console.write(export.graph_text(ranking, form), output, overwrite=force)
     elif what == "ranking":
-        table = ranking_table(ranking, all_rows(ranking), findings)
+        table = ranking_table(ranking, findings=findings)
         render_table(console, table, form, output, force=force)
     else:
         make = export.models_table if what == "models" else export.values_table

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import importlib
 from difflib import get_close_matches
+from typing import TYPE_CHECKING
 
 import click
 
 from callpath_modeler.cli.console import Console
+from callpath_modeler.errors import PluginError
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 _COMMANDS = {
     "info": "Say what was read: runs, parameters, metrics, call paths, data quality.",
@@ -18,25 +23,33 @@ _COMMANDS = {
 }
 
 
+PLUGINS = "callpath_modeler.commands"
+"""Entry points of this group are commands that other packages add."""
+
+
 class LazyGroup(click.Group):
-    """A group that imports a command's module when the command is run."""
+    """A group that imports a command's module when the command is run.
+
+    Commands of plugins stand behind our own, and never in place of one.
+    """
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
         """Return the names of the commands, in the order of a session's work."""
-        return list(_COMMANDS)
+        return list(_described())
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
         """Import a command."""
-        if cmd_name not in _COMMANDS:
-            return None
-        module = importlib.import_module(f"callpath_modeler.cli.{cmd_name}")
-        command: click.Command = module.command
-        return command
+        if cmd_name in _COMMANDS:
+            module = importlib.import_module(f"callpath_modeler.cli.{cmd_name}")
+            own: click.Command = module.command
+            return own
+        entry = _plugins().get(cmd_name)
+        return None if entry is None else _load(entry)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         """List the commands without importing them."""
         with formatter.section("Commands"):
-            formatter.write_dl(list(_COMMANDS.items()))
+            formatter.write_dl(list(_described().items()))
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -44,12 +57,43 @@ class LazyGroup(click.Group):
         """Find the command, or say which one may be meant."""
         name = args[0] if args else ""
         if name and not name.startswith("-") and name not in _COMMANDS:
-            close = get_close_matches(name, _COMMANDS, n=1)
-            did = (
-                f"; did you mean {close[0]!r}?" if close else f"; there are {', '.join(_COMMANDS)}"
-            )
-            raise click.UsageError(f"no command {name!r}{did}", ctx)
+            known = _described()
+            if name not in known:
+                close = get_close_matches(name, known, n=1)
+                hint = f"did you mean {close[0]!r}?" if close else f"there are {', '.join(known)}"
+                raise click.UsageError(f"no command {name!r}; {hint}", ctx)
         return super().resolve_command(ctx, args)
+
+
+def _described() -> dict[str, str]:
+    """Return what the help says of every command, ours first."""
+    added = {name: f"(of {_package(entry)})" for name, entry in _plugins().items()}
+    return {**_COMMANDS, **{name: text for name, text in added.items() if name not in _COMMANDS}}
+
+
+def _plugins() -> dict[str, EntryPoint]:
+    from importlib.metadata import entry_points
+
+    return {entry.name: entry for entry in sorted(entry_points(group=PLUGINS))}
+
+
+def _package(entry: EntryPoint) -> str:
+    return entry.dist.name if entry.dist else entry.value
+
+
+def _load(entry: EntryPoint) -> click.Command:
+    try:
+        command = entry.load()
+    except Exception as cause:
+        raise PluginError(
+            f"command {entry.name!r} of {_package(entry)} does not load: {cause}",
+            hint=f"reinstall or remove {_package(entry)}",
+        ) from cause
+    if not isinstance(command, click.Command):
+        raise PluginError(
+            f"{entry.value} is no click command", hint=f"reinstall or remove {_package(entry)}"
+        )
+    return command
 
 
 @click.group(

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from callpath_modeler.analysis.rank import Ranking
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.profile.graph import Attribute, call_path_graph, to_dot, to_graphml
 from callpath_modeler.report.formats import Cell, Table
+
+if TYPE_CHECKING:
+    import networkx as nx
 
 
 def models_table(fitted: Fitted) -> Table:
@@ -64,8 +69,12 @@ def values_table(fitted: Fitted) -> Table:
     return Table(columns, {"value": metric.unit}, header)
 
 
-def graph_text(ranking: Ranking, form: str) -> str:
-    """Return the call-path graph as GraphML or DOT, with models and predictions as attributes."""
+def graph(ranking: Ranking) -> nx.DiGraph[str]:
+    """Return the call-path graph with what was measured, modelled and predicted.
+
+    Nodes are call-path ids, edges go from callers to callees. Attributes of a node are
+    those of `call_path_graph` and the columns of the ranking.
+    """
     fitted = ranking.fitted
     attributes: dict[str, list[Attribute]] = {
         "value_at_largest": _numbers(ranking.at_largest),
@@ -80,9 +89,13 @@ def graph_text(ranking: Ranking, form: str) -> str:
     attributes["growth"] = [fitted.models.growth(row).text(fitted.parameter) for row in rows]
     attributes["model"] = [fitted.models.formula(row, fitted.parameter) for row in rows]
     attributes["status"] = [fitted.status(row) for row in rows]
-    graph = call_path_graph(fitted.experiment.tree, attributes)
-    name = fitted.experiment.name
-    return to_graphml(graph) if form == "graphml" else to_dot(graph, name)
+    return call_path_graph(fitted.experiment.tree, attributes)
+
+
+def graph_text(ranking: Ranking, form: str) -> str:
+    """Return the call-path graph as ``"graphml"`` or ``"dot"``."""
+    made = graph(ranking)
+    return to_graphml(made) if form == "graphml" else to_dot(made, ranking.fitted.experiment.name)
 
 
 def _numbers(values: np.ndarray) -> list[Attribute]:

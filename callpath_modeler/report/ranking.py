@@ -41,15 +41,16 @@ def all_rows(ranking: Ranking) -> NDArray[np.intp]:
 
 
 def ranking_table(
-    ranking: Ranking, rows: NDArray[np.intp], findings: Sequence[Finding] = ()
+    ranking: Ranking, rows: NDArray[np.intp] | None = None, findings: Sequence[Finding] = ()
 ) -> Table:
     """Return ranked call paths, worst first, and after them those without a model.
 
     Parameters
     ----------
-    rows : the rows of the experiment to tell of, in order
+    rows : the rows of the experiment to tell of, in order; None = all
     findings : what JSON is to say beside the rows
     """
+    rows = all_rows(ranking) if rows is None else rows
     fitted, tree = ranking.fitted, ranking.fitted.experiment.tree
     models, ids = fitted.models, tree.ids()
     place = {int(row): k for k, row in enumerate(ranking.order, start=1)}
