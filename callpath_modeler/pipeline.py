@@ -232,9 +232,21 @@ def ranking_of(
     if value is None:
         value = float(fitted.points[-1]) * (default_factor or 1.0)
     ranking = rank(fitted, value, By(by))
-    findings = [*fitted.experiment.findings, *fitted.findings]
-    factor = value / fitted.points[-1]
+    findings = (*fitted.experiment.findings, *fitted.findings, *_target_findings(ranking))
+    return ranking, findings
+
+
+def _target_findings(ranking: Ranking) -> list[Finding]:
+    fitted, found = ranking.fitted, []
+    factor = ranking.target / fitted.points[-1]
     if FAR <= factor < np.inf:
-        message = f"{fitted.parameter} = {value:g} is {factor:.0f} times the largest run"
-        findings.append(Finding("CPM205", "target", message))
-    return ranking, tuple(findings)
+        message = f"{fitted.parameter} = {ranking.target:g} is {factor:.0f} times the largest run"
+        found.append(Finding("CPM205", "target", message))
+    if fitted.inclusive and fitted.metric.additive and np.isfinite(ranking.target):
+        parent = fitted.experiment.tree.parent
+        above = np.where(parent >= 0, ranking.value[parent], np.inf)
+        odd = int((ranking.value > above * (1 + 1e-6)).sum())
+        if odd:
+            message = f"{odd} call paths, so that shares can exceed the whole"
+            found.append(Finding("CPM206", "target", message, odd))
+    return found
