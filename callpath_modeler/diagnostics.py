@@ -94,10 +94,6 @@ KINDS: dict[str, Kind] = {
     "CPM203": Kind("too noisy for a model", "repeat the measurements"),
     "CPM204": Kind("fewer than five points", "five scales or more make a model believable"),
     "CPM205": Kind("target far beyond the data", "measure a larger scale before you act on this"),
-    "CPM206": Kind(
-        "callees predicted above their caller",
-        "inclusive values are modelled one by one; exclusive ones (-e) add up",
-    ),
 }
 
 

@@ -21,8 +21,7 @@ class Fitted:
     Attributes
     ----------
     experiment : what was measured
-    metric : which metric was modelled
-    inclusive : whether its inclusive values were
+    metric : which metric was modelled, in its exclusive values
     parameter : the parameter of the models
     points : [K] its measured values, ascending
     measured : [call paths, K] centre over repetitions; NaN = did not occur
@@ -33,7 +32,6 @@ class Fitted:
 
     experiment: Experiment
     metric: Metric
-    inclusive: bool
     parameter: str
     points: NDArray[np.float64]
     measured: NDArray[np.float64]
@@ -42,9 +40,8 @@ class Fitted:
     findings: tuple[Finding, ...]
 
     def __repr__(self) -> str:
-        flavour = "inclusive" if self.inclusive else "exclusive"
         return (
-            f"<Fitted {self.experiment.name}: {self.metric.name}, {flavour}, "
+            f"<Fitted {self.experiment.name}: {self.metric.name}, "
             f"{len(self.experiment.tree)} call paths over {self.parameter}>"
         )
 

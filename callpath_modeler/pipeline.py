@@ -34,7 +34,6 @@ class FitOptions:
 
     Attributes
     ----------
-    inclusive : model inclusive values instead of exclusive ones
     parameter : the parameter of the models; None = p if it varies
     space : the hypotheses
     folds : number of folds of the cross-validation; None = leave one out
@@ -42,12 +41,28 @@ class FitOptions:
     confidence : probability that a band is to hold
     """
 
-    inclusive: bool = False
     parameter: str | None = None
     space: SearchSpace = DEFAULT_SPACE
     folds: int | None = None
     aggregate: Aggregate = "median"
     confidence: float = 0.95
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What is asked of the models, in the words of the command line.
+
+    Attributes
+    ----------
+    target, at : the target scale as ``"4096"`` or ``"p=4096"``; one of them
+    metric : which metric; None = the run time
+    inclusive : of call paths with all that they call
+    """
+
+    target: str | None = None
+    at: str | None = None
+    metric: str | None = None
+    inclusive: bool = False
 
 
 def parse_target(target: str | None, at: str | None) -> tuple[str | None, float | None]:
@@ -90,7 +105,7 @@ def fit(
     options = options or FitOptions()
     chosen = experiment.metric(metric)
     parameter = experiment.modelled_parameter(options.parameter)
-    points, values = experiment.by_point(chosen.name, parameter, inclusive=options.inclusive)
+    points, values = experiment.by_point(chosen.name, parameter)
     _check_points(points, parameter)
     if options.folds is not None and options.folds > len(points):
         raise UsageError(
@@ -109,7 +124,6 @@ def fit(
     return Fitted(
         experiment=experiment,
         metric=chosen,
-        inclusive=options.inclusive,
         parameter=parameter,
         points=points,
         measured=centres,
@@ -150,7 +164,6 @@ def _settings(options: FitOptions, parameter: str) -> dict[str, str]:
     """Return everything that decides a model, as text: what a stored model is known by."""
     return {
         "parameter": parameter,
-        "values": "inclusive" if options.inclusive else "exclusive",
         "repetitions": options.aggregate,
         "cross-validation": "leave-one-out" if options.folds is None else f"{options.folds} folds",
         "confidence": f"{options.confidence:g}",
@@ -198,21 +211,19 @@ def models_of(
 
 def ranking_of(
     sources: Sequence[str | Path],
+    question: Question,
     *,
-    target: str | None,
-    at: str | None = None,
     by: str = "value",
-    metric: str | None = None,
     load_options: LoadOptions | None = None,
     fit_options: FitOptions | None = None,
     progress: Progress | None = None,
     default_factor: float | None = None,
 ) -> tuple[Ranking, tuple[Finding, ...]]:
-    """Load, fit and rank at a target written as text; return the ranking and all findings.
+    """Load, fit and rank; return the ranking and all findings.
 
     Parameters
     ----------
-    target, at : the target as ``"4096"`` or ``"p=4096"``; one of them
+    question : what is asked, in the words of the command line
     default_factor : without a target, predict at this multiple of the largest scale
 
     Raises
@@ -220,18 +231,19 @@ def ranking_of(
     UsageError
         If there is no target, or it is not one.
     """
-    name, value = parse_target(target, at)
+    name, value = parse_target(question.target, question.at)
     if value is None and default_factor is None:
         raise UsageError("no target scale", hint="give --target 262144, or --target inf for growth")
     load_options, fit_options = load_options or LoadOptions(), fit_options or FitOptions()
     if name is not None:
         fit_options = replace(fit_options, parameter=name)
+    metric = question.metric
     if metric is not None:
         load_options = replace(load_options, read=replace(load_options.read, metrics=(metric,)))
     fitted = models_of(sources, metric, load_options, fit_options, progress)
     if value is None:
         value = float(fitted.points[-1]) * (default_factor or 1.0)
-    ranking = rank(fitted, value, By(by))
+    ranking = rank(fitted, value, By(by), inclusive=question.inclusive)
     findings = (*fitted.experiment.findings, *fitted.findings, *_target_findings(ranking))
     return ranking, findings
 
@@ -242,11 +254,4 @@ def _target_findings(ranking: Ranking) -> list[Finding]:
     if FAR <= factor < np.inf:
         message = f"{fitted.parameter} = {ranking.target:g} is {factor:.0f} times the largest run"
         found.append(Finding("CPM205", "target", message))
-    if fitted.inclusive and fitted.metric.additive and np.isfinite(ranking.target):
-        parent = fitted.experiment.tree.parent
-        above = np.where(parent >= 0, ranking.value[parent], np.inf)
-        odd = int((ranking.value > above * (1 + 1e-6)).sum())
-        if odd:
-            message = f"{odd} call paths, so that shares can exceed the whole"
-            found.append(Finding("CPM206", "target", message, odd))
     return found

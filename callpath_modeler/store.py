@@ -34,7 +34,6 @@ _MAKE_ANEW = "make it anew from the profiles: cpmodel fit PROFILES -o NAME.cpm"
 
 class _ModelsHeader(msgspec.Struct):
     metric: str
-    inclusive: bool
     parameter: str
     settings: dict[str, str]
     findings: list[Finding]
@@ -112,7 +111,6 @@ def _fill(folder: Path, fits: Sequence[Fitted]) -> None:
         headers.append(
             _ModelsHeader(
                 fitted.metric.name,
-                fitted.inclusive,
                 fitted.parameter,
                 fitted.settings,
                 list(fitted.findings),
@@ -206,7 +204,6 @@ def read_models(
         return Fitted(
             experiment=experiment,
             metric=experiment.columns[metric].metric,
-            inclusive=header.inclusive,
             parameter=header.parameter,
             points=models.points,
             measured=measured,

@@ -114,13 +114,11 @@ def experiment(
 def fitted(
     values: Mapping[str, Sequence[float]],
     points: Sequence[float] = POINTS,
-    *,
-    inclusive: bool = False,
     **of_experiment: object,
 ) -> Fitted:
     """Return the models of an experiment that `experiment` makes."""
     made = experiment(values, points, **of_experiment)
-    return pipeline.fit(made, None, pipeline.FitOptions(inclusive=inclusive))
+    return pipeline.fit(made)
 
 
 @dataclass

@@ -9,9 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from callpath_modeler.analysis.excess import Excess, excess_work, per_process, scaling_over
+from callpath_modeler.analysis.predict import Predicted, predict
 from callpath_modeler.errors import UsageError
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.profile.calltree import CallTree
+from callpath_modeler.profile.experiment import inclusive_values
 
 MARKS = 4
 """Marks of trust that a prediction can have."""
@@ -39,10 +41,13 @@ class Ranking:
     base : the smallest measured scale, against which excess work is counted
     by : what the order is by
     order : rows of ranked call paths, worst first
+    inclusive : whether values are those of call paths with all that they call
     at_largest : measured value at the largest scale; NaN = did not occur there
     value, low, high : predicted value and its band; NaN = no model
+    leader : the row whose model grows fastest of those that the value is made of; -1 = no model
     share_at_largest, share : fractions of the total
-    excess : excess work between the base and the target
+    excess : excess work between the base and the target, of both kinds
+    lost : cost per process at the target beyond the ideal
     trust : marks of trust, 0 to `MARKS`; -1 = no model
     total_at_largest, total : sums over all call paths, the total with its band
     unmodelled : rows that occur at the largest scale but have no model
@@ -54,13 +59,16 @@ class Ranking:
     base: float
     by: By
     order: NDArray[np.intp]
+    inclusive: bool
     at_largest: NDArray[np.float64]
     value: NDArray[np.float64]
     low: NDArray[np.float64]
     high: NDArray[np.float64]
+    leader: NDArray[np.intp]
     share_at_largest: NDArray[np.float64]
     share: NDArray[np.float64]
     excess: Excess
+    lost: NDArray[np.float64]
     trust: NDArray[np.int8]
     total_at_largest: float
     total: tuple[float, float, float]
@@ -74,128 +82,106 @@ class Ranking:
         )
 
 
-def rank(fitted: Fitted, target: float, by: By = By.VALUE) -> Ranking:
+def rank(fitted: Fitted, target: float, by: By = By.VALUE, *, inclusive: bool = False) -> Ranking:
     """Rank call paths at `target`, which may be infinite.
 
     Parameters
     ----------
-    fitted : models of the exclusive or inclusive values of one metric
+    fitted : models of one metric
     target : value of the parameter
     by : what to order by; ties go to the costlier, then to the earlier call path
+    inclusive : rank each call path with all that it calls
 
     Raises
     ------
     UsageError
-        If the order needs a total and the metric does not add up over call paths.
+        If the order or the view needs sums and the metric does not add up over call paths.
     """
-    if by in {By.LOSS, By.SHARE} and not fitted.metric.additive:
+    if not fitted.metric.additive and (inclusive or by in {By.LOSS, By.SHARE}):
+        what = "inclusive ranking" if inclusive else f"ranking by {by}"
         raise UsageError(
-            f"no ranking by {by}: {fitted.metric.name} does not add up over call paths",
-            hint="--by value or --by growth",
+            f"no {what}: {fitted.metric.name} does not add up over call paths",
+            hint="--exclusive, and --by value or --by growth",
         )
+    tree = fitted.experiment.tree
+    own = predict(fitted, target)
+    view = predict(fitted, target, inclusive=True) if inclusive else own
     at_largest = fitted.measured[:, -1]
-    value, low, high = _predicted(fitted, target)
-    share = _share_at_infinity(fitted, value) if np.isinf(target) else _share(fitted, value)
-    excess = _excess_at(fitted, target, value, share)
-    order = _order(fitted, target, by, {By.VALUE: value, By.LOSS: excess.lost, By.SHARE: share})
-    total_at_largest = _total(fitted, at_largest)
+    total_at_largest, total = _total(fitted, at_largest), _total_with_band(fitted, own)
+    share = _share_at_target(fitted, own, total[0])
+    excess = _excess_at(fitted, target, own.value, share)
+    trust = _trust(fitted, target)
     occurs = ~np.isnan(fitted.measured).all(axis=1)
     unmodelled = np.flatnonzero(~fitted.modelled & occurs)
+    unmodelled_share = _fraction(float(np.nansum(at_largest[unmodelled])), total_at_largest)
+    if inclusive:
+        at_largest, share = (inclusive_values(tree, column) for column in (at_largest, share))
+        trust = _trust_of_sums(tree, trust, own.value)
+    share_before = at_largest / total_at_largest if total_at_largest > 0 else at_largest * np.nan
+    gain = share - np.nan_to_num(share_before)
+    lost = tree.inclusive(excess.lost) if inclusive else excess.lost
+    order = _order(view, target, by, {By.VALUE: view.value, By.LOSS: lost, By.SHARE: gain})
     return Ranking(
         fitted=fitted,
+        inclusive=inclusive,
         target=target,
         base=float(fitted.points[0]),
         by=by,
         order=order,
         at_largest=at_largest,
-        value=value,
-        low=low,
-        high=high,
-        share_at_largest=_share(fitted, at_largest),
+        value=view.value,
+        low=view.low,
+        high=view.high,
+        leader=view.leader,
+        share_at_largest=share_before,
         share=share,
         excess=excess,
-        trust=_trust(fitted, target),
+        lost=lost,
+        trust=trust,
         total_at_largest=total_at_largest,
-        total=_total_with_band(fitted, value, low, high),
+        total=total,
         unmodelled=unmodelled,
-        unmodelled_share=_fraction(float(np.nansum(at_largest[unmodelled])), total_at_largest),
+        unmodelled_share=unmodelled_share,
     )
 
 
-def _predicted(fitted: Fitted, target: float) -> tuple[NDArray[np.float64], ...]:
-    """Return value, low and high at the target, each [call paths]; NaN without a model."""
-    models, where = fitted.models, np.array([target])
-    if np.isinf(target):
-        columns = (models.values(where),) * 3
-    else:
-        prediction = models.predict(where)
-        columns = (prediction.value, prediction.low, prediction.high)
-    return tuple(np.where(fitted.modelled, column[:, 0], np.nan) for column in columns)
-
-
 def _order(
-    fitted: Fitted, target: float, by: By, columns: dict[By, NDArray[np.float64]]
+    view: Predicted, target: float, by: By, columns: dict[By, NDArray[np.float64]]
 ) -> NDArray[np.intp]:
-    """Return the rows that have a model, worst first; ties go to the costlier, then the earlier."""
-    growth = fitted.models.growth_rank().astype(float)
-    ties = [columns[By.VALUE]]
-    if np.isinf(target):
-        ties = [fitted.models.leading_coefficient(), growth]
-    if by is By.GROWTH or (by is By.VALUE and np.isinf(target)):
-        key = growth
-    elif by is By.SHARE:
-        key = columns[by] - np.nan_to_num(_share(fitted, fitted.measured[:, -1]))
-    else:
-        key = columns[by]
+    """Return the rows that have a prediction, worst first."""
+    growth = view.growth.astype(float)
+    ties = [view.lead, growth] if np.isinf(target) else [view.value]
+    key = growth if by is By.GROWTH or (by is By.VALUE and np.isinf(target)) else columns[by]
     first = np.arange(len(key))
     order = np.lexsort((first, *(-np.nan_to_num(tie, nan=-1.0) for tie in ties), -key))
-    ranked: NDArray[np.intp] = order[fitted.modelled[order] & ~np.isnan(key[order])]
+    ranked: NDArray[np.intp] = order[(view.leader[order] >= 0) & ~np.isnan(key[order])]
     return ranked
 
 
-def _total(fitted: Fitted, values: NDArray[np.float64]) -> float:
-    """Return the whole program's value: of the roots, or the sum of exclusive values.
-
-    It is NaN for a metric that does not add up.
-    """
-    if not fitted.metric.additive:
-        return float("nan")
-    tree = fitted.experiment.tree
-    return float(np.nansum(values[tree.roots] if fitted.inclusive else values))
+def _total(fitted: Fitted, exclusive: NDArray[np.float64]) -> float:
+    """Return the whole program's value; NaN for a metric that does not add up."""
+    return float(np.nansum(exclusive)) if fitted.metric.additive else float("nan")
 
 
-def _total_with_band(
-    fitted: Fitted,
-    value: NDArray[np.float64],
-    low: NDArray[np.float64],
-    high: NDArray[np.float64],
-) -> tuple[float, float, float]:
+def _total_with_band(fitted: Fitted, own: Predicted) -> tuple[float, float, float]:
     # Errors of different call paths are taken as independent: half-widths add as squares.
-    total = _total(fitted, value)
+    total = _total(fitted, own.value)
     if not np.isfinite(total):
         return total, total, total
-    rows = fitted.experiment.tree.roots if fitted.inclusive else np.arange(len(value))
-    below = float(np.sqrt(np.nansum((value[rows] - low[rows]) ** 2)))
-    above = float(np.sqrt(np.nansum((high[rows] - value[rows]) ** 2)))
+    below = float(np.sqrt(np.nansum((own.value - own.low) ** 2)))
+    above = float(np.sqrt(np.nansum((own.high - own.value) ** 2)))
     return total, max(0.0, total - below), total + above
 
 
-def _share(fitted: Fitted, values: NDArray[np.float64]) -> NDArray[np.float64]:
-    total = _total(fitted, values)
-    return values / total if 0 < total < np.inf else np.full_like(values, np.nan)
-
-
-def _share_at_infinity(fitted: Fitted, limit: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return shares in the limit: the fastest growth takes all, by leading coefficients."""
-    if np.isfinite(_total(fitted, limit)) or not fitted.metric.additive:
-        return _share(fitted, limit)
-    rows = fitted.experiment.tree.roots if fitted.inclusive else np.arange(len(limit))
-    growth = np.where(fitted.modelled, fitted.models.growth_rank(), -1)
-    fastest = growth[rows].max()
-    lead = np.where(growth == fastest, fitted.models.leading_coefficient(), 0.0)
-    share = lead / lead[rows].sum()
-    # Inclusive models are made one by one: a callee's may outgrow the program's.
-    return np.where(fitted.modelled & (growth <= fastest), share, np.nan)
+def _share_at_target(fitted: Fitted, own: Predicted, total: float) -> NDArray[np.float64]:
+    """Return exclusive shares; in the limit, the fastest growth takes all, by coefficients."""
+    if not fitted.metric.additive or total == 0:
+        return np.full_like(own.value, np.nan)
+    if np.isfinite(total):
+        return own.value / total
+    fastest = own.growth == own.growth.max()
+    lead = np.where(fastest, own.lead, 0.0)
+    return np.where(own.leader >= 0, lead / lead.sum(), np.nan)
 
 
 def _excess_at(
@@ -204,7 +190,7 @@ def _excess_at(
     """Return excess work between the smallest scale and the target.
 
     The cost at the base is measured, that at the target predicted; a call path without a model is
-    left out at both. Inclusive models are brought back to exclusive costs.
+    left out at both.
     """
     experiment, tree = fitted.experiment, fitted.experiment.tree
     base = float(fitted.points[0])
@@ -212,28 +198,17 @@ def _excess_at(
     if not fitted.metric.additive:
         nothing = np.full(len(tree), np.nan)
         return Excess(base, target, nothing, nothing, nothing)
-    if np.isinf(target) and not np.isfinite(_total(fitted, value)):
+    if np.isinf(np.nansum(value)):
         # Whatever grows without end is lost; a cost that stays finite is nothing beside it.
-        own = _exclusive(tree, share) if fitted.inclusive else np.nan_to_num(share)
+        own = np.nan_to_num(share)
         lost = np.where(np.isinf(value), np.inf, 0.0)
         return Excess(base, target, own, tree.inclusive(own), lost)
-    modelled = fitted.modelled
-    cost = [np.where(modelled, column, np.nan) for column in (fitted.measured[:, 0], value)]
-    if fitted.inclusive:
-        cost = [_exclusive(tree, column) for column in cost]
+    before = np.where(fitted.modelled, fitted.measured[:, 0], np.nan)
     if np.isinf(target):
-        return excess_work(tree, scaling, (base, cost[0]), (target, cost[1]))
-    before = per_process(experiment, fitted.parameter, cost[0], base)
-    after = per_process(experiment, fitted.parameter, cost[1], target)
+        return excess_work(tree, scaling, (base, before), (target, value))
+    before = per_process(experiment, fitted.parameter, before, base)
+    after = per_process(experiment, fitted.parameter, value, target)
     return excess_work(tree, scaling, (base, before), (target, after))
-
-
-def _exclusive(tree: CallTree, inclusive: NDArray[np.float64]) -> NDArray[np.float64]:
-    own = np.nan_to_num(inclusive)
-    callees = np.zeros_like(own)
-    inner = tree.parent >= 0
-    np.add.at(callees, tree.parent[inner], own[inner])
-    return own - callees
 
 
 def _trust(fitted: Fitted, target: float) -> NDArray[np.int8]:
@@ -249,6 +224,18 @@ def _trust(fitted: Fitted, target: float) -> NDArray[np.int8]:
     marks -= models.alternative_count() > 0
     marks -= models.doubtful()
     return np.where(fitted.modelled, marks, -1).astype(np.int8)
+
+
+def _trust_of_sums(
+    tree: CallTree, trust: NDArray[np.int8], value: NDArray[np.float64]
+) -> NDArray[np.int8]:
+    """Give a sum the marks of its parts, each weighted by its value, rounded down."""
+    weight = np.where(np.isfinite(value), value, 0.0) + np.finfo(float).tiny
+    weight = np.where(trust >= 0, weight, 0.0)
+    whole = tree.inclusive(weight)
+    marks = tree.inclusive(weight * trust) / np.where(whole > 0, whole, 1.0)
+    # What rounding errors take off a whole mark is no doubt.
+    return np.where(whole > 0, np.floor(marks + 1e-9), -1).astype(np.int8)
 
 
 def _fraction(part: float, whole: float) -> float:

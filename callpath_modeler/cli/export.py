@@ -8,12 +8,18 @@ from typing import TYPE_CHECKING
 import click
 
 from callpath_modeler.cli.console import Console
-from callpath_modeler.cli.options import EXPERIMENT, METRIC, fit_options, format_of, load_options
+from callpath_modeler.cli.options import (
+    EXPERIMENT,
+    fit_options,
+    format_of,
+    load_options,
+    question_options,
+)
 from callpath_modeler.errors import UsageError
 
 if TYPE_CHECKING:
     from callpath_modeler.loading import LoadOptions
-    from callpath_modeler.pipeline import FitOptions
+    from callpath_modeler.pipeline import FitOptions, Question
 
 GRAPHS = ("graphml", "dot")
 _TABLES = ("csv", "tsv", "json", "jsonl", "markdown", "parquet")
@@ -42,10 +48,8 @@ _TABLES = ("csv", "tsv", "json", "jsonl", "markdown", "parquet")
     show_default=True,
     help="Rows of a table: a model per call path; a value per call path and run; the ranking.",
 )
-@click.option("--target", metavar="P", help="Scale to predict, for the ranking and graphs.")
-@click.option("--at", metavar="p=P", help="The same, with the parameter's name.")
-@METRIC
 @click.option("--force", is_flag=True, help="Replace the file if it exists.")
+@question_options
 @load_options
 @fit_options
 @click.pass_obj
@@ -56,10 +60,8 @@ def command(
     output: Path | None,
     format_: str | None,
     what: str,
-    target: str | None,
-    at: str | None,
-    metric: str | None,
     force: bool,
+    question: Question,
     load: LoadOptions,
     fitting: FitOptions,
 ) -> None:
@@ -72,9 +74,7 @@ def command(
     form = _form(format_, output)
     ranking, findings = pipeline.ranking_of(
         experiment,
-        target=target,
-        at=at,
-        metric=metric,
+        question,
         load_options=load,
         fit_options=fitting,
         progress=console.progress("read"),
@@ -85,9 +85,11 @@ def command(
     elif what == "ranking":
         table = ranking_table(ranking, findings=findings)
         render_table(console, table, form, output, force=force)
+    elif what == "models":
+        render_table(console, export.models_table(ranking.fitted), form, output, force=force)
     else:
-        make = export.models_table if what == "models" else export.values_table
-        render_table(console, make(ranking.fitted), form, output, force=force)
+        values = export.values_table(ranking.fitted, inclusive=question.inclusive)
+        render_table(console, values, form, output, force=force)
     console.findings(findings)
 
 

@@ -14,12 +14,11 @@ from callpath_modeler.errors import UsageError
 if TYPE_CHECKING:
     from callpath_modeler.loading import LoadOptions
     from callpath_modeler.modeling import SearchSpace
-    from callpath_modeler.pipeline import FitOptions
+    from callpath_modeler.pipeline import FitOptions, Question
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 EXPERIMENT = click.argument("experiment", nargs=-1, required=True, metavar="EXP...")
-METRIC = click.option("-m", "--metric", metavar="NAME", help="Metric. Default: the run time.")
 FORMATS = ("table", "csv", "tsv", "json", "jsonl", "markdown", "parquet")
 
 _LOAD = (
@@ -41,9 +40,16 @@ _LOAD = (
     click.option("--reader", metavar="NAME", help="Read with this reader. Default: recognised."),
     click.option("--strict", is_flag=True, help="Stop at the first profile that cannot be used."),
 )
+_ASK = (
+    click.option(
+        "--target", metavar="P", help="Scale to predict: a number, or inf for growth alone."
+    ),
+    click.option("--at", metavar="p=P", help="The same, with the parameter's name."),
+    click.option("-m", "--metric", metavar="NAME", help="Metric. Default: the run time."),
+    click.option("-i", "--inclusive", is_flag=True, help="Call paths with all that they call."),
+    click.option("-e", "--exclusive", is_flag=True, help="Call paths by themselves (default)."),
+)
 _FIT = (
-    click.option("-i", "--inclusive", is_flag=True, help="Model inclusive values."),
-    click.option("-e", "--exclusive", is_flag=True, help="Model exclusive values (default)."),
     click.option("--parameter", metavar="NAME", help="Parameter of the models. Default: p."),
     click.option(
         "--aggregate",
@@ -91,6 +97,11 @@ def load_options(command: F) -> F:
 def fit_options(command: F) -> F:
     """Add the options that say how to model; they arrive as ``fitting``."""
     return _gathered(command, _FIT, "fitting", _make_fit)
+
+
+def question_options(command: F) -> F:
+    """Add the options that say what is asked of the models; they arrive as ``question``."""
+    return _gathered(command, _ASK, "question", _make_question)
 
 
 def output_options(command: F) -> F:
@@ -170,10 +181,18 @@ def _make_load(
     return LoadOptions(read, where, pattern, reader)
 
 
+def _make_question(
+    *, target: str | None, at: str | None, metric: str | None, inclusive: bool, exclusive: bool
+) -> Question:
+    from callpath_modeler.pipeline import Question
+
+    if inclusive and exclusive:
+        raise UsageError("--inclusive and --exclusive exclude each other", hint="give one of them")
+    return Question(target, at, metric, inclusive)
+
+
 def _make_fit(
     *,
-    inclusive: bool,
-    exclusive: bool,
     parameter: str | None,
     aggregate: str,
     confidence: float,
@@ -184,13 +203,10 @@ def _make_fit(
 ) -> FitOptions:
     from callpath_modeler.pipeline import FitOptions
 
-    if inclusive and exclusive:
-        raise UsageError("--inclusive and --exclusive exclude each other", hint="give one of them")
     # click lets NaN pass every range.
     if not 0 < confidence < 1:
         raise UsageError(f"--confidence {confidence} is no probability", hint="e.g. 0.95")
     return FitOptions(
-        inclusive=inclusive,
         parameter=parameter,
         space=_space(exponents, logs, terms),
         folds=folds,

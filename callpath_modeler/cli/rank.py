@@ -10,11 +10,11 @@ import click
 from callpath_modeler.cli.console import Console
 from callpath_modeler.cli.options import (
     EXPERIMENT,
-    METRIC,
     fit_options,
     format_of,
     load_options,
     output_options,
+    question_options,
 )
 from callpath_modeler.errors import UsageError
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from callpath_modeler.analysis.rank import Ranking
     from callpath_modeler.loading import LoadOptions
-    from callpath_modeler.pipeline import FitOptions
+    from callpath_modeler.pipeline import FitOptions, Question
 
 _TOP_OF_A_TABLE = 10
 _TRUST = """\
@@ -38,8 +38,6 @@ _TRUST = """\
 
 @click.command("rank")
 @EXPERIMENT
-@click.option("--target", metavar="P", help="Scale to predict: a number, or inf for growth alone.")
-@click.option("--at", metavar="p=P", help="The same, with the parameter's name.")
 @click.option(
     "--by",
     type=click.Choice(["value", "growth", "loss", "share"]),
@@ -47,7 +45,6 @@ _TRUST = """\
     show_default=True,
     help="Order: predicted value; growth; cost beyond the ideal; growth of the share.",
 )
-@METRIC
 @click.option(
     "--select", metavar="PATTERN", help="Show call paths that match, e.g. 'main/**/MPI_*'."
 )
@@ -62,6 +59,7 @@ _TRUST = """\
 @click.option("--no-header", is_flag=True, help="No header row in csv and tsv.")
 @click.option("--wide", is_flag=True, help="Full call paths, however narrow the terminal.")
 @click.option("--explain-trust", is_flag=True, help="Say what the marks of trust mean.")
+@question_options
 @load_options
 @fit_options
 @output_options
@@ -70,16 +68,14 @@ def command(
     console: Console,
     *,
     experiment: tuple[str, ...],
-    target: str | None,
-    at: str | None,
     by: str,
-    metric: str | None,
     select: str | None,
     top: int | None,
     columns: str | None,
     no_header: bool,
     wide: bool,
     explain_trust: bool,
+    question: Question,
     load: LoadOptions,
     fitting: FitOptions,
     format_: str | None,
@@ -103,10 +99,8 @@ def command(
         )
     ranking, findings = ranking_of(
         experiment,
-        target=target,
-        at=at,
+        question,
         by=by,
-        metric=metric,
         load_options=load,
         fit_options=fitting,
         progress=console.progress("read"),

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 import click
 
 from callpath_modeler.cli.console import Console
-from callpath_modeler.cli.options import EXPERIMENT, METRIC, fit_options, load_options
+from callpath_modeler.cli.options import EXPERIMENT, fit_options, load_options, question_options
 
 if TYPE_CHECKING:
     from callpath_modeler.loading import LoadOptions
-    from callpath_modeler.pipeline import FitOptions
+    from callpath_modeler.pipeline import FitOptions, Question
 
 _WIDTH_OF_A_PIPE = 100
 
@@ -19,12 +19,8 @@ _WIDTH_OF_A_PIPE = 100
 @click.command("show")
 @EXPERIMENT
 @click.argument("callpath", metavar="CALLPATH")
-@click.option(
-    "--target", metavar="P", help="Scale to predict. Default: four times the largest run."
-)
-@click.option("--at", metavar="p=P", help="The same, with the parameter's name.")
-@METRIC
 @click.option("--linear", is_flag=True, help="Linear axes instead of logarithmic ones.")
+@question_options
 @load_options
 @fit_options
 @click.pass_obj
@@ -33,10 +29,8 @@ def command(
     *,
     experiment: tuple[str, ...],
     callpath: str,
-    target: str | None,
-    at: str | None,
-    metric: str | None,
     linear: bool,
+    question: Question,
     load: LoadOptions,
     fitting: FitOptions,
 ) -> None:
@@ -51,9 +45,7 @@ def command(
 
     ranking, findings = pipeline.ranking_of(
         experiment,
-        target=target,
-        at=at,
-        metric=metric,
+        question,
         load_options=load,
         fit_options=fitting,
         progress=console.progress("read"),

@@ -295,6 +295,22 @@ class Models:
         """
         return self._formula(self.terms[row], self.coefficients[row], parameter, pretty, exact)
 
+    def sum_formula(
+        self, rows: npt.ArrayLike, parameter: str = "p", *, pretty: bool = False
+    ) -> str:
+        """Write the sum of the models of some rows, term by term; rows without a model add nothing.
+
+        The normal form is closed under addition, so this is a model too.
+        """
+        wanted = self.take(np.asarray(rows))
+        numbers = np.nan_to_num(wanted.coefficients)
+        per_term = np.bincount(
+            wanted.terms.ravel() + 1, weights=numbers[:, 1:].ravel(), minlength=1
+        )
+        codes = np.flatnonzero(per_term[1:]).astype(np.int16)
+        total = np.concatenate([[numbers[:, 0].sum()], per_term[1:][codes]])
+        return self._formula(codes, total, parameter, pretty, exact=False)
+
     def alternatives(self, row: int, parameter: str = "p") -> tuple[Alternative, ...]:
         """Return the runners-up of one row, best first."""
         found = []

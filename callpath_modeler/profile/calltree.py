@@ -125,11 +125,12 @@ class CallTree:
         tree, so a small subtree keeps its digits next to a large one.
         """
         total = exclusive.copy()
-        for rows in reversed(self._levels()[1:]):
+        for rows in reversed(self.levels()[1:]):
             np.add.at(total, self.parent[rows], total[rows])
         return total
 
-    def _levels(self) -> list[NDArray[np.intp]]:
+    def levels(self) -> list[NDArray[np.intp]]:
+        """Return the rows of each depth, roots first."""
         if not len(self):
             return []
         depth = self.depth()

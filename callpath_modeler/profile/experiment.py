@@ -244,7 +244,7 @@ class Experiment:
 
 def inclusive_values(tree: CallTree, exclusive: NDArray[np.float64]) -> NDArray[np.float64]:
     """Sum over subtrees [n, ...]; a call path that did not occur stays NaN."""
-    total = tree.inclusive(np.nan_to_num(exclusive, nan=0.0))
+    total = tree.inclusive(np.where(np.isnan(exclusive), 0.0, exclusive))
     occurred = tree.inclusive((~np.isnan(exclusive)).astype(np.float64)) > 0
     return np.where(occurred, total, np.nan)
 

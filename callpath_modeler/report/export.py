@@ -10,6 +10,7 @@ from callpath_modeler.analysis.rank import Ranking
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.profile.graph import Attribute, call_path_graph, to_dot, to_graphml
 from callpath_modeler.report.formats import Cell, Table
+from callpath_modeler.report.ranking import formula_text, growth_text
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -46,11 +47,11 @@ def models_table(fitted: Fitted) -> Table:
     return Table(columns, {}, header)
 
 
-def values_table(fitted: Fitted) -> Table:
+def values_table(fitted: Fitted, *, inclusive: bool = False) -> Table:
     """Return one row per call path and run in which it occurred: a long table."""
     experiment = fitted.experiment
     tree, metric = experiment.tree, fitted.metric
-    values = experiment.values(metric.name, inclusive=fitted.inclusive)
+    values = experiment.values(metric.name, inclusive=inclusive)
     rows, runs = (index.tolist() for index in np.nonzero(~np.isnan(values)))
     paths, ids = [tree.path(row) for row in range(len(tree))], tree.ids()
     columns: dict[str, list[Cell]] = {
@@ -64,7 +65,7 @@ def values_table(fitted: Fitted) -> Table:
         "repetition": [experiment.runs[run].repetition for run in runs],
         "value": [float(value) for value in values[rows, runs]],
     }
-    flavour = "inclusive" if fitted.inclusive else "exclusive"
+    flavour = "inclusive" if inclusive else "exclusive"
     header = {"experiment": experiment.name, "values": flavour, "locations": experiment.reduction}
     return Table(columns, {"value": metric.unit}, header)
 
@@ -86,8 +87,8 @@ def graph(ranking: Ranking) -> nx.DiGraph[str]:
         "excess_exclusive": _numbers(ranking.excess.exclusive),
     }
     rows = range(len(fitted.experiment.tree))
-    attributes["growth"] = [fitted.models.growth(row).text(fitted.parameter) for row in rows]
-    attributes["model"] = [fitted.models.formula(row, fitted.parameter) for row in rows]
+    attributes["growth"] = [growth_text(ranking, row) for row in rows]
+    attributes["model"] = [formula_text(ranking, row) for row in rows]
     attributes["status"] = [fitted.status(row) for row in rows]
     return call_path_graph(fitted.experiment.tree, attributes)
 

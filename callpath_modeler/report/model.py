@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from callpath_modeler.analysis.excess import measured_excess, scaling_over
+from callpath_modeler.analysis.predict import predict_curve
 from callpath_modeler.analysis.rank import Ranking
-from callpath_modeler.fitted import CallPathModel
 from callpath_modeler.modeling import FitStatus, summarise
 from callpath_modeler.profile.calltree import ROOT
 from callpath_modeler.profile.pattern import short_name
 from callpath_modeler.report.chart import Curve, draw
-from callpath_modeler.units import interval, parameter_value, percent, quantity
+from callpath_modeler.report.ranking import formula_text, growth_text
+from callpath_modeler.units import counted, interval, parameter_value, percent, quantity
 
 _WORTH_A_WORD = 0.01
 """Relative weight from which on another hypothesis is listed."""
@@ -29,7 +31,7 @@ def model_text(
     place = f"{region.file}:{region.line}" if region.line >= 0 else region.file
     origin = " · ".join(part for part in (region.paradigm, place) if part)
     lines = [f"{tree.path(row)}   @{tree.ids()[row]}   {origin}".rstrip()]
-    if not fitted.modelled[row]:
+    if ranking.leader[row] < 0:
         status = FitStatus(int(fitted.models.status[row]))
         return [*lines, f"no model: {status.sentence}", "", *_values(ranking, row)]
     lines += [_formula(ranking, row, ascii_only=ascii_only), ""]
@@ -50,13 +52,11 @@ def model_text(
 
 
 def _formula(ranking: Ranking, row: int, *, ascii_only: bool) -> str:
-    model = CallPathModel(ranking.fitted, row)
     unit = ranking.fitted.metric.unit
     pretty = not ascii_only
-    growth = ranking.fitted.models.growth(row).text(ranking.fitted.parameter, pretty=pretty)
-    text = (
-        f"{ranking.fitted.metric.name}({ranking.fitted.parameter}) = {model.formula(pretty=pretty)}"
-    )
+    growth = growth_text(ranking, row, pretty=pretty)
+    formula = formula_text(ranking, row, pretty=pretty)
+    text = f"{ranking.fitted.metric.name}({ranking.fitted.parameter}) = {formula}"
     text += f"  [{unit}]" if unit != "1" else ""
     if np.isfinite(ranking.target):
         value = quantity(float(ranking.value[row]), unit, ascii_only=ascii_only)
@@ -74,20 +74,39 @@ def _curve(ranking: Ranking, row: int) -> Curve:
     target = ranking.target if np.isfinite(ranking.target) else None
     end = max(last, target or last)
     grid = np.geomspace(min(float(fitted.points[0]), end), end, _GRID)
-    prediction = CallPathModel(fitted, row).predict(grid)
+    value, low, high = predict_curve(fitted, row, grid, inclusive=ranking.inclusive)
     return Curve(
         points=fitted.points,
-        measured=fitted.measured[row],
+        measured=_measured(ranking, row),
         grid=grid,
-        value=prediction.value[0],
-        low=prediction.low[0],
-        high=prediction.high[0],
+        value=value,
+        low=low,
+        high=high,
         end_of_data=last,
         target=target,
     )
 
 
+def _measured(ranking: Ranking, row: int) -> NDArray[np.float64]:
+    """Return the measured values per point, [K], of the kind that is ranked."""
+    fitted, tree = ranking.fitted, ranking.fitted.experiment.tree
+    subtree = fitted.measured[row : tree.end[row] if ranking.inclusive else row + 1]
+    total: NDArray[np.float64] = np.nansum(subtree, axis=0)
+    return np.where(np.isnan(subtree).all(axis=0), np.nan, total)
+
+
+def _sum_of(ranking: Ranking, row: int) -> list[str]:
+    """Say what an inclusive prediction is the sum of."""
+    fitted, tree = ranking.fitted, ranking.fitted.experiment.tree
+    parts = int(fitted.modelled[row : tree.end[row]].sum())
+    leader = int(ranking.leader[row])
+    who = tree.path(leader) if leader != row else "its own part"
+    return [f"sum of   {counted(parts, 'model')}; fastest growing: {who}"]
+
+
 def _quality(ranking: Ranking, row: int, *, ascii_only: bool) -> list[str]:
+    if ranking.inclusive:
+        return _sum_of(ranking, row)
     fitted, models = ranking.fitted, ranking.fitted.models
     status = FitStatus(int(models.status[row]))
     noise = models.noise[row]
@@ -118,9 +137,7 @@ def _quality(ranking: Ranking, row: int, *, ascii_only: bool) -> list[str]:
 def _control(ranking: Ranking, row: int) -> list[str]:
     """Return the statistical quality control of the repetitions, where it has something to say."""
     fitted = ranking.fitted
-    _, values = fitted.experiment.by_point(
-        fitted.metric.name, fitted.parameter, inclusive=fitted.inclusive
-    )
+    _, values = fitted.experiment.by_point(fitted.metric.name, fitted.parameter)
     repetitions = summarise(values[[row]], "mean", float(fitted.settings["confidence"]))
     if not repetitions.indistinct[0]:
         return []
@@ -155,7 +172,7 @@ def _excess_line(what: str, inclusive: float, exclusive: float) -> str:
 
 def _values(ranking: Ranking, row: int) -> list[str]:
     fitted = ranking.fitted
-    pairs = zip(fitted.points, fitted.measured[row], strict=True)
+    pairs = zip(fitted.points, _measured(ranking, row), strict=True)
     cells = [
         f"{parameter_value(point)}: {quantity(float(value), fitted.metric.unit)}"
         for point, value in pairs
@@ -165,9 +182,7 @@ def _values(ranking: Ranking, row: int) -> list[str]:
 
 def _kin(ranking: Ranking, row: int) -> list[str]:
     tree = ranking.fitted.experiment.tree
-    inclusive = tree.inclusive(np.nan_to_num(ranking.at_largest))
-    if ranking.fitted.inclusive:
-        inclusive = np.nan_to_num(ranking.at_largest)
+    inclusive = tree.inclusive(np.nan_to_num(ranking.fitted.measured[:, -1]))
     caller = int(tree.parent[row])
     above = short_name(tree.name(caller)) if caller != ROOT else "nothing"
     below = sorted(tree.children(row), key=lambda child: -inclusive[child])

@@ -37,7 +37,23 @@ _GREY = "dim"
 
 def all_rows(ranking: Ranking) -> NDArray[np.intp]:
     """Return every call path that occurred: ranked ones in order, then those without a model."""
-    return np.concatenate([ranking.order, ranking.unmodelled])
+    rest = np.setdiff1d(ranking.unmodelled, ranking.order)
+    return np.concatenate([ranking.order, rest])
+
+
+def growth_text(ranking: Ranking, row: int, *, pretty: bool = False) -> str:
+    """Return the fastest growth of what a ranked value is made of."""
+    fitted = ranking.fitted
+    return fitted.models.growth(int(ranking.leader[row])).text(fitted.parameter, pretty=pretty)
+
+
+def formula_text(ranking: Ranking, row: int, *, pretty: bool = False) -> str:
+    """Return the model of a ranked value: its own, or the sum over what it calls."""
+    fitted, tree = ranking.fitted, ranking.fitted.experiment.tree
+    if ranking.inclusive:
+        subtree = np.arange(row, tree.end[row])
+        return fitted.models.sum_formula(subtree, fitted.parameter, pretty=pretty)
+    return fitted.models.formula(row, fitted.parameter, pretty=pretty)
 
 
 def ranking_table(
@@ -52,21 +68,16 @@ def ranking_table(
     """
     rows = all_rows(ranking) if rows is None else rows
     fitted, tree = ranking.fitted, ranking.fitted.experiment.tree
-    models, ids = fitted.models, tree.ids()
+    ids = tree.ids()
     place = {int(row): k for k, row in enumerate(ranking.order, start=1)}
-    modelled = fitted.modelled
+    modelled = ranking.leader >= 0
     columns: dict[str, list[Cell]] = {
         "rank": [place.get(int(row)) for row in rows],
         "callpath": [tree.path(int(row)) for row in rows],
         "id": [f"@{ids[row]}" for row in rows],
         "metric": [fitted.metric.name] * len(rows),
-        "growth": [
-            models.growth(int(row)).text(fitted.parameter) if modelled[row] else None
-            for row in rows
-        ],
-        "model": [
-            models.formula(int(row), fitted.parameter) if modelled[row] else None for row in rows
-        ],
+        "growth": [growth_text(ranking, int(row)) if modelled[row] else None for row in rows],
+        "model": [formula_text(ranking, int(row)) if modelled[row] else None for row in rows],
     }
     numbers = {
         "value_at_largest": ranking.at_largest,
@@ -77,14 +88,16 @@ def ranking_table(
         "share_at_target": ranking.share,
         "excess_inclusive": ranking.excess.inclusive,
         "excess_exclusive": ranking.excess.exclusive,
-        "loss": ranking.excess.lost,
+        "loss": ranking.lost,
     }
     of_model = set(numbers) - {"value_at_largest", "share_at_largest", "excess_inclusive"}
     for name, values in numbers.items():
         shown = np.where(modelled, values, np.nan) if name in of_model else values
         columns[name] = [float(value) for value in shown[rows]]
     columns["trust"] = [int(mark) if mark >= 0 else None for mark in ranking.trust[rows]]
-    columns["status"] = [fitted.status(int(row)) for row in rows]
+    # The status goes with the growth: it is that of the model which grows fastest.
+    speaks = np.where(modelled, ranking.leader, np.arange(len(tree)))
+    columns["status"] = [fitted.status(int(speaks[row])) for row in rows]
     unit = fitted.metric.unit
     united = ("value_at_largest", "value_at_target", "low", "high", "loss")
     return Table(columns, dict.fromkeys(united, unit), _header(ranking, findings))
@@ -96,7 +109,7 @@ def _header(ranking: Ranking, findings: Sequence[Finding]) -> dict[str, object]:
     return {
         "experiment": experiment.name,
         "metric": fitted.metric.name,
-        "values": "inclusive" if fitted.inclusive else "exclusive",
+        "values": "inclusive" if ranking.inclusive else "exclusive",
         "locations": str(experiment.reduction),
         "scaling": str(experiment.scaling),
         "parameter": fitted.parameter,
@@ -154,17 +167,17 @@ def ranking_text(
     paths = [[say(name) for name in path] for path in (*names, *_below(ranking, others))]
     return [
         *wrap(say(_verdict(ranking, ascii_only=ascii_only)), width, "bold"),
-        *wrap(say(context(ranking.fitted)), width, _GREY),
+        *wrap(say(context(ranking)), width, _GREY),
         Text(""),
         *table(columns, paths, width, ellipsis=say("…")),
         *(part for line in _footer(ranking) for part in wrap(say(line), width, _GREY)),
     ]
 
 
-def context(fitted: Fitted) -> str:
+def context(ranking: Ranking) -> str:
     """Say in one line what was measured and modelled."""
-    experiment = fitted.experiment
-    flavour = "inclusive" if fitted.inclusive else "exclusive"
+    fitted, experiment = ranking.fitted, ranking.fitted.experiment
+    flavour = "inclusive" if ranking.inclusive else "exclusive"
     spread = f"{parameter_value(fitted.points[0])} … {parameter_value(fitted.points[-1])}"
     return (
         f"{experiment.name} · {fitted.metric.name}, {flavour}, "
@@ -184,8 +197,9 @@ def _verdict(ranking: Ranking, *, ascii_only: bool) -> str:
     if not len(ranking.order):
         return f"At {_at(ranking)}: nothing could be predicted."
     worst = int(ranking.order[0])
-    name = short_name(fitted.experiment.tree.names(worst)[-1])
-    growth = fitted.models.growth(worst).text(fitted.parameter, pretty=not ascii_only)
+    leader = int(ranking.leader[worst])
+    name = short_name(fitted.experiment.tree.names(leader)[-1])
+    growth = growth_text(ranking, worst, pretty=not ascii_only)
     if np.isinf(ranking.target):
         return f"As {fitted.parameter} grows without end, {name} grows fastest: {growth}."
     additive = fitted.metric.additive
@@ -198,8 +212,10 @@ def _verdict(ranking: Ranking, *, ascii_only: bool) -> str:
     beyond = f"{factor} × the largest run" if times > 1 else "inside the data"
     if not additive:
         return f"At {_at(ranking)} ({beyond}): {name} is worst, {amount} ({likely}), and {growth}."
-    share = percent(float(ranking.share[worst]))
     answer = f"At {_at(ranking)} ({beyond}): {amount} ({likely})"
+    if ranking.inclusive:
+        return f"{answer}; {name} grows fastest in it: {growth}."
+    share = percent(float(ranking.share[worst]))
     return f"{answer}; {name} takes {share} and is {growth}."
 
 
@@ -216,7 +232,7 @@ def _names(fitted: Fitted, rows: NDArray[np.intp], *, full: bool) -> list[list[s
 
 def _remainder(ranking: Ranking, rows: NDArray[np.intp]) -> NDArray[np.intp]:
     """Return the ranked call paths that are not shown; inclusive values overlap: none."""
-    if ranking.fitted.inclusive:
+    if ranking.inclusive:
         return np.array([], np.intp)
     return np.setdiff1d(ranking.order, rows)
 
@@ -253,13 +269,12 @@ def _columns(
             strict=True,
         )
     ]
-    excess = [percent(value) for value in ranking.excess.exclusive[rows]]
+    of_rows = ranking.excess.inclusive if ranking.inclusive else ranking.excess.exclusive
+    excess = [percent(value) for value in of_rows[rows]]
     excess += [percent(value) for value in sums(ranking.excess.exclusive)]
     roots = fitted.experiment.tree.roots
     excess.append(percent(float(ranking.excess.inclusive[roots].sum())))
-    growth = [
-        fitted.models.growth(int(row)).text(fitted.parameter, pretty=not ascii_only) for row in rows
-    ]
+    growth = [growth_text(ranking, int(row), pretty=not ascii_only) for row in rows]
     bands = [band(ranking.low[row], ranking.high[row]) for row in rows]
     confidence = float(fitted.settings["confidence"])
     finite = np.isfinite(ranking.target)

@@ -3,6 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from callpath_modeler.analysis.predict import predict_curve
 from callpath_modeler.analysis.rank import MARKS, By, rank
 from callpath_modeler.errors import UsageError
 from callpath_modeler.profile.experiment import Scaling
@@ -133,25 +134,53 @@ def test_at_infinity_nothing_grows_where_all_is_constant():
     assert ranking.excess.exclusive == pytest.approx([0, 0])
 
 
-def test_inclusive_models_rank_subtrees_and_the_total_is_the_root():
-    ranking = rank(fitted(VALUES, inclusive=True), 64)
+def test_inclusive_values_rank_subtrees_and_the_total_is_the_root():
+    ranking = rank(fitted(VALUES), 64, inclusive=True)
     assert order(ranking)[0] == "main"
-    assert ranking.total[0] == ranking.value[0]
-    assert ranking.share[0] == 1
+    assert ranking.total[0] == pytest.approx(ranking.value[0])
+    assert ranking.total == pytest.approx(rank(fitted(VALUES), 64).total)
+    assert ranking.share[0] == pytest.approx(1)
     assert ranking.total_at_largest == pytest.approx(sum(c[-1] for c in VALUES.values()))
 
 
-def test_inclusive_models_have_the_same_excess_as_exclusive_ones():
-    values = {"main": [1] * 5, "main/f": list(0.5 * P), "main/f/g": [2] * 5}
-    one = rank(fitted(values), 64).excess
-    other = rank(fitted(values, inclusive=True), 64).excess
-    assert other.exclusive == pytest.approx(one.exclusive, abs=1e-6)
-    assert other.inclusive == pytest.approx(one.inclusive, abs=1e-6)
+def test_no_caller_is_predicted_below_its_callees():
+    ranking = rank(fitted(VALUES), 1000, inclusive=True)
+    parent = ranking.fitted.experiment.tree.parent
+    called = (parent >= 0) & (ranking.leader >= 0)
+    assert (ranking.value[parent[called]] >= ranking.value[called]).all()
+    assert (ranking.low <= ranking.value)[ranking.order].all()
+    assert (ranking.value <= ranking.high)[ranking.order].all()
 
 
-def test_inclusive_models_are_ranked_at_infinity():
-    ranking = rank(fitted(VALUES, inclusive=True), np.inf)
-    assert ranking.fitted.models.growth(int(ranking.order[0])).text("p") == "O(p^3)"
+def test_the_leader_of_a_subtree_grows_fastest_and_costs_most_of_those_that_do():
+    values = {
+        "main": [1] * 5,
+        "main/f": list(0.5 * P),
+        "main/f/g": list(2 * P),
+        "main/f/h": list(0.25 * P),
+        "main/k": list(P**0.5),
+    }
+    fit = fitted(values)
+    ranking = rank(fit, np.inf, inclusive=True)
+    names = list(values)
+    assert [names[i] for i in ranking.leader] == [
+        "main/f/g", "main/f/g", "main/f/g", "main/f/h", "main/k"
+    ]  # fmt: skip
+    assert ranking.share[:4] == pytest.approx([1, 1, 2 / 2.75, 0.25 / 2.75])
+
+
+def test_inclusive_values_are_ranked_at_infinity():
+    ranking = rank(fitted(VALUES), np.inf, inclusive=True)
+    leader = int(ranking.leader[ranking.order[0]])
+    assert ranking.fitted.models.growth(leader).text("p") == "O(p^3)"
+
+
+def test_the_formula_of_a_subtree_is_the_sum_of_its_models():
+    fit = fitted({"main": [1] * 5, "main/f": list(2 * P), "main/g": list(3 * P + 4)})
+    assert fit.models.sum_formula(range(3)) == "5 + 5 * p"
+    value, low, high = predict_curve(fit, 0, np.array([100.0]), inclusive=True)
+    assert value == pytest.approx([505])
+    assert low <= value <= high
 
 
 def test_equal_call_paths_keep_their_order():
