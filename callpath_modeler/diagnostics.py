@@ -125,7 +125,7 @@ def summarise(findings: Sequence[Finding], limit: int | None = None) -> list[str
     ]
     if limit is not None and len(lines) > limit:
         more = len(lines) - limit
-        lines[limit:] = [f"... and {more} more: cpmodel info --diagnostics"]
+        lines[limit:] = [f"... and {more} more: cpmodel -v shows all"]
     return lines
 
 

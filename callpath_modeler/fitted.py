@@ -51,11 +51,17 @@ class Fitted:
 
     @property
     def modelled(self) -> NDArray[np.bool_]:
-        """Tell which call paths have a model, [call paths]."""
-        return ~np.isnan(self.models.coefficients[:, 0])
+        """Tell which call paths can be predicted, [call paths].
+
+        They have a model, and still occur at the largest scale: of one that does not, the
+        smaller scales say nothing about larger ones.
+        """
+        return ~np.isnan(self.models.coefficients[:, 0]) & ~np.isnan(self.measured[:, -1])
 
     def status(self, row: int) -> str:
         """Return the name of a call path's outcome, in lower case."""
+        if np.isnan(self.measured[row, -1]) and not np.isnan(self.models.coefficients[row, 0]):
+            return "gone"
         return FitStatus(int(self.models.status[row])).name.lower()
 
 
@@ -97,4 +103,5 @@ class CallPathModel:
     def predict(self, points: ArrayLike) -> Prediction:
         """Return value, low and high, each [points], SI base units."""
         wanted = np.atleast_1d(np.asarray(points, float))
-        return self.fitted.models.take([self.row]).predict(wanted)
+        of_row = self.fitted.models.take([self.row]).predict(wanted)
+        return Prediction(of_row.value[0], of_row.low[0], of_row.high[0])

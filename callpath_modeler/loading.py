@@ -18,6 +18,7 @@ from callpath_modeler.profile.experiment import Experiment
 from callpath_modeler.readers.assemble import Progress, ReadOptions, assemble
 from callpath_modeler.readers.base import Agreement, VerifyingReader
 from callpath_modeler.readers.discover import discover, write_manifest
+from callpath_modeler.readers.program import AS_TOLD, recognise_scaling
 from callpath_modeler.readers.registry import Registry
 
 _COMPARE = {
@@ -79,7 +80,16 @@ def load(
         registry = Registry.of_installed(options.reader)
         files = discover(paths, registry, name_pattern=options.name_pattern)
         experiment = assemble(files, registry, options.read, progress)
-    return experiment.where(_kept(experiment, options.where)) if options.where else experiment
+    return _only(experiment, options) if options.where else experiment
+
+
+def _only(experiment: Experiment, options: LoadOptions) -> Experiment:
+    """Return the experiment with the chosen runs only, which may scale in another way."""
+    chosen = experiment.where(_kept(experiment, options.where))
+    if chosen.scaling_reason == AS_TOLD:
+        return chosen
+    scaling, reason = recognise_scaling(chosen.tree, chosen.columns, chosen.runs, chosen.reduction)
+    return replace(chosen, scaling=scaling, scaling_reason=reason)
 
 
 def _opened(path: Path, options: LoadOptions) -> Experiment:
@@ -100,7 +110,7 @@ def _opened(path: Path, options: LoadOptions) -> Experiment:
                 hint=f"cpmodel fit PROFILES {option} ... -o NAME.cpm",
             )
     if read.scaling is not None:
-        experiment = replace(experiment, scaling=read.scaling, scaling_reason="as told")
+        experiment = replace(experiment, scaling=read.scaling, scaling_reason=AS_TOLD)
     return experiment
 
 

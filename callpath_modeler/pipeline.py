@@ -106,6 +106,8 @@ def fit(
     chosen = experiment.metric(metric)
     parameter = experiment.modelled_parameter(options.parameter)
     points, values = experiment.by_point(chosen.name, parameter)
+    measured = ~np.isnan(values).all(axis=(0, 2))
+    points, values = points[measured], values[:, measured]
     _check_points(points, parameter)
     if options.folds is not None and options.folds > len(points):
         raise UsageError(
@@ -198,11 +200,16 @@ def models_of(
     fit_options: FitOptions | None = None,
     progress: Progress | None = None,
 ) -> Fitted:
-    """Load and fit; a stored experiment that holds these very models is not fitted again."""
+    """Load and fit; a stored experiment that holds such models is not fitted again.
+
+    Without any wish of how to model, the models stored are the ones that are meant.
+    """
     load_options, fit_options = load_options or LoadOptions(), fit_options or FitOptions()
     experiment = load(sources, load_options, progress)
     if len(sources) == 1 and store.is_stored(path := Path(sources[0])) and not load_options.where:
-        settings = _settings(fit_options, experiment.modelled_parameter(fit_options.parameter))
+        settings = None
+        if fit_options != FitOptions():
+            settings = _settings(fit_options, experiment.modelled_parameter(fit_options.parameter))
         found = store.read_models(path, experiment, experiment.metric(metric).name, settings)
         if found is not None:
             return found
@@ -243,6 +250,10 @@ def ranking_of(
     fitted = models_of(sources, metric, load_options, fit_options, progress)
     if value is None:
         value = float(fitted.points[-1]) * (default_factor or 1.0)
+    if value < 1 <= fitted.points[0]:
+        raise UsageError(
+            f"target {value:g} is below 1, the runs are not", hint="e.g. --target 4096"
+        )
     ranking = rank(fitted, value, By(by), inclusive=question.inclusive)
     findings = (*fitted.experiment.findings, *fitted.findings, *_target_findings(ranking))
     return ranking, findings

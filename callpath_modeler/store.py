@@ -184,16 +184,16 @@ def _tree(path: Path, header: _Header) -> CallTree:
 
 
 def read_models(
-    path: Path, experiment: Experiment, metric: str, settings: dict[str, str]
+    path: Path, experiment: Experiment, metric: str, settings: dict[str, str] | None
 ) -> Fitted | None:
-    """Return the stored models of `metric` that were fitted with `settings`, if there are any."""
+    """Return the stored models of `metric` that were fitted with `settings`, or any, or None."""
     whole = _read_header(path)
     # An experiment alone is opened without the code that models.
     from callpath_modeler.fitted import Fitted
     from callpath_modeler.modeling import Models
 
     for k, header in enumerate(whole.models):
-        if header.metric != metric or header.settings != settings:
+        if header.metric != metric or (settings is not None and header.settings != settings):
             continue
         arrays = {name: _array(path, whole, f"models-{k}-{name}") for name in header.columns}
         try:

@@ -88,6 +88,8 @@ def measured_excess(
         index = np.flatnonzero(points == point)
         if not len(index):
             raise ValueError(f"no run at {parameter} = {point:g}")
+        if np.isnan(values[:, index[0], :]).all():
+            raise ValueError(f"{metric} was not measured at {parameter} = {point:g}")
         costs.append(per_process(experiment, parameter, median(values[:, index[0], :]), point))
     return excess_work(
         experiment.tree, scaling_over(experiment, parameter), (base, costs[0]), (scale, costs[1])

@@ -14,6 +14,7 @@ from callpath_modeler.errors import UsageError
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.profile.calltree import CallTree
 from callpath_modeler.profile.experiment import inclusive_values
+from callpath_modeler.profile.schema import Reduction
 
 MARKS = 4
 """Marks of trust that a prediction can have."""
@@ -108,17 +109,19 @@ def rank(fitted: Fitted, target: float, by: By = By.VALUE, *, inclusive: bool = 
     view = predict(fitted, target, inclusive=True) if inclusive else own
     at_largest = fitted.measured[:, -1]
     total_at_largest, total = _total(fitted, at_largest), _total_with_band(fitted, own)
-    share = _share_at_target(fitted, own, total[0])
+    share = _share_at_target(fitted, own, total[0], target)
     excess = _excess_at(fitted, target, own.value, share)
+    own_share = share
     trust = _trust(fitted, target)
     occurs = ~np.isnan(fitted.measured).all(axis=1)
     unmodelled = np.flatnonzero(~fitted.modelled & occurs)
     unmodelled_share = _fraction(float(np.nansum(at_largest[unmodelled])), total_at_largest)
     if inclusive:
         at_largest, share = (inclusive_values(tree, column) for column in (at_largest, share))
-        trust = _trust_of_sums(tree, trust, own.value)
+        trust = _trust_of_sums(tree, trust, own_share)
     share_before = at_largest / total_at_largest if total_at_largest > 0 else at_largest * np.nan
-    gain = share - np.nan_to_num(share_before)
+    # Shares of what is predicted can only be held against shares of the same call paths.
+    gain = share - np.nan_to_num(share_before) / max(1 - unmodelled_share, np.finfo(float).tiny)
     lost = tree.inclusive(excess.lost) if inclusive else excess.lost
     order = _order(view, target, by, {By.VALUE: view.value, By.LOSS: lost, By.SHARE: gain})
     return Ranking(
@@ -153,8 +156,9 @@ def _order(
     ties = [view.lead, growth] if np.isinf(target) else [view.value]
     key = growth if by is By.GROWTH or (by is By.VALUE and np.isinf(target)) else columns[by]
     first = np.arange(len(key))
-    order = np.lexsort((first, *(-np.nan_to_num(tie, nan=-1.0) for tie in ties), -key))
-    ranked: NDArray[np.intp] = order[(view.leader[order] >= 0) & ~np.isnan(key[order])]
+    ties = [-np.nan_to_num(tie, nan=-1.0) for tie in ties]
+    order = np.lexsort((first, *ties, -np.where(np.isnan(key), -np.inf, key)))
+    ranked: NDArray[np.intp] = order[view.leader[order] >= 0]
     return ranked
 
 
@@ -173,15 +177,19 @@ def _total_with_band(fitted: Fitted, own: Predicted) -> tuple[float, float, floa
     return total, max(0.0, total - below), total + above
 
 
-def _share_at_target(fitted: Fitted, own: Predicted, total: float) -> NDArray[np.float64]:
+def _share_at_target(
+    fitted: Fitted, own: Predicted, total: float, target: float
+) -> NDArray[np.float64]:
     """Return exclusive shares; in the limit, the fastest growth takes all, by coefficients."""
-    if not fitted.metric.additive or total == 0:
+    in_the_limit = np.isinf(target) and (total == 0 or np.isinf(total))
+    if not fitted.metric.additive or (total == 0 and not in_the_limit):
         return np.full_like(own.value, np.nan)
-    if np.isfinite(total):
+    if not in_the_limit:
         return own.value / total
     fastest = own.growth == own.growth.max()
     lead = np.where(fastest, own.lead, 0.0)
-    return np.where(own.leader >= 0, lead / lead.sum(), np.nan)
+    whole = lead.sum()
+    return np.where((own.leader >= 0) & (whole > 0), lead / (whole or 1.0), np.nan)
 
 
 def _excess_at(
@@ -195,7 +203,9 @@ def _excess_at(
     experiment, tree = fitted.experiment, fitted.experiment.tree
     base = float(fitted.points[0])
     scaling = scaling_over(experiment, fitted.parameter)
-    if not fitted.metric.additive:
+    summed = experiment.reduction is Reduction.SUM and fitted.parameter == "p"
+    # Sums over ever more processes, and scales below the base, have no excess.
+    if not fitted.metric.additive or target < base or (np.isinf(target) and summed):
         nothing = np.full(len(tree), np.nan)
         return Excess(base, target, nothing, nothing, nothing)
     if np.isinf(np.nansum(value)):
@@ -214,23 +224,24 @@ def _excess_at(
 def _trust(fitted: Fitted, target: float) -> NDArray[np.int8]:
     """Give marks of trust: one is lost for each thing that speaks against the prediction.
 
-    They are: a cross-validated error of 5 % or more; a target more than twice the largest scale;
+    They are: a cross-validated error of 5 % or more; a target more than twice the largest
+    scale, or less than half the smallest;
     another hypothesis that the data do not exclude; a fit that is outside the model class or noisy.
     """
     models = fitted.models
     marks = np.full(len(models.status), MARKS, np.int8)
     marks -= ~(models.cv_error < 0.05)
-    marks -= target > 2 * fitted.points[-1]
+    marks -= (target > 2 * fitted.points[-1]) | (target < fitted.points[0] / 2)
     marks -= models.alternative_count() > 0
     marks -= models.doubtful()
     return np.where(fitted.modelled, marks, -1).astype(np.int8)
 
 
 def _trust_of_sums(
-    tree: CallTree, trust: NDArray[np.int8], value: NDArray[np.float64]
+    tree: CallTree, trust: NDArray[np.int8], share: NDArray[np.float64]
 ) -> NDArray[np.int8]:
-    """Give a sum the marks of its parts, each weighted by its value, rounded down."""
-    weight = np.where(np.isfinite(value), value, 0.0) + np.finfo(float).tiny
+    """Give a sum the marks of its parts, each weighted by its share, rounded down."""
+    weight = np.nan_to_num(share) + np.finfo(float).tiny
     weight = np.where(trust >= 0, weight, 0.0)
     whole = tree.inclusive(weight)
     marks = tree.inclusive(weight * trust) / np.where(whole > 0, whole, 1.0)

@@ -114,7 +114,13 @@ def _load(entry: EntryPoint) -> click.Command:
     default="auto",
     help="Colour the output. Default: on a terminal.",
 )
-@click.option("--ascii", "ascii_only", is_flag=True, help="Use no character beyond ASCII.")
+@click.option(
+    "--ascii",
+    "ascii_only",
+    is_flag=True,
+    envvar="CPMODEL_ASCII",
+    help="Use no character beyond ASCII.",
+)
 @click.option("--no-progress", is_flag=True, help="Show no progress.")
 @click.pass_context
 def cpmodel(

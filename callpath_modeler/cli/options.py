@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import shlex
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 F = TypeVar("F", bound=Callable[..., Any])
 
+_FEW_SOURCES = 2
 EXPERIMENT = click.argument("experiment", nargs=-1, required=True, metavar="EXP...")
 FORMATS = ("table", "csv", "tsv", "json", "jsonl", "markdown", "parquet")
 
@@ -109,6 +111,35 @@ def output_options(command: F) -> F:
     for option in reversed(_OUTPUT):
         command = option(command)
     return command
+
+
+def retold(ctx: click.Context) -> tuple[str, str]:
+    """Return the sources, and the options that were given and that every command knows.
+
+    Many sources, as a shell makes them of a glob, are written ``EXP...``.
+    """
+    sources = ctx.params["experiment"]
+    words: list[str] = []
+    known = {name for option in (*_ASK, *_LOAD, *_FIT) for name in _parameter(option).opts}
+    for parameter in ctx.command.params:
+        given = ctx.get_parameter_source(parameter.name or "")
+        if given is not click.core.ParameterSource.COMMANDLINE or not known & {*parameter.opts}:
+            continue
+        value = ctx.params[parameter.name or ""]
+        values = value if isinstance(value, tuple) else (value,)
+        for one in values:
+            words += [parameter.opts[-1], *([] if one is True else [str(one)])]
+    few = len(sources) <= _FEW_SOURCES
+    return shlex.join(sources) if few else "EXP...", shlex.join(words)
+
+
+def _parameter(option: Callable[..., Any]) -> click.Parameter:
+    """Return what an option decorator adds."""
+
+    def bare() -> None: ...
+
+    parameter: click.Parameter = option(bare).__click_params__[0]
+    return parameter
 
 
 def format_of(format_: str | None, output: Path | None) -> str:

@@ -15,6 +15,7 @@ from callpath_modeler.cli.options import (
     load_options,
     output_options,
     question_options,
+    retold,
 )
 from callpath_modeler.errors import UsageError
 
@@ -115,6 +116,7 @@ def command(
             width=width,
             full_names=wide,
             ascii_only=console.ascii_only,
+            again=retold(click.get_current_context()),
         )
         render_lines(console, lines, output, force=force)
     else:

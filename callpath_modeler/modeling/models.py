@@ -20,9 +20,6 @@ TermArray = npt.NDArray[np.int16]
 ALTERNATIVES = 3
 """How many runners-up are kept per row."""
 
-_LIKELY = 0.05
-"""Akaike weight, against the best, from which on an alternative is not excluded."""
-
 
 @dataclass(frozen=True, slots=True)
 class Alternative:
@@ -236,7 +233,8 @@ class Models:
 
     def _counted(self) -> npt.NDArray[np.bool_]:
         best = np.maximum(self.weight, self.alternative_weight.max(axis=1, initial=0.0))
-        likely = self.alternative_weight >= _LIKELY * best[:, None]
+        # The surer a band is to be, the less likely an alternative may be and still count.
+        likely = self.alternative_weight >= (1 - self.confidence) * best[:, None]
         # A row outside the class has no right model: every runner-up is as good a guess.
         likely |= (self.status == FitStatus.OUTSIDE)[:, None]
         return np.asarray(likely & (self.alternative_weight > 0))

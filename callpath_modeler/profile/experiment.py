@@ -195,18 +195,19 @@ class Experiment:
             )
         if name is None:
             if "p" not in varying and len(varying) > 1:
-                raise self._ambiguous(varying)
+                raise self._ambiguous(varying[0])
             name = "p" if "p" in varying else varying[0]
         others = [other for other in varying if other != name]
         settings = {tuple(run.parameters[o] for o in (name, *others)) for run in self.runs}
         if len(settings) > len(self.points(name)):
-            raise self._ambiguous(varying)
+            raise self._ambiguous(name)
         return name
 
-    def _ambiguous(self, varying: Sequence[str]) -> DataError:
-        fixed = ",".join(f"{p.name}={p.values[0]:g}" for p in self.parameters[1:])
+    def _ambiguous(self, wanted: str) -> DataError:
+        others = [p for p in self.parameters if p.name != wanted]
+        fixed = ",".join(f"{p.name}={p.values[0]:g}" for p in others)
         return DataError(
-            f"several parameters vary: {', '.join(varying)}",
+            f"several parameters vary: {', '.join(p.name for p in self.parameters)}",
             hint=f"fix all but one, e.g. --where '{fixed}'",
         )
 

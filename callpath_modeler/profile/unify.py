@@ -60,7 +60,9 @@ def unify(trees: Sequence[CallTree]) -> Unified:
     return Unified(tree, mapped, added, renumbered)
 
 
-def spread(values: NDArray[np.float64], rows: NDArray[np.intp], n_rows: int) -> NDArray[np.float64]:
+def spread(
+    values: NDArray[np.float64], rows: NDArray[np.intp], n_rows: int, *, additive: bool = True
+) -> NDArray[np.float64]:
     """Bring the values of one run's call paths to the rows of the unified tree.
 
     Parameters
@@ -68,11 +70,16 @@ def spread(values: NDArray[np.float64], rows: NDArray[np.intp], n_rows: int) -> 
     values : [call paths of the run]; NaN = not measured
     rows : [call paths of the run] row in the unified tree
     n_rows : length of the unified tree
+    additive : whether values add up; of those that do not, the largest stands
 
     Returns
     -------
     [n_rows]; values that meet in one row are added; NaN where the run has no value
     """
+    if not additive:
+        largest = np.full(n_rows, np.nan)
+        np.fmax.at(largest, rows, values)
+        return largest
     measured = ~np.isnan(values)
     total = np.bincount(rows[measured], weights=values[measured], minlength=n_rows)
     seen = np.bincount(rows[measured], minlength=n_rows)

@@ -32,7 +32,7 @@ from callpath_modeler.profile.unify import spread, unify
 from callpath_modeler.readers.base import Reduced
 from callpath_modeler.readers.discover import RunFile
 from callpath_modeler.readers.parameters import settle_parameters
-from callpath_modeler.readers.program import one_program, recognise_scaling
+from callpath_modeler.readers.program import AS_TOLD, one_program, recognise_scaling
 from callpath_modeler.readers.registry import Registry
 
 Progress = Callable[[int, int], None]
@@ -248,7 +248,7 @@ def _unite(
     varying, constants = split_parameters(runs, origins)
     scaling, reason = recognise_scaling(united.tree, columns, runs, options.reduction)
     if options.scaling is not None:
-        scaling, reason = options.scaling, "as told"
+        scaling, reason = options.scaling, AS_TOLD
     return Experiment(
         name=runs[0].metadata.get("program") or Path(runs[0].source).name.split(".")[0],
         tree=united.tree,
@@ -274,9 +274,11 @@ def _column(
     exclusive = np.full((n_rows, len(read)), np.nan)
     total = np.full(len(read), np.nan)
     metric = next(d.metric for run in read for d in run.declared if d.metric.name == name)
+    additive = metric.additive and reduction is not Reduction.IMBALANCE
     for i, run in enumerate(read):
         if name in run.values:
-            exclusive[:, i] = spread(run.values[name].exclusive, rows[i], n_rows)
+            own = run.values[name].exclusive
+            exclusive[:, i] = spread(own, rows[i], n_rows, additive=additive)
             total[i] = run.values[name].total
     if reduction is Reduction.IMBALANCE:
         # A ratio: without a unit, and no sum of ratios means anything.
@@ -341,7 +343,9 @@ def _cost_findings(
                     message = f"{name}: call paths add up to {parts:g}, the program took {total:g}"
                     found.append(Finding("CPM114", subject, message))
             elif parts > _TOO_MUCH * total > 0:
-                message = f"{name}: call paths add up to {parts / total:.2f} times the run time"
+                message = (
+                    f"{name}: call paths add up to {parts / total:.2f} times the program's total"
+                )
                 found.append(Finding("CPM115", subject, message))
     return found
 

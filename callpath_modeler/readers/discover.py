@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -79,7 +80,7 @@ def discover(
     runs: list[RunFile] = []
     parse = parameters_in if name_pattern is None else _pattern_parser(name_pattern)
     for source in sources:
-        if source.name == MANIFEST and source.is_file():
+        if source.suffix == ".toml" and source.is_file():
             runs += _from_manifest(source)
         elif source.is_dir() and registry.match(source) is None:
             runs += _in_directory(source, registry, parse)
@@ -96,7 +97,8 @@ def _require_matches(runs: Sequence[RunFile], pattern: str) -> None:
     if named and not any(run.parameters or run.repetition is not None for run in named):
         raise UsageError(
             f"run name pattern {pattern!r} fits no run",
-            hint=f"the first is {named[0].path.absolute().parent.name}/{named[0].path.name}",
+            hint=f"names are those of directories, or of files without their ending; the first is "
+            f"{named[0].path.absolute().parent.name}/{named[0].path.name}",
         )
 
 
@@ -214,6 +216,10 @@ def _from_manifest(path: Path) -> list[RunFile]:
         ) from cause
     if manifest.schema != 1:
         raise InputError(f"{path}: schema {manifest.schema} is not known", hint="schema = 1")
+    for run in manifest.run:
+        for name, value in run.parameters.items():
+            if not math.isfinite(value):
+                raise InputError(f"{path}: {name} = {value} of {run.path}", hint="give a number")
     return [
         RunFile(path.parent / run.path, run.parameters, run.repetition, from_manifest=True)
         for run in manifest.run

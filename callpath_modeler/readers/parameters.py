@@ -75,7 +75,8 @@ def _origins(runs: Sequence[tuple[RunFile, Extent]], sources: Mapping[str, str])
     named = [file.parameters for file, _ in runs]
     for name in dict.fromkeys(key for parameters in named for key in parameters):
         values = {parameters.get(name) for parameters in named}
+        told = any(file.from_manifest and name in file.parameters for file, _ in runs)
         # A number that only some names have, and always the same, is no parameter.
-        if None not in values or len(values) > 2:
+        if told or None not in values or len(values) > 2:
             origins.setdefault(name, "name")
     return origins

@@ -11,12 +11,18 @@ from callpath_modeler.diagnostics import Finding
 from callpath_modeler.errors import DataError
 from callpath_modeler.profile.calltree import CallTree
 from callpath_modeler.profile.experiment import Run, Scaling, Values
-from callpath_modeler.profile.schema import PROGRAM, Reduction
+from callpath_modeler.profile.schema import PROGRAM, Reduction, Region
 from callpath_modeler.readers.discover import RunFile
 
 _LIBRARY_PARADIGMS = frozenset({"mpi", "openmp", "pthread", "measurement", "cuda", "shmem"})
+_OPENMP_WORK = frozenset({"loop", "parallel", "sections", "section", "single", "task", "workshare"})
+"""Roles of OpenMP regions that hold the program's own computation; the others wait."""
+
 _SAME_PROGRAM = 0.5
 """Smallest share of the smaller program's function names that both must have."""
+
+AS_TOLD = "as told"
+"""The reason for a scaling that the user gave."""
 
 _STRONG_SLOPE = -0.5
 """Half-way between constant computation per process (weak, 0) and 1/p (strong, -1)."""
@@ -59,7 +65,7 @@ def one_program(runs: Sequence[_R]) -> tuple[list[_R], list[Finding]]:
         examples = ", ".join(f"{g[0].file.path} ({_program(g[0])})" for _, g in groups[:3])
         raise DataError(
             f"profiles of {len(groups)} different programs: {examples}",
-            hint="rank one program at a time",
+            hint="give the profiles of one program",
         )
     findings = [
         Finding(
@@ -102,13 +108,16 @@ def recognise_scaling(
     -------
     scaling, and the reason in words
     """
+    if reduction is Reduction.IMBALANCE:
+        return Scaling.WEAK, "assumed: imbalances do not tell"
     timed = [v for v in columns.values() if v.metric.is_time and v.metric.additive]
-    of_run = np.array([float(run.extent.processes) for run in runs])
+    chosen = _longest_series(runs)
+    of_run = np.array([runs[i].parameters["p"] for i in chosen])
     processes = np.unique(of_run)
     if not timed or len(processes) < 2:
         return Scaling.WEAK, "assumed: " + ("p does not vary" if timed else "no time measured")
-    own = np.array([region.paradigm not in _LIBRARY_PARADIGMS for region in tree.regions])
-    work = timed[0].exclusive[own[tree.region]]
+    own = np.array([_computes(region) for region in tree.regions])
+    work = timed[0].exclusive[own[tree.region]][:, chosen]
     least = np.stack([work[:, of_run == p].min(axis=1) for p in processes], axis=1)
     if reduction is Reduction.SUM:
         least = least / processes
@@ -122,3 +131,27 @@ def recognise_scaling(
     slope = slopes[order][np.searchsorted(votes, votes[-1] / 2)]
     scaling = Scaling.STRONG if slope < _STRONG_SLOPE else Scaling.WEAK
     return scaling, f"computation per process goes as p^{slope:.2f}"
+
+
+def _computes(region: Region) -> bool:
+    if region.paradigm == "openmp":
+        return region.role in _OPENMP_WORK
+    return region.paradigm not in _LIBRARY_PARADIGMS
+
+
+def _longest_series(runs: Sequence[Run]) -> list[int]:
+    """Return the runs of the setting of all other parameters that has most scales.
+
+    Runs of several problem sizes at the same p tell nothing together; where each p has its own
+    size, all runs are one series.
+    """
+    settings: dict[tuple[float, ...], set[float]] = {}
+    of_run = []
+    for run in runs:
+        others = tuple(value for name, value in run.parameters.items() if name != "p")
+        settings.setdefault(others, set()).add(run.parameters["p"])
+        of_run.append(others)
+    best = max(settings, key=lambda others: len(settings[others]))
+    if len(settings[best]) < 2:
+        return list(range(len(runs)))
+    return [i for i, others in enumerate(of_run) if others == best]

@@ -10,7 +10,7 @@ from callpath_modeler.analysis.rank import Ranking
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.profile.graph import Attribute, call_path_graph, to_dot, to_graphml
 from callpath_modeler.report.formats import Cell, Table
-from callpath_modeler.report.ranking import formula_text, growth_text
+from callpath_modeler.report.ranking import fit_settings, formula_text, growth_text
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -42,7 +42,7 @@ def models_table(fitted: Fitted) -> Table:
     header = {
         "experiment": fitted.experiment.name,
         "parameter": fitted.parameter,
-        "fit": fitted.settings,
+        "fit": fit_settings(fitted),
     }
     return Table(columns, {}, header)
 

@@ -43,12 +43,13 @@ def _parameters(experiment: Experiment) -> list[str]:
 
 
 def _metrics(experiment: Experiment) -> list[str]:
-    rows = [("metric", "unit", "call paths", "noise", "note")]
+    values_are = f"exclusive, {experiment.reduction} over processes"
+    rows = [("metric", "unit", "call paths", "noise", values_are)]
     for values in experiment.columns.values():
         used = int(np.any(np.nan_to_num(values.exclusive) != 0, axis=1).sum())
         spread = repetition_spread(experiment, values)
         noise = "-" if np.isnan(spread) else f"{spread:.1%}"
-        note = _note(experiment, values)
+        note = _note(values)
         rows.append((values.metric.name, values.metric.unit, str(used), noise, note))
     return _aligned(rows)
 
@@ -134,10 +135,8 @@ def _coverage(experiment: Experiment, points: dict[tuple[float, ...], list[int]]
     return _aligned(rows)
 
 
-def _note(experiment: Experiment, values: Values) -> str:
-    if not values.metric.additive:
-        return f"does not add up; {values.metric.description}"
-    return f"exclusive, {experiment.reduction} over processes"
+def _note(values: Values) -> str:
+    return "" if values.metric.additive else "does not add up"
 
 
 def _origin(origin: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import textwrap
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -53,6 +54,7 @@ def table(
     *,
     title: str = "call path",
     ellipsis: str = "…",
+    marks: Sequence[str] = (),
 ) -> list[Text]:
     """Lay out columns and, last, call paths.
 
@@ -61,6 +63,7 @@ def table(
     columns : what stands before the call path
     paths : names from the root per row; one name stands as it is
     width : of the terminal in cells; None = as wide as it takes
+    marks : short names of the first rows, for those whose call paths look the same once shortened
 
     Returns
     -------
@@ -73,12 +76,25 @@ def table(
             break
         kept.remove(first)
     space = None if width is None else max(_LEAST, width - _taken(kept))
-    labels = [shorten(names, space, ellipsis) for names in paths]
+    labels = _labels(paths, space, ellipsis, marks)
     lines = [_line([(c.header, c, "bold") for c in kept], title, "bold")]
     for row, label in enumerate(labels):
         cells = [(c.cells[row], c, c.styles[row] if c.styles else "") for c in kept]
         lines.append(_line(cells, label, ""))
     return lines
+
+
+def _labels(
+    paths: Sequence[Sequence[str]], space: int | None, ellipsis: str, marks: Sequence[str]
+) -> list[str]:
+    labels = [shorten(names, space, ellipsis) for names in paths]
+    count = Counter(labels)
+    for row, mark in enumerate(marks):
+        if count[labels[row]] > 1:
+            room = None if space is None else space - cell_len(mark) - 1
+            path = shorten(paths[row], room, ellipsis) if room is None or room > _LEAST else ""
+            labels[row] = f"{path} {mark}".lstrip()
+    return labels
 
 
 def wrap(text: str, width: int | None, style: str = "", indent: str = "") -> list[Text]:

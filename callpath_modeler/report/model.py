@@ -35,7 +35,7 @@ def model_text(
         status = FitStatus(int(fitted.models.status[row]))
         return [*lines, f"no model: {status.sentence}", "", *_values(ranking, row)]
     lines += [_formula(ranking, row, ascii_only=ascii_only), ""]
-    curve = _curve(ranking, row)
+    curve = _curve(ranking, row, linear=linear)
     lines += draw(
         curve,
         fitted.metric.unit,
@@ -68,12 +68,13 @@ def _formula(ranking: Ranking, row: int, *, ascii_only: bool) -> str:
     return f"{text}   growth {growth}"
 
 
-def _curve(ranking: Ranking, row: int) -> Curve:
+def _curve(ranking: Ranking, row: int, *, linear: bool) -> Curve:
     fitted = ranking.fitted
     last = float(fitted.points[-1])
     target = ranking.target if np.isfinite(ranking.target) else None
     end = max(last, target or last)
-    grid = np.geomspace(min(float(fitted.points[0]), end), end, _GRID)
+    start = min(float(fitted.points[0]), end)
+    grid = np.linspace(start, end, _GRID) if linear else np.geomspace(start, end, _GRID)
     value, low, high = predict_curve(fitted, row, grid, inclusive=ranking.inclusive)
     return Curve(
         points=fitted.points,
@@ -126,11 +127,12 @@ def _quality(ranking: Ranking, row: int, *, ascii_only: bool) -> list[str]:
     ]
     if not others:
         return [*lines, "could also be: nothing else fits the data nearly as well"]
-    lines.append(f"could also be   (at {fitted.parameter} = {parameter_value(ranking.target)})")
+    at = f"{fitted.parameter} = {parameter_value(ranking.target)}"
+    lines.append(f"{'could also be':<46} weight at {at}")
     for other in others:
         value = float(other.values([ranking.target])[0])
         text = quantity(value, fitted.metric.unit, ascii_only=ascii_only)
-        lines.append(f"  {other.formula:<44} {other.weight:>4.0%}   {text}")
+        lines.append(f"  {other.formula:<44} {other.weight:>6.0%} {text}")
     return lines
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
@@ -11,7 +12,8 @@ import numpy as np
 from rich.text import Text
 
 from callpath_modeler.analysis.excess import scaling_over
-from callpath_modeler.analysis.rank import MARKS, By, Ranking
+from callpath_modeler.analysis.predict import predict
+from callpath_modeler.analysis.rank import MARKS, Ranking
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.profile.experiment import Scaling
 from callpath_modeler.profile.pattern import short_name
@@ -33,12 +35,21 @@ if TYPE_CHECKING:
     from callpath_modeler.diagnostics import Finding
 
 _GREY = "dim"
+_WORTH_A_WORD = 0.02
+"""Share of the cost from which on what is not modelled is said in the first line."""
 
 
 def all_rows(ranking: Ranking) -> NDArray[np.intp]:
     """Return every call path that occurred: ranked ones in order, then those without a model."""
     rest = np.setdiff1d(ranking.unmodelled, ranking.order)
     return np.concatenate([ranking.order, rest])
+
+
+def fit_settings(fitted: Fitted) -> dict[str, object]:
+    """Return how the models were fitted, as JSON values."""
+    settings = dict(fitted.settings)
+    numbers = {"confidence": float(settings.pop("confidence"))}
+    return {**settings, **numbers, "hypotheses": json.loads(settings["hypotheses"])}
 
 
 def growth_text(ranking: Ranking, row: int, *, pretty: bool = False) -> str:
@@ -123,8 +134,11 @@ def _header(ranking: Ranking, findings: Sequence[Finding]) -> dict[str, object]:
             "low": low,
             "high": high,
         },
-        "unmodelled": {"callpaths": len(ranking.unmodelled), "share": ranking.unmodelled_share},
-        "fit": fitted.settings,
+        "unmodelled": {
+            "callpaths": len(ranking.unmodelled),
+            "share": ranking.unmodelled_share if fitted.metric.additive else None,
+        },
+        "fit": fit_settings(fitted),
         "parameters": [
             {"name": p.name, "values": list(p.values), "from": p.origin}
             for p in experiment.parameters
@@ -147,6 +161,7 @@ def ranking_text(
     width: int | None,
     full_names: bool,
     ascii_only: bool,
+    again: tuple[str, str] = ("EXP", ""),
 ) -> list[Text]:
     """Return the ranking for people: the answer first, then the table, then what is not in it.
 
@@ -155,6 +170,7 @@ def ranking_text(
     rows : the ranked rows to show
     width : of the terminal; None = nothing is cut
     full_names : functions with return type and arguments
+    again : sources and options that ask for one of these call paths
     """
     names = _names(ranking.fitted, rows, full=full_names)
     others = _remainder(ranking, rows)
@@ -165,12 +181,18 @@ def ranking_text(
         for c in _columns(ranking, rows, others, ascii_only=ascii_only)
     ]
     paths = [[say(name) for name in path] for path in (*names, *_below(ranking, others))]
+    marks = [f"@{short}" for short in _ids(ranking, rows)]
+    body = table(columns, paths, width, ellipsis=say("…"), marks=marks)
     return [
         *wrap(say(_verdict(ranking, ascii_only=ascii_only)), width, "bold"),
         *wrap(say(context(ranking)), width, _GREY),
         Text(""),
-        *table(columns, paths, width, ellipsis=say("…")),
-        *(part for line in _footer(ranking) for part in wrap(say(line), width, _GREY)),
+        *body,
+        *(
+            part
+            for line in _footer(ranking, body[0].plain, again)
+            for part in wrap(say(line), width, _GREY)
+        ),
     ]
 
 
@@ -196,27 +218,51 @@ def _verdict(ranking: Ranking, *, ascii_only: bool) -> str:
     fitted, unit = ranking.fitted, ranking.fitted.metric.unit
     if not len(ranking.order):
         return f"At {_at(ranking)}: nothing could be predicted."
-    worst = int(ranking.order[0])
-    leader = int(ranking.leader[worst])
-    name = short_name(fitted.experiment.tree.names(leader)[-1])
-    growth = growth_text(ranking, worst, pretty=not ascii_only)
+    if ranking.total[0] == 0 == ranking.total_at_largest:
+        return f"{fitted.metric.name} is zero in every run."
+    row = _culprit(ranking)
+    name = short_name(fitted.experiment.tree.names(row)[-1])
+    growth = fitted.models.growth(row).text(fitted.parameter, pretty=not ascii_only)
     if np.isinf(ranking.target):
         return f"As {fitted.parameter} grows without end, {name} grows fastest: {growth}."
     additive = fitted.metric.additive
-    of_worst = (ranking.value[worst], ranking.low[worst], ranking.high[worst])
-    total, low, high = ranking.total if additive else of_worst
+    of_row = (ranking.value[row], ranking.low[row], ranking.high[row])
+    total, low, high = ranking.total if additive else of_row
     amount = quantity(total, unit, ascii_only=ascii_only)
     likely = interval(low, high, unit, ascii_only=ascii_only)
-    times = ranking.target / fitted.points[-1]
-    factor = f"{times:.3g}" if times < 1000 else significant(times)
-    beyond = f"{factor} × the largest run" if times > 1 else "inside the data"
+    where = f"At {_at(ranking)} ({_beyond(ranking)})"
     if not additive:
-        return f"At {_at(ranking)} ({beyond}): {name} is worst, {amount} ({likely}), and {growth}."
-    answer = f"At {_at(ranking)} ({beyond}): {amount} ({likely})"
-    if ranking.inclusive:
-        return f"{answer}; {name} grows fastest in it: {growth}."
-    share = percent(float(ranking.share[worst]))
-    return f"{answer}; {name} takes {share} and is {growth}."
+        return f"{where}: {name} is worst, {amount} ({likely}), and {growth}."
+    own = predict(fitted, ranking.target).value[row] / total
+    answer = f"{where}: {amount} ({likely}); {name} takes {percent(own)} and is {growth}."
+    if ranking.unmodelled_share < _WORTH_A_WORD:
+        return answer
+    missing = percent(ranking.unmodelled_share)
+    return f"{answer} Not in this: {missing} of today's cost, which could not be modelled."
+
+
+def _culprit(ranking: Ranking) -> int:
+    """Return the row to name first: of sums, the call path that has most of the first by itself."""
+    worst = int(ranking.order[0])
+    if np.isinf(ranking.target):
+        return int(ranking.leader[worst])
+    if not ranking.inclusive:
+        return worst
+    own = predict(ranking.fitted, ranking.target).value
+    end = int(ranking.fitted.experiment.tree.end[worst])
+    return worst + int(np.argmax(np.nan_to_num(own[worst:end], nan=-1.0)))
+
+
+def _beyond(ranking: Ranking) -> str:
+    """Say where the target is, seen from the data."""
+    smallest, largest = ranking.fitted.points[0], ranking.fitted.points[-1]
+    if ranking.target < smallest:
+        return "below the smallest run"
+    if ranking.target <= largest:
+        return "inside the data"
+    times = ranking.target / largest
+    factor = f"{times:.3g}" if times < 1000 else significant(times)
+    return f"{factor} × the largest run"
 
 
 def _names(fitted: Fitted, rows: NDArray[np.intp], *, full: bool) -> list[list[str]]:
@@ -228,6 +274,11 @@ def _names(fitted: Fitted, rows: NDArray[np.intp], *, full: bool) -> list[list[s
     short = [[short_name(name) for name in names] for names in whole]
     count = Counter(map(tuple, short))
     return [s if count[tuple(s)] == 1 else w for s, w in zip(short, whole, strict=True)]
+
+
+def _ids(ranking: Ranking, rows: NDArray[np.intp]) -> list[str]:
+    ids = ranking.fitted.experiment.tree.ids()
+    return [ids[row] for row in rows]
 
 
 def _remainder(ranking: Ranking, rows: NDArray[np.intp]) -> NDArray[np.intp]:
@@ -307,7 +358,8 @@ def _marks(trust: int) -> str:
     return "●" * trust + "○" * (MARKS - trust)
 
 
-def _footer(ranking: Ranking) -> list[str]:
+def _footer(ranking: Ranking, shown: str, again: tuple[str, str]) -> list[str]:
+    """Return what is to be said below the table, given its header and how to ask again."""
     fitted = ranking.fitted
     lines = [""]
     if len(ranking.unmodelled):
@@ -318,14 +370,15 @@ def _footer(ranking: Ranking) -> list[str]:
             f"not modelled: {counted(len(ranking.unmodelled), 'call path')}"
             f"{share if fitted.metric.additive else ''} ({why})"
         )
-    if fitted.metric.additive and (ranking.by is By.LOSS or not np.isinf(ranking.target)):
+    if fitted.metric.additive and " excess " in shown and not np.isinf(ranking.target):
         scaling = scaling_over(fitted.experiment, fitted.parameter)
         ideal = "1/p per process" if scaling is Scaling.STRONG else "constant cost"
         lines.append(
             f"excess: cost beyond {ideal} since {fitted.parameter} = "
-            f"{parameter_value(ranking.base)}, as share of the time at the target"
+            f"{parameter_value(ranking.base)}, as share of the {fitted.metric.name} at the target"
         )
     if len(ranking.order):
-        best = fitted.experiment.tree.ids()[ranking.order[0]]
-        lines.append(f"next: cpmodel show EXP @{best} --target {parameter_value(ranking.target)}")
+        best = fitted.experiment.tree.ids()[_culprit(ranking)]
+        sources, options = again
+        lines.append(f"next: cpmodel show {sources} @{best} {options}".rstrip())
     return lines

@@ -21,14 +21,14 @@ def test_snap_receives_2560_times_one_minus_one_over_root_p(request, series, sam
     model = fitted(path, "visits")["dim3_sweep/**/precv_d_3d/MPI_Recv"]
     assert model.formula() == "2560 - 2560 * p^(-1/2)"
     assert model.status == "ok"
-    assert model.predict([1024]).value[0, 0] == pytest.approx(2560 * (1 - 1 / 32))
+    assert model.predict([1024]).value[0] == pytest.approx(2560 * (1 - 1 / 32))
 
 
 def test_ft_sends_25165824_over_p_bytes_in_all_to_all(shared_data):
     fit = fitted(shared_data / "scorep" / "npb_ft.strong", "bytes_sent")
     model = fit["transpose_x_yz/**/MPI_Alltoall"]
     assert model.growth == "O(p^-1)"
-    assert model.predict([4096]).value[0, 0] == pytest.approx(25165824 / 4096)
+    assert model.predict([4096]).value[0] == pytest.approx(25165824 / 4096)
     assert model.status == "ok"
 
 
@@ -39,7 +39,7 @@ def test_lulesh_books_192_p_bytes_for_all_reduce(request, series, samples):
         path = request.getfixturevalue("shared_data") / "scorep" / "lulesh.weak"
     model = fitted(path, "bytes_sent")["TimeIncrement/MPI_Allreduce"]
     assert model.growth == "O(p)"
-    assert model.predict([1000]).value[0, 0] == pytest.approx(192_000)
+    assert model.predict([1000]).value[0] == pytest.approx(192_000)
 
 
 def test_lulesh_halo_visits_that_saturate_are_not_claimed_as_growth(samples):
@@ -47,7 +47,7 @@ def test_lulesh_halo_visits_that_saturate_are_not_claimed_as_growth(samples):
     model = fit["LagrangeNodal/CalcForceForNodes/MPI_Isend"]
     assert model.status == "outside"
     # In truth they stay below 25 * 26; the band has to say that this is possible.
-    assert model.predict([4096]).low[0, 0] < 25 * 26
+    assert model.predict([4096]).low[0] < 25 * 26
 
 
 @pytest.mark.parametrize(
@@ -82,7 +82,7 @@ def test_daint_iterations_grow_as_the_cube_root_of_p(daint):
     points, values = measured.by_point("visits", "p")
     assert points[-1] == 343
     assert model.growth == "O(p^(1/3))"
-    assert model.predict([343]).value[0, 0] == pytest.approx(values[model.row, -1, 0], rel=0.005)
+    assert model.predict([343]).value[0] == pytest.approx(values[model.row, -1, 0], rel=0.005)
 
 
 @pytest.mark.parametrize("size", [30, 40])
@@ -104,5 +104,5 @@ def test_extra_p_s_toy_follows_the_law_it_was_written_with(shared_data):
     fit = fitted(shared_data / "third_party" / "cubex" / "metacg_inputmodeling" / "002", "time")
     assert fit.parameter == "X"
     assert fit["main/foo"].growth == "O(X)"
-    assert fit["main/foo"].predict([100]).value[0, 0] == pytest.approx(400, rel=0.01)
+    assert fit["main/foo"].predict([100]).value[0] == pytest.approx(400, rel=0.01)
     assert fit["main/bar"].growth == "O(1)"

@@ -7,7 +7,7 @@ from callpath_modeler.analysis.predict import predict_curve
 from callpath_modeler.analysis.rank import MARKS, By, rank
 from callpath_modeler.errors import UsageError
 from callpath_modeler.profile.experiment import Scaling
-from callpath_modeler.profile.schema import Metric
+from callpath_modeler.profile.schema import Metric, Reduction
 from synthetic import POINTS, fitted
 
 P = np.array(POINTS)
@@ -223,3 +223,45 @@ def test_the_parameter_of_the_ranking_need_not_be_p():
     ranking = rank(fitted(VALUES, parameter="n"), 64)
     assert ranking.fitted.parameter == "n"
     assert "at n = 64" in repr(ranking)
+
+
+def test_a_call_path_that_is_gone_at_the_largest_scale_is_not_predicted():
+    values = {"main": [1] * 5, "main/old": [10, 20, 40, 80, NAN], "main/new": [2] * 5}
+    fit = fitted(values)
+    ranking = rank(fit, 64)
+    assert fit.status(1) == "gone"
+    assert ranking.unmodelled.tolist() == [1]
+    assert ranking.total[0] == pytest.approx(3)
+
+
+def test_points_at_which_a_metric_was_not_measured_are_no_points():
+    ranking = rank(fitted({"main": [NAN, 1, 1, 1, 1], "main/k": [NAN, 9, 9, 9, 9]}), 128)
+    assert ranking.base == P[1]
+    assert ranking.excess.exclusive == pytest.approx([0, 0])
+
+
+def test_below_the_smallest_run_there_is_less_trust_and_no_excess():
+    ranking = rank(fitted({"main": [4] * 5}), 1)
+    assert np.isnan(ranking.excess.exclusive).all()
+    assert ranking.trust[0] == rank(fitted({"main": [4] * 5}), 16).trust[0] - (P[0] / 2 > 1)
+
+
+def test_sums_over_ever_more_processes_have_no_excess_at_infinity():
+    fit = fitted({"main": list(P)}, reduction=Reduction.SUM)
+    assert np.isnan(rank(fit, np.inf).excess.exclusive).all()
+    assert rank(fit, 1024).excess.exclusive == pytest.approx([0], abs=1e-9)
+
+
+def test_what_falls_slowest_has_the_shares_where_everything_falls():
+    fit = fitted({"main": list(1 / P), "main/k": list(10 * P**-0.5)}, scaling=Scaling.STRONG)
+    ranking = rank(fit, np.inf, By.SHARE)
+    assert ranking.share == pytest.approx([0, 1])
+    assert len(ranking.order) == 2
+
+
+def test_shares_of_what_is_predicted_are_held_against_the_same_call_paths():
+    values = {"main": [1] * 5, "main/mid": [3] * 5, "main/new": [NAN, NAN, NAN, 50, 50]}
+    ranking = rank(fitted(values), 256, By.SHARE)
+    assert ranking.unmodelled_share == pytest.approx(50 / 54)
+    gain = ranking.share - ranking.share_at_largest / (1 - ranking.unmodelled_share)
+    assert gain[:2] == pytest.approx([0, 0])
