@@ -66,9 +66,12 @@ KINDS: dict[str, Kind] = {
         "accelerator locations left out", "their time is not part of the CPU statistics"
     ),
     "CPM111": Kind("profile definitions repaired", "the XML was not well-formed; check the names"),
-    "CPM112": Kind("call paths of one name added", "siblings of one name count as one call path"),
+    "CPM112": Kind(
+        "call paths of one name added", "nothing to do, unless the two should be told apart"
+    ),
     "CPM113": Kind(
-        "call paths missing at some points", "absent call paths are no zeros in the fit"
+        "call paths missing at some points",
+        "they are modelled where they occur; --where leaves out the other scales",
     ),
     "CPM114": Kind("cost not conserved", "report this with the profile: the reader is wrong"),
     "CPM115": Kind(
@@ -81,7 +84,7 @@ KINDS: dict[str, Kind] = {
     "CPM119": Kind("metric missing in some runs", "measure all runs with the same metrics"),
     "CPM120": Kind("iterations were clustered", "set SCOREP_PROFILING_ENABLE_CLUSTERING=false"),
     "CPM121": Kind("profile of another program", "rank one program at a time"),
-    "CPM122": Kind("same profile given twice", "it counts once"),
+    "CPM122": Kind("same profile given twice", "take one of the two out of the list"),
     "CPM123": Kind("functions of one name told apart by order", "build all runs from one source"),
     "CPM124": Kind(
         "archive headers do not match their members",

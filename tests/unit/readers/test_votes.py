@@ -1,0 +1,57 @@
+"""Which functions tell weak from strong scaling, and over which runs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from callpath_modeler.profile.calltree import CallTree
+from callpath_modeler.profile.experiment import Run
+from callpath_modeler.profile.schema import Extent, Reduction, Region
+from callpath_modeler.readers.program import recognise_scaling
+from synthetic import POINTS, experiment
+
+P = np.array(POINTS)
+
+
+def recognised(made):
+    return recognise_scaling(made.tree, made.columns, made.runs, made.reduction)
+
+
+def with_regions(made, *regions):
+    tree = made.tree
+    return replace(
+        made, tree=CallTree.from_parents(tree.parent, tree.region, regions, tree.annotation)
+    )
+
+
+def test_openmp_loops_vote_and_barriers_do_not():
+    made = experiment({"main": [1e-3] * 5, "main/loop": list(100 / P), "main/wait": list(P)})
+    main = Region("main", paradigm="compiler", role="function")
+    loop = Region("!$omp for @f.c:3", paradigm="openmp", role="loop")
+    wait = Region("!$omp ibarrier @f.c:9", paradigm="openmp", role="implicit barrier")
+    assert recognised(with_regions(made, main, loop, wait))[0] == "strong"
+
+
+def test_p_is_that_of_the_runs_not_of_the_machine():
+    made = experiment({"main": list(1 / P)})
+    runs = tuple(replace(run, extent=Extent(1)) for run in made.runs)
+    assert recognised(replace(made, runs=runs))[0] == "strong"
+
+
+def test_two_problem_sizes_are_not_mixed():
+    # Both series are weak; taken together, the smaller size at large p looks like strong scaling.
+    small, large = [1.0] * 5, [8.0] * 5
+    made = experiment({"main": [*large, *small]}, points=[1, 2, 4, 8, 16, 5, 10, 20, 40, 80])
+    sizes = [8.0] * 5 + [1.0] * 5
+    runs = tuple(
+        Run(r.source, r.reader, r.extent, {**r.parameters, "n": n}, 1)
+        for r, n in zip(made.runs, sizes, strict=True)
+    )
+    assert recognised(replace(made, runs=runs))[0] == "weak"
+
+
+def test_imbalances_tell_no_scaling():
+    made = experiment({"main": list(1 / P)}, reduction=Reduction.IMBALANCE)
+    assert recognised(made) == ("weak", "assumed: imbalances do not tell")
