@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 EXIT_BUG = 70
 EXIT_INTERRUPT = 130
 EXIT_CLOSED_PIPE = 141
+_BEFORE_THE_COMMAND = frozenset(
+    {"-v", "--verbose", "-q", "--quiet", "--color", "--ascii", "--no-progress"}
+)
 _PROGRESS_AFTER = 0.5
 _SHOWN_FINDINGS = 6
 
@@ -208,8 +211,7 @@ def run(command: click.Command) -> NoReturn:
     except click.exceptions.Exit as leave:
         status = leave.exit_code
     except click.UsageError as error:
-        where = f"{error.ctx.command_path} --help" if error.ctx else "cpmodel --help"
-        status = _complain(error.format_message(), where, error.exit_code)
+        status = _complain(error.format_message(), _usage_hint(error), error.exit_code)
     except click.ClickException as error:
         status = _complain(error.format_message(), None, error.exit_code)
     except (KeyboardInterrupt, click.Abort):
@@ -225,6 +227,12 @@ def run(command: click.Command) -> NoReturn:
     except Exception as bug:  # noqa: BLE001 - the last resort: whatever is left is ours
         status = _report_bug(bug)
     raise SystemExit(status)
+
+
+def _usage_hint(error: click.UsageError) -> str:
+    if isinstance(error, click.NoSuchOption) and error.option_name in _BEFORE_THE_COMMAND:
+        return f"it goes before the command: cpmodel {error.option_name} ..."
+    return f"{error.ctx.command_path} --help" if error.ctx else "cpmodel --help"
 
 
 def _complain(message: str, hint: str | None, status: int) -> int:

@@ -30,7 +30,7 @@ class FitStatus(IntEnum):
 
 
 _SENTENCES: Mapping[FitStatus, str] = {
-    FitStatus.OK: "The model explains the measurements.",
+    FitStatus.OK: "Growth that noise does not explain; the errors tell how well the model fits.",
     FitStatus.CONSTANT: "The value does not change with the parameter, as far as noise shows.",
     FitStatus.ZERO: "The value is zero everywhere.",
     FitStatus.NOISY: "Repetitions differ by more than 25 %; growth could hide behind the noise.",

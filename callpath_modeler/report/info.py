@@ -106,14 +106,17 @@ def repetition_spread(experiment: Experiment, values: Values) -> float:
     as weight, so that call paths of a microsecond do not speak for the run.
     """
     deviations, means = [], []
-    for runs in _points(experiment).values():
-        if len(runs) > 1:
-            at_point = values.exclusive[:, runs]
-            here = ~np.isnan(at_point).any(axis=1)
-            deviations.append(at_point[here].std(axis=1, ddof=1))
-            means.append(at_point[here].mean(axis=1))
-    total = sum(float(m.sum()) for m in means)
-    return sum(float(d.sum()) for d in deviations) / total if total > 0 else float("nan")
+    # A damaged profile may hold numbers whose squares are none.
+    with np.errstate(over="ignore", invalid="ignore"):
+        for runs in _points(experiment).values():
+            if len(runs) > 1:
+                at_point = values.exclusive[:, runs]
+                here = ~np.isnan(at_point).any(axis=1)
+                deviations.append(at_point[here].std(axis=1, ddof=1))
+                means.append(at_point[here].mean(axis=1))
+        total = sum(float(m.sum()) for m in means)
+        spread = sum(float(d.sum()) for d in deviations) / total if total > 0 else float("nan")
+    return spread if np.isfinite(spread) else float("nan")
 
 
 def _points(experiment: Experiment) -> dict[tuple[float, ...], list[int]]:

@@ -330,3 +330,9 @@ def test_a_permission_denied_anywhere_else_is_no_bug(run, stored, monkeypatch):
 
     monkeypatch.setattr("callpath_modeler.pipeline.ranking_of", denied)
     run("rank", stored, *RANK).fails(3, "/secret/profile.cubex")
+
+
+def test_an_option_that_goes_before_the_command_is_said_to(run, stored):
+    done = run("rank", stored, "--target", "64", "-q")
+    assert done.status == 2
+    assert "it goes before the command: cpmodel -q" in done.err
