@@ -13,7 +13,7 @@ from callpath_modeler.modeling.models import ALTERNATIVES, Models
 from callpath_modeler.modeling.noise import EXACT, Aggregate, Repetitions, looks_exact, summarise
 from callpath_modeler.modeling.refine import choose, coefficient_count
 from callpath_modeler.modeling.search import CONSTANT, Basis, Rows
-from callpath_modeler.modeling.significance import PureError
+from callpath_modeler.modeling.significance import USUAL_DOF, USUAL_SPREAD, PureError
 from callpath_modeler.modeling.status import FitStatus
 from callpath_modeler.modeling.terms import DEFAULT_SPACE, SearchSpace
 
@@ -225,7 +225,7 @@ def _fit_rows(
     others = runners_up(rows, choice, final, pure, ALTERNATIVES)
     size = coefficient_count(final.form, final.terms)
     freedom = np.maximum(rows.points - size, 1.0)
-    spread, dof = _spread(final.rss, freedom, rows.points, pure)
+    spread, dof = _spread(final.rss, freedom, rows.points, pure, exact)
     columns["status"][row] = _status(final, rows, pure, reps.spread[row], exact)
     columns["spread"][row], columns["dof"][row] = spread, dof
     columns["cv_error"][row] = np.sqrt(final.cv / rows.points)
@@ -288,13 +288,24 @@ def _relative_rows(y: FloatArray, present: BoolArray, folds: int | None) -> Rows
 
 
 def _spread(
-    rss: FloatArray, freedom: FloatArray, points: FloatArray, pure: PureError
+    rss: FloatArray,
+    freedom: FloatArray,
+    points: FloatArray,
+    pure: PureError,
+    exact: BoolArray,
 ) -> tuple[FloatArray, FloatArray]:
-    """Relative standard deviation of a centre about its model, and its degrees of freedom."""
-    residual = np.maximum(rss, points * EXACT**2) / freedom
+    """Relative standard deviation of a centre about its model, and its degrees of freedom.
+
+    Residuals of the best of many hypotheses are too small by choice; where no repetition says how
+    large noise is, what is believed of it counts beside them.
+    """
+    residual = np.maximum(rss, points * EXACT**2)
+    blind = (pure.dof == 0) & ~exact
+    believed = (residual + USUAL_DOF * USUAL_SPREAD**2) / (freedom + USUAL_DOF)
+    variance = np.where(blind, believed, residual / freedom)
     known = (pure.dof > 0) & ~pure.unexplained(rss, freedom)
-    larger = np.where(pure.dof > 0, np.maximum(residual, pure.variance), residual)
-    return np.sqrt(larger), np.where(known, freedom + pure.dof, freedom)
+    larger = np.where(pure.dof > 0, np.maximum(variance, pure.variance), variance)
+    return np.sqrt(larger), freedom + np.where(known, pure.dof, blind * USUAL_DOF)
 
 
 def _status(

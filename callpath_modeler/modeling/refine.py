@@ -105,7 +105,7 @@ def choose(rows: Rows, basis: Basis, pure: PureError, exact: BoolArray, max_term
     )
     _take_one(state, rows, basis, pure, exact)
     for size in range(2, width + 1):
-        if not _take_more(state, rows, basis, pure, size):
+        if not _take_more(state, rows, basis, pure, exact, size):
             break
     if width >= 2:
         _take_fine_pairs(state, rows, basis, pure, exact)
@@ -169,12 +169,18 @@ def _best_one(one: OneTerm, rows: Rows, basis: Basis) -> IntArray:
     return np.asarray(np.where(better & ~basis.first_class[second], second, first))
 
 
-def _take_more(state: Choice, rows: Rows, basis: Basis, pure: PureError, size: int) -> bool:
+def _take_more(
+    state: Choice, rows: Rows, basis: Basis, pure: PureError, exact: BoolArray, size: int
+) -> bool:
     """Replace, in place, hypotheses of fewer terms by those of `size` terms where that pays."""
     used = (state.terms >= 0).sum(axis=1)
     freedom = rows.points - coefficient_count(state.form, state.terms)
     ready = (used == size - 1) | ((size == 2) & (used == 0))
-    ready &= (rows.points >= size + 3) & (state.rss > rows.points * (10 * EXACT) ** 2)
+    # Where nothing tells the noise, the best of hundreds of pairs fits a few points by chance, and
+    # so well that nothing warns; one more point than coefficients need must speak for it.
+    blind = (pure.dof == 0) & ~exact
+    ready &= rows.points >= size + 3 + blind
+    ready &= state.rss > rows.points * (10 * EXACT) ** 2
     ready &= pure.unexplained(state.rss, freedom)
     row = np.flatnonzero(ready)
     if not row.size or basis.first_class.sum() < size:

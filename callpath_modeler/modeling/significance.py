@@ -20,8 +20,8 @@ MORE_LEVEL = 0.005
 """The same for a second and further term: a false one of high power ruins an extrapolation."""
 
 _LACK_LEVEL = 0.05
-_USUAL_SPREAD = 0.1
-_USUAL_DOF = 1.0
+USUAL_SPREAD = 0.1
+USUAL_DOF = 1.0
 """Without repetitions, noise is believed to be about this, as firmly as one residual tells."""
 
 
@@ -141,7 +141,7 @@ def one_term_probability(
     probability = _tube(none, one, points, (extra, pure.variance), room)
     # Four or five single runs say next to nothing of noise, so that growth by a factor would be
     # taken for it. They need not: few programs vary by more than a tenth from run to run.
-    belief = _tube(none, one, points, (_USUAL_DOF, _USUAL_SPREAD**2), room)
+    belief = _tube(none, one, points, (USUAL_DOF, USUAL_SPREAD**2), room)
     return np.where(pure.dof == 0, np.minimum(probability, belief), probability)
 
 
