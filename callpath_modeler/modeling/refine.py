@@ -18,6 +18,7 @@ from callpath_modeler.modeling.search import (
     fit_one_term,
 )
 from callpath_modeler.modeling.significance import (
+    HINT_LEVEL,
     LEVEL,
     MORE_LEVEL,
     PureError,
@@ -32,6 +33,7 @@ BoolArray = npt.NDArray[np.bool_]
 IntArray = npt.NDArray[np.intp]
 FormArray = npt.NDArray[np.int8]
 
+_HINTS = 7
 _SECOND_CLASS = 2.0
 """How many times smaller the error of a second-class hypothesis has to be."""
 
@@ -151,10 +153,34 @@ def _take_one(state: Choice, rows: Rows, basis: Basis, pure: PureError, exact: B
         # Numbers that agree to the last digits are constant, whatever those digits say.
         & (state.constant_rss > rows.points * (10 * EXACT) ** 2)
     )
+    likely = np.flatnonzero(better & ~exact)
+    better[likely] = _is_seen_before_the_end(rows.take(likely), basis, pure.take(likely))
     taken = np.flatnonzero(better)
     state.terms[taken, 0] = best[taken]
     state.form[taken] = form[taken]
     state.rss[taken], state.cv[taken] = rss[taken], cv[taken]
+
+
+def _is_seen_before_the_end(rows: Rows, basis: Basis, pure: PureError) -> BoolArray:
+    """Tell where the points before the largest hint at a change as well.
+
+    A steep term follows a single value that is off at the largest point as closely as it follows
+    growth; only the other points can tell the two apart.
+    """
+    if not len(rows.points):
+        return np.zeros(0, dtype=np.bool_)
+    last = rows.y.shape[1] - 1 - np.argmax(rows.w[:, ::-1] > 0, axis=1)
+    short = rows.without(last)
+    _, none, _ = _fit_constant(short)
+    # A few shapes are enough to see a hint by.
+    shapes = np.flatnonzero(basis.first_class)
+    shapes = shapes[np.linspace(0, len(shapes) - 1, min(_HINTS, len(shapes))).astype(np.intp)]
+    one = fit_one_term(short, basis.take(shapes))
+    rss = np.where(np.isfinite(one.rss), one.rss, none[:, None]).min(axis=1)
+    pooled = ~pure.unexplained(rss, short.points - 2)
+    room = path_length(basis)
+    probability = one_term_probability(none, rss, short.points, pure, pooled, room)
+    return np.asarray(probability <= HINT_LEVEL)
 
 
 def _best_one(one: OneTerm, rows: Rows, basis: Basis) -> IntArray:

@@ -47,6 +47,16 @@ class Basis:
     decreasing: BoolArray
     first_class: BoolArray
 
+    def take(self, terms: IntArray) -> Basis:
+        """Return some of the terms."""
+        return Basis(
+            self.values[terms],
+            self.scale[terms],
+            self.reference[terms],
+            self.decreasing[terms],
+            self.first_class[terms],
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class Rows:
@@ -72,6 +82,14 @@ class Rows:
     def take(self, rows: IntArray) -> Rows:
         """Return some of the rows."""
         return Rows(self.y[rows], self.w[rows], self.fold[rows], self.points[rows])
+
+    def without(self, point: IntArray) -> Rows:
+        """Return the same rows, each without one of its points, [n], one fold per point."""
+        w = self.w.copy()
+        np.put_along_axis(w, point[:, None], 0.0, axis=1)
+        present = w > 0
+        fold = np.where(present, np.cumsum(present, axis=1) - 1, -1)
+        return Rows(np.where(present, self.y, 0.0), w, fold, self.points - 1)
 
     def reweighted(self, w: FloatArray) -> Rows:
         """Return the same rows under other weights."""

@@ -16,6 +16,9 @@ BoolArray = npt.NDArray[np.bool_]
 LEVEL = 0.02
 """Probability of a false term that a test may leave, all hypotheses together."""
 
+HINT_LEVEL = 0.2
+"""The same for what the points before the largest have to hint at."""
+
 MORE_LEVEL = 0.005
 """The same for a second and further term: a false one of high power ruins an extrapolation."""
 
