@@ -111,14 +111,13 @@ def rank(fitted: Fitted, target: float, by: By = By.VALUE, *, inclusive: bool = 
     total_at_largest, total = _total(fitted, at_largest), _total_with_band(fitted, own)
     share = _share_at_target(fitted, own, total[0], target)
     excess = _excess_at(fitted, target, own.value, share)
-    own_share = share
     trust = _trust(fitted, target)
     occurs = ~np.isnan(fitted.measured).all(axis=1)
     unmodelled = np.flatnonzero(~fitted.modelled & occurs)
     unmodelled_share = _fraction(float(np.nansum(at_largest[unmodelled])), total_at_largest)
     if inclusive:
+        trust = _trust_of_sums(tree, trust, share)
         at_largest, share = (inclusive_values(tree, column) for column in (at_largest, share))
-        trust = _trust_of_sums(tree, trust, own_share)
     share_before = at_largest / total_at_largest if total_at_largest > 0 else at_largest * np.nan
     # Shares of what is predicted can only be held against shares of the same call paths.
     gain = share - np.nan_to_num(share_before) / max(1 - unmodelled_share, np.finfo(float).tiny)
