@@ -37,12 +37,8 @@ class Predicted:
     lead: NDArray[np.float64]
 
 
-def predict(fitted: Fitted, target: float, *, inclusive: bool = False) -> Predicted:
-    """Predict every call path at `target`, which may be infinite.
-
-    The errors of different call paths are taken as independent: in a sum, half-widths of bands
-    add as squares.
-    """
+def predict(fitted: Fitted, target: float) -> Predicted:
+    """Predict every call path by itself at `target`, which may be infinite."""
     models, modelled, where = fitted.models, fitted.modelled, np.array([target])
     if np.isinf(target):
         columns = (models.values(where),) * 3
@@ -53,19 +49,18 @@ def predict(fitted: Fitted, target: float, *, inclusive: bool = False) -> Predic
     growth = np.where(modelled, models.growth_rank(), -1)
     lead = np.where(modelled, models.leading_coefficient(), 0.0)
     leader = np.where(modelled, np.arange(len(value)), -1)
-    if not inclusive:
-        return Predicted(value, low, high, leader, growth, lead)
-    tree = fitted.experiment.tree
-    total = inclusive_values(tree, value)
-    with np.errstate(invalid="ignore"):
-        below, above = (
-            np.where(np.isfinite(side), side, 0.0) ** 2 for side in (value - low, high - value)
-        )
-    growth, lead, leader = _fastest(tree, growth, lead, leader)
+    return Predicted(value, low, high, leader, growth, lead)
+
+
+def with_callees(tree: CallTree, own: Predicted) -> Predicted:
+    """Sum predictions over subtrees."""
+    value = inclusive_values(tree, own.value)
+    below, above = squared_widths(own.value, own.low, own.high)
+    growth, lead, leader = _fastest(tree, own.growth, own.lead, own.leader)
     return Predicted(
-        total,
-        np.maximum(total - np.sqrt(tree.inclusive(below)), 0.0),
-        total + np.sqrt(tree.inclusive(above)),
+        value,
+        np.maximum(value - np.sqrt(tree.inclusive(below)), 0.0),
+        value + np.sqrt(tree.inclusive(above)),
         leader,
         growth,
         lead,
@@ -80,9 +75,22 @@ def predict_curve(
     rows = row + np.flatnonzero(fitted.modelled[row:end])
     parts = fitted.models.take(rows).predict(points)
     value = parts.value.sum(axis=0)
-    below = np.sqrt(((parts.value - parts.low) ** 2).sum(axis=0))
-    above = np.sqrt(((parts.high - parts.value) ** 2).sum(axis=0))
-    return value, np.maximum(value - below, 0.0), value + above
+    below, above = squared_widths(parts.value, parts.low, parts.high)
+    low = np.maximum(value - np.sqrt(below.sum(axis=0)), 0.0)
+    return value, low, value + np.sqrt(above.sum(axis=0))
+
+
+def squared_widths(
+    value: NDArray[np.float64], low: NDArray[np.float64], high: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return what adds up where values do: the squares of how far a band reaches down and up.
+
+    The errors of different call paths are taken as independent. What has no band, for want of a
+    model or at infinity, adds nothing.
+    """
+    with np.errstate(invalid="ignore"):
+        down, up = value - low, high - value
+    return np.where(np.isnan(down), 0.0, down) ** 2, np.where(np.isnan(up), 0.0, up) ** 2
 
 
 def _fastest(

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from callpath_modeler.analysis.excess import Excess, excess_work, per_process, scaling_over
-from callpath_modeler.analysis.predict import Predicted, predict
+from callpath_modeler.analysis.predict import Predicted, predict, squared_widths, with_callees
 from callpath_modeler.errors import UsageError
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.profile.calltree import CallTree
@@ -47,6 +47,7 @@ class Ranking:
     value, low, high : predicted value and its band; NaN = no model
     leader : the row whose model grows fastest of those that the value is made of; -1 = no model
     share_at_largest, share : fractions of the total
+    own_share : fraction of the total at the target of each call path by itself
     excess : excess work between the base and the target, of both kinds
     lost : cost per process at the target beyond the ideal
     trust : marks of trust, 0 to `MARKS`; -1 = no model
@@ -68,6 +69,7 @@ class Ranking:
     leader: NDArray[np.intp]
     share_at_largest: NDArray[np.float64]
     share: NDArray[np.float64]
+    own_share: NDArray[np.float64]
     excess: Excess
     lost: NDArray[np.float64]
     trust: NDArray[np.int8]
@@ -106,17 +108,17 @@ def rank(fitted: Fitted, target: float, by: By = By.VALUE, *, inclusive: bool = 
         )
     tree = fitted.experiment.tree
     own = predict(fitted, target)
-    view = predict(fitted, target, inclusive=True) if inclusive else own
+    view = with_callees(tree, own) if inclusive else own
     at_largest = fitted.measured[:, -1]
     total_at_largest, total = _total(fitted, at_largest), _total_with_band(fitted, own)
-    share = _share_at_target(fitted, own, total[0], target)
-    excess = _excess_at(fitted, target, own.value, share)
+    share = own_share = _share_at_target(fitted, own, total[0], target)
+    excess = _excess_at(fitted, target, own.value, own_share)
     trust = _trust(fitted, target)
     occurs = ~np.isnan(fitted.measured).all(axis=1)
     unmodelled = np.flatnonzero(~fitted.modelled & occurs)
     unmodelled_share = _fraction(float(np.nansum(at_largest[unmodelled])), total_at_largest)
     if inclusive:
-        trust = _trust_of_sums(tree, trust, share)
+        trust = _trust_of_sums(tree, trust, own_share)
         at_largest, share = (inclusive_values(tree, column) for column in (at_largest, share))
     share_before = at_largest / total_at_largest if total_at_largest > 0 else at_largest * np.nan
     # Shares of what is predicted can only be held against shares of the same call paths.
@@ -137,6 +139,7 @@ def rank(fitted: Fitted, target: float, by: By = By.VALUE, *, inclusive: bool = 
         leader=view.leader,
         share_at_largest=share_before,
         share=share,
+        own_share=own_share,
         excess=excess,
         lost=lost,
         trust=trust,
@@ -167,13 +170,11 @@ def _total(fitted: Fitted, exclusive: NDArray[np.float64]) -> float:
 
 
 def _total_with_band(fitted: Fitted, own: Predicted) -> tuple[float, float, float]:
-    # Errors of different call paths are taken as independent: half-widths add as squares.
     total = _total(fitted, own.value)
     if not np.isfinite(total):
         return total, total, total
-    below = float(np.sqrt(np.nansum((own.value - own.low) ** 2)))
-    above = float(np.sqrt(np.nansum((own.high - own.value) ** 2)))
-    return total, max(0.0, total - below), total + above
+    below, above = squared_widths(own.value, own.low, own.high)
+    return total, max(0.0, total - float(np.sqrt(below.sum()))), total + float(np.sqrt(above.sum()))
 
 
 def _share_at_target(

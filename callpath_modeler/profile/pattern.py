@@ -27,12 +27,8 @@ _NOTE = re.compile(r"(?<=\))(\[[^\]]*\])?(#\d+)?$")
 _QUALIFIERS = frozenset({"const", "volatile", "noexcept", "&", "&&"})
 
 
-def match(tree: CallTree, pattern: str, ids: Sequence[str] | None = None) -> NDArray[np.bool_]:
+def match(tree: CallTree, pattern: str) -> NDArray[np.bool_]:
     """Return which call paths a pattern names, [call paths].
-
-    Parameters
-    ----------
-    ids : the ids of the call paths, if at hand; else they are made when the pattern is an id
 
     Raises
     ------
@@ -40,8 +36,7 @@ def match(tree: CallTree, pattern: str, ids: Sequence[str] | None = None) -> NDA
         If the pattern is malformed.
     """
     if pattern.startswith("@"):
-        known = tree.ids() if ids is None else ids
-        return np.array([digits.startswith(pattern[1:]) for digits in known], bool)
+        return np.array([digits.startswith(pattern[1:]) for digits in tree.ids()], bool)
     segments = _segments(pattern)
     mask = _match_from_root(tree, segments)
     if not mask.any() and segments[0] != _ANY:
@@ -57,11 +52,11 @@ def find_one(tree: CallTree, pattern: str) -> int:
     UsageError
         If it names none, or more than one.
     """
-    ids = tree.ids()
-    rows = np.flatnonzero(match(tree, pattern, ids))
+    rows = np.flatnonzero(match(tree, pattern))
     if len(rows) == 1:
         return int(rows[0])
     if len(rows):
+        ids = tree.ids()
         some = ", ".join(f"@{ids[row]} {tree.path(int(row))}" for row in rows[:4])
         more = f" and {len(rows) - 4} more" if len(rows) > 4 else ""
         raise UsageError(

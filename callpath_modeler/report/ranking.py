@@ -12,7 +12,6 @@ import numpy as np
 from rich.text import Text
 
 from callpath_modeler.analysis.excess import scaling_over
-from callpath_modeler.analysis.predict import predict
 from callpath_modeler.analysis.rank import MARKS, Ranking
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.profile.experiment import Scaling
@@ -181,7 +180,8 @@ def ranking_text(
         for c in _columns(ranking, rows, others, ascii_only=ascii_only)
     ]
     paths = [[say(name) for name in path] for path in (*names, *_below(ranking, others))]
-    marks = [f"@{short}" for short in _ids(ranking, rows)]
+    ids = ranking.fitted.experiment.tree.ids()
+    marks = [f"@{ids[row]}" for row in rows]
     body = table(columns, paths, width, ellipsis=say("…"), marks=marks)
     return [
         *wrap(say(_verdict(ranking, ascii_only=ascii_only)), width, "bold"),
@@ -190,7 +190,7 @@ def ranking_text(
         *body,
         *(
             part
-            for line in _footer(ranking, body[0].plain, again)
+            for line in _footer(ranking, body[0].plain, ids, again)
             for part in wrap(say(line), width, _GREY)
         ),
     ]
@@ -233,8 +233,8 @@ def _verdict(ranking: Ranking, *, ascii_only: bool) -> str:
     where = f"At {_at(ranking)} ({_beyond(ranking)})"
     if not additive:
         return f"{where}: {name} is worst, {amount} ({likely}), and {growth}."
-    own = predict(fitted, ranking.target).value[row] / total
-    answer = f"{where}: {amount} ({likely}); {name} takes {percent(own)} and is {growth}."
+    share = percent(float(ranking.own_share[row]))
+    answer = f"{where}: {amount} ({likely}); {name} takes {share} and is {growth}."
     if ranking.unmodelled_share < _WORTH_A_WORD:
         return answer
     missing = percent(ranking.unmodelled_share)
@@ -248,9 +248,8 @@ def _culprit(ranking: Ranking) -> int:
         return int(ranking.leader[worst])
     if not ranking.inclusive:
         return worst
-    own = predict(ranking.fitted, ranking.target).value
     end = int(ranking.fitted.experiment.tree.end[worst])
-    return worst + int(np.argmax(np.nan_to_num(own[worst:end], nan=-1.0)))
+    return worst + int(np.argmax(np.nan_to_num(ranking.own_share[worst:end], nan=-1.0)))
 
 
 def _beyond(ranking: Ranking) -> str:
@@ -274,11 +273,6 @@ def _names(fitted: Fitted, rows: NDArray[np.intp], *, full: bool) -> list[list[s
     short = [[short_name(name) for name in names] for names in whole]
     count = Counter(map(tuple, short))
     return [s if count[tuple(s)] == 1 else w for s, w in zip(short, whole, strict=True)]
-
-
-def _ids(ranking: Ranking, rows: NDArray[np.intp]) -> list[str]:
-    ids = ranking.fitted.experiment.tree.ids()
-    return [ids[row] for row in rows]
 
 
 def _remainder(ranking: Ranking, rows: NDArray[np.intp]) -> NDArray[np.intp]:
@@ -358,7 +352,7 @@ def _marks(trust: int) -> str:
     return "●" * trust + "○" * (MARKS - trust)
 
 
-def _footer(ranking: Ranking, shown: str, again: tuple[str, str]) -> list[str]:
+def _footer(ranking: Ranking, shown: str, ids: Sequence[str], again: tuple[str, str]) -> list[str]:
     """Return what is to be said below the table, given its header and how to ask again."""
     fitted = ranking.fitted
     lines = [""]
@@ -378,7 +372,6 @@ def _footer(ranking: Ranking, shown: str, again: tuple[str, str]) -> list[str]:
             f"{parameter_value(ranking.base)}, as share of the {fitted.metric.name} at the target"
         )
     if len(ranking.order):
-        best = fitted.experiment.tree.ids()[_culprit(ranking)]
         sources, options = again
-        lines.append(f"next: cpmodel show {sources} @{best} {options}".rstrip())
+        lines.append(f"next: cpmodel show {sources} @{ids[_culprit(ranking)]} {options}".rstrip())
     return lines
