@@ -100,6 +100,22 @@ KINDS: dict[str, Kind] = {
 }
 
 
+class Notices:
+    """Findings about one subject; what is found again counts once."""
+
+    def __init__(self, subject: str) -> None:
+        self._subject = subject
+        self._found: dict[tuple[str, str], Finding] = {}
+
+    def findings(self) -> list[Finding]:
+        """Return all findings so far, in order of their codes."""
+        return sorted(self._found.values(), key=lambda finding: finding.code)
+
+    def note(self, code: str, message: str, count: int = 1, about: str = "") -> None:
+        """Keep a finding; a later one of the same code about the same thing replaces it."""
+        self._found[code, about] = Finding(code, self._subject, message, count)
+
+
 _EACH_COUNTS = frozenset({"CPM101", "CPM121"})
 
 

@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from enum import StrEnum
 
 PROGRAM = "<program>"
 """The name every artificial program root goes by, whatever the executable was called."""
+
+_UNITS: dict[str, tuple[str, float]] = {
+    **dict.fromkeys(("s", "sec", "secs", "second", "seconds"), ("s", 1.0)),
+    **dict.fromkeys(("ms", "msec"), ("s", 1e-3)),
+    **dict.fromkeys(("us", "usec", "µs"), ("s", 1e-6)),
+    **dict.fromkeys(("ns", "nsec"), ("s", 1e-9)),
+    **dict.fromkeys(("b", "byte", "bytes"), ("B", 1.0)),
+    **dict.fromkeys(("", "1", "#", "occ", "count", "counts", "hits", "samples"), ("1", 1.0)),
+}
+_POWER = re.compile(r"10\^(-?\d{1,2})\s*(\S+)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,3 +112,17 @@ class Extent:
     processes: int
     threads: int = 1
     nodes: int = 0
+
+
+def base_unit(text: str) -> tuple[str, float]:
+    """Return the SI base unit of a unit as written, and the factor that leads to it.
+
+    >>> base_unit("sec"), base_unit("10^-6 s"), base_unit("Joule")
+    (('s', 1.0), ('s', 1e-06), ('Joule', 1.0))
+    """
+    text = text.strip()
+    found = _POWER.fullmatch(text)
+    if found:
+        unit, factor = base_unit(found[2])
+        return unit, factor * float(f"1e{found[1]}")
+    return _UNITS.get(text.lower(), (text, 1.0))

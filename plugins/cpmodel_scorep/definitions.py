@@ -11,6 +11,15 @@ from numpy.typing import NDArray
 
 from callpath_modeler.profile.schema import Region
 
+_PSEUDO_THREADS = (
+    "aggregated threads",
+    "master thread",  # "Master thread" is a real one
+    "fastest thread",
+    "slowest thread",
+    "aggregated worker threads",
+    "cluster ",
+)
+
 
 class MalformedError(ValueError):
     """Definitions that contradict themselves or are not in the format."""
@@ -86,6 +95,16 @@ class Locations:
     names: frozenset[str]
     is_process: NDArray[np.bool_]
     nodes: int
+
+    @property
+    def counts(self) -> NDArray[np.bool_]:
+        """Which locations are threads of a process, [n]."""
+        return self.is_thread & self.is_process[self.groups]
+
+    @property
+    def are_threads(self) -> bool:
+        """False if locations stand for several threads or for the choice of one."""
+        return not any(name.startswith(_PSEUDO_THREADS) for name in self.names)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,29 +2,19 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
-from callpath_modeler.profile.schema import DeclaredMetric, Metric, MetricStatus
-from cpmodel_scorep.columns import Columns, Fold
+from callpath_modeler.profile.schema import DeclaredMetric, Metric, MetricStatus, base_unit
+from callpath_modeler.readers.reductions import Fold
 from cpmodel_scorep.container import Container, Member
 from cpmodel_scorep.definitions import Definitions, MetricDefinition, MetricKind
-from cpmodel_scorep.notices import Notices
+from cpmodel_scorep.notices import ProfileNotices
 from cpmodel_scorep.rows import HeldRows, type_of
 
-_UNITS: dict[str, tuple[str, float]] = {
-    **dict.fromkeys(("s", "sec", "secs", "second", "seconds"), ("s", 1.0)),
-    **dict.fromkeys(("ms", "msec"), ("s", 1e-3)),
-    **dict.fromkeys(("us", "usec", "µs"), ("s", 1e-6)),
-    **dict.fromkeys(("ns", "nsec"), ("s", 1e-9)),
-    **dict.fromkeys(("b", "byte", "bytes"), ("B", 1.0)),
-    **dict.fromkeys(("", "1", "#", "occ", "count", "counts", "hits", "samples"), ("1", 1.0)),
-}
 _EMPTY_INDEX, _EMPTY_DATA = 22, 11
-_POWER = re.compile(r"10\^(-?\d{1,2})\s*(\S+)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,26 +55,11 @@ class StoredMetric:
         return self.declared.metric.additive
 
 
-def base_unit(text: str) -> tuple[str, float]:
-    """Return the SI base unit of a unit as written, and the factor that leads to it.
-
-    >>> base_unit("sec"), base_unit("10^-6 s"), base_unit("Joule")
-    (('s', 1.0), ('s', 1e-06), ('Joule', 1.0))
-    """
-    text = text.strip()
-    found = _POWER.fullmatch(text)
-    if found:
-        unit, factor = base_unit(found[2])
-        return unit, factor * float(f"1e{found[1]}")
-    return _UNITS.get(text.lower(), (text, 1.0))
-
-
 def declare(
     definitions: Definitions,
     container: Container,
     held: Mapping[int, HeldRows] | None,
-    columns: Columns,
-    notices: Notices,
+    notices: ProfileNotices,
 ) -> dict[str, StoredMetric]:
     """Return every metric by name; of two with one name the first."""
     stored: dict[str, StoredMetric] = {}
@@ -92,7 +67,9 @@ def declare(
         if definition.name in stored:
             notices.of_twin(definition.name)
             continue
-        stored[definition.name] = _declare(definition, container, held, columns)
+        stored[definition.name] = _declare(
+            definition, container, held, are_threads=definitions.locations.are_threads
+        )
     return stored
 
 
@@ -100,13 +77,14 @@ def _declare(
     definition: MetricDefinition,
     container: Container,
     held: Mapping[int, HeldRows] | None,
-    columns: Columns,
+    *,
+    are_threads: bool,
 ) -> StoredMetric:
     dtype_name = definition.dtype.upper()
     dtype = type_of(definition.dtype)
     kind = definition.kind
     unit, scale = base_unit(definition.unit)
-    if is_ticks(definition, columns):
+    if is_ticks(definition, are_threads=are_threads):
         # These values are durations of whole visits in ticks of a clock whose rate is not
         # stored, whatever unit and kind the metric is declared with.
         kind, unit, scale = MetricKind.INCLUSIVE, "ticks", 1.0
@@ -127,12 +105,10 @@ def _declare(
     )
 
 
-def is_ticks(definition: MetricDefinition, columns: Columns) -> bool:
+def is_ticks(definition: MetricDefinition, *, are_threads: bool) -> bool:
     """Tell whether a metric is the time of tuples over threads."""
     return (
-        not columns.are_threads
-        and definition.dtype.upper() == "TAU_ATOMIC"
-        and definition.name == "time"
+        not are_threads and definition.dtype.upper() == "TAU_ATOMIC" and definition.name == "time"
     )
 
 

@@ -4,43 +4,31 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from callpath_modeler.diagnostics import Finding
+from callpath_modeler.diagnostics import Notices
 from callpath_modeler.profile.calltree import CallTree
 from callpath_modeler.profile.schema import MetricStatus
-from cpmodel_scorep.reduce import Noticed
+from callpath_modeler.readers.reductions import Noticed
 
 if TYPE_CHECKING:
     from cpmodel_scorep.metrics import StoredMetric
     from cpmodel_scorep.reader import CubeProfile
 
 
-class Notices:
-    """Findings of one profile; what the same read finds again counts once."""
-
-    def __init__(self, subject: str) -> None:
-        self._subject = subject
-        self._found: dict[tuple[str, str], Finding] = {}
-
-    def findings(self) -> list[Finding]:
-        """Return all findings so far, in order of their codes."""
-        return sorted(self._found.values(), key=lambda finding: finding.code)
-
-    def note(self, code: str, message: str, count: int = 1, about: str = "") -> None:
-        """Keep a finding; a later one of the same code about the same thing replaces it."""
-        self._found[code, about] = Finding(code, self._subject, message, count)
+class ProfileNotices(Notices):
+    """What is worth a word in a Cube profile."""
 
     def of_definitions(self, profile: CubeProfile, *, repaired: bool) -> None:
         """Note what the definitions alone tell."""
-        columns, layout = profile.columns, profile.layout
+        locations, layout = profile.definitions.locations, profile.layout
         if profile.container.resynchronised:
             self.note("CPM124", "members lie elsewhere than their headers say")
         if repaired:
             self.note("CPM111", "the definitions are no well-formed XML")
-        if columns.left_out:
-            message = f"{columns.left_out} locations are no CPU threads"
-            self.note("CPM110", message, columns.left_out)
-        if not columns.are_threads:
-            names = ", ".join(sorted(profile.definitions.locations.names)[:4])
+        left_out = len(locations.ids) - int(locations.counts.sum())
+        if left_out:
+            self.note("CPM110", f"{left_out} locations are no CPU threads", left_out)
+        if not locations.are_threads:
+            names = ", ".join(sorted(locations.names)[:4])
             self.note("CPM108", f"columns are called {names}")
         if layout.detached:
             self.note("CPM109", f"{layout.detached} call paths of tasks", layout.detached)

@@ -15,8 +15,9 @@ from callpath_modeler.errors import InputError
 from callpath_modeler.profile.calltree import CallTree
 from callpath_modeler.profile.schema import DeclaredMetric, Extent, MetricStatus, Reduction
 from callpath_modeler.readers.base import API_VERSION, Agreement, Match, Reduced
+from callpath_modeler.readers.reductions import Fold, Reducer
 from cpmodel_scorep import anchor, cube3, stream
-from cpmodel_scorep.columns import Fold, columns_of
+from cpmodel_scorep.columns import columns_of
 from cpmodel_scorep.container import (
     COPY_IT_AGAIN,
     Container,
@@ -27,8 +28,7 @@ from cpmodel_scorep.container import (
 )
 from cpmodel_scorep.definitions import Definitions, MalformedError, MetricKind
 from cpmodel_scorep.metrics import StoredMetric, declare
-from cpmodel_scorep.notices import Notices
-from cpmodel_scorep.reduce import Reducer
+from cpmodel_scorep.notices import ProfileNotices
 from cpmodel_scorep.rows import HeldRows, Index, Rows, open_rows, read_index, reordered, take
 from cpmodel_scorep.tree import layout_of
 
@@ -114,8 +114,8 @@ class CubeProfile:
         self.layout = layout_of(definitions)
         self.columns = columns_of(definitions.locations)
         self._held = held
-        self._notices = Notices(str(container.path))
-        self.stored = declare(definitions, container, held, self.columns, self._notices)
+        self._notices = ProfileNotices(str(container.path))
+        self.stored = declare(definitions, container, held, self._notices)
         self._notices.of_definitions(self, repaired=repaired)
 
     @property
@@ -131,9 +131,9 @@ class CubeProfile:
     @property
     def extent(self) -> Extent:
         """Processes, threads and nodes of the run."""
-        columns = self.columns
-        threads = columns.threads if columns.are_threads else 0
-        return Extent(columns.processes, threads, self.definitions.locations.nodes)
+        columns, locations = self.columns, self.definitions.locations
+        threads = columns.threads if locations.are_threads else 0
+        return Extent(columns.processes, threads, locations.nodes)
 
     @property
     def metadata(self) -> Mapping[str, str]:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from cpmodel_scorep.reduce import Block, Reducer, is_plain
+from callpath_modeler.readers.reductions import Block, Reducer, is_plain
 from cpmodel_scorep.rows import Rows, blocks, bounds_of_blocks, rows_of_block, take
 from cpmodel_scorep.tree import Layout
 

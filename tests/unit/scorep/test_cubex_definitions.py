@@ -11,11 +11,10 @@ import pytest
 
 import cube_writer as cw
 from callpath_modeler.profile.calltree import subtree_ends
-from callpath_modeler.profile.schema import PROGRAM, Extent
+from callpath_modeler.profile.schema import PROGRAM, Extent, base_unit
 from callpath_modeler.readers.base import API_VERSION, ProfileReader, VerifyingReader
 from cpmodel_scorep import CubexReader, anchor, anchor_expat, anchor_fast
 from cpmodel_scorep.container import Container, opened
-from cpmodel_scorep.metrics import base_unit
 
 NOTHING = [cw.MetricToWrite("visits", np.zeros((0, 0)), dtype="UINT64")]
 

@@ -12,8 +12,8 @@ from brute_force import OVER, reduce
 
 import cube_writer as cw
 from callpath_modeler.profile.schema import Reduction
+from callpath_modeler.readers.reductions import is_plain, statistic_of_present
 from cpmodel_scorep import CubexReader, rows, stream
-from cpmodel_scorep.reduce import is_plain, statistic_of_present
 
 ALL = list(Reduction)
 

@@ -1,22 +1,116 @@
-"""Reductions over processes, a block of call paths at a time: pure arrays."""
+"""Reductions over locations: threads into their process, processes into one value; pure arrays."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from enum import Enum
 
 import numpy as np
 from numpy.typing import NDArray
 
 from callpath_modeler.profile.schema import Reduction
-from cpmodel_scorep.columns import Columns, Fold
 
 Block = NDArray[np.float64]
+Place = slice | NDArray[np.intp]
 
 _NOISE = 1e-9
 """Differences of inclusive values below this share of them are rounding, not cost."""
 
 _INFINITE = np.float64(np.inf).view(np.uint64)
+
+
+class Fold(Enum):
+    """How the threads of a process become one value."""
+
+    MAX = "max"
+    SUM = "sum"
+    MIN = "min"
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """Which columns of a block of values count, by process.
+
+    Attributes
+    ----------
+    stored : number of columns in a row of values, whether they count or not
+    processes : number of processes
+    threads : largest number of threads in a process
+    layers : for the first, second, ... thread of a process: which processes have one, and
+        in which columns it lies
+    """
+
+    stored: int
+    processes: int
+    threads: int
+    layers: tuple[tuple[Place, Place], ...]
+
+    @classmethod
+    def of(cls, process: NDArray[np.integer]) -> Columns:
+        """Return the columns of locations.
+
+        Parameters
+        ----------
+        process : [columns], what the process of each is called; columns with a negative
+            number do not count
+
+        Raises
+        ------
+        ValueError
+            If no column counts.
+        """
+        counting = np.flatnonzero(process >= 0)
+        if not len(counting):
+            raise ValueError("no location is a thread of a process")
+        called, number = np.unique(process[counting], return_inverse=True)
+        by_process = np.argsort(number, kind="stable")
+        columns, number = counting[by_process], number[by_process]
+        first = np.searchsorted(number, np.arange(len(called)))
+        thread = np.arange(len(number)) - first[number]
+        threads = int(thread.max()) + 1
+        layers = tuple(
+            (_place(number[thread == t], len(called)), _place(columns[thread == t], len(process)))
+            for t in range(threads)
+        )
+        return cls(len(process), len(called), threads, layers)
+
+    def fold(self, block: NDArray[np.float64], how: Fold) -> NDArray[np.float64]:
+        """Return one value per process.
+
+        Parameters
+        ----------
+        block : [rows x stored columns]; NaN counts as missing
+
+        Returns
+        -------
+        [rows x processes], a view of `block` where nothing has to be folded
+        """
+        processes, columns = self.layers[0]
+        if len(self.layers) == 1:
+            return block[:, columns]
+        combine = _combine(how)
+        folded = np.array(block[:, columns])
+        for processes, columns in self.layers[1:]:
+            folded[:, processes] = combine(folded[:, processes], block[:, columns])
+        return folded
+
+
+def _combine(how: Fold) -> Callable[[Block, Block], Block]:
+    match how:
+        case Fold.MAX:
+            return np.fmax
+        case Fold.MIN:
+            return np.fmin
+        case Fold.SUM:
+            return _add
+
+
+def _add(first: NDArray[np.float64], second: NDArray[np.float64]) -> NDArray[np.float64]:
+    total: NDArray[np.float64] = first + second
+    if np.isnan(np.add.reduce(total, axis=None)):
+        total = np.where(np.isnan(first), second, np.where(np.isnan(second), first, total))
+    return total
 
 
 @dataclass(slots=True)
@@ -201,3 +295,14 @@ def statistic_of_present(block: Block, reduction: Reduction) -> NDArray[np.float
             result = np.fmax.reduce(block, axis=1) / mean
     result[present == 0] = np.nan
     return result
+
+
+def _place(places: NDArray[np.intp], total: int) -> Place:
+    """Return `places` as a slice if they are evenly spaced: slices need no copy."""
+    if len(places) == 1:
+        return slice(int(places[0]), int(places[0]) + 1)
+    steps = np.diff(places)
+    if np.all(steps == steps[0]) and steps[0] > 0:
+        start, step = int(places[0]), int(steps[0])
+        return slice(start, min(total, start + step * (len(places) - 1) + 1), step)
+    return places
