@@ -29,7 +29,7 @@ _COMPARE = {
     ">": operator.gt,
     "<": operator.lt,
 }
-_CONDITION = re.compile(r"\s*([A-Za-z_]\w*)\s*(>=|<=|!=|==|=|>|<)\s*([^\s]+)\s*")
+_CONDITION = re.compile(r"\s*([^\s<>=!][^<>=!]*?)\s*(>=|<=|!=|==|=|>|<)\s*([^\s]+)\s*")
 
 
 @dataclass(frozen=True, slots=True)

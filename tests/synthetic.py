@@ -30,7 +30,7 @@ from callpath_modeler.profile.schema import (
     Reduction,
     Region,
 )
-from callpath_modeler.readers.base import API_VERSION, Match, Reduced
+from callpath_modeler.readers.base import API_VERSION, Match, Reader, Reduced, RunSource
 from callpath_modeler.readers.discover import RunFile
 from callpath_modeler.readers.registry import Registry
 
@@ -179,6 +179,32 @@ class FakeReader:
         return RunFile(path, **of_file)
 
 
-def registry(*readers: FakeReader) -> Registry:
+class FakeSeriesReader:
+    """Opens the lists of runs that it was given by file name."""
+
+    api_version: ClassVar[int] = API_VERSION
+    name: ClassVar[str] = "fake"
+    description: ClassVar[str] = "files of several runs in memory"
+    suffixes: ClassVar[tuple[str, ...]] = (".series",)
+
+    def __init__(self) -> None:
+        self.files: dict[str, list[RunSource]] = {}
+
+    def match(self, path: Path) -> Match:
+        return Match.NAME if path.name.endswith(self.suffixes) else Match.NO
+
+    @contextmanager
+    def open_runs(self, path: Path) -> Iterator[list[RunSource]]:
+        yield self.files[path.name]
+
+    def add(self, directory: Path, name: str, runs: list[RunSource], **of_file: object) -> RunFile:
+        """Put a file where `runs` are to be found."""
+        path = directory / f"{name}.series"
+        path.write_bytes(b"x")
+        self.files[path.name] = runs
+        return RunFile(path, **of_file)
+
+
+def registry(*readers: Reader) -> Registry:
     """Return a registry of these readers alone."""
     return Registry(tuple(readers))

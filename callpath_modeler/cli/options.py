@@ -36,7 +36,7 @@ _LOAD = (
         "parameters",
         metavar="NAME=SOURCE",
         multiple=True,
-        help="Where a parameter comes from: name, processes, threads or nodes.",
+        help="Where a parameter comes from: name, profile, processes, threads or nodes.",
     ),
     click.option("--name", "pattern", metavar="PATTERN", help="Run names: 'app.p{p}.n{n}.r{rep}'."),
     click.option("--reader", metavar="NAME", help="Read with this reader. Default: recognised."),

@@ -104,7 +104,7 @@ class Extent:
 
     Attributes
     ----------
-    processes : number of processes (MPI ranks)
+    processes : number of processes (MPI ranks); 0 = the profile does not tell
     threads : largest number of threads in a process; 0 = the profile does not tell
     nodes : number of nodes; 0 = the profile does not tell
     """

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -29,11 +29,12 @@ from callpath_modeler.profile.schema import (
     Reduction,
 )
 from callpath_modeler.profile.unify import spread, unify
-from callpath_modeler.readers.base import Reduced
+from callpath_modeler.readers.base import Reduced, RunSource, opened_runs
 from callpath_modeler.readers.discover import RunFile
 from callpath_modeler.readers.parameters import settle_parameters
 from callpath_modeler.readers.program import AS_TOLD, one_program, recognise_scaling
 from callpath_modeler.readers.registry import Registry
+from callpath_modeler.units import parameter_value
 
 Progress = Callable[[int, int], None]
 _CONSERVED = 1e-6
@@ -49,10 +50,10 @@ class ReadOptions:
 
     Attributes
     ----------
-    metrics : names to read; empty = the first duration; None = all
+    metrics : names to read; empty = the first duration, or else the first metric; None = all
     locations : how the values of many processes become one; None = the maximum
-    parameter_sources : where a parameter comes from: ``"name"``, ``"processes"``, ``"threads"``
-        or ``"nodes"``
+    parameter_sources : where a parameter comes from: ``"name"``, ``"profile"``, ``"processes"``,
+        ``"threads"`` or ``"nodes"``
     scaling : None = recognise it
     strict : a profile that cannot be used is an error, not a finding
     """
@@ -71,9 +72,18 @@ class ReadOptions:
 
 @dataclass(frozen=True, slots=True)
 class ReadRun:
-    """One profile, read."""
+    """One run, read.
 
+    Attributes
+    ----------
+    name : path of the profile, and which of its runs where it holds several
+    file : the profile on disk
+    stated : parameters that the profile states
+    """
+
+    name: str
     file: RunFile
+    stated: Mapping[str, float]
     reader: str
     tree: CallTree
     extent: Extent
@@ -111,9 +121,7 @@ def assemble(
     if strangers and options.strict:
         raise DataError(strangers[0].message, hint="without --strict such profiles are left out")
     findings += [finding for run in read for finding in run.findings]
-    parameters, origins, disagreements = settle_parameters(
-        [(r.file, r.extent) for r in read], options.parameter_sources
-    )
+    parameters, origins, disagreements = settle_parameters(read, options.parameter_sources)
     findings += disagreements
     read, runs = _in_order(read, parameters)
     return _unite(read, runs, origins, options, findings)
@@ -141,7 +149,7 @@ def _read_all(
         if progress:
             progress(done, len(files))
         try:
-            read.append(_read(file, registry, options))
+            read += _read(file, registry, options)
         except InputError as error:
             errors.append(error)
             reason = error.message.removeprefix(f"{file.path}: ")
@@ -156,22 +164,45 @@ def _read_all(
     return read
 
 
-def _read(file: RunFile, registry: Registry, options: ReadOptions) -> ReadRun:
+def _read(file: RunFile, registry: Registry, options: ReadOptions) -> list[ReadRun]:
     reader = registry.find(file.path)
-    with reader.open(file.path) as source:
-        declared = tuple(source.metrics)
-        wanted = _wanted(declared, options)
-        values = {name: source.reduce(name, options.reduction) for name in wanted}
-        return ReadRun(
-            file,
-            reader.name,
-            source.call_tree,
-            source.extent,
-            dict(source.metadata),
-            declared,
-            values,
-            tuple(source.findings()),
-        )
+    with opened_runs(reader, file.path) as runs:
+        if not runs:
+            raise InputError(f"{file.path}: holds no run", hint="measure again, or leave it out")
+        several = len(runs) > 1
+        return [_read_run(file, run, reader.name, options, several=several) for run in runs]
+
+
+def _read_run(
+    file: RunFile, run: RunSource, reader: str, options: ReadOptions, *, several: bool
+) -> ReadRun:
+    source, name = run.source, str(file.path)
+    if several:
+        # The name of a file of several runs cannot tell one run's parameters from another's.
+        others = {k: v for k, v in file.parameters.items() if k not in run.parameters}
+        file, name = replace(file, parameters=others), f"{name}[{_which(run)}]"
+    if run.repetition is not None:
+        file = replace(file, repetition=run.repetition)
+    declared = tuple(source.metrics)
+    values = {name: source.reduce(name, options.reduction) for name in _wanted(declared, options)}
+    return ReadRun(
+        name,
+        file,
+        run.parameters,
+        reader,
+        source.call_tree,
+        source.extent,
+        dict(source.metadata),
+        declared,
+        values,
+        tuple(source.findings()),
+    )
+
+
+def _which(run: RunSource) -> str:
+    """Say which run of its file it is, e.g. ``p=64,n=30 r1``."""
+    setting = ",".join(f"{k}={parameter_value(v)}" for k, v in run.parameters.items())
+    return f"{setting} r{run.repetition}".strip() if run.repetition is not None else setting
 
 
 def _wanted(declared: Iterable[DeclaredMetric], options: ReadOptions) -> list[str]:
@@ -180,6 +211,8 @@ def _wanted(declared: Iterable[DeclaredMetric], options: ReadOptions) -> list[st
         return [d.metric.name for d in readable]
     # Whatever is asked for, the run time comes along: it tells weak from strong scaling.
     timed = [d.metric.name for d in readable if d.metric.is_time and d.metric.additive][:1]
+    if not options.metrics and not timed:
+        return [d.metric.name for d in readable][:1]
     asked = [d.metric.name for d in readable if d.metric.name in options.metrics]
     return list(dict.fromkeys([*asked, *timed]))
 
@@ -206,7 +239,7 @@ def _refuse_mixture(read: Sequence[ReadRun]) -> None:
         )
     processed = [any(d.status is MetricStatus.DERIVED for d in run.declared) for run in read]
     if any(processed) and not all(processed):
-        odd = read[processed.index(True)].file.path
+        odd = read[processed.index(True)].name
         raise DataError(
             f"{odd}: a post-processed report among plain profiles: its times mean something else",
             hint="give all runs as profile.cubex or all as summary.cubex",
@@ -227,8 +260,8 @@ def _in_order(
     for i in order:
         point = tuple(parameters[i].values())
         count[point] += 1
-        of, source = read[i], str(read[i].file.path)
-        runs.append(Run(source, of.reader, of.extent, parameters[i], count[point], of.metadata))
+        of = read[i]
+        runs.append(Run(of.name, of.reader, of.extent, parameters[i], count[point], of.metadata))
     return [read[i] for i in order], tuple(runs)
 
 
@@ -250,7 +283,7 @@ def _unite(
     if options.scaling is not None:
         scaling, reason = options.scaling, AS_TOLD
     return Experiment(
-        name=runs[0].metadata.get("program") or Path(runs[0].source).name.split(".")[0],
+        name=runs[0].metadata.get("program") or read[0].file.path.name.split(".")[0],
         tree=united.tree,
         runs=runs,
         parameters=varying,
@@ -306,7 +339,7 @@ def _unification_findings(
     read: Sequence[ReadRun], added: Sequence[int], renumbered: Sequence[str]
 ) -> list[Finding]:
     found = [
-        Finding("CPM112", str(run.file.path), f"{n} call paths added to a sibling of their name", n)
+        Finding("CPM112", run.name, f"{n} call paths added to a sibling of their name", n)
         for run, n in zip(read, added, strict=True)
         if n
     ]
@@ -334,7 +367,7 @@ def _cost_findings(
     found: list[Finding] = []
     for name, values in columns.items():
         for i, run in enumerate(read):
-            subject = str(run.file.path)
+            subject = run.name
             total, parts = float(values.total[i]), float(np.nansum(values.exclusive[:, i]))
             if name not in run.values:
                 found.append(Finding("CPM119", subject, f"no metric {name}"))

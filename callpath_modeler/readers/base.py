@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, field
 from enum import IntEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Protocol, runtime_checkable
@@ -88,11 +88,27 @@ class ProfileSource(Protocol):
         ...
 
 
-class ProfileReader(Protocol):
-    """Opens the profiles of one tool.
+@dataclass(frozen=True, slots=True)
+class RunSource:
+    """One of the runs that a file holds.
+
+    Attributes
+    ----------
+    source : its profile
+    parameters : what the file states of its parameters; this counts before names
+    repetition : number of the repetition as the file states it, or None
+    """
+
+    source: ProfileSource
+    parameters: Mapping[str, float] = field(default_factory=dict)
+    repetition: int | None = None
+
+
+class Reader(Protocol):
+    """What `ProfileReader` and `SeriesReader` have in common.
 
     Importing the module that holds a reader must be cheap: import the library that
-    parses the format inside `open`.
+    parses the format where a file is opened.
     """
 
     api_version: ClassVar[int]
@@ -104,9 +120,40 @@ class ProfileReader(Protocol):
         """Say whether `path` is a profile of this tool, reading at most its first block."""
         ...
 
+
+@runtime_checkable
+class ProfileReader(Reader, Protocol):
+    """Opens the profiles of one tool: one path, one run."""
+
     def open(self, path: Path) -> AbstractContextManager[ProfileSource]:
         """Open `path`, or raise `InputError` saying what is wrong with it."""
         ...
+
+
+@runtime_checkable
+class SeriesReader(Reader, Protocol):
+    """Opens files that may hold several runs, or that state the parameters of their run."""
+
+    def open_runs(self, path: Path) -> AbstractContextManager[Sequence[RunSource]]:
+        """Open all runs of `path`, or raise `InputError` saying what is wrong with it.
+
+        No two runs of a file agree in parameters and repetition. What is to be said of
+        the file as a whole is a finding of its first run.
+        """
+        ...
+
+
+@contextmanager
+def opened_runs(reader: Reader, path: Path) -> Iterator[Sequence[RunSource]]:
+    """Open the run or the runs of `path`, whichever way `reader` has."""
+    if isinstance(reader, SeriesReader):
+        with reader.open_runs(path) as runs:
+            yield runs
+    elif isinstance(reader, ProfileReader):
+        with reader.open(path) as source:
+            yield (RunSource(source),)
+    else:
+        raise TypeError(f"reader {reader.name!r} has neither open nor open_runs")
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Protocol
 
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.errors import UsageError
@@ -12,16 +13,28 @@ from callpath_modeler.readers.discover import RunFile
 FROM_PROFILE = {"p": "processes", "threads": "threads", "nodes": "nodes"}
 """Parameters that a profile tells by itself, and of what."""
 
-SOURCES = ("name", *FROM_PROFILE.values())
+SOURCES = ("name", "profile", *FROM_PROFILE.values())
+
+
+class _Read(Protocol):
+    @property
+    def name(self) -> str: ...
+    @property
+    def file(self) -> RunFile: ...
+    @property
+    def extent(self) -> Extent: ...
+    @property
+    def stated(self) -> Mapping[str, float]: ...
 
 
 def settle_parameters(
-    runs: Sequence[tuple[RunFile, Extent]], sources: Mapping[str, str]
+    runs: Sequence[_Read], sources: Mapping[str, str]
 ) -> tuple[list[dict[str, float]], dict[str, str], list[Finding]]:
     """Decide every parameter of every run.
 
-    A manifest counts as it is. Else `sources` decide where given, else the profile: its number
-    of processes is p, its threads count where they vary. What is left comes from the name.
+    A manifest counts as it is. Else `sources` decide where given, else the profile: what it
+    states as parameters; its number of processes is p, its threads count where they vary.
+    What is left comes from the name.
 
     Returns
     -------
@@ -32,7 +45,7 @@ def settle_parameters(
     Raises
     ------
     UsageError
-        If a source is unknown, or a run's name lacks a parameter that others have.
+        If a source is unknown, or a run lacks a parameter that others have.
     """
     for name, source in sources.items():
         if source not in SOURCES:
@@ -43,22 +56,20 @@ def settle_parameters(
     origins = _origins(runs, sources)
     settled: list[dict[str, float]] = []
     findings: list[Finding] = []
-    for file, extent in runs:
+    for run in runs:
         parameters = {}
         for name, origin in origins.items():
-            measured = None if origin == "name" else float(getattr(extent, origin))
-            named = file.parameters.get(name)
+            measured, named = _of_profile(run, name, origin), run.file.parameters.get(name)
             if measured is not None and named is not None and named != measured:
-                counts = "name" if file.from_manifest else "profile"
+                counts = "name" if run.file.from_manifest else "profile"
                 message = f"{name} = {named:g} in the name, {measured:g} in the profile"
-                findings.append(
-                    Finding("CPM102", str(file.path), f"{message}: the {counts} counts")
-                )
-            value = named if measured is None or file.from_manifest else measured
+                findings.append(Finding("CPM102", run.name, f"{message}: the {counts} counts"))
+            value = named if measured is None or run.file.from_manifest else measured
             value = measured if value is None else value
             if value is None:
+                where = "name" if origin == "name" else "profile or the name"
                 raise UsageError(
-                    f"{file.path}: no parameter {name!r} in the name of this run",
+                    f"{run.name}: no parameter {name!r} in the {where} of this run",
                     hint="give a pattern (--name 'app.p{p}.n{n}.r{rep}') or a manifest runs.toml",
                 )
             parameters[name] = value
@@ -66,16 +77,27 @@ def settle_parameters(
     return settled, origins, findings
 
 
-def _origins(runs: Sequence[tuple[RunFile, Extent]], sources: Mapping[str, str]) -> dict[str, str]:
+def _of_profile(run: _Read, name: str, origin: str) -> float | None:
+    if origin == "name":
+        return None
+    if origin == "profile":
+        return run.stated.get(name)
+    return float(getattr(run.extent, origin)) or None
+
+
+def _origins(runs: Sequence[_Read], sources: Mapping[str, str]) -> dict[str, str]:
     origins = dict(sources)
-    origins.setdefault("p", FROM_PROFILE["p"])
-    threads = {extent.threads for _, extent in runs}
+    for name in (name for run in runs for name in run.stated):
+        origins.setdefault(name, "profile")
+    if any(run.extent.processes for run in runs):
+        origins.setdefault("p", FROM_PROFILE["p"])
+    threads = {run.extent.threads for run in runs}
     if len(threads) > 1 and min(threads) > 0:
         origins.setdefault("threads", FROM_PROFILE["threads"])
-    named = [file.parameters for file, _ in runs]
+    named = [run.file.parameters for run in runs]
     for name in dict.fromkeys(key for parameters in named for key in parameters):
         values = {parameters.get(name) for parameters in named}
-        told = any(file.from_manifest and name in file.parameters for file, _ in runs)
+        told = any(run.file.from_manifest and name in run.file.parameters for run in runs)
         # A number that only some names have, and always the same, is no parameter.
         if told or None not in values or len(values) > 2:
             origins.setdefault(name, "name")

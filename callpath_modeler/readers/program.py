@@ -12,7 +12,6 @@ from callpath_modeler.errors import DataError
 from callpath_modeler.profile.calltree import CallTree
 from callpath_modeler.profile.experiment import Run, Scaling, Values
 from callpath_modeler.profile.schema import PROGRAM, Reduction, Region
-from callpath_modeler.readers.discover import RunFile
 
 _LIBRARY_PARADIGMS = frozenset({"mpi", "openmp", "pthread", "measurement", "cuda", "shmem"})
 _OPENMP_WORK = frozenset({"loop", "parallel", "sections", "section", "single", "task", "workshare"})
@@ -30,7 +29,7 @@ _STRONG_SLOPE = -0.5
 
 class _Read(Protocol):
     @property
-    def file(self) -> RunFile: ...
+    def name(self) -> str: ...
     @property
     def tree(self) -> CallTree: ...
     @property
@@ -62,7 +61,7 @@ def one_program(runs: Sequence[_R]) -> tuple[list[_R], list[Finding]]:
             groups.append((names, [run]))
     groups.sort(key=lambda group: -len(group[1]))
     if len(groups) > 1 and len(groups[0][1]) * 2 <= len(runs):
-        examples = ", ".join(f"{g[0].file.path} ({_program(g[0])})" for _, g in groups[:3])
+        examples = ", ".join(f"{g[0].name} ({_program(g[0])})" for _, g in groups[:3])
         raise DataError(
             f"profiles of {len(groups)} different programs: {examples}",
             hint="give the profiles of one program",
@@ -70,7 +69,7 @@ def one_program(runs: Sequence[_R]) -> tuple[list[_R], list[Finding]]:
     findings = [
         Finding(
             "CPM121",
-            str(run.file.path),
+            run.name,
             f"left out: shares hardly a function with {_program(groups[0][1][0])}",
         )
         for _, members in groups[1:]
@@ -110,6 +109,8 @@ def recognise_scaling(
     """
     if reduction is Reduction.IMBALANCE:
         return Scaling.WEAK, "assumed: imbalances do not tell"
+    if "p" not in runs[0].parameters:
+        return Scaling.WEAK, "assumed: the number of processes is unknown"
     timed = [v for v in columns.values() if v.metric.is_time and v.metric.additive]
     chosen = _longest_series(runs)
     of_run = np.array([runs[i].parameters["p"] for i in chosen])

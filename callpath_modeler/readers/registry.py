@@ -8,7 +8,7 @@ from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 
 from callpath_modeler.errors import InputError, PluginError, UsageError
-from callpath_modeler.readers.base import API_VERSION, Match, ProfileReader
+from callpath_modeler.readers.base import API_VERSION, Match, Reader
 
 GROUP = "callpath_modeler.readers"
 
@@ -18,7 +18,7 @@ def installed() -> dict[str, EntryPoint]:
     return {entry.name: entry for entry in sorted(entry_points(group=GROUP))}
 
 
-def load(name: str) -> ProfileReader:
+def load(name: str) -> Reader:
     """Import one reader by its name.
 
     Raises
@@ -36,7 +36,7 @@ def load(name: str) -> ProfileReader:
             f"no reader is called {name!r}", hint=f"installed readers: {known}"
         ) from None
     try:
-        reader: ProfileReader = entry.load()()
+        reader: Reader = entry.load()()
     except Exception as cause:
         raise PluginError(
             f"reader {name!r} ({entry.value}) does not load: {cause}",
@@ -60,7 +60,7 @@ class Registry:
     broken : the errors of those that do not
     """
 
-    readers: tuple[ProfileReader, ...]
+    readers: tuple[Reader, ...]
     broken: tuple[PluginError, ...] = ()
 
     @classmethod
@@ -76,7 +76,7 @@ class Registry:
                 broken.append(error)
         return cls(tuple(readers), tuple(broken))
 
-    def match(self, path: Path) -> ProfileReader | None:
+    def match(self, path: Path) -> Reader | None:
         """Return the reader that is surest of `path`, or None."""
         best, surest = None, Match.NO
         # Opening a named pipe would wait for a writer that never comes.
@@ -88,7 +88,7 @@ class Registry:
                 best, surest = reader, sure
         return best
 
-    def find(self, path: Path) -> ProfileReader:
+    def find(self, path: Path) -> Reader:
         """Return the reader that is surest of `path`.
 
         Raises

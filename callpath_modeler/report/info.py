@@ -143,7 +143,8 @@ def _note(values: Values) -> str:
 
 
 def _origin(origin: str) -> str:
-    return "run name" if origin == "name" else f"{origin} in the profile"
+    named = {"name": "run name", "profile": "stated in the profile"}
+    return named.get(origin, f"{origin} in the profile")
 
 
 def _tool(run: Run) -> str:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
@@ -10,10 +11,21 @@ from callpath_modeler.readers.discover import RunFile
 from callpath_modeler.readers.parameters import settle_parameters
 
 
-def run(processes, *, threads=1, nodes=1, from_manifest=False, **named):
+@dataclass
+class Read:
+    file: RunFile
+    extent: Extent
+    stated: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def name(self):
+        return str(self.file.path)
+
+
+def run(processes, *, threads=1, nodes=1, from_manifest=False, stated=None, **named):
     name = ".".join(f"{k}{v}" for k, v in named.items())
     file = RunFile(Path(f"app.{name}"), named, from_manifest=from_manifest)
-    return file, Extent(processes, threads, nodes)
+    return Read(file, Extent(processes, threads, nodes), stated or {})
 
 
 def test_p_is_the_number_of_processes_in_the_profile():
@@ -81,3 +93,27 @@ def test_a_parameter_that_a_name_lacks_is_a_usage_error():
 def test_an_unknown_source_is_a_usage_error():
     with pytest.raises(UsageError, match="'ranks'"):
         settle_parameters([run(8)], {"p": "ranks"})
+
+
+def test_what_a_profile_states_counts_before_its_name():
+    runs = [run(0, stated={"n": 5}, n=5), run(0, stated={"n": 6}, n=7)]
+    settled, origins, findings = settle_parameters(runs, {})
+    assert settled == [{"n": 5}, {"n": 6}]
+    assert origins == {"n": "profile"}
+    assert [f.code for f in findings] == ["CPM102"]
+
+
+def test_a_manifest_counts_before_what_a_profile_states():
+    runs = [run(0, stated={"n": 6}, n=7, from_manifest=True)]
+    assert settle_parameters(runs, {})[0] == [{"n": 7}]
+
+
+def test_without_a_number_of_processes_p_comes_from_the_name_or_not_at_all():
+    settled, origins, _ = settle_parameters([run(0, p=8), run(0, p=16)], {})
+    assert (settled, origins) == ([{"p": 8}, {"p": 16}], {"p": "name"})
+    assert settle_parameters([run(0, s=8), run(0, s=16)], {})[1] == {"s": "name"}
+
+
+def test_a_number_of_processes_that_one_run_lacks_is_a_usage_error():
+    with pytest.raises(UsageError, match="no parameter 'p' in the profile or the name"):
+        settle_parameters([run(8), run(0)], {})

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,7 +9,6 @@ from callpath_modeler.errors import DataError
 from callpath_modeler.profile.calltree import CallTree
 from callpath_modeler.profile.experiment import Scaling
 from callpath_modeler.profile.schema import Reduction
-from callpath_modeler.readers.discover import RunFile
 from callpath_modeler.readers.program import one_program, recognise_scaling
 from synthetic import TIME, VISITS, call_tree, experiment
 
@@ -25,10 +23,6 @@ class Profile:
     tree: CallTree
     name: str = "x"
     metadata: dict[str, str] = field(default_factory=lambda: {"program": "app"})
-
-    @property
-    def file(self):
-        return RunFile(Path(self.name))
 
 
 def scaling_of(values, **changes):
