@@ -40,7 +40,8 @@ Progress = Callable[[int, int], None]
 _CONSERVED = 1e-6
 _TOO_MUCH = 1.25
 """From this multiple of the run time on, the sum of maxima is worth a word."""
-_ALTERING = frozenset({"CPM103", "CPM104", "CPM105", "CPM117"})
+ALTERING = frozenset({"CPM103", "CPM104", "CPM105", "CPM117"})
+"""Findings of a reader that has set values aside, so that call paths need not add up."""
 _READABLE = (MetricStatus.DATA, MetricStatus.ABSENT)
 
 
@@ -390,5 +391,5 @@ def _adds_up(run: ReadRun, values: Values, reduction: Reduction) -> bool:
     a process, nor where the reader has set values aside and said so.
     """
     folded = values.metric.is_time and run.extent.threads != 1
-    altered = any(finding.code in _ALTERING for finding in run.findings)
+    altered = any(finding.code in ALTERING for finding in run.findings)
     return reduction in {Reduction.SUM, Reduction.MEAN} and not folded and not altered

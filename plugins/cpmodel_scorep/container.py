@@ -146,7 +146,7 @@ def opened(path: Path) -> Iterator[Container]:
 def unreadable(path: Path, error: OSError) -> InputError:
     """Return the error for a file the operating system does not let us read."""
     reason = error.strerror or str(error)
-    return InputError(f"{path}: cannot be read: {reason}")
+    return InputError(f"{path}: cannot be read: {reason}", hint="check its name and permissions")
 
 
 def first_block(path: Path) -> bytes:

@@ -1,0 +1,103 @@
+"""What must hold of an opened profile."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from callpath_modeler.errors import InputError
+from callpath_modeler.profile.calltree import ROOT, CallTree, subtree_ends
+from callpath_modeler.profile.schema import DeclaredMetric, MetricStatus, Reduction
+from callpath_modeler.readers.base import ProfileReader, ProfileSource, Reduced
+
+READABLE = (MetricStatus.DATA, MetricStatus.ABSENT)
+CLOSE = 1e-9
+"""Relative difference that sums may have from being added up in another order."""
+
+
+def readable(source: ProfileSource) -> list[DeclaredMetric]:
+    """Return the metrics that values can be had of."""
+    return [declared for declared in source.metrics if declared.status in READABLE]
+
+
+def read_all(source: ProfileSource) -> dict[tuple[str, Reduction], Reduced]:
+    """Return every readable metric, reduced in two ways."""
+    return {
+        (declared.metric.name, reduction): source.reduce(declared.metric.name, reduction)
+        for declared in readable(source)
+        for reduction in (Reduction.MEAN, Reduction.MAX)
+    }
+
+
+def contents(folder: Path) -> dict[Path, bytes]:
+    """Return the content of every file below `folder`."""
+    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def check_tree(tree: CallTree) -> None:
+    """Check that the columns of a call tree fit together."""
+    columns = (tree.parent, tree.end, tree.region, tree.annotation)
+    for column in columns:
+        assert column.dtype == np.int32
+        assert column.shape == tree.parent.shape
+        assert not column.flags.writeable
+    assert (tree.parent < np.arange(len(tree))).all(), "callers come before callees"
+    assert (tree.parent >= ROOT).all()
+    np.testing.assert_array_equal(tree.end, subtree_ends(tree.parent))
+    assert np.isin(tree.region, np.arange(len(tree.regions))).all()
+    assert np.isin(tree.annotation, np.arange(len(tree.annotations))).all()
+    assert tree.annotations[0] == ""
+
+
+def check_values(reduced: Reduced, rows: int) -> None:
+    """Check the shape of what `reduce` returns."""
+    assert isinstance(reduced, Reduced)
+    assert reduced.exclusive.dtype == np.float64
+    assert reduced.exclusive.shape == (rows,)
+    assert isinstance(reduced.total, float)
+
+
+def check_same(first: ProfileSource, second: ProfileSource) -> None:
+    """Check that two openings of one profile hold the same."""
+    tree, other = first.call_tree, second.call_tree
+    assert tree.regions == other.regions
+    for column in ("parent", "end", "region", "annotation"):
+        np.testing.assert_array_equal(getattr(tree, column), getattr(other, column))
+    assert list(first.metrics) == list(second.metrics)
+    assert first.extent == second.extent
+    assert dict(first.metadata) == dict(second.metadata)
+    again = read_all(second)
+    for key, reduced in read_all(first).items():
+        np.testing.assert_array_equal(reduced.exclusive, again[key].exclusive)
+        np.testing.assert_array_equal(reduced.total, again[key].total)
+
+
+def check_order(source: ProfileSource, metric: str) -> None:
+    """Check what must hold between the reductions of a metric that adds up."""
+    value = {how: source.reduce(metric, how).exclusive for how in Reduction}
+    slack = CLOSE * np.abs(value[Reduction.MAX])
+    for how in (Reduction.MEAN, Reduction.MEDIAN, Reduction.GEOMEAN):
+        assert not (value[how] > value[Reduction.MAX] + slack).any(), f"{how} above the maximum"
+        assert not (value[how] < value[Reduction.MIN] - slack).any(), f"{how} below the minimum"
+    total = value[Reduction.MEAN] * source.extent.processes
+    np.testing.assert_allclose(value[Reduction.SUM], total, rtol=CLOSE)
+
+
+def check_error(error: InputError, path: Path) -> None:
+    """Check that an error says in one line which file it is about."""
+    assert path.name in error.message
+    assert "\n" not in error.message
+    assert error.hint, "say what to do about it"
+
+
+def read_or_refused(reader: ProfileReader, path: Path) -> None:
+    """Read everything, or get one `InputError` that names the file."""
+    try:
+        with reader.open(path) as source:
+            check_tree(source.call_tree)
+            for reduced in read_all(source).values():
+                check_values(reduced, len(source.call_tree))
+            source.findings()
+    except InputError as error:
+        check_error(error, path)

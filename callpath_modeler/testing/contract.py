@@ -1,0 +1,365 @@
+"""The reader contract as tests, for a plugin author to subclass."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import subprocess
+import sys
+from collections.abc import Mapping
+from contextlib import ExitStack
+from pathlib import Path
+from typing import ClassVar
+
+import numpy as np
+import pytest
+
+from callpath_modeler.diagnostics import KINDS, Finding
+from callpath_modeler.errors import InputError
+from callpath_modeler.profile.schema import Extent, MetricStatus, Reduction
+from callpath_modeler.readers.assemble import ALTERING
+from callpath_modeler.readers.base import (
+    API_VERSION,
+    Match,
+    ProfileReader,
+    VerifyingReader,
+)
+from callpath_modeler.readers.registry import Registry
+from callpath_modeler.testing import damage
+from callpath_modeler.testing.checks import (
+    CLOSE,
+    READABLE,
+    check_error,
+    check_order,
+    check_same,
+    check_tree,
+    check_values,
+    contents,
+    read_all,
+    read_or_refused,
+    readable,
+)
+
+_TIMES = ("sec", "secs", "second", "seconds", "ms", "msec", "us", "usec", "µs", "ns", "nsec")
+_OTHERS = ("byte", "bytes", "kb", "mb", "gb", "kib", "mib", "gib", "#", "count", "counts", "occ")
+_NOT_SI = frozenset({*_TIMES, *_OTHERS})
+_FIRST_BLOCK = 1 << 16
+_HEAVY = ("pandas", "scipy", "networkx", "matplotlib", "pyarrow", "otf2", "pycubexr")
+
+
+class ReaderContract:
+    """Tests that every reader of profiles passes.
+
+    Subclass it in a file that pytest collects, with a name that begins with ``Test``, and say
+    which reader it is, where a small profile lies, and a few values that you know by hand::
+
+        class TestMyReader(ReaderContract):
+            reader_class = MyReader
+
+            @pytest.fixture
+            def profile(self, tmp_path):
+                return write_small_profile(tmp_path / "small.mine")
+
+            @pytest.fixture
+            def known(self):
+                return {("time", "main/solve"): 2.5}
+
+    Use a profile of a few kilobytes: it is damaged and read `damaged` times. For several profiles
+    parametrize the fixture `profile`.
+
+    Attributes
+    ----------
+    reader_class : the reader, made without arguments
+    damaged : how many damaged copies are read
+    not_at_import : packages that finding the reader must not import
+    """
+
+    reader_class: ClassVar[type[ProfileReader]]
+    damaged: ClassVar[int] = 100
+    not_at_import: ClassVar[tuple[str, ...]] = _HEAVY
+
+    # What a subclass provides.
+
+    @pytest.fixture
+    def profile(self) -> Path:
+        """Return a small profile, a file or a directory."""
+        raise NotImplementedError("a fixture `profile` has to return the path of a small profile")
+
+    @pytest.fixture
+    def known(self) -> Mapping[tuple[str, str], float]:
+        """Return exclusive values, mean over processes, by metric and call path."""
+        raise NotImplementedError("a fixture `known` has to return values that are known")
+
+    @pytest.fixture
+    def reader(self) -> ProfileReader:
+        """Return the reader under test."""
+        return self.reader_class()
+
+    def copy_of(self, profile: Path, folder: Path) -> Path:
+        """Copy all files of `profile` into `folder`, which is empty; return the copy's path.
+
+        Override it if a profile is more than its file or its directory.
+        """
+        return damage.copy_of(profile, folder)
+
+    # The reader.
+
+    def test_the_reader_says_what_it_is(self, reader: ProfileReader) -> None:
+        assert reader.api_version == API_VERSION
+        assert reader.name
+        assert reader.name == reader.name.strip().lower()
+        assert reader.description
+        assert "\n" not in reader.description
+        assert isinstance(reader.suffixes, tuple)
+        assert reader.suffixes
+        for suffix in reader.suffixes:
+            assert not any(sign in suffix for sign in "/*?"), "an ending, not a pattern"
+
+    def test_finding_the_reader_imports_nothing_heavy(self) -> None:
+        code = (
+            f"import sys, {self.reader_class.__module__}\n"
+            f"print(*sorted(set({self.not_at_import!r}) & set(sys.modules)))"
+        )
+        path = os.pathsep.join([entry for entry in sys.path if entry])
+        done = subprocess.run(
+            [sys.executable, "-c", code],
+            capture_output=True,
+            text=True,
+            check=False,
+            env={**os.environ, "PYTHONPATH": path},
+        )
+        assert done.returncode == 0, done.stderr
+        assert not done.stdout.split(), "import them inside the function that needs them"
+
+    def test_the_reader_can_be_sent_to_another_process(self, reader: ProfileReader) -> None:
+        assert pickle.loads(pickle.dumps(reader)).name == reader.name  # noqa: S301 - ours
+
+    # Recognition.
+
+    def test_a_profile_is_recognised(self, reader: ProfileReader, profile: Path) -> None:
+        assert Registry((reader,)).match(profile) is reader
+        assert isinstance(reader.match(profile), Match)
+
+    def test_a_profile_is_recognised_by_its_first_block(
+        self, reader: ProfileReader, profile: Path, tmp_path: Path
+    ) -> None:
+        if profile.is_dir():
+            pytest.skip("a directory has no first block")
+        copy = self.copy_of(profile, tmp_path / "copy")
+        with copy.open("r+b") as file:
+            file.truncate(min(copy.stat().st_size, _FIRST_BLOCK))
+        assert reader.match(copy) == reader.match(profile)
+
+    @pytest.mark.parametrize(
+        "content", [b"", b"hello\n", b"a,b\n1,2\n", b"{}", b"<html/>", bytes(range(256)) * 4]
+    )
+    def test_a_strange_file_is_not_taken(
+        self, reader: ProfileReader, tmp_path: Path, content: bytes
+    ) -> None:
+        stranger = tmp_path / "notes.of-no-tool"
+        stranger.write_bytes(content)
+        assert reader.match(stranger) is Match.NO
+
+    def test_an_empty_file_is_not_taken_whatever_its_name(
+        self, reader: ProfileReader, tmp_path: Path
+    ) -> None:
+        for suffix in reader.suffixes:
+            empty = tmp_path / f"empty{suffix}"
+            empty.touch()
+            assert reader.match(empty) is Match.NO
+
+    def test_an_empty_directory_is_not_taken_whatever_its_name(
+        self, reader: ProfileReader, tmp_path: Path
+    ) -> None:
+        for suffix in ("", *reader.suffixes):
+            folder = tmp_path / f"folder{suffix}"
+            folder.mkdir(exist_ok=True)
+            assert reader.match(folder) is Match.NO
+
+    def test_what_is_not_there_is_not_taken(self, reader: ProfileReader, tmp_path: Path) -> None:
+        assert reader.match(tmp_path / f"nowhere{reader.suffixes[0]}") is Match.NO
+
+    # Opening.
+
+    def test_what_is_not_there_is_an_input_error(
+        self, reader: ProfileReader, tmp_path: Path
+    ) -> None:
+        path = tmp_path / f"nowhere{reader.suffixes[0]}"
+        with pytest.raises(InputError) as caught, reader.open(path):
+            pass
+        check_error(caught.value, path)
+
+    def test_what_was_opened_is_closed(self, reader: ProfileReader, profile: Path) -> None:
+        descriptors = Path("/proc/self/fd")
+        if not descriptors.is_dir():
+            pytest.skip("this system does not list open files")
+        before = set(descriptors.iterdir())
+        with reader.open(profile) as source:
+            read_all(source)
+        assert set(descriptors.iterdir()) <= before
+
+    def test_a_profile_can_be_open_twice(self, reader: ProfileReader, profile: Path) -> None:
+        with ExitStack() as stack:
+            first, second = (stack.enter_context(reader.open(profile)) for _ in range(2))
+            check_same(first, second)
+
+    def test_reading_again_gives_the_same(self, reader: ProfileReader, profile: Path) -> None:
+        with reader.open(profile) as source:
+            before = read_all(source)
+            findings = list(source.findings())
+            assert list(source.findings()) == findings, "asking changes nothing"
+            after = read_all(source)
+        for key, reduced in before.items():
+            np.testing.assert_array_equal(reduced.exclusive, after[key].exclusive)
+
+    def test_reading_leaves_the_profile_alone(
+        self, reader: ProfileReader, profile: Path, tmp_path: Path
+    ) -> None:
+        copy = self.copy_of(profile, tmp_path / "copy")
+        before = contents(tmp_path / "copy")
+        with reader.open(copy) as source:
+            read_all(source)
+        assert contents(tmp_path / "copy") == before
+
+    # What a profile says of itself.
+
+    def test_the_call_tree_is_in_preorder(self, reader: ProfileReader, profile: Path) -> None:
+        with reader.open(profile) as source:
+            assert len(source.call_tree) > 0
+            check_tree(source.call_tree)
+
+    def test_names_of_regions_are_text_in_full(self, reader: ProfileReader, profile: Path) -> None:
+        with reader.open(profile) as source:
+            for region in source.call_tree.regions:
+                assert region.name
+                assert region.name == region.name.strip()
+                assert region.name.isprintable(), "one line, no control characters"
+                assert not region.name.endswith(("...", "…")), "a name is never cut"
+
+    def test_metrics_have_one_name_each(self, reader: ProfileReader, profile: Path) -> None:
+        with reader.open(profile) as source:
+            names = [declared.metric.name for declared in source.metrics]
+        assert names
+        assert all(names)
+        assert len(set(names)) == len(names)
+
+    def test_units_are_base_units(self, reader: ProfileReader, profile: Path) -> None:
+        with reader.open(profile) as source:
+            for declared in source.metrics:
+                unit = declared.metric.unit
+                assert unit, f"{declared.metric.name}: a number without unit has unit '1'"
+                assert unit.lower() not in _NOT_SI, "s, B, 1: convert the values"
+
+    def test_a_metric_that_cannot_be_read_says_why(
+        self, reader: ProfileReader, profile: Path
+    ) -> None:
+        with reader.open(profile) as source:
+            assert any(declared.status in READABLE for declared in source.metrics)
+            for declared in source.metrics:
+                assert isinstance(declared.status, MetricStatus)
+                if declared.status not in READABLE:
+                    assert declared.note
+                    with pytest.raises(KeyError):
+                        source.reduce(declared.metric.name, Reduction.MEAN)
+
+    def test_the_extent_is_of_this_world(self, reader: ProfileReader, profile: Path) -> None:
+        with reader.open(profile) as source:
+            extent = source.extent
+        assert isinstance(extent, Extent)
+        assert extent.processes >= 1
+        assert extent.threads >= 0
+        assert extent.nodes >= 0
+
+    def test_metadata_are_text(self, reader: ProfileReader, profile: Path) -> None:
+        with reader.open(profile) as source:
+            for key, value in source.metadata.items():
+                assert isinstance(key, str)
+                assert isinstance(value, str)
+
+    def test_findings_are_known_and_in_one_line(self, reader: ProfileReader, profile: Path) -> None:
+        with reader.open(profile) as source:
+            read_all(source)
+            for finding in source.findings():
+                assert isinstance(finding, Finding)
+                assert finding.code in KINDS
+                assert finding.subject
+                assert "\n" not in finding.message
+                assert finding.count >= 1
+
+    # Values.
+
+    def test_known_values_are_read(
+        self, reader: ProfileReader, profile: Path, known: Mapping[tuple[str, str], float]
+    ) -> None:
+        assert any(known.values()), "a value that is not zero has to be known"
+        with reader.open(profile) as source:
+            tree = source.call_tree
+            for (metric, path), value in known.items():
+                rows = [row for row in range(len(tree)) if tree.path(row) == path]
+                assert rows, f"no call path {path}"
+                exclusive = source.reduce(metric, Reduction.MEAN).exclusive
+                np.testing.assert_allclose(exclusive[rows].sum(), value, rtol=CLOSE)
+
+    @pytest.mark.parametrize("reduction", list(Reduction))
+    def test_there_is_one_value_per_call_path(
+        self, reader: ProfileReader, profile: Path, reduction: Reduction
+    ) -> None:
+        with reader.open(profile) as source:
+            for declared in readable(source):
+                reduced = source.reduce(declared.metric.name, reduction)
+                check_values(reduced, len(source.call_tree))
+                if declared.metric.additive:
+                    assert not (reduced.exclusive < 0).any(), "negative costs count as zero"
+                absent = declared.status is MetricStatus.ABSENT and declared.metric.additive
+                if absent and reduction is not Reduction.IMBALANCE:
+                    np.testing.assert_array_equal(reduced.exclusive, 0)
+
+    @pytest.mark.parametrize("reduction", [Reduction.SUM, Reduction.MEAN])
+    def test_exclusive_values_add_up_to_the_total(
+        self, reader: ProfileReader, profile: Path, reduction: Reduction
+    ) -> None:
+        with reader.open(profile) as source:
+            read = {d: source.reduce(d.metric.name, reduction) for d in readable(source)}
+            if any(finding.code in ALTERING for finding in source.findings()):
+                pytest.skip("the reader has set values aside, and says so")
+            for declared, reduced in read.items():
+                metric = declared.metric
+                # Of times the slowest thread of a process counts, a different one per call path.
+                folded = metric.is_time and source.extent.threads != 1
+                if metric.additive and not folded:
+                    parts = np.nansum(reduced.exclusive)
+                    np.testing.assert_allclose(parts, reduced.total, rtol=CLOSE)
+
+    def test_reductions_keep_their_order(self, reader: ProfileReader, profile: Path) -> None:
+        with reader.open(profile) as source:
+            for declared in readable(source):
+                if declared.metric.additive:
+                    check_order(source, declared.metric.name)
+
+    def test_an_unknown_metric_is_a_key_error(self, reader: ProfileReader, profile: Path) -> None:
+        with reader.open(profile) as source, pytest.raises(KeyError):
+            source.reduce("no such metric", Reduction.MEAN)
+
+    # Damage.
+
+    def test_a_damaged_profile_is_read_or_refused(
+        self, reader: ProfileReader, profile: Path, tmp_path: Path
+    ) -> None:
+        for seed in range(self.damaged):
+            folder = tmp_path / str(seed)
+            copy = self.copy_of(profile, folder)
+            victim = damage.damage(folder, seed)
+            try:
+                with damage.at_most(60):
+                    read_or_refused(reader, copy)
+            except BaseException as error:
+                error.add_note(f"{victim.relative_to(folder)} as damaged with seed {seed}")
+                raise
+
+    # An independent implementation, where there is one.
+
+    def test_an_independent_reader_agrees(self, reader: ProfileReader, profile: Path) -> None:
+        if not isinstance(reader, VerifyingReader):
+            pytest.skip("the reader has nothing to compare with")
+        for found in reader.verify(profile):
+            assert found.differing == 0, found.metric

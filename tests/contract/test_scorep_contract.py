@@ -1,0 +1,50 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import cube_writer as cw
+from callpath_modeler.testing import ReaderContract
+from cpmodel_scorep import CubexReader
+
+
+class TestSmallCubex(ReaderContract):
+    reader_class = CubexReader
+
+    @pytest.fixture(params=["raw", "zlib"])
+    def profile(self, request, tmp_path):
+        tree = cw.Tree([-1, 0, 1, 0], ["main", "solve", "MPI_Allreduce", "io"])
+        seconds = np.array([[1.0, 2, 3], [4, 5, 6], [0, 1, 0.5], [9, 0, 0]])
+        metrics = [
+            cw.MetricToWrite("time", tree.subtree_sums(seconds), "INCLUSIVE", unit="sec"),
+            cw.MetricToWrite("visits", np.ones((4, 3)), dtype="UINT64"),
+            cw.MetricToWrite("min_time", seconds, dtype="MINDOUBLE", unit="sec"),
+            cw.MetricToWrite("bytes_sent", 8 * seconds, dtype="UINT64", unit="bytes"),
+        ]
+        machine = cw.Machine([1, 1, 1])
+        return cw.write(tmp_path / "s.cubex", tree, metrics, machine, codec=request.param)
+
+    @pytest.fixture
+    def known(self):
+        return {
+            ("time", "main"): 2.0,
+            ("time", "main/solve"): 5.0,
+            ("time", "main/solve/MPI_Allreduce"): 0.5,
+            ("visits", "main/io"): 1.0,
+            ("bytes_sent", "main/io"): 24.0,
+        }
+
+
+class TestMeasuredCubex(ReaderContract):
+    reader_class = CubexReader
+    damaged = 10
+
+    @pytest.fixture
+    def profile(self, samples):
+        return samples / "lulesh" / "lulesh.p8.r1" / "profile.cubex"
+
+    @pytest.fixture
+    def known(self):
+        # 25 time steps, of which the first needs no agreement on its length.
+        steps = "int main(int, char**)/void TimeIncrement(Domain&)"
+        return {("visits", steps): 25.0, ("visits", f"{steps}/MPI_Allreduce"): 24.0}
