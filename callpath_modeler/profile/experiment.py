@@ -245,8 +245,11 @@ class Experiment:
 
 def inclusive_values(tree: CallTree, exclusive: NDArray[np.float64]) -> NDArray[np.float64]:
     """Sum over subtrees [n, ...]; a call path that did not occur stays NaN."""
-    total = tree.inclusive(np.where(np.isnan(exclusive), 0.0, exclusive))
-    occurred = tree.inclusive((~np.isnan(exclusive)).astype(np.float64)) > 0
+    missing = np.isnan(exclusive)
+    if not missing.any():
+        return tree.inclusive(exclusive)
+    total = tree.inclusive(np.where(missing, 0.0, exclusive))
+    occurred = tree.inclusive((~missing).astype(np.float64)) > 0
     return np.where(occurred, total, np.nan)
 
 

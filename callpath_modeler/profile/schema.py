@@ -28,10 +28,11 @@ class Region:
     ----------
     name : demangled name, in full
     mangled : linker name, or "" where unknown
-    file : source file or module, or ""
+    file : source file, or what the profile names in its place, or ""
     line : first line, or -1
     paradigm : what instrumented it: ``"mpi"``, ``"openmp"``, ``"compiler"``, ``"user"``, ...
     role : ``"function"``, ``"loop"``, ``"artificial"``, ``"coll"``, ``"point2point"``, ...
+    module : executable or library that holds the code, or ""
     """
 
     name: str
@@ -40,6 +41,7 @@ class Region:
     line: int = -1
     paradigm: str = ""
     role: str = ""
+    module: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,176 @@
+"""Call paths in groups, and what each group costs.
+
+The exclusive value of a group is the sum over its call paths. Its inclusive value is the sum over
+the outermost of them: what a call path takes is part of what its callers take, so a call path below
+another one of its group is not counted again. (Adhianto et al.: HPCTOOLKIT: Tools for
+performance analysis of optimized parallel programs, 2010; the views of recursive programs.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+from numpy.typing import NDArray
+
+from callpath_modeler.profile.calltree import CallTree
+from callpath_modeler.profile.experiment import inclusive_values
+from callpath_modeler.profile.schema import Region
+
+Rows = NDArray[np.intp]
+Values = NDArray[np.float64]
+
+
+class Grouping(StrEnum):
+    """What the nodes of a level of a flat view are: attributes of regions."""
+
+    PARADIGM = "paradigm"
+    MODULE = "module"
+    FILE = "file"
+    REGION = "region"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Costs:
+    """Columns of values that add up over call paths.
+
+    Attributes
+    ----------
+    exclusive, inclusive : [call paths, columns]; NaN = the call path did not occur
+    """
+
+    exclusive: Values
+    inclusive: Values
+
+    @classmethod
+    def of(cls, tree: CallTree, exclusive: Values) -> Costs:
+        """Add inclusive values to exclusive ones, [call paths] or [call paths, columns]."""
+        columns = exclusive if exclusive.ndim > 1 else exclusive[:, None]
+        return cls(columns, inclusive_values(tree, columns))
+
+    @property
+    def total(self) -> Values:
+        """Sum over all call paths, [columns]."""
+        total: Values = np.nansum(self.exclusive, axis=0)
+        return total
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Groups:
+    """Call paths, group by group.
+
+    Attributes
+    ----------
+    rows : the call paths, ascending in each group
+    at : what decided on the group of each of `rows`: the call path itself, or one of its callers
+    start : [groups + 1] where the groups begin in `rows`
+    key : [groups] what the call paths of a group share, ascending
+    is_outer : which of `rows` are below no other one of their group
+    """
+
+    rows: Rows
+    at: Rows
+    start: Rows
+    key: Rows
+    is_outer: NDArray[np.bool_]
+
+    @classmethod
+    def of(cls, tree: CallTree, rows: Rows, at: Rows, key: Rows) -> Groups:
+        """Divide ascending `rows`, at least one, by `key`, which is not negative."""
+        # Small integers are sorted in linear time.
+        small = key.astype(np.uint16) if key.max() <= np.iinfo(np.uint16).max else key
+        order = np.argsort(small, kind="stable")
+        rows, at, key = rows[order], at[order], key[order]
+        begins = np.diff(key, prepend=-1) != 0
+        start = np.append(np.flatnonzero(begins), len(rows))
+        is_outer = outermost(tree, rows, np.cumsum(begins) - 1)
+        return cls(rows, at, start, key[start[:-1]], is_outer)
+
+    def __len__(self) -> int:
+        return len(self.key)
+
+    def part(self, index: int) -> slice:
+        """Return where a group is in `rows`."""
+        return slice(self.start[index], self.start[index + 1])
+
+    def values(self, index: Rows, costs: Costs) -> tuple[Values, Values]:
+        """Return exclusive and inclusive values of the groups `index`, [index, columns]."""
+        chosen, start = self._rows_of(index)
+        return sums(costs, self.rows[chosen], self.is_outer[chosen], start)
+
+    def _rows_of(self, index: Rows) -> tuple[Rows | slice, Rows]:
+        """Return where the call paths of `index` are, and where each group begins among them."""
+        if len(index) == len(self) and (np.diff(index) == 1).all():
+            return slice(None), self.start[:-1]
+        length = self.start[index + 1] - self.start[index]
+        start = np.cumsum(length) - length
+        return np.arange(length.sum()) + np.repeat(self.start[index] - start, length), start
+
+
+def outermost(tree: CallTree, rows: Rows, group: Rows) -> NDArray[np.bool_]:
+    """Tell which call paths are below no other one of their group, [rows].
+
+    Parameters
+    ----------
+    rows : call paths, ascending in each group
+    group : [rows] number of the group, ascending
+    """
+    # In preorder, a row is below an earlier one if that one's subtree has not ended yet. Groups
+    # are moved apart, so that no subtree reaches into the next group.
+    offset = group * (len(tree) + 1)
+    reached = np.maximum.accumulate(tree.end[rows] + offset)
+    return np.concatenate([[True], (rows + offset)[1:] >= reached[:-1]])[: len(rows)]
+
+
+def functions(regions: Sequence[Region]) -> tuple[Rows, tuple[str, ...]]:
+    """Return a number for the function of each region, and the functions' names.
+
+    Functions of one name in several files carry the file's name.
+    """
+    numbers: dict[tuple[str, str], int] = {}
+    number_of = [
+        numbers.setdefault((r.name, r.file.rpartition("/")[2]), len(numbers)) for r in regions
+    ]
+    homes: dict[str, int] = {}
+    for name, _ in numbers:
+        homes[name] = homes.get(name, 0) + 1
+    names = tuple(
+        f"{name} ({file})" if homes[name] > 1 and file else name for name, file in numbers
+    )
+    return np.array(number_of, np.intp), names
+
+
+def level(regions: Sequence[Region], grouping: Grouping) -> tuple[Rows, tuple[str, ...]]:
+    """Return a number per region for what it belongs to, and the names of that."""
+    if grouping is Grouping.REGION:
+        return functions(regions)
+    known = [getattr(region, grouping) for region in regions]
+    numbers = {name: k for k, name in enumerate(dict.fromkeys(known))}
+    names = tuple(name or f"<unknown {grouping}>" for name in numbers)
+    return np.array([numbers[name] for name in known], np.intp), names
+
+
+def sums(
+    costs: Costs, rows: Rows, is_outer: NDArray[np.bool_], start: Rows
+) -> tuple[Values, Values]:
+    """Return exclusive and inclusive values, [groups, columns], of groups that begin at `start`.
+
+    NaN where none of the call paths of a group occurred.
+    """
+    own = _sums_of_groups(costs.exclusive[rows], start)
+    whole = costs.inclusive[rows]
+    whole[~is_outer] = np.nan
+    return own, _sums_of_groups(whole, start)
+
+
+def _sums_of_groups(values: Values, start: Rows) -> Values:
+    """Sum [rows, columns] over groups that begin at `start`; of nothing but NaN, NaN."""
+    missing = np.isnan(values)
+    if not missing.any():
+        sums: Values = np.add.reduceat(values, start, axis=0)
+        return sums
+    values[missing] = 0.0
+    known = np.add.reduceat(~missing, start, axis=0, dtype=np.intp)
+    return np.where(known > 0, np.add.reduceat(values, start, axis=0), np.nan)

@@ -1,0 +1,350 @@
+"""Three views of one call tree: top-down, bottom-up and flat.
+
+A view is a forest of numbered nodes, and each node stands for a set of call paths:
+
+- top-down: one call path; its children are what it calls
+- bottom-up: all call paths that end in one function; its children are the functions that call it
+- flat: all call paths of one module, file or function, whoever calls them
+
+Its values are those of the group that these call paths are (`profile.groups`): of recursive
+functions, inclusive values count the outermost calls only.
+
+A view knows call paths only. Values come with every question, so one view serves any metric,
+any scale, predictions at any target, and excess work alike. Nodes are made when they are asked for.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from bisect import bisect_right
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from callpath_modeler.profile.calltree import ROOT, CallTree
+from callpath_modeler.profile.groups import (
+    Costs,
+    Grouping,
+    Groups,
+    Rows,
+    Values,
+    functions,
+    level,
+    outermost,
+    sums,
+)
+from callpath_modeler.profile.schema import PROGRAM
+
+HOT = 0.5
+"""A callee is on the hot path if it has at least this part of its caller's value."""
+
+
+class ViewKind(StrEnum):
+    """How call paths are arranged."""
+
+    TOP_DOWN = "top-down"
+    BOTTOM_UP = "bottom-up"
+    FLAT = "flat"
+
+
+class View(ABC):
+    """A forest of nodes, numbered in the order in which they were first asked for."""
+
+    kind: ViewKind
+
+    def __init__(self, tree: CallTree) -> None:
+        self.tree = tree
+
+    @property
+    @abstractmethod
+    def roots(self) -> Rows:
+        """The nodes that stand at the top."""
+
+    @abstractmethod
+    def children(self, node: int) -> Rows:
+        """Return the nodes below `node`; the same numbers every time."""
+
+    @abstractmethod
+    def has_children(self, nodes: Rows) -> NDArray[np.bool_]:
+        """Tell which nodes have any below them, [nodes], without making those."""
+
+    @abstractmethod
+    def parent(self, node: int) -> int:
+        """Return the node above, or `ROOT`."""
+
+    @abstractmethod
+    def name(self, node: int) -> str:
+        """Return the function, file or module that `node` stands for."""
+
+    @abstractmethod
+    def rows(self, node: int) -> Rows:
+        """Return the call paths that `node` stands for, ascending."""
+
+    @abstractmethod
+    def values(self, nodes: Rows, costs: Costs) -> tuple[Values, Values]:
+        """Return exclusive and inclusive values, each [nodes, columns].
+
+        NaN where none of a node's call paths occurred.
+        """
+
+    def names(self, node: int) -> tuple[str, ...]:
+        """Return the names from the top of the view to `node`."""
+        names: list[str] = []
+        while node != ROOT:
+            names.append(self.name(node))
+            node = self.parent(node)
+        return tuple(reversed(names))
+
+    def together(self, nodes: Rows, costs: Costs) -> tuple[Values, Values]:
+        """Return the values of several siblings as if they were one node, each [columns].
+
+        Where one of them is called by another, their inclusive values overlap and do not add up.
+        """
+        rows = np.sort(np.concatenate([self.rows(int(node)) for node in nodes]))
+        is_outer = outermost(self.tree, rows, np.zeros(len(rows), np.intp))
+        own, whole = sums(costs, rows, is_outer, np.zeros(1, np.intp))
+        return own[0], whole[0]
+
+
+class TopDown(View):
+    """The call tree itself: a node is a call path and has its row as number."""
+
+    kind = ViewKind.TOP_DOWN
+
+    @property
+    def roots(self) -> Rows:
+        """The call paths that nothing calls."""
+        return self.tree.roots
+
+    @cached_property
+    def _by_caller(self) -> tuple[Rows, Rows]:
+        """All call paths in order of their callers, and where each caller's begin."""
+        order = np.argsort(self.tree.parent, kind="stable")
+        count = np.bincount(self.tree.parent + 1, minlength=len(self.tree) + 1)
+        return order, np.concatenate([[0], np.cumsum(count)])
+
+    def children(self, node: int) -> Rows:
+        """Return what `node` calls."""
+        order, start = self._by_caller
+        return order[start[node + 1] : start[node + 2]]
+
+    def has_children(self, nodes: Rows) -> NDArray[np.bool_]:
+        """Tell which call paths call anything, [nodes]."""
+        return self.tree.end[nodes] > nodes + 1
+
+    def parent(self, node: int) -> int:
+        """Return the caller."""
+        return int(self.tree.parent[node])
+
+    def name(self, node: int) -> str:
+        """Return the region name and annotation."""
+        return self.tree.name(node)
+
+    def rows(self, node: int) -> Rows:
+        """Return the one call path that `node` is."""
+        return np.array([node])
+
+    def values(self, nodes: Rows, costs: Costs) -> tuple[Values, Values]:
+        """Return exclusive and inclusive values, each [nodes, columns]."""
+        return costs.exclusive[nodes], costs.inclusive[nodes]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Family:
+    """The nodes below one node.
+
+    Attributes
+    ----------
+    parent : that node
+    depth : how many nodes are above
+    first : number of the first
+    groups : one per node
+    """
+
+    parent: int
+    depth: int
+    first: int
+    groups: Groups
+
+
+class _Grouped(View):
+    """Nodes are groups of call paths, and are divided when they are opened."""
+
+    def __init__(self, tree: CallTree) -> None:
+        super().__init__(tree)
+        self._families: list[_Family] = []
+        self._firsts: list[int] = []
+        self._children: dict[int, Rows] = {}
+
+    @abstractmethod
+    def _divide(self, node: int, depth: int) -> Groups | None:
+        """Return what is below `node`, at `depth`; below `ROOT` is the top."""
+
+    @abstractmethod
+    def _label(self, depth: int, key: int) -> str:
+        """Return the name of a group."""
+
+    @property
+    def roots(self) -> Rows:
+        """The nodes that stand at the top."""
+        return self.children(ROOT)
+
+    def children(self, node: int) -> Rows:
+        """Return the nodes below `node`."""
+        known = self._children.get(node)
+        if known is None:
+            known = self._children[node] = self._make(node)
+        return known
+
+    def _make(self, node: int) -> Rows:
+        depth = 0 if node == ROOT else self._find(node)[0].depth + 1
+        groups = self._divide(node, depth) if len(self.tree) else None
+        if groups is None:
+            return np.empty(0, np.intp)
+        last = self._families[-1] if self._families else None
+        first = last.first + len(last.groups) if last else 0
+        self._families.append(_Family(node, depth, first, groups))
+        self._firsts.append(first)
+        return np.arange(first, first + len(groups))
+
+    def _find(self, node: int) -> tuple[_Family, int]:
+        family = self._families[bisect_right(self._firsts, node) - 1]
+        return family, node - family.first
+
+    def parent(self, node: int) -> int:
+        """Return the node above, or `ROOT`."""
+        return self._find(node)[0].parent
+
+    def name(self, node: int) -> str:
+        """Return the function, file or module."""
+        family, index = self._find(node)
+        return self._label(family.depth, int(family.groups.key[index]))
+
+    def rows(self, node: int) -> Rows:
+        """Return the call paths of `node`, ascending."""
+        family, index = self._find(node)
+        return family.groups.rows[family.groups.part(index)]
+
+    def values(self, nodes: Rows, costs: Costs) -> tuple[Values, Values]:
+        """Return exclusive and inclusive values, each [nodes, columns]."""
+        own = np.empty((len(nodes), costs.exclusive.shape[1]))
+        whole = np.empty_like(own)
+        family = np.searchsorted(self._firsts, nodes, side="right") - 1
+        for number in np.unique(family):
+            here = np.flatnonzero(family == number)
+            found = self._families[number]
+            own[here], whole[here] = found.groups.values(nodes[here] - found.first, costs)
+        return own, whole
+
+
+class BottomUp(_Grouped):
+    """Functions, and below each the functions that call it, up to the start of the program.
+
+    Regions of one name in files of one name are one function, whatever the lines. The
+    artificial program root counts as no caller.
+    """
+
+    kind = ViewKind.BOTTOM_UP
+
+    def __init__(self, tree: CallTree) -> None:
+        super().__init__(tree)
+        self._functions, self._names = functions(tree.regions)
+        self._of_row = self._functions[tree.region] if len(tree) else np.empty(0, np.intp)
+
+    @cached_property
+    def _caller(self) -> Rows:
+        """The caller of each call path, [call paths]; `ROOT` too where it is artificial."""
+        caller = self.tree.parent.astype(np.intp)
+        program = [k for k, region in enumerate(self.tree.regions) if region.name == PROGRAM]
+        is_program = np.isin(self.tree.region, program) & (caller == ROOT)
+        caller[(caller != ROOT) & is_program[caller]] = ROOT
+        return caller
+
+    def _divide(self, node: int, depth: int) -> Groups | None:  # noqa: ARG002 - all levels alike
+        if node == ROOT:
+            rows = at = np.arange(len(self.tree))
+        else:
+            rows, at = self.rows(node), self._callers(node)
+            rows, at = rows[at != ROOT], at[at != ROOT]
+        return Groups.of(self.tree, rows, at, self._of_row[at]) if len(rows) else None
+
+    def _callers(self, node: int) -> Rows:
+        """Return who calls `node`, for each of its call paths."""
+        family, index = self._find(node)
+        return self._caller[family.groups.at[family.groups.part(index)]]
+
+    def _label(self, depth: int, key: int) -> str:  # noqa: ARG002 - all levels alike
+        return self._names[key]
+
+    def has_children(self, nodes: Rows) -> NDArray[np.bool_]:
+        """Tell which nodes are called by anything, [nodes]."""
+        return np.array([(self._callers(node) != ROOT).any() for node in nodes.tolist()], bool)
+
+
+class Flat(_Grouped):
+    """Modules, files and functions, each with what it costs wherever it is called.
+
+    Parameters
+    ----------
+    by : the levels of the view, the first at the top
+    """
+
+    kind = ViewKind.FLAT
+
+    def __init__(self, tree: CallTree, by: Sequence[Grouping] = (Grouping.REGION,)) -> None:
+        super().__init__(tree)
+        self.by = tuple(by)
+        self._levels = [level(tree.regions, grouping) for grouping in self.by]
+
+    def _divide(self, node: int, depth: int) -> Groups | None:
+        if depth == len(self._levels):
+            return None
+        rows = np.arange(len(self.tree)) if node == ROOT else self.rows(node)
+        return Groups.of(self.tree, rows, rows, self._levels[depth][0][self.tree.region[rows]])
+
+    def _label(self, depth: int, key: int) -> str:
+        return self._levels[depth][1][key]
+
+    def has_children(self, nodes: Rows) -> NDArray[np.bool_]:
+        """Tell which nodes are above the last level, [nodes]."""
+        last = len(self._levels) - 1
+        return np.array([self._find(node)[0].depth < last for node in nodes.tolist()], bool)
+
+
+def open_view(tree: CallTree, kind: ViewKind, by: Sequence[Grouping] = (Grouping.REGION,)) -> View:
+    """Return a view of `tree`; `by` are the levels of a flat one."""
+    if kind is ViewKind.FLAT:
+        return Flat(tree, by)
+    return TopDown(tree) if kind is ViewKind.TOP_DOWN else BottomUp(tree)
+
+
+def hot_path(
+    view: View, worth: Callable[[Rows], Values], start: int = ROOT, part: float = HOT
+) -> list[int]:
+    """Follow the costliest node down, as long as it has most of what is above it.
+
+    Parameters
+    ----------
+    worth : [nodes] -> [nodes], what is followed
+    start : the node to begin below; `ROOT` = the costliest at the top
+    part : the least part of its parent's value that a node on the path has
+
+    Returns
+    -------
+    The nodes of the path without `start`; none where nothing is worth more than zero.
+    """
+    path: list[int] = []
+    least = 0.0 if start == ROOT else part * float(worth(np.array([start]))[0])
+    node = start
+    while len(nodes := view.children(node) if node != ROOT else view.roots):
+        values = np.nan_to_num(worth(nodes), nan=-np.inf)
+        best = int(np.argmax(values))
+        if not values[best] > 0 or values[best] < least:
+            break
+        node, least = int(nodes[best]), part * float(values[best])
+        path.append(node)
+    return path
