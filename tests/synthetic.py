@@ -148,6 +148,13 @@ class FakeSource:
         return self.noticed
 
 
+@dataclass
+class FakeMean(FakeSource):
+    """A profile that was reduced when it was written."""
+
+    reductions: Sequence[Reduction] = (Reduction.MEAN, Reduction.SUM)
+
+
 class FakeReader:
     """Opens what it was given by file name; an error instead of a profile is raised."""
 

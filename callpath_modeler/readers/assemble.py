@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.errors import CallpathModelerError, DataError, InputError
-from callpath_modeler.profile.calltree import CallTree
 from callpath_modeler.profile.experiment import (
     Experiment,
     Run,
@@ -22,19 +21,16 @@ from callpath_modeler.profile.experiment import (
     unknown_metric,
 )
 from callpath_modeler.profile.schema import (
-    DeclaredMetric,
-    Extent,
     Metric,
     MetricStatus,
     Reduction,
 )
 from callpath_modeler.profile.unify import spread, unify
-from callpath_modeler.readers.base import Reduced, RunSource, opened_runs
 from callpath_modeler.readers.discover import RunFile
 from callpath_modeler.readers.parameters import settle_parameters
 from callpath_modeler.readers.program import AS_TOLD, one_program, recognise_scaling
 from callpath_modeler.readers.registry import Registry
-from callpath_modeler.units import parameter_value
+from callpath_modeler.readers.runs import READABLE, ReadRun, read_runs
 
 Progress = Callable[[int, int], None]
 _CONSERVED = 1e-6
@@ -42,7 +38,6 @@ _TOO_MUCH = 1.25
 """From this multiple of the run time on, the sum of maxima is worth a word."""
 ALTERING = frozenset({"CPM103", "CPM104", "CPM105", "CPM117"})
 """Findings of a reader that has set values aside, so that call paths need not add up."""
-_READABLE = (MetricStatus.DATA, MetricStatus.ABSENT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +47,8 @@ class ReadOptions:
     Attributes
     ----------
     metrics : names to read; empty = the first duration, or else the first metric; None = all
-    locations : how the values of many processes become one; None = the maximum
+    locations : how the values of many processes become one; None = the maximum, or what
+        profiles hold that were reduced before
     parameter_sources : where a parameter comes from: ``"name"``, ``"profile"``, ``"processes"``,
         ``"threads"`` or ``"nodes"``
     scaling : None = recognise it
@@ -64,34 +60,6 @@ class ReadOptions:
     parameter_sources: Mapping[str, str] = field(default_factory=dict)
     scaling: Scaling | None = None
     strict: bool = False
-
-    @property
-    def reduction(self) -> Reduction:
-        """How the values of many processes become one."""
-        return self.locations or Reduction.MAX
-
-
-@dataclass(frozen=True, slots=True)
-class ReadRun:
-    """One run, read.
-
-    Attributes
-    ----------
-    name : path of the profile, and which of its runs where it holds several
-    file : the profile on disk
-    stated : parameters that the profile states
-    """
-
-    name: str
-    file: RunFile
-    stated: Mapping[str, float]
-    reader: str
-    tree: CallTree
-    extent: Extent
-    metadata: Mapping[str, str]
-    declared: tuple[DeclaredMetric, ...]
-    values: Mapping[str, Reduced]
-    findings: tuple[Finding, ...]
 
 
 def assemble(
@@ -150,7 +118,8 @@ def _read_all(
         if progress:
             progress(done, len(files))
         try:
-            read += _read(file, registry, options)
+            reduction = read[0].reduction if read else options.locations
+            read += read_runs(file, registry, options.metrics, reduction)
         except InputError as error:
             errors.append(error)
             reason = error.message.removeprefix(f"{file.path}: ")
@@ -165,59 +134,6 @@ def _read_all(
     return read
 
 
-def _read(file: RunFile, registry: Registry, options: ReadOptions) -> list[ReadRun]:
-    reader = registry.find(file.path)
-    with opened_runs(reader, file.path) as runs:
-        if not runs:
-            raise InputError(f"{file.path}: holds no run", hint="measure again, or leave it out")
-        several = len(runs) > 1
-        return [_read_run(file, run, reader.name, options, several=several) for run in runs]
-
-
-def _read_run(
-    file: RunFile, run: RunSource, reader: str, options: ReadOptions, *, several: bool
-) -> ReadRun:
-    source, name = run.source, str(file.path)
-    if several:
-        # The name of a file of several runs cannot tell one run's parameters from another's.
-        others = {k: v for k, v in file.parameters.items() if k not in run.parameters}
-        file, name = replace(file, parameters=others), f"{name}[{_which(run)}]"
-    if run.repetition is not None:
-        file = replace(file, repetition=run.repetition)
-    declared = tuple(source.metrics)
-    values = {name: source.reduce(name, options.reduction) for name in _wanted(declared, options)}
-    return ReadRun(
-        name,
-        file,
-        run.parameters,
-        reader,
-        source.call_tree,
-        source.extent,
-        dict(source.metadata),
-        declared,
-        values,
-        tuple(source.findings()),
-    )
-
-
-def _which(run: RunSource) -> str:
-    """Say which run of its file it is, e.g. ``p=64,n=30 r1``."""
-    setting = ",".join(f"{k}={parameter_value(v)}" for k, v in run.parameters.items())
-    return f"{setting} r{run.repetition}".strip() if run.repetition is not None else setting
-
-
-def _wanted(declared: Iterable[DeclaredMetric], options: ReadOptions) -> list[str]:
-    readable = [d for d in declared if d.status in _READABLE]
-    if options.metrics is None:
-        return [d.metric.name for d in readable]
-    # Whatever is asked for, the run time comes along: it tells weak from strong scaling.
-    timed = [d.metric.name for d in readable if d.metric.is_time and d.metric.additive][:1]
-    if not options.metrics and not timed:
-        return [d.metric.name for d in readable][:1]
-    asked = [d.metric.name for d in readable if d.metric.name in options.metrics]
-    return list(dict.fromkeys([*asked, *timed]))
-
-
 def _require(read: Sequence[ReadRun], options: ReadOptions) -> None:
     have = {name for run in read for name in run.values}
     for name in options.metrics or ():
@@ -227,7 +143,7 @@ def _require(read: Sequence[ReadRun], options: ReadOptions) -> None:
                     f"metric {name!r} cannot be read: {declared.note or declared.status}",
                     hint=f"readable here: {', '.join(sorted(have))}",
                 )
-            known = {d.metric.name: 0 for r in read for d in r.declared if d.status in _READABLE}
+            known = {d.metric.name: 0 for r in read for d in r.declared if d.status in READABLE}
             raise unknown_metric(name, known)
 
 
@@ -274,13 +190,14 @@ def _unite(
     findings: list[Finding],
 ) -> Experiment:
     united = unify([run.tree for run in read])
+    reduction = read[0].reduction
     columns = {}
     for name in dict.fromkeys(name for run in read for name in run.values):
-        columns[name] = _column(name, read, united.rows, len(united.tree), options.reduction)
+        columns[name] = _column(name, read, united.rows, len(united.tree), reduction)
     findings += _unification_findings(read, united.added, united.renumbered)
-    findings += _cost_findings(columns, read, options.reduction)
+    findings += _cost_findings(columns, read, reduction)
     varying, constants = split_parameters(runs, origins)
-    scaling, reason = recognise_scaling(united.tree, columns, runs, options.reduction)
+    scaling, reason = recognise_scaling(united.tree, columns, runs, reduction)
     if options.scaling is not None:
         scaling, reason = options.scaling, AS_TOLD
     return Experiment(
@@ -291,7 +208,7 @@ def _unite(
         constants=constants,
         columns=columns,
         declared=_declared(read),
-        reduction=options.reduction,
+        reduction=reduction,
         scaling=scaling,
         scaling_reason=reason,
         findings=(*findings, *_coverage_findings(columns)),
@@ -329,7 +246,7 @@ def _declared(read: Sequence[ReadRun]) -> dict[str, str]:
     notes: dict[str, str] = {}
     for run in read:
         for declared in run.declared:
-            readable = declared.status in _READABLE
+            readable = declared.status in READABLE
             note = "" if readable else declared.note or str(declared.status)
             name = declared.metric.name
             notes[name] = "" if readable or notes.get(name) == "" else note

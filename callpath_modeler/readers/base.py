@@ -72,7 +72,8 @@ class ProfileSource(Protocol):
         """Return one exclusive value per call path.
 
         Threads are folded into their process first, then processes into one value. A metric
-        with status ``ABSENT`` is zero everywhere.
+        with status ``ABSENT`` is zero everywhere. A profile that can do only some reductions
+        is a `ReducedSource` as well and is asked for no other.
 
         Raises
         ------
@@ -85,6 +86,16 @@ class ProfileSource(Protocol):
 
     def findings(self) -> Sequence[Finding]:
         """Return what was noticed in opening the profile and in all reads so far."""
+        ...
+
+
+@runtime_checkable
+class ReducedSource(Protocol):
+    """A profile whose locations were reduced when it was written: not every reduction is left."""
+
+    @property
+    def reductions(self) -> Sequence[Reduction]:
+        """What `reduce` can be asked for; the first is taken where nobody asks."""
         ...
 
 

@@ -8,10 +8,16 @@ import numpy as np
 
 from callpath_modeler.errors import InputError
 from callpath_modeler.profile.calltree import ROOT, CallTree, subtree_ends
-from callpath_modeler.profile.schema import DeclaredMetric, MetricStatus, Reduction
-from callpath_modeler.readers.base import ProfileReader, ProfileSource, Reduced
+from callpath_modeler.profile.schema import DeclaredMetric, Reduction
+from callpath_modeler.readers.base import (
+    ProfileSource,
+    Reader,
+    Reduced,
+    ReducedSource,
+    opened_runs,
+)
+from callpath_modeler.readers.runs import READABLE
 
-READABLE = (MetricStatus.DATA, MetricStatus.ABSENT)
 CLOSE = 1e-9
 """Relative difference that sums may have from being added up in another order."""
 
@@ -21,12 +27,17 @@ def readable(source: ProfileSource) -> list[DeclaredMetric]:
     return [declared for declared in source.metrics if declared.status in READABLE]
 
 
+def reductions(source: ProfileSource) -> tuple[Reduction, ...]:
+    """Return what `source` can be asked for."""
+    return tuple(source.reductions if isinstance(source, ReducedSource) else Reduction)
+
+
 def read_all(source: ProfileSource) -> dict[tuple[str, Reduction], Reduced]:
-    """Return every readable metric, reduced in two ways."""
+    """Return every readable metric, reduced in up to two ways."""
     return {
         (declared.metric.name, reduction): source.reduce(declared.metric.name, reduction)
         for declared in readable(source)
-        for reduction in (Reduction.MEAN, Reduction.MAX)
+        for reduction in reductions(source)[:2]
     }
 
 
@@ -75,13 +86,16 @@ def check_same(first: ProfileSource, second: ProfileSource) -> None:
 
 def check_order(source: ProfileSource, metric: str) -> None:
     """Check what must hold between the reductions of a metric that adds up."""
-    value = {how: source.reduce(metric, how).exclusive for how in Reduction}
-    slack = CLOSE * np.abs(value[Reduction.MAX])
-    for how in (Reduction.MEAN, Reduction.MEDIAN, Reduction.GEOMEAN):
-        assert not (value[how] > value[Reduction.MAX] + slack).any(), f"{how} above the maximum"
-        assert not (value[how] < value[Reduction.MIN] - slack).any(), f"{how} below the minimum"
-    total = value[Reduction.MEAN] * source.extent.processes
-    np.testing.assert_allclose(value[Reduction.SUM], total, rtol=CLOSE)
+    value = {how: source.reduce(metric, how).exclusive for how in reductions(source)}
+    low, high = value.get(Reduction.MIN), value.get(Reduction.MAX)
+    for how in {Reduction.MEAN, Reduction.MEDIAN, Reduction.GEOMEAN} & value.keys():
+        slack = CLOSE * np.abs(value[how])
+        assert high is None or not (value[how] > high + slack).any(), f"{how} above the maximum"
+        assert low is None or not (value[how] < low - slack).any(), f"{how} below the minimum"
+    processes = source.extent.processes
+    if processes and {Reduction.SUM, Reduction.MEAN} <= value.keys():
+        total = value[Reduction.MEAN] * processes
+        np.testing.assert_allclose(value[Reduction.SUM], total, rtol=CLOSE)
 
 
 def check_error(error: InputError, path: Path) -> None:
@@ -91,13 +105,14 @@ def check_error(error: InputError, path: Path) -> None:
     assert error.hint, "say what to do about it"
 
 
-def read_or_refused(reader: ProfileReader, path: Path) -> None:
+def read_or_refused(reader: Reader, path: Path) -> None:
     """Read everything, or get one `InputError` that names the file."""
     try:
-        with reader.open(path) as source:
-            check_tree(source.call_tree)
-            for reduced in read_all(source).values():
-                check_values(reduced, len(source.call_tree))
-            source.findings()
+        with opened_runs(reader, path) as runs:
+            for source in (run.source for run in runs):
+                check_tree(source.call_tree)
+                for reduced in read_all(source).values():
+                    check_values(reduced, len(source.call_tree))
+                source.findings()
     except InputError as error:
         check_error(error, path)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import os
 import pickle
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import ClassVar
@@ -16,19 +17,22 @@ import pytest
 
 from callpath_modeler.diagnostics import KINDS, Finding
 from callpath_modeler.errors import InputError
-from callpath_modeler.profile.schema import Extent, MetricStatus, Reduction
+from callpath_modeler.profile.schema import Extent, MetricStatus, Reduction, base_unit
 from callpath_modeler.readers.assemble import ALTERING
 from callpath_modeler.readers.base import (
     API_VERSION,
     Match,
-    ProfileReader,
+    Reader,
+    RunSource,
     VerifyingReader,
+    opened_runs,
 )
+from callpath_modeler.readers.discover import REPETITION_NAMES
 from callpath_modeler.readers.registry import Registry
+from callpath_modeler.readers.runs import READABLE
 from callpath_modeler.testing import damage
 from callpath_modeler.testing.checks import (
     CLOSE,
-    READABLE,
     check_error,
     check_order,
     check_same,
@@ -38,11 +42,11 @@ from callpath_modeler.testing.checks import (
     read_all,
     read_or_refused,
     readable,
+    reductions,
 )
 
-_TIMES = ("sec", "secs", "second", "seconds", "ms", "msec", "us", "usec", "µs", "ns", "nsec")
-_OTHERS = ("byte", "bytes", "kb", "mb", "gb", "kib", "mib", "gib", "#", "count", "counts", "occ")
-_NOT_SI = frozenset({*_TIMES, *_OTHERS})
+Runs = Sequence[RunSource]
+
 _FIRST_BLOCK = 1 << 16
 _HEAVY = ("pandas", "scipy", "networkx", "matplotlib", "pyarrow", "otf2", "pycubexr")
 
@@ -74,7 +78,7 @@ class ReaderContract:
     not_at_import : packages that finding the reader must not import
     """
 
-    reader_class: ClassVar[type[ProfileReader]]
+    reader_class: ClassVar[type[Reader]]
     damaged: ClassVar[int] = 100
     not_at_import: ClassVar[tuple[str, ...]] = _HEAVY
 
@@ -87,13 +91,22 @@ class ReaderContract:
 
     @pytest.fixture
     def known(self) -> Mapping[tuple[str, str], float]:
-        """Return exclusive values, mean over processes, by metric and call path."""
+        """Return exclusive values, mean over processes, by metric and call path.
+
+        Of a file that holds several runs they are those of its first.
+        """
         raise NotImplementedError("a fixture `known` has to return values that are known")
 
     @pytest.fixture
-    def reader(self) -> ProfileReader:
+    def reader(self) -> Reader:
         """Return the reader under test."""
         return self.reader_class()
+
+    @pytest.fixture
+    def runs(self, reader: Reader, profile: Path) -> Iterator[Runs]:
+        """Open the run or the runs of the profile."""
+        with opened_runs(reader, profile) as runs:
+            yield runs
 
     def copy_of(self, profile: Path, folder: Path) -> Path:
         """Copy all files of `profile` into `folder`, which is empty; return the copy's path.
@@ -104,7 +117,7 @@ class ReaderContract:
 
     # The reader.
 
-    def test_the_reader_says_what_it_is(self, reader: ProfileReader) -> None:
+    def test_the_reader_says_what_it_is(self, reader: Reader) -> None:
         assert reader.api_version == API_VERSION
         assert reader.name
         assert reader.name == reader.name.strip().lower()
@@ -131,17 +144,17 @@ class ReaderContract:
         assert done.returncode == 0, done.stderr
         assert not done.stdout.split(), "import them inside the function that needs them"
 
-    def test_the_reader_can_be_sent_to_another_process(self, reader: ProfileReader) -> None:
+    def test_the_reader_can_be_sent_to_another_process(self, reader: Reader) -> None:
         assert pickle.loads(pickle.dumps(reader)).name == reader.name  # noqa: S301 - ours
 
     # Recognition.
 
-    def test_a_profile_is_recognised(self, reader: ProfileReader, profile: Path) -> None:
+    def test_a_profile_is_recognised(self, reader: Reader, profile: Path) -> None:
         assert Registry((reader,)).match(profile) is reader
         assert isinstance(reader.match(profile), Match)
 
     def test_a_profile_is_recognised_by_its_first_block(
-        self, reader: ProfileReader, profile: Path, tmp_path: Path
+        self, reader: Reader, profile: Path, tmp_path: Path
     ) -> None:
         if profile.is_dir():
             pytest.skip("a directory has no first block")
@@ -154,14 +167,14 @@ class ReaderContract:
         "content", [b"", b"hello\n", b"a,b\n1,2\n", b"{}", b"<html/>", bytes(range(256)) * 4]
     )
     def test_a_strange_file_is_not_taken(
-        self, reader: ProfileReader, tmp_path: Path, content: bytes
+        self, reader: Reader, tmp_path: Path, content: bytes
     ) -> None:
         stranger = tmp_path / "notes.of-no-tool"
         stranger.write_bytes(content)
         assert reader.match(stranger) is Match.NO
 
     def test_an_empty_file_is_not_taken_whatever_its_name(
-        self, reader: ProfileReader, tmp_path: Path
+        self, reader: Reader, tmp_path: Path
     ) -> None:
         for suffix in reader.suffixes:
             empty = tmp_path / f"empty{suffix}"
@@ -169,115 +182,121 @@ class ReaderContract:
             assert reader.match(empty) is Match.NO
 
     def test_an_empty_directory_is_not_taken_whatever_its_name(
-        self, reader: ProfileReader, tmp_path: Path
+        self, reader: Reader, tmp_path: Path
     ) -> None:
         for suffix in ("", *reader.suffixes):
             folder = tmp_path / f"folder{suffix}"
             folder.mkdir(exist_ok=True)
             assert reader.match(folder) is Match.NO
 
-    def test_what_is_not_there_is_not_taken(self, reader: ProfileReader, tmp_path: Path) -> None:
+    def test_what_is_not_there_is_not_taken(self, reader: Reader, tmp_path: Path) -> None:
         assert reader.match(tmp_path / f"nowhere{reader.suffixes[0]}") is Match.NO
 
     # Opening.
 
-    def test_what_is_not_there_is_an_input_error(
-        self, reader: ProfileReader, tmp_path: Path
-    ) -> None:
+    def test_what_is_not_there_is_an_input_error(self, reader: Reader, tmp_path: Path) -> None:
         path = tmp_path / f"nowhere{reader.suffixes[0]}"
-        with pytest.raises(InputError) as caught, reader.open(path):
+        with pytest.raises(InputError) as caught, opened_runs(reader, path):
             pass
         check_error(caught.value, path)
 
-    def test_what_was_opened_is_closed(self, reader: ProfileReader, profile: Path) -> None:
+    def test_what_was_opened_is_closed(self, reader: Reader, profile: Path) -> None:
         descriptors = Path("/proc/self/fd")
         if not descriptors.is_dir():
             pytest.skip("this system does not list open files")
         before = set(descriptors.iterdir())
-        with reader.open(profile) as source:
-            read_all(source)
+        with opened_runs(reader, profile) as runs:
+            for run in runs:
+                read_all(run.source)
         assert set(descriptors.iterdir()) <= before
 
-    def test_a_profile_can_be_open_twice(self, reader: ProfileReader, profile: Path) -> None:
+    def test_a_profile_can_be_open_twice(self, reader: Reader, profile: Path) -> None:
         with ExitStack() as stack:
-            first, second = (stack.enter_context(reader.open(profile)) for _ in range(2))
-            check_same(first, second)
+            both = [stack.enter_context(opened_runs(reader, profile)) for _ in range(2)]
+            for first, second in zip(*both, strict=True):
+                assert dict(first.parameters) == dict(second.parameters)
+                check_same(first.source, second.source)
 
-    def test_reading_again_gives_the_same(self, reader: ProfileReader, profile: Path) -> None:
-        with reader.open(profile) as source:
+    def test_reading_again_gives_the_same(self, runs: Runs) -> None:
+        for source in (run.source for run in runs):
             before = read_all(source)
             findings = list(source.findings())
             assert list(source.findings()) == findings, "asking changes nothing"
             after = read_all(source)
-        for key, reduced in before.items():
-            np.testing.assert_array_equal(reduced.exclusive, after[key].exclusive)
+            for key, reduced in before.items():
+                np.testing.assert_array_equal(reduced.exclusive, after[key].exclusive)
 
     def test_reading_leaves_the_profile_alone(
-        self, reader: ProfileReader, profile: Path, tmp_path: Path
+        self, reader: Reader, profile: Path, tmp_path: Path
     ) -> None:
         copy = self.copy_of(profile, tmp_path / "copy")
         before = contents(tmp_path / "copy")
-        with reader.open(copy) as source:
-            read_all(source)
+        with opened_runs(reader, copy) as runs:
+            for run in runs:
+                read_all(run.source)
         assert contents(tmp_path / "copy") == before
 
-    # What a profile says of itself.
+    # What a profile says of itself, once per run that it holds.
 
-    def test_the_call_tree_is_in_preorder(self, reader: ProfileReader, profile: Path) -> None:
-        with reader.open(profile) as source:
-            assert len(source.call_tree) > 0
-            check_tree(source.call_tree)
+    def test_runs_differ_in_parameters_or_repetition(self, runs: Runs) -> None:
+        assert runs
+        settings = [(frozenset(run.parameters.items()), run.repetition) for run in runs]
+        assert len(set(settings)) == len(settings)
 
-    def test_names_of_regions_are_text_in_full(self, reader: ProfileReader, profile: Path) -> None:
-        with reader.open(profile) as source:
-            for region in source.call_tree.regions:
-                assert region.name
-                assert region.name == region.name.strip()
-                assert region.name.isprintable(), "one line, no control characters"
-                assert not region.name.endswith(("...", "…")), "a name is never cut"
+    def test_parameters_are_numbers_with_names(self, runs: Runs) -> None:
+        for run in runs:
+            for name, value in run.parameters.items():
+                assert name
+                assert name not in REPETITION_NAMES, "state it as `repetition`"
+                assert math.isfinite(value)
 
-    def test_metrics_have_one_name_each(self, reader: ProfileReader, profile: Path) -> None:
-        with reader.open(profile) as source:
-            names = [declared.metric.name for declared in source.metrics]
-        assert names
-        assert all(names)
-        assert len(set(names)) == len(names)
+    def test_the_call_tree_is_in_preorder(self, runs: Runs) -> None:
+        for run in runs:
+            assert len(run.source.call_tree) > 0
+            check_tree(run.source.call_tree)
 
-    def test_units_are_base_units(self, reader: ProfileReader, profile: Path) -> None:
-        with reader.open(profile) as source:
-            for declared in source.metrics:
-                unit = declared.metric.unit
-                assert unit, f"{declared.metric.name}: a number without unit has unit '1'"
-                assert unit.lower() not in _NOT_SI, "s, B, 1: convert the values"
+    def test_names_of_regions_are_text_in_full(self, runs: Runs) -> None:
+        for region in (region for run in runs for region in run.source.call_tree.regions):
+            assert region.name
+            assert region.name == region.name.strip()
+            assert region.name.isprintable(), "one line, no control characters"
+            assert not region.name.endswith(("...", "…")), "a name is never cut"
 
-    def test_a_metric_that_cannot_be_read_says_why(
-        self, reader: ProfileReader, profile: Path
-    ) -> None:
-        with reader.open(profile) as source:
+    def test_metrics_have_one_name_each(self, runs: Runs) -> None:
+        for run in runs:
+            names = [declared.metric.name for declared in run.source.metrics]
+            assert names
+            assert all(names)
+            assert len(set(names)) == len(names)
+
+    def test_units_are_base_units(self, runs: Runs) -> None:
+        for declared in (declared for run in runs for declared in run.source.metrics):
+            unit = declared.metric.unit
+            assert unit, f"{declared.metric.name}: a number without unit has unit '1'"
+            assert base_unit(unit) == (unit, 1.0), "convert the values"
+
+    def test_a_metric_that_cannot_be_read_says_why(self, runs: Runs) -> None:
+        for source in (run.source for run in runs):
             assert any(declared.status in READABLE for declared in source.metrics)
             for declared in source.metrics:
                 assert isinstance(declared.status, MetricStatus)
                 if declared.status not in READABLE:
                     assert declared.note
                     with pytest.raises(KeyError):
-                        source.reduce(declared.metric.name, Reduction.MEAN)
+                        source.reduce(declared.metric.name, reductions(source)[0])
 
-    def test_the_extent_is_of_this_world(self, reader: ProfileReader, profile: Path) -> None:
-        with reader.open(profile) as source:
-            extent = source.extent
-        assert isinstance(extent, Extent)
-        assert extent.processes >= 1
-        assert extent.threads >= 0
-        assert extent.nodes >= 0
+    def test_the_extent_is_of_this_world(self, runs: Runs) -> None:
+        for extent in (run.source.extent for run in runs):
+            assert isinstance(extent, Extent)
+            assert min(extent.processes, extent.threads, extent.nodes) >= 0
 
-    def test_metadata_are_text(self, reader: ProfileReader, profile: Path) -> None:
-        with reader.open(profile) as source:
-            for key, value in source.metadata.items():
-                assert isinstance(key, str)
-                assert isinstance(value, str)
+    def test_metadata_are_text(self, runs: Runs) -> None:
+        for key, value in (item for run in runs for item in run.source.metadata.items()):
+            assert isinstance(key, str)
+            assert isinstance(value, str)
 
-    def test_findings_are_known_and_in_one_line(self, reader: ProfileReader, profile: Path) -> None:
-        with reader.open(profile) as source:
+    def test_findings_are_known_and_in_one_line(self, runs: Runs) -> None:
+        for source in (run.source for run in runs):
             read_all(source)
             for finding in source.findings():
                 assert isinstance(finding, Finding)
@@ -289,22 +308,20 @@ class ReaderContract:
     # Values.
 
     def test_known_values_are_read(
-        self, reader: ProfileReader, profile: Path, known: Mapping[tuple[str, str], float]
+        self, runs: Runs, known: Mapping[tuple[str, str], float]
     ) -> None:
         assert any(known.values()), "a value that is not zero has to be known"
-        with reader.open(profile) as source:
-            tree = source.call_tree
-            for (metric, path), value in known.items():
-                rows = [row for row in range(len(tree)) if tree.path(row) == path]
-                assert rows, f"no call path {path}"
-                exclusive = source.reduce(metric, Reduction.MEAN).exclusive
-                np.testing.assert_allclose(exclusive[rows].sum(), value, rtol=CLOSE)
+        source = runs[0].source
+        tree = source.call_tree
+        for (metric, path), value in known.items():
+            rows = [row for row in range(len(tree)) if tree.path(row) == path]
+            assert rows, f"no call path {path}"
+            exclusive = source.reduce(metric, Reduction.MEAN).exclusive
+            np.testing.assert_allclose(exclusive[rows].sum(), value, rtol=CLOSE)
 
     @pytest.mark.parametrize("reduction", list(Reduction))
-    def test_there_is_one_value_per_call_path(
-        self, reader: ProfileReader, profile: Path, reduction: Reduction
-    ) -> None:
-        with reader.open(profile) as source:
+    def test_there_is_one_value_per_call_path(self, runs: Runs, reduction: Reduction) -> None:
+        for source in (run.source for run in runs if reduction in reductions(run.source)):
             for declared in readable(source):
                 reduced = source.reduce(declared.metric.name, reduction)
                 check_values(reduced, len(source.call_tree))
@@ -315,13 +332,12 @@ class ReaderContract:
                     np.testing.assert_array_equal(reduced.exclusive, 0)
 
     @pytest.mark.parametrize("reduction", [Reduction.SUM, Reduction.MEAN])
-    def test_exclusive_values_add_up_to_the_total(
-        self, reader: ProfileReader, profile: Path, reduction: Reduction
-    ) -> None:
-        with reader.open(profile) as source:
+    def test_exclusive_values_add_up_to_the_total(self, runs: Runs, reduction: Reduction) -> None:
+        for source in (run.source for run in runs if reduction in reductions(run.source)):
             read = {d: source.reduce(d.metric.name, reduction) for d in readable(source)}
+            # A reader that has set values aside says so.
             if any(finding.code in ALTERING for finding in source.findings()):
-                pytest.skip("the reader has set values aside, and says so")
+                continue
             for declared, reduced in read.items():
                 metric = declared.metric
                 # Of times the slowest thread of a process counts, a different one per call path.
@@ -330,20 +346,21 @@ class ReaderContract:
                     parts = np.nansum(reduced.exclusive)
                     np.testing.assert_allclose(parts, reduced.total, rtol=CLOSE)
 
-    def test_reductions_keep_their_order(self, reader: ProfileReader, profile: Path) -> None:
-        with reader.open(profile) as source:
+    def test_reductions_keep_their_order(self, runs: Runs) -> None:
+        for source in (run.source for run in runs):
             for declared in readable(source):
                 if declared.metric.additive:
                     check_order(source, declared.metric.name)
 
-    def test_an_unknown_metric_is_a_key_error(self, reader: ProfileReader, profile: Path) -> None:
-        with reader.open(profile) as source, pytest.raises(KeyError):
-            source.reduce("no such metric", Reduction.MEAN)
+    def test_an_unknown_metric_is_a_key_error(self, runs: Runs) -> None:
+        for source in (run.source for run in runs):
+            with pytest.raises(KeyError):
+                source.reduce("no such metric", reductions(source)[0])
 
     # Damage.
 
     def test_a_damaged_profile_is_read_or_refused(
-        self, reader: ProfileReader, profile: Path, tmp_path: Path
+        self, reader: Reader, profile: Path, tmp_path: Path
     ) -> None:
         for seed in range(self.damaged):
             folder = tmp_path / str(seed)
@@ -358,7 +375,7 @@ class ReaderContract:
 
     # An independent implementation, where there is one.
 
-    def test_an_independent_reader_agrees(self, reader: ProfileReader, profile: Path) -> None:
+    def test_an_independent_reader_agrees(self, reader: Reader, profile: Path) -> None:
         if not isinstance(reader, VerifyingReader):
             pytest.skip("the reader has nothing to compare with")
         for found in reader.verify(profile):

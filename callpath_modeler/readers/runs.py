@@ -1,0 +1,144 @@
+"""From one profile on disk to the runs in it, read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from callpath_modeler.diagnostics import Finding
+from callpath_modeler.errors import DataError, InputError
+from callpath_modeler.profile.calltree import CallTree
+from callpath_modeler.profile.schema import DeclaredMetric, Extent, MetricStatus, Reduction
+from callpath_modeler.readers.base import (
+    ProfileSource,
+    Reduced,
+    ReducedSource,
+    RunSource,
+    opened_runs,
+)
+from callpath_modeler.readers.discover import RunFile
+from callpath_modeler.readers.registry import Registry
+from callpath_modeler.units import parameter_value
+
+READABLE = (MetricStatus.DATA, MetricStatus.ABSENT)
+
+
+@dataclass(frozen=True, slots=True)
+class ReadRun:
+    """One run, read.
+
+    Attributes
+    ----------
+    name : path of the profile, and which of its runs where it holds several
+    file : the profile on disk
+    stated : parameters that the profile states
+    """
+
+    name: str
+    file: RunFile
+    stated: Mapping[str, float]
+    reader: str
+    tree: CallTree
+    extent: Extent
+    metadata: Mapping[str, str]
+    declared: tuple[DeclaredMetric, ...]
+    reduction: Reduction
+    values: Mapping[str, Reduced]
+    findings: tuple[Finding, ...]
+
+
+def read_runs(
+    file: RunFile,
+    registry: Registry,
+    metrics: Sequence[str] | None,
+    reduction: Reduction | None,
+) -> list[ReadRun]:
+    """Read the run or the runs of a profile.
+
+    Parameters
+    ----------
+    metrics : names to read; empty = the first duration, or else the first metric; None = all
+    reduction : over locations; None = the maximum, or what there is
+
+    Raises
+    ------
+    InputError
+        If it cannot be read.
+    DataError
+        If it was reduced in another way when it was written.
+    """
+    reader = registry.find(file.path)
+    read: list[ReadRun] = []
+    with opened_runs(reader, file.path) as runs:
+        if not runs:
+            raise InputError(f"{file.path}: holds no run", hint="measure again, or leave it out")
+        for run in runs:
+            several = len(runs) > 1
+            reduction = _reduction(run.source, reduction, file.path)
+            read.append(_read_run(file, run, reader.name, metrics, reduction, several=several))
+    return read
+
+
+def _reduction(source: ProfileSource, asked: Reduction | None, path: Path) -> Reduction:
+    """Return how to reduce over locations: as asked, or refuse with a `DataError`."""
+    can = tuple(source.reductions) if isinstance(source, ReducedSource) else tuple(Reduction)
+    if asked is None:
+        return Reduction.MAX if Reduction.MAX in can else can[0]
+    if asked not in can:
+        raise DataError(
+            f"{path}: holds no {asked} over processes: it was reduced when it was written",
+            hint=f"--locations {' or '.join(can)}",
+        )
+    return asked
+
+
+def _read_run(
+    file: RunFile,
+    run: RunSource,
+    reader: str,
+    metrics: Sequence[str] | None,
+    reduction: Reduction,
+    *,
+    several: bool,
+) -> ReadRun:
+    source, name = run.source, str(file.path)
+    if several:
+        # The name of a file of several runs cannot tell one run's parameters from another's.
+        others = {k: v for k, v in file.parameters.items() if k not in run.parameters}
+        file, name = replace(file, parameters=others), f"{name}[{_which(run)}]"
+    if run.repetition is not None:
+        file = replace(file, repetition=run.repetition)
+    declared = tuple(source.metrics)
+    values = {name: source.reduce(name, reduction) for name in _wanted(declared, metrics)}
+    return ReadRun(
+        name,
+        file,
+        run.parameters,
+        reader,
+        source.call_tree,
+        source.extent,
+        dict(source.metadata),
+        declared,
+        reduction,
+        values,
+        tuple(source.findings()),
+    )
+
+
+def _which(run: RunSource) -> str:
+    """Say which run of its file it is, e.g. ``p=64,n=30 r1``."""
+    setting = ",".join(f"{k}={parameter_value(v)}" for k, v in run.parameters.items())
+    return f"{setting} r{run.repetition}".strip() if run.repetition is not None else setting
+
+
+def _wanted(declared: Iterable[DeclaredMetric], metrics: Sequence[str] | None) -> list[str]:
+    readable = [d for d in declared if d.status in READABLE]
+    if metrics is None:
+        return [d.metric.name for d in readable]
+    # Whatever is asked for, the run time comes along: it tells weak from strong scaling.
+    timed = [d.metric.name for d in readable if d.metric.is_time and d.metric.additive][:1]
+    if not metrics and not timed:
+        return [d.metric.name for d in readable][:1]
+    asked = [d.metric.name for d in readable if d.metric.name in metrics]
+    return list(dict.fromkeys([*asked, *timed]))

@@ -1,0 +1,50 @@
+"""Profiles whose locations were reduced when they were written."""
+
+from __future__ import annotations
+
+import pytest
+
+from callpath_modeler.errors import DataError
+from callpath_modeler.profile.schema import Extent, Reduction
+from callpath_modeler.readers.assemble import ReadOptions, assemble
+from synthetic import TIME, FakeMean, FakeReader, FakeSource, call_tree, registry
+
+PATHS = ["main", "main/f"]
+
+
+@pytest.fixture
+def reader():
+    return FakeReader()
+
+
+def files(reader, directory, *kinds):
+    return [
+        reader.add(directory, f"app.p{p}", kind(call_tree(PATHS), {TIME: [1.0, p]}, Extent(p)))
+        for p, kind in zip((2, 4, 8), kinds, strict=True)
+    ]
+
+
+def test_what_a_profile_holds_is_taken_where_nobody_asks(reader, tmp_path):
+    made = assemble(files(reader, tmp_path, *[FakeMean] * 3), registry(reader), ReadOptions())
+    assert made.reduction is Reduction.MEAN
+
+
+def test_one_of_its_reductions_can_be_asked_for(reader, tmp_path):
+    options = ReadOptions(locations=Reduction.SUM)
+    made = assemble(files(reader, tmp_path, *[FakeMean] * 3), registry(reader), options)
+    assert made.reduction is Reduction.SUM
+
+
+def test_another_one_is_refused_with_those_that_are_left(reader, tmp_path):
+    options = ReadOptions(locations=Reduction.MAX)
+    with pytest.raises(DataError, match="holds no max over processes") as caught:
+        assemble(files(reader, tmp_path, *[FakeMean] * 3), registry(reader), options)
+    assert caught.value.hint == "--locations mean or sum"
+
+
+def test_a_series_is_reduced_in_one_way_or_not_at_all(reader, tmp_path):
+    mixed = files(reader, tmp_path, FakeSource, FakeMean, FakeMean)
+    with pytest.raises(DataError, match=r"app\.p4\.fake: holds no max"):
+        assemble(mixed, registry(reader), ReadOptions())
+    made = assemble(mixed, registry(reader), ReadOptions(locations=Reduction.MEAN))
+    assert made.reduction is Reduction.MEAN
