@@ -7,8 +7,7 @@ from callpath_modeler.diagnostics import Finding
 from callpath_modeler.errors import DataError, InputError, UsageError
 from callpath_modeler.profile.experiment import Scaling
 from callpath_modeler.profile.schema import Extent, Metric, Reduction
-from callpath_modeler.readers.assemble import assemble
-from callpath_modeler.readers.reading import ReadOptions
+from callpath_modeler.readers.assemble import ReadOptions, assemble
 from synthetic import TIME, VISITS, FakeReader, FakeSource, call_tree, registry
 
 PATHS = ["main", "main/f", "main/g"]

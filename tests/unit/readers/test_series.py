@@ -5,11 +5,10 @@ from __future__ import annotations
 import pytest
 
 from callpath_modeler.diagnostics import Finding
-from callpath_modeler.errors import InputError, UsageError
-from callpath_modeler.profile.schema import Extent, Reduction
-from callpath_modeler.readers.assemble import assemble
+from callpath_modeler.errors import InputError
+from callpath_modeler.profile.schema import Extent
+from callpath_modeler.readers.assemble import ReadOptions, assemble
 from callpath_modeler.readers.base import ProfileReader, RunSource, SeriesReader, opened_runs
-from callpath_modeler.readers.reading import ReadOptions
 from synthetic import TIME, VISITS, FakeReader, FakeSeriesReader, FakeSource, call_tree, registry
 
 PATHS = ["main", "main/f", "main/g"]
