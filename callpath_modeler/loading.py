@@ -49,6 +49,12 @@ class LoadOptions:
     name_pattern: str | None = None
     reader: str | None = None
 
+    def of_metric(self, metric: str | None) -> LoadOptions:
+        """Return the options to read one metric; None = the run time."""
+        if metric is None:
+            return self
+        return replace(self, read=replace(self.read, metrics=(metric,)))
+
 
 def load(
     sources: Sequence[str | Path],

@@ -63,11 +63,17 @@ def excess_work(
         zero, a call path that does not occur costs nothing
     """
     (p, cost_p), (q, cost_q) = base, scale
-    before, after = np.nan_to_num(cost_p), np.nan_to_num(cost_q)
-    lost = after - (before * (p / q) if scaling is Scaling.STRONG else before)
-    run_time = after.sum()
+    lost = np.nan_to_num(cost_q) - ideal(scaling, p, q, np.nan_to_num(cost_p))
+    run_time = np.nansum(cost_q)
     relative = lost / run_time if run_time > 0 else np.zeros_like(lost)
     return Excess(p, q, relative, tree.inclusive(relative), lost)
+
+
+def ideal(
+    scaling: Scaling, base: float, scale: float, cost: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Return what `cost` per process at the base would be at `scale` under perfect scaling."""
+    return cost * (base / scale) if scaling is Scaling.STRONG else cost
 
 
 def measured_excess(

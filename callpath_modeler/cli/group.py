@@ -19,6 +19,7 @@ _COMMANDS = {
     "fit": "Model every call path and keep the result.",
     "rank": "Rank call paths by predicted cost at a target scale.",
     "show": "Show one call path: formula, chart, band, alternatives, excess work.",
+    "excess": "Say what is lost between measured scales, and where: excess work.",
     "export": "Write models, values, ranking or the call-path graph to a file.",
 }
 

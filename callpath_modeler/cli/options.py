@@ -16,10 +16,14 @@ if TYPE_CHECKING:
     from callpath_modeler.loading import LoadOptions
     from callpath_modeler.modeling import SearchSpace
     from callpath_modeler.pipeline import FitOptions, Question
+    from callpath_modeler.profile.outline import Wanted
+    from callpath_modeler.report.formats import Table
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 _FEW_SOURCES = 2
+_TOP_OF_A_TABLE = 10
+_EITHER = "--inclusive and --exclusive exclude each other"
 EXPERIMENT = click.argument("experiment", nargs=-1, required=True, metavar="EXP...")
 FORMATS = ("table", "csv", "tsv", "json", "jsonl", "markdown", "parquet")
 
@@ -42,17 +46,21 @@ _LOAD = (
     click.option("--reader", metavar="NAME", help="Read with this reader. Default: recognised."),
     click.option("--strict", is_flag=True, help="Stop at the first profile that cannot be used."),
 )
+_METRIC = (
+    click.option("-m", "--metric", metavar="NAME", help="Metric. Default: the run time."),
+    click.option("-i", "--inclusive", is_flag=True, help="Call paths with all that they call."),
+    click.option("-e", "--exclusive", is_flag=True, help="Call paths by themselves (default)."),
+)
 _ASK = (
     click.option(
         "--target", metavar="P", help="Scale to predict: a number, or inf for growth alone."
     ),
     click.option("--at", metavar="p=P", help="The same, with the parameter's name."),
-    click.option("-m", "--metric", metavar="NAME", help="Metric. Default: the run time."),
-    click.option("-i", "--inclusive", is_flag=True, help="Call paths with all that they call."),
-    click.option("-e", "--exclusive", is_flag=True, help="Call paths by themselves (default)."),
+    *_METRIC,
 )
+PARAMETER = click.option("--parameter", metavar="NAME", help="Parameter to scale in. Default: p.")
 _FIT = (
-    click.option("--parameter", metavar="NAME", help="Parameter of the models. Default: p."),
+    PARAMETER,
     click.option(
         "--aggregate",
         type=click.Choice(["median", "mean", "min"]),
@@ -75,6 +83,38 @@ _FIT = (
         type=click.IntRange(2),
         help="Folds of the cross-validation. Default: leave one out.",
     ),
+)
+_VIEW = (
+    click.option(
+        "--view",
+        type=click.Choice(["top-down", "bottom-up", "flat"]),
+        default="top-down",
+        show_default=True,
+        help="Who calls what; which function, called by whom; functions alone.",
+    ),
+    click.option(
+        "--group",
+        metavar="A,B",
+        help="Levels of the flat view: paradigm, module, file, region. Default: region.",
+    ),
+    click.option("--depth", type=click.IntRange(1), metavar="N", help="Show so many levels."),
+    click.option(
+        "--min-share",
+        metavar="SHARE",
+        help="Smaller ones share a line. Default: 1% in a table, else 0.",
+    ),
+)
+_TABLE = (
+    click.option(
+        "-n",
+        "--top",
+        type=click.IntRange(1),
+        metavar="N",
+        help="Show the first N; of a view, of every level. Default: 10 in a table, else all.",
+    ),
+    click.option("--columns", metavar="A,B", help="Columns of csv, tsv, json, jsonl, markdown."),
+    click.option("--no-header", is_flag=True, help="No header row in csv and tsv."),
+    click.option("--wide", is_flag=True, help="Full names, however narrow the terminal."),
 )
 _OUTPUT = (
     click.option(
@@ -108,9 +148,25 @@ def question_options(command: F) -> F:
 
 def output_options(command: F) -> F:
     """Add the options that say where results go: ``format_``, ``output``, ``force``."""
-    for option in reversed(_OUTPUT):
-        command = option(command)
-    return command
+    return _added(command, _OUTPUT)
+
+
+def metric_options(command: F) -> F:
+    """Add ``metric``, ``inclusive`` and ``exclusive``."""
+    return _added(command, _METRIC)
+
+
+def table_options(command: F) -> F:
+    """Add what says how much of a table is shown: ``top``, ``columns``, ``no_header``, ``wide``."""
+    return _added(command, _TABLE)
+
+
+def view_options(command: F) -> F:
+    """Add the options that choose a view; they arrive as ``viewing``.
+
+    That is a function that makes a `Wanted` of format, ``top``, ``inclusive`` and ``exclusive``.
+    """
+    return _gathered(command, _VIEW, "viewing", _make_view)
 
 
 def retold(ctx: click.Context) -> tuple[str, str]:
@@ -142,6 +198,31 @@ def _parameter(option: Callable[..., Any]) -> click.Parameter:
     return parameter
 
 
+def picked(content: Table, columns: str | None) -> Table:
+    """Return a table with the columns that were asked for.
+
+    Raises
+    ------
+    UsageError
+        If there is no such column.
+    """
+    if columns is None:
+        return content
+    names = columns.split(",")
+    for name in names:
+        if name not in content.columns:
+            raise UsageError(f"no column {name!r}", hint=f"columns: {', '.join(content.columns)}")
+    return content.pick(names)
+
+
+def refuse_columns(form: str, columns: str | None) -> None:
+    """Raise `UsageError` where columns are chosen of a table for people."""
+    if form == "table" and columns is not None:
+        raise UsageError(
+            "--columns is for tables that machines read", hint="add -f csv, tsv, json or markdown"
+        )
+
+
 def format_of(format_: str | None, output: Path | None) -> str:
     """Return the format asked for, else that of the file's ending, else ``table``.
 
@@ -163,6 +244,12 @@ def format_of(format_: str | None, output: Path | None) -> str:
     return endings[output.suffix]
 
 
+def _added(command: F, options: tuple[Callable[[F], F], ...]) -> F:
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
 def _gathered(
     command: F, options: tuple[Callable[[F], F], ...], name: str, make: Callable[..., object]
 ) -> F:
@@ -176,9 +263,7 @@ def _gathered(
         return command(*args, **kwargs)
 
     wrapped: Any = wrapper
-    for option in reversed(options):
-        wrapped = option(wrapped)
-    gathered: F = wrapped
+    gathered: F = _added(wrapped, options)
     return gathered
 
 
@@ -212,13 +297,54 @@ def _make_load(
     return LoadOptions(read, where, pattern, reader)
 
 
+def _make_view(
+    *, view: str, group: str | None, depth: int | None, min_share: str | None
+) -> Callable[[str, int | None, bool, bool], Wanted]:
+    from callpath_modeler.profile.groups import Grouping
+    from callpath_modeler.profile.outline import Wanted
+    from callpath_modeler.profile.views import ViewKind
+
+    kind = ViewKind(view)
+    if group is not None and kind is not ViewKind.FLAT:
+        raise UsageError("--group is for the flat view", hint="add --view flat")
+    try:
+        by = tuple(Grouping(name) for name in (group or "region").split(","))
+    except ValueError:
+        raise UsageError(
+            f"--group {group!r}: no such level", hint=f"of {', '.join(Grouping)}"
+        ) from None
+
+    def wanted(form: str, top: int | None, inclusive: bool, exclusive: bool) -> Wanted:
+        if inclusive and exclusive:
+            raise UsageError(_EITHER, hint="give one of them")
+        for_people = form == "table"
+        share = "1%" if min_share is None and for_people else min_share or "0"
+        first = _TOP_OF_A_TABLE if top is None and for_people else top
+        order = inclusive if inclusive or exclusive else None
+        return Wanted(kind, by, order, depth, first, _share(share))
+
+    return wanted
+
+
+def _share(text: str) -> float:
+    """Return the fraction that ``1%`` or ``0.01`` writes."""
+    number = text.strip().removesuffix("%")
+    try:
+        share = float(number) / (100 if "%" in text else 1)
+    except ValueError:
+        share = -1.0
+    if not 0 <= share <= 1:
+        raise UsageError(f"--min-share {text!r} is no share", hint="e.g. 1% or 0.01")
+    return share
+
+
 def _make_question(
     *, target: str | None, at: str | None, metric: str | None, inclusive: bool, exclusive: bool
 ) -> Question:
     from callpath_modeler.pipeline import Question
 
     if inclusive and exclusive:
-        raise UsageError("--inclusive and --exclusive exclude each other", hint="give one of them")
+        raise UsageError(_EITHER, hint="give one of them")
     return Question(target, at, metric, inclusive)
 
 

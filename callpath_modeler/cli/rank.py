@@ -14,10 +14,12 @@ from callpath_modeler.cli.options import (
     format_of,
     load_options,
     output_options,
+    picked,
     question_options,
+    refuse_columns,
     retold,
+    table_options,
 )
-from callpath_modeler.errors import UsageError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -49,16 +51,7 @@ _TRUST = """\
 @click.option(
     "--select", metavar="PATTERN", help="Show call paths that match, e.g. 'main/**/MPI_*'."
 )
-@click.option(
-    "-n",
-    "--top",
-    type=click.IntRange(1),
-    metavar="N",
-    help="Show the first N. Default: 10 in a table, else all.",
-)
-@click.option("--columns", metavar="A,B", help="Columns of csv, tsv, json, jsonl, markdown.")
-@click.option("--no-header", is_flag=True, help="No header row in csv and tsv.")
-@click.option("--wide", is_flag=True, help="Full call paths, however narrow the terminal.")
+@table_options
 @click.option("--explain-trust", is_flag=True, help="Say what the marks of trust mean.")
 @question_options
 @load_options
@@ -94,10 +87,7 @@ def command(
     if explain_trust:
         console.note(_TRUST.rstrip())
     form = format_of(format_, output)
-    if form == "table" and columns is not None:
-        raise UsageError(
-            "--columns is for tables that machines read", hint="add -f csv, tsv, json or markdown"
-        )
+    refuse_columns(form, columns)
     ranking, findings = ranking_of(
         experiment,
         question,
@@ -120,9 +110,7 @@ def command(
         )
         render_lines(console, lines, output, force=force)
     else:
-        content = ranking_table(ranking, rows[:top], findings)
-        if columns is not None:
-            content = content.pick(_columns(columns, content.columns))
+        content = picked(ranking_table(ranking, rows[:top], findings), columns)
         render_table(console, content, form, output, force=force, header=not no_header)
     console.findings(findings)
 
@@ -139,12 +127,3 @@ def _chosen(ranking: Ranking, select: str | None) -> NDArray[np.intp]:
     if not len(chosen):
         raise unmatched(tree, select)
     return chosen
-
-
-def _columns(wanted: str, known: object) -> list[str]:
-    names = wanted.split(",")
-    have = list(known) if isinstance(known, dict) else []
-    for name in names:
-        if name not in have:
-            raise UsageError(f"no column {name!r}", hint=f"columns: {', '.join(have)}")
-    return names

@@ -13,11 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from callpath_modeler.profile.calltree import ROOT
-from callpath_modeler.profile.groups import Costs, Rows, Values
+from callpath_modeler.profile.groups import Costs, Grouping, Rows, Values
 from callpath_modeler.profile.views import View, ViewKind
 
 TOLERANCE = 1e-9
 """Largest error of a sum, relative to the sum of sizes: what rounding may do."""
+
+CALLERS = 3
+"""Levels of a bottom-up view that are written out unless told: a function, and two of callers."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -44,6 +47,35 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True)
+class Wanted:
+    """Which view, and how much of it.
+
+    Attributes
+    ----------
+    kind : which of the three views
+    by : the levels of a flat view
+    inclusive : whether siblings are ordered by inclusive values; None = top-down only
+    depth : so many levels; None = all, but of the callers, who are many, three
+    top : so many siblings at most; None = all
+    least : a node needs this share of the whole for a line of its own
+    """
+
+    kind: ViewKind = ViewKind.TOP_DOWN
+    by: tuple[Grouping, ...] = (Grouping.REGION,)
+    inclusive: bool | None = None
+    depth: int | None = None
+    top: int | None = None
+    least: float = 0.0
+
+    def selection(self, column: int, whole: float = 1.0) -> Selection:
+        """Return what gets a line, where `column` decides and 100 % of it is `whole`."""
+        top_down = self.kind is ViewKind.TOP_DOWN
+        depth = CALLERS if self.kind is ViewKind.BOTTOM_UP and self.depth is None else self.depth
+        inclusive = top_down if self.inclusive is None else self.inclusive
+        return Selection(column, inclusive, self.least * whole, self.top, depth)
+
+
+@dataclass(frozen=True, slots=True)
 class Selection:
     """What gets a line of its own.
 
@@ -51,7 +83,7 @@ class Selection:
     ----------
     column : the column of values that decides
     inclusive : whether lines are ordered by inclusive values, else by exclusive ones
-    least : a node needs this size, in either of the two
+    least : a node needs this size, in what siblings are ordered by or, top-down, in either
     top : so many siblings at most, the largest by what they are ordered by
     depth : so many levels; None = all
     """
@@ -166,7 +198,9 @@ def _siblings(
         return
     own, whole = (values[:, selection.column] for values in view.values(nodes, costs))
     worth = np.nan_to_num(whole if selection.inclusive else own, nan=-np.inf)
-    size = np.fmax(np.abs(own), np.abs(whole))
+    size = np.abs(worth)
+    if view.kind is ViewKind.TOP_DOWN:
+        size = np.fmax(np.abs(own), np.abs(whole))  # callees may win back what it loses itself
     shown = np.flatnonzero(np.nan_to_num(size) >= selection.least)
     if selection.top is not None and selection.top < len(shown):
         largest = np.argsort(-np.abs(worth[shown]), kind="stable")

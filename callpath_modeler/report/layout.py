@@ -17,6 +17,8 @@ _IN_A_QUANTITY = re.compile(r"(?<=\d) (?=(?:\d{3}|[A-Za-zµ]{1,2}|%)(?!\w))")
 _TIE = "\N{NO-BREAK SPACE}"
 _ROOM = 24
 """A call path gets this many cells before columns that can go stay."""
+_STEP = 2
+"""Cells by which a node of a tree is indented under the one above it."""
 _LEAST = 8
 """However narrow the terminal, a call path keeps this many."""
 
@@ -31,7 +33,7 @@ class Column:
     cells : text per row
     right : align to the right, as numbers are
     droppable : 0 = stays; else the higher, the earlier it goes when the terminal is narrow; 1 goes
-        only after call paths were cut as far as they can be
+        only after call paths were cut as far as they can be; columns of one number go together
     styles : rich style per row, or empty
     """
 
@@ -69,14 +71,58 @@ def table(
     -------
     One line for the header and one per row. Nothing is cut when `width` is None.
     """
+    kept = _kept(columns, width)
+    labels = _labels(paths, _space(kept, width), ellipsis, marks)
+    return _lines(kept, labels, title)
+
+
+def tree_table(
+    columns: Sequence[Column],
+    nodes: Sequence[tuple[int, str]],
+    width: int | None,
+    *,
+    title: str,
+    ellipsis: str = "…",
+) -> list[Text]:
+    """Lay out columns and, last, the nodes of a tree, each as its depth and name.
+
+    Returns
+    -------
+    One line for the header and one per row. Nothing is cut when `width` is None.
+    """
+    kept = _kept(columns, width)
+    space = _space(kept, width)
+    deepest = max((depth for depth, _ in nodes), default=0)
+    step = _STEP if space is None or _STEP * deepest <= space // 2 else 1
+    labels = [_node(depth, name, step, space, ellipsis) for depth, name in nodes]
+    return _lines(kept, labels, shorten([title], space, ellipsis))
+
+
+def _node(depth: int, name: str, step: int, space: int | None, ellipsis: str) -> str:
+    """Indent a name; where the tree is deeper than there is room, say how deep."""
+    indent = " " * (step * depth)
+    if space is not None and len(indent) > space // 2:
+        mark = f"({depth}) "
+        indent = " " * max(0, space // 2 - len(mark)) + mark
+    return indent + shorten([name], None if space is None else space - len(indent), ellipsis)
+
+
+def _kept(columns: Sequence[Column], width: int | None) -> list[Column]:
+    """Return the columns for which there is room."""
     kept = list(columns)
     while width is not None and any(c.droppable for c in kept):
-        first = max(kept, key=lambda column: column.droppable)
-        if _taken(kept) + (_ROOM if first.droppable > 1 else _LEAST) <= width:
+        first = max(column.droppable for column in kept)
+        if _taken(kept) + (_ROOM if first > 1 else _LEAST) <= width:
             break
-        kept.remove(first)
-    space = None if width is None else max(_LEAST, width - _taken(kept))
-    labels = _labels(paths, space, ellipsis, marks)
+        kept = [column for column in kept if column.droppable != first]
+    return kept
+
+
+def _space(kept: Sequence[Column], width: int | None) -> int | None:
+    return None if width is None else max(_LEAST, width - _taken(kept))
+
+
+def _lines(kept: Sequence[Column], labels: Sequence[str], title: str) -> list[Text]:
     lines = [_line([(c.header, c, "bold") for c in kept], title, "bold")]
     for row, label in enumerate(labels):
         cells = [(c.cells[row], c, c.styles[row] if c.styles else "") for c in kept]

@@ -1,0 +1,290 @@
+"""Excess work over an ensemble of runs: which call paths lose what between which scales.
+
+The formulas are those of `analysis.excess`, for many pairs of measured scales at once. Because
+excess work is a share of one run time, it adds up, so any view of the call tree can show it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+from numpy.typing import NDArray
+
+from callpath_modeler.analysis.excess import ideal, median, per_process, scaling_over
+from callpath_modeler.errors import DataError, UsageError
+from callpath_modeler.profile.calltree import ROOT
+from callpath_modeler.profile.experiment import Experiment, Scaling
+from callpath_modeler.profile.groups import Costs, Rows, Values
+from callpath_modeler.profile.schema import Metric
+
+Pair = tuple[float, float]
+
+NOTICEABLE = 0.005
+"""Excess work below this size, as share of the run time, is neither loss nor gain."""
+
+_MINOR = 0.1
+"""Of two parts of a loss, one below this fraction of the other is not worth a look."""
+
+
+class Reading(StrEnum):
+    """What inclusive against exclusive excess work says of a call path."""
+
+    OWN = "own computation"
+    CALLEES = "look at the callees"
+    BOTH = "own computation and callees"
+    GAIN = "superlinear"
+    NONE = "no loss"
+
+
+@dataclass(frozen=True, eq=False)
+class Losses:
+    """Excess work of every call path between pairs of measured scales.
+
+    Attributes
+    ----------
+    experiment, metric, parameter : what was measured, over what
+    scaling : which of the two formulas holds
+    pairs : the smaller and the larger scale of each
+    points : [points] the scales of the pairs, ascending
+    costs : [call paths, points] cost per process, the median over repetitions
+    run_time : [points] cost per process of the whole program
+    excess : [call paths, pairs] fractions of the run time at the larger scale of the pair
+    """
+
+    experiment: Experiment
+    metric: Metric
+    parameter: str
+    scaling: Scaling
+    pairs: tuple[Pair, ...]
+    points: Values
+    costs: Costs
+    run_time: Values
+    excess: Costs
+
+    def columns(self, pair: int) -> tuple[int, int]:
+        """Return where the two scales of a pair are among `points`."""
+        base, scale = np.searchsorted(self.points, self.pairs[pair])
+        return int(base), int(scale)
+
+    def repetitions(self, pair: int) -> tuple[Costs, Costs]:
+        """Return what each run at the smaller scale would cost at the larger, and the runs there.
+
+        [call paths, repetitions], per process; a call path that did not occur costs nothing.
+        """
+        p, q = self.pairs[pair]
+        points, cube = self.experiment.by_point(self.metric.name, self.parameter)
+        of_runs = []
+        for point in (p, q):
+            runs = cube[:, int(np.searchsorted(points, point))]
+            runs = np.nan_to_num(runs[:, ~np.isnan(runs).all(axis=0)])
+            of_runs.append(per_process(self.experiment, self.parameter, runs, point))
+        before, after = of_runs
+        tree = self.experiment.tree
+        return Costs.of(tree, ideal(self.scaling, p, q, before)), Costs.of(tree, after)
+
+    @property
+    def total(self) -> Values:
+        """Excess work of the whole program, [pairs]; one minus it is the parallel efficiency."""
+        return self.excess.total
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Unmatched:
+    """Where the call trees of two scales diverge.
+
+    Attributes
+    ----------
+    rows : topmost call paths that occur at one of the two scales only, the costliest first
+    is_new : [rows] whether that is the larger scale
+    cost : [rows] cost per process there, with all that they call
+    share : [rows] fraction of the run time there
+    callpaths : [rows] number of call paths, with those below
+    """
+
+    rows: Rows
+    is_new: NDArray[np.bool_]
+    cost: Values
+    share: Values
+    callpaths: Rows
+
+
+def choose_pairs(
+    points: Values, parameter: str, pair: Pair | None = None, base: float | None = None
+) -> tuple[Pair, ...]:
+    """Return the pairs to compare: `pair`, or all that are larger than `base` against it.
+
+    Parameters
+    ----------
+    points : the scales measured, ascending
+    base : None = the smallest
+
+    Raises
+    ------
+    UsageError
+        If a scale was not measured, or none is larger than the base.
+    """
+    listed = ", ".join(f"{point:g}" for point in points)
+    for wanted in pair or (() if base is None else (base,)):
+        if wanted not in points:
+            raise UsageError(
+                f"no run at {parameter} = {wanted:g}",
+                hint=f"measured: {listed}; predictions are `cpmodel rank --target {wanted:g}`",
+            )
+    if pair is not None:
+        if pair[0] == pair[1]:
+            raise UsageError("--pair names one scale twice", hint=f"two of {listed}")
+        return ((min(pair), max(pair)),)
+    first = float(points[0]) if base is None else base
+    pairs = tuple((first, float(point)) for point in points if point > first)
+    if not pairs:
+        raise UsageError(
+            f"no scale is larger than the base, {parameter} = {first:g}",
+            hint=f"--base with one of {listed}, but the last",
+        )
+    return pairs
+
+
+def losses(
+    experiment: Experiment,
+    metric: str | None = None,
+    parameter: str | None = None,
+    *,
+    pair: Pair | None = None,
+    base: float | None = None,
+) -> Losses:
+    """Return the excess work of every call path between measured scales.
+
+    Parameters
+    ----------
+    metric : None = the run time
+    parameter : None = p if it varies
+    pair, base : two scales, or the one that all larger ones are compared with
+
+    Raises
+    ------
+    UsageError
+        If there is no such metric, parameter or scale, or the metric does not add up.
+    DataError
+        If there are not two scales to compare, or nothing was spent at one of them.
+    """
+    chosen = experiment.metric(metric)
+    if not chosen.additive:
+        raise UsageError(
+            f"no excess work: {chosen.name} does not add up over call paths",
+            hint="choose a time or a count with --metric",
+        )
+    parameter = _varying(experiment, parameter)
+    measured, cube = experiment.by_point(chosen.name, parameter)
+    has_values = ~np.isnan(cube).all(axis=(0, 2))
+    measured, cube = measured[has_values], cube[:, has_values]
+    if len(measured) < 2:
+        raise DataError(
+            f"{chosen.name} was measured at one scale only", hint="measure it at two or more"
+        )
+    pairs = choose_pairs(measured, parameter, pair, base)
+    points = np.unique(pairs)
+    used = np.searchsorted(measured, points)
+    cost = np.column_stack(
+        [
+            per_process(experiment, parameter, median(cube[:, column]), float(point))
+            for column, point in zip(used, points, strict=True)
+        ]
+    )
+    costs = Costs.of(experiment.tree, cost)
+    scaling = scaling_over(experiment, parameter)
+    relative = _relative(scaling, pairs, points, cost, costs.total, chosen, parameter)
+    excess = Costs.of(experiment.tree, relative)
+    return Losses(experiment, chosen, parameter, scaling, pairs, points, costs, costs.total, excess)
+
+
+def _varying(experiment: Experiment, parameter: str | None) -> str:
+    if not experiment.parameters:
+        raise DataError(
+            "all runs are at one scale: nothing to compare",
+            hint="give profiles of two scales or more, e.g. p = 8 and 128",
+        )
+    return experiment.modelled_parameter(parameter)
+
+
+def _relative(
+    scaling: Scaling,
+    pairs: Sequence[Pair],
+    points: Values,
+    cost: Values,
+    run_time: Values,
+    metric: Metric,
+    parameter: str,
+) -> Values:
+    """Return exclusive excess work, [call paths, pairs]; NaN where a pair has neither cost."""
+    columns = []
+    for p, q in pairs:
+        before, after = (cost[:, int(np.searchsorted(points, point))] for point in (p, q))
+        whole = run_time[int(np.searchsorted(points, q))]
+        if not whole > 0:
+            raise DataError(
+                f"{metric.name} is zero at {parameter} = {q:g}: nothing to be a share of",
+                hint="choose another metric with -m, or other scales with --pair",
+            )
+        lost = np.nan_to_num(after) - ideal(scaling, p, q, np.nan_to_num(before))
+        columns.append(np.where(np.isnan(before) & np.isnan(after), np.nan, lost / whole))
+    return np.column_stack(columns)
+
+
+def readings(inclusive: Values, exclusive: Values) -> list[Reading]:
+    """Say where losses come from; [n] and [n].
+
+    The part of the callees is the inclusive less the exclusive excess work. A part that gains
+    takes nothing off the other: callees that got faster do not excuse a slow caller.
+    """
+    own, below = np.nan_to_num(exclusive), np.nan_to_num(inclusive - exclusive)
+    found = []
+    for total, mine, theirs in zip(
+        np.nan_to_num(inclusive).tolist(), own.tolist(), below.tolist(), strict=True
+    ):
+        if max(mine, theirs) < NOTICEABLE:
+            found.append(Reading.GAIN if total <= -NOTICEABLE else Reading.NONE)
+        elif theirs <= _MINOR * mine:
+            found.append(Reading.OWN)
+        elif mine <= _MINOR * theirs:
+            found.append(Reading.CALLEES)
+        else:
+            found.append(Reading.BOTH)
+    return found
+
+
+def overlap(before: Values, after: Values) -> NDArray[np.bool_] | None:
+    """Tell where the repetitions of two scales overlap, so that noise may be the difference.
+
+    Parameters
+    ----------
+    before, after : [n, repetitions] and [n, other repetitions]
+
+    Returns
+    -------
+    [n]; None where a scale was run once
+    """
+    if min(before.shape[1], after.shape[1]) < 2:
+        return None
+    apart: NDArray[np.bool_] = after.max(axis=1) < before.min(axis=1)
+    apart |= after.min(axis=1) > before.max(axis=1)
+    return ~apart
+
+
+def unmatched(losses: Losses, pair: int) -> Unmatched:
+    """Return where the call trees of a pair's two scales diverge."""
+    tree = losses.experiment.tree
+    before, after = (losses.costs.inclusive[:, column] for column in losses.columns(pair))
+    one_only = np.isnan(before) != np.isnan(after)
+    is_topmost = one_only & ~((tree.parent != ROOT) & one_only[tree.parent])
+    rows = np.flatnonzero(is_topmost)
+    is_new = np.isnan(before[rows])
+    cost = np.where(is_new, after[rows], before[rows])
+    old, new = (losses.run_time[column] for column in losses.columns(pair))
+    whole = np.where(is_new, new, old)
+    share = np.divide(cost, whole, out=np.zeros_like(cost), where=whole > 0)
+    callpaths = tree.inclusive(one_only.astype(float))[rows].astype(np.intp)
+    order = np.argsort(-share, kind="stable")
+    return Unmatched(rows[order], is_new[order], cost[order], share[order], callpaths[order])

@@ -1,0 +1,109 @@
+"""`cpmodel excess`: what is lost between measured scales."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from callpath_modeler.cli.console import Console
+from callpath_modeler.cli.options import (
+    EXPERIMENT,
+    PARAMETER,
+    format_of,
+    load_options,
+    metric_options,
+    output_options,
+    picked,
+    refuse_columns,
+    retold,
+    table_options,
+    view_options,
+)
+from callpath_modeler.errors import UsageError
+
+if TYPE_CHECKING:
+    from callpath_modeler.analysis.ensemble import Pair
+    from callpath_modeler.loading import LoadOptions
+    from callpath_modeler.profile.outline import Wanted
+
+
+@click.command("excess")
+@EXPERIMENT
+@click.option("--pair", metavar="P,Q", help="Compare two scales, e.g. 8,128.")
+@click.option("--base", metavar="P", help="Compare all larger scales with this one.")
+@view_options
+@table_options
+@metric_options
+@PARAMETER
+@load_options
+@output_options
+@click.pass_obj
+def command(
+    console: Console,
+    *,
+    experiment: tuple[str, ...],
+    pair: str | None,
+    base: str | None,
+    viewing: Callable[[str, int | None, bool, bool], Wanted],
+    top: int | None,
+    columns: str | None,
+    no_header: bool,
+    wide: bool,
+    metric: str | None,
+    inclusive: bool,
+    exclusive: bool,
+    parameter: str | None,
+    load: LoadOptions,
+    format_: str | None,
+    output: Path | None,
+    force: bool,
+) -> None:
+    """Say what is lost between measured scales, and where.
+
+    Excess work is the share of the run time that perfect scaling would not have. Without --pair
+    or --base, every scale is compared with the smallest.
+    """
+    from callpath_modeler.analysis.ensemble import losses
+    from callpath_modeler.cli.render import render_lines, render_table
+    from callpath_modeler.loading import load as read
+    from callpath_modeler.report.excess import ExcessView, excess_table, excess_text
+
+    form = format_of(format_, output)
+    refuse_columns(form, columns)
+    wanted = viewing(form, top, inclusive, exclusive)
+    chosen, first = _scales(pair, base)
+    experiment_read = read(experiment, load.of_metric(metric), console.progress("read"))
+    found = losses(experiment_read, metric, parameter, pair=chosen, base=first)
+    shown = ExcessView(found, wanted)
+    findings = found.experiment.findings
+    if form == "table":
+        width = None if output is not None or wide else console.width
+        lines = excess_text(
+            shown,
+            width=width,
+            full_names=wide,
+            ascii_only=console.ascii_only,
+            again=retold(click.get_current_context()),
+        )
+        render_lines(console, lines, output, force=force)
+    else:
+        content = picked(excess_table(shown, findings), columns)
+        render_table(console, content, form, output, force=force, header=not no_header)
+    console.findings(findings)
+
+
+def _scales(pair: str | None, base: str | None) -> tuple[Pair | None, float | None]:
+    """Return the pair and the base that were asked for."""
+    from callpath_modeler.loading import parse_number
+
+    if pair is not None and base is not None:
+        raise UsageError("--pair and --base exclude each other", hint="give one of them")
+    if pair is None:
+        return None, None if base is None else parse_number(base, "--base")
+    scales = pair.split(",")
+    if len(scales) != 2:
+        raise UsageError(f"--pair {pair!r} is malformed", hint="two scales, e.g. --pair 8,128")
+    return (parse_number(scales[0], "--pair"), parse_number(scales[1], "--pair")), None

@@ -1,0 +1,409 @@
+"""Excess work between measured scales: as lines for people and as a table for machines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+from rich.text import Text
+
+from callpath_modeler.analysis.ensemble import (
+    NOTICEABLE,
+    Losses,
+    Reading,
+    overlap,
+    readings,
+    unmatched,
+)
+from callpath_modeler.diagnostics import Finding
+from callpath_modeler.profile.experiment import Scaling
+from callpath_modeler.profile.groups import Costs, Rows, Values
+from callpath_modeler.profile.outline import Outline, SumCheck, Wanted, outline
+from callpath_modeler.profile.pattern import short_name
+from callpath_modeler.profile.schema import PROGRAM
+from callpath_modeler.profile.views import View, ViewKind, hot_path, open_view
+from callpath_modeler.report.formats import Cell, Table
+from callpath_modeler.report.layout import Column, shorten, tree_table, wrap
+from callpath_modeler.report.outlines import (
+    check_text,
+    node_columns,
+    node_labels,
+    provenance,
+    title,
+)
+from callpath_modeler.units import counted, parameter_value, percent, quantity, to_ascii
+
+_Overlaps = tuple[NDArray[np.bool_], NDArray[np.bool_]] | None
+
+_GREY = "dim"
+_NAMED = 60
+"""Cells for a call path in a sentence."""
+_DIVERGING = 5
+"""So many places where call trees diverge are listed for people."""
+_SHORT = {
+    Reading.OWN: "own",
+    Reading.CALLEES: "callees",
+    Reading.BOTH: "both",
+    Reading.GAIN: "gain",
+    Reading.NONE: "-",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class ExcessView:
+    """Excess work in one of the three views.
+
+    Attributes
+    ----------
+    losses : what is shown
+    wanted : which view, and how much of it
+    """
+
+    losses: Losses
+    wanted: Wanted
+
+    @cached_property
+    def view(self) -> View:
+        """The view."""
+        return open_view(self.losses.experiment.tree, self.wanted.kind, self.wanted.by)
+
+    @cached_property
+    def outline(self) -> Outline:
+        """What of it gets a line; the last pair decides."""
+        last = len(self.losses.pairs) - 1
+        return outline(self.view, self.losses.excess, self.wanted.selection(last))
+
+    @cached_property
+    def check(self) -> SumCheck:
+        """Whether the lines add up to the excess work of the program, [pairs]."""
+        return self.outline.check(self.losses.excess)
+
+    @cached_property
+    def hot(self) -> list[int]:
+        """The nodes of the hot path of the last pair."""
+
+        def worth(nodes: Rows) -> Values:
+            own, whole = self.view.values(nodes, self.losses.excess)
+            inclusive = self.wanted.selection(-1).inclusive
+            return (whole if inclusive else own)[:, -1]
+
+        return hot_path(self.view, worth)
+
+    @cached_property
+    def overlaps(self) -> list[_Overlaps]:
+        """Where repetitions overlap, of inclusive and exclusive costs, each [lines], per pair."""
+        found: list[_Overlaps] = []
+        for pair in range(len(self.losses.pairs)):
+            before, after = (self.outline.values(c) for c in self.losses.repetitions(pair))
+            own, whole = overlap(before[0], after[0]), overlap(before[1], after[1])
+            found.append(None if own is None or whole is None else (whole, own))
+        return found
+
+
+def excess_table(shown: ExcessView, findings: Sequence[Finding] = ()) -> Table:
+    """Return one row per line of the view and pair of scales."""
+    losses, lines = shown.losses, shown.outline.lines
+    own, whole = shown.outline.values(losses.excess)
+    cost_own, cost_whole = shown.outline.values(losses.costs)
+    hot = set(shown.hot)
+    is_hot = [not line.is_rest and line.node in hot for line in lines]
+    parts = []
+    for k, (p, q) in enumerate(losses.pairs):
+        base, scale = losses.columns(k)
+        overlaps = shown.overlaps[k]
+        parts.append(
+            {
+                **node_columns(shown.outline),
+                "metric": [losses.metric.name] * len(lines),
+                "base": [p] * len(lines),
+                "scale": [q] * len(lines),
+                "cost_at_base_inclusive": cost_whole[:, base].tolist(),
+                "cost_at_base_exclusive": cost_own[:, base].tolist(),
+                "cost_at_scale_inclusive": cost_whole[:, scale].tolist(),
+                "cost_at_scale_exclusive": cost_own[:, scale].tolist(),
+                "excess_inclusive": whole[:, k].tolist(),
+                "excess_exclusive": own[:, k].tolist(),
+                "efficiency": (1.0 - whole[:, k]).tolist(),
+                "overlap_inclusive": _flags(overlaps, 0, len(lines)),
+                "overlap_exclusive": _flags(overlaps, 1, len(lines)),
+                "reading": [str(reading) for reading in readings(whole[:, k], own[:, k])],
+                "occurs": _occurs(cost_whole[:, base], cost_whole[:, scale]),
+                "is_hot": list(is_hot),
+            }
+        )
+    # All pairs of one line stand together.
+    order = [(line, k) for line in range(len(lines)) for k in range(len(parts))]
+    columns: dict[str, list[Cell]] = {
+        name: [parts[k][name][line] for line, k in order] for name in parts[0]
+    }
+    united = [name for name in columns if name.startswith("cost_")]
+    units = dict.fromkeys(united, losses.metric.unit)
+    return Table(columns, units, _header(shown, findings))
+
+
+def _flags(overlaps: _Overlaps, which: int, size: int) -> list[Cell]:
+    return [None] * size if overlaps is None else [bool(flag) for flag in overlaps[which]]
+
+
+def _occurs(before: Values, after: Values) -> list[Cell]:
+    words = {(True, True): "both", (True, False): "base", (False, True): "scale"}
+    pairs = zip(~np.isnan(before), ~np.isnan(after), strict=True)
+    return [words.get((bool(a), bool(b)), "neither") for a, b in pairs]
+
+
+def _header(shown: ExcessView, findings: Sequence[Finding]) -> dict[str, object]:
+    losses, tree = shown.losses, shown.losses.experiment.tree
+    pairs = []
+    for k, (p, q) in enumerate(losses.pairs):
+        base, scale = losses.columns(k)
+        parted = unmatched(losses, k)
+        pairs.append(
+            {
+                "base": p,
+                "scale": q,
+                "total_at_base": float(losses.run_time[base]),
+                "total_at_scale": float(losses.run_time[scale]),
+                "excess": float(losses.total[k]),
+                "efficiency": 1.0 - float(losses.total[k]),
+                "unmatched": [
+                    {
+                        "callpath": tree.path(int(row)),
+                        "occurs": "scale" if is_new else "base",
+                        "cost": float(cost),
+                        "share": float(share),
+                        "callpaths": int(count),
+                    }
+                    for row, is_new, cost, share, count in zip(
+                        parted.rows,
+                        parted.is_new,
+                        parted.cost,
+                        parted.share,
+                        parted.callpaths,
+                        strict=True,
+                    )
+                ],
+            }
+        )
+    return {
+        **provenance(losses.experiment, findings),
+        "metric": losses.metric.name,
+        "parameter": losses.parameter,
+        "formula": str(losses.scaling),
+        "view": str(shown.wanted.kind),
+        "pairs": pairs,
+        "hot_path": [shown.view.name(node) for node in shown.hot],
+        "hidden_callpaths": len(shown.outline.hidden),
+        "sum_check": {
+            "lines": shown.check.counted.tolist(),
+            "total": shown.check.total.tolist(),
+            "holds": shown.check.holds,
+        },
+    }
+
+
+def excess_text(
+    shown: ExcessView,
+    *,
+    width: int | None,
+    full_names: bool,
+    ascii_only: bool,
+    again: tuple[str, str] = ("EXP", ""),
+) -> list[Text]:
+    """Return the answer for people: how much is lost, where, and what was not compared.
+
+    Parameters
+    ----------
+    width : of the terminal; None = nothing is cut
+    full_names : functions with return type and arguments
+    again : sources and options that ask for the same
+    """
+    say = to_ascii if ascii_only else str
+    nodes = [(d, say(name)) for d, name in node_labels(shown.outline, full_names=full_names)]
+    columns = [
+        Column(say(c.header), [say(cell) for cell in c.cells], c.right, c.droppable)
+        for c in _columns(shown, ascii_only=ascii_only)
+    ]
+    body = tree_table(
+        columns, [*nodes, (0, "total")], width, title=title(shown.outline), ellipsis=say("…")
+    )
+    lines = [Text(""), *body, Text("")]
+    footer = [*_no_room(shown, body[0].plain), *_footer(shown, again, ascii_only=ascii_only)]
+    for line in footer:
+        lines += wrap(say(line), width, _GREY, indent="  ")
+    head = wrap(say(_verdict(shown, ascii_only=ascii_only)), width, "bold")
+    return [*head, *wrap(say(_context(shown)), width, _GREY), *lines]
+
+
+def _verdict(shown: ExcessView, *, ascii_only: bool) -> str:
+    """Answer the question: how much is lost, and where."""
+    losses, k = shown.losses, len(shown.losses.pairs) - 1
+    p, q = (parameter_value(point) for point in losses.pairs[k])
+    name, total = losses.parameter, float(losses.total[k])
+    run_time = losses.run_time[losses.columns(k)[1]]
+    unit = losses.metric.unit
+    amounts = [quantity(v, unit, ascii_only=ascii_only) for v in (abs(total) * run_time, run_time)]
+    where = f"From {name} = {p} to {q}"
+    if abs(total) < NOTICEABLE:
+        answer = f"{where} nothing is lost: the efficiency is {percent(1 - total)}"
+    elif total < 0:
+        answer = f"{where} scaling is superlinear: {amounts[0]} less than with perfect scaling"
+        answer += f" (excess work {percent(total)}, efficiency {percent(1 - total)})"
+    else:
+        time = losses.metric.is_time
+        what = "of the time is lost" if time else f"of {losses.metric.name} is excess"
+        answer = f"{where}, {percent(total)} {what}: {amounts[0]} of {amounts[1]}"
+        answer += f" would not be there (efficiency {percent(1 - total)})"
+    return f"{answer}. {_hot_text(shown)}".rstrip()
+
+
+def _hot_text(shown: ExcessView) -> str:
+    """Say where the loss is, and how to read it."""
+    if not shown.hot:
+        return ""
+    own, whole = (v[0, -1] for v in shown.view.values(np.array(shown.hot[-1:]), _excess(shown)))
+    names = _short_names(shown.view.name(node) for node in shown.hot)
+    if shown.wanted.kind is not ViewKind.TOP_DOWN:
+        by_callers = shown.wanted.kind is ViewKind.BOTTOM_UP and len(names) > 1
+        called = f", called by {names[1]}" if by_callers else ""
+        inclusive = shown.wanted.selection(-1).inclusive
+        share = percent(whole) if inclusive else f"{percent(own)} by itself"
+        return f"Most is lost in {names[0]}{called}: {share}."
+    (reading,) = readings(np.array([whole]), np.array([own]))
+    answer = f"The hot path leads to {shorten(names, _NAMED)}: {percent(whole)}, {reading}."
+    by_itself = np.nan_to_num(_excess(shown).exclusive[:, -1])
+    worst = int(np.argmax(by_itself))
+    if worst == shown.hot[-1] or by_itself[worst] < NOTICEABLE:
+        return answer
+    names = _short_names(shown.losses.experiment.tree.names(worst))
+    return f"{answer} Most by itself: {shorten(names, _NAMED)}, {percent(by_itself[worst])}."
+
+
+def _excess(shown: ExcessView) -> Costs:
+    return shown.losses.excess
+
+
+def _short_names(names: Iterable[str]) -> list[str]:
+    """Return short names, without that of an artificial program root above others."""
+    short = [short_name(name) for name in names]
+    return short[1:] if len(short) > 1 and short[0] == PROGRAM else short
+
+
+def _context(shown: ExcessView) -> str:
+    losses, experiment = shown.losses, shown.losses.experiment
+    formula = "(C_q - C_p) / T_q"
+    if losses.scaling is Scaling.STRONG:
+        formula = "(q C_q - p C_p) / (q T_q)"
+    why = f" ({experiment.scaling_reason})" if losses.scaling is experiment.scaling else ""
+    return (
+        f"{experiment.name} · {losses.metric.name}, {experiment.reduction} over processes · "
+        f"{losses.scaling} scaling{why} · X = {formula}"
+    )
+
+
+def _columns(shown: ExcessView, *, ascii_only: bool) -> list[Column]:
+    losses = shown.losses
+    own, whole = shown.outline.values(losses.excess)
+    total, last = losses.total, len(losses.pairs) - 1
+    columns = []
+    if len(losses.pairs) == 1:
+        columns = _costs(shown, ascii_only=ascii_only)
+    for k, (_, q) in enumerate(losses.pairs):
+        overlaps = shown.overlaps[k]
+        # The larger scales tell more: where there is no room, the smaller ones go first.
+        rank = last - k and 2 + last - k
+        head = f"{losses.parameter}={parameter_value(q)}" if last else "excess"
+        columns.append(
+            Column(head, [*_shares(whole[:, k], overlaps, 0), percent(total[k])], droppable=rank)
+        )
+        columns.append(Column("own", [*_shares(own[:, k], overlaps, 1), ""], droppable=rank))
+    if last == 0:
+        efficiency = [percent(1 - x) for x in (*whole[:, 0], total[0])]
+        columns.append(Column("efficiency", efficiency, droppable=2))
+    words = [_SHORT[reading] for reading in readings(whole[:, last], own[:, last])]
+    columns.append(Column("reading", [*words, ""], right=False, droppable=1))
+    hot = set(shown.hot)
+    marks = [">" * (not line.is_rest and line.node in hot) for line in shown.outline.lines]
+    return [*columns, Column("", [*marks, ""])]
+
+
+def _no_room(shown: ExcessView, header: str) -> list[str]:
+    """Name the scales whose columns went because the terminal is narrow."""
+    losses = shown.losses
+    if len(losses.pairs) == 1:
+        return []
+    heads = [f"{losses.parameter}={parameter_value(q)}" for _, q in losses.pairs]
+    gone = [head for head in heads if head not in header.split()]
+    return [f"no room for {', '.join(gone)}: --wide or -f csv"] if gone else []
+
+
+def _costs(shown: ExcessView, *, ascii_only: bool) -> list[Column]:
+    """Return the inclusive cost at both scales of the one pair."""
+    losses = shown.losses
+    _, whole = shown.outline.values(losses.costs)
+    found = []
+    for point, column in zip(losses.pairs[0], losses.columns(0), strict=True):
+        values = [*whole[:, column], losses.run_time[column]]
+        cells = [quantity(float(v), losses.metric.unit, ascii_only=ascii_only) for v in values]
+        head = f"{losses.parameter}={parameter_value(point)}"
+        found.append(Column(head, cells, droppable=3))
+    return found
+
+
+def _shares(values: Values, overlaps: _Overlaps, which: int) -> list[str]:
+    """Write shares, ``~`` before those that the spread of the repetitions may be behind."""
+    doubtful = np.abs(values) >= NOTICEABLE
+    doubtful &= False if overlaps is None else overlaps[which]
+    pairs = zip(values.tolist(), doubtful.tolist(), strict=True)
+    return ["~" * doubt + percent(share) for share, doubt in pairs]
+
+
+def _footer(shown: ExcessView, again: tuple[str, str], *, ascii_only: bool) -> list[str]:
+    losses, k = shown.losses, len(shown.losses.pairs) - 1
+    p, q = (f"{losses.parameter} = {parameter_value(point)}" for point in losses.pairs[k])
+    against = f"against {losses.parameter} = {parameter_value(losses.pairs[k][0])}"
+    what = f"{losses.parameter}=..." if k else "excess"
+    shares = f"excess work {against} with callees, share of the {losses.metric.name} there"
+    lines = [
+        f"{what}: {shares}; own: by itself; negative: superlinear",
+        f"reading at {q}: own = {Reading.OWN}, callees = {Reading.CALLEES}; > is the hot path",
+    ]
+    if shown.overlaps[k] is not None:
+        lines.append("~ the repetitions of the two scales overlap: noise may be the difference")
+    lines += _unmatched(shown, ascii_only=ascii_only, base=p, scale=q)
+    sums = [f"{float(values[k]):.2%}" for values in (shown.check.counted, shown.check.total)]
+    lines.append(check_text(shown.outline, shown.check, [s.replace("%", " %") for s in sums]))
+    if shown.wanted.kind is ViewKind.TOP_DOWN:
+        sources, options = again
+        lines.append(f"next: cpmodel excess {sources} --view bottom-up {options}".rstrip())
+    return lines
+
+
+def _unmatched(shown: ExcessView, *, ascii_only: bool, base: str, scale: str) -> list[str]:
+    """List where the call trees of the last pair diverge."""
+    losses, tree = shown.losses, shown.losses.experiment.tree
+    parted = unmatched(losses, len(losses.pairs) - 1)
+    if not len(parted.rows):
+        return [f"unmatched: none, all call paths occur at {base} and at {scale}"]
+    lines = []
+    for is_new, where in ((True, scale), (False, base)):
+        mine = np.flatnonzero(parted.is_new == is_new)
+        if not len(mine):
+            continue
+        count, share = int(parted.callpaths[mine].sum()), percent(float(parted.share[mine].sum()))
+        lines.append(
+            f"unmatched: {counted(count, 'call path')} at {where} only, {share} of the "
+            f"{losses.metric.name} there:"
+        )
+        for place in mine[:_DIVERGING]:
+            cost = quantity(float(parted.cost[place]), losses.metric.unit, ascii_only=ascii_only)
+            names = _short_names(tree.names(int(parted.rows[place])))
+            lines.append(
+                f"  {cost:>8}  {percent(parted.share[place]):>5}  {shorten(names, _NAMED)}"
+            )
+        if len(mine) > _DIVERGING:
+            rest = percent(float(parted.share[mine[_DIVERGING:]].sum()))
+            lines.append(f"  ... and {len(mine) - _DIVERGING} more places, {rest}")
+    return lines

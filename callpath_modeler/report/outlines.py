@@ -1,0 +1,102 @@
+"""What the tables of all views have in common: names, paths, what has no line, the sum check."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from callpath_modeler.diagnostics import Finding
+from callpath_modeler.profile.calltree import escape
+from callpath_modeler.profile.experiment import Experiment
+from callpath_modeler.profile.outline import Line, Outline, SumCheck
+from callpath_modeler.profile.pattern import short_name
+from callpath_modeler.profile.views import Flat, ViewKind
+from callpath_modeler.report.formats import Cell
+from callpath_modeler.units import counted
+
+TITLES = {
+    ViewKind.TOP_DOWN: "call path",
+    ViewKind.BOTTOM_UP: "function, then its callers",
+}
+
+
+def title(outline: Outline) -> str:
+    """Return the heading of the column of names."""
+    if isinstance(outline.view, Flat):
+        return ", ".join("function" if by == "region" else str(by) for by in outline.view.by)
+    return TITLES[outline.view.kind]
+
+
+def node_labels(outline: Outline, *, full_names: bool) -> list[tuple[int, str]]:
+    """Return depth and name of every line; ``…`` behind a name stands for what is below it."""
+    return [(line.depth, _label(outline, line, full_names)) for line in outline.lines]
+
+
+def _label(outline: Outline, line: Line, full_names: bool) -> str:
+    if line.is_rest:
+        return f"… {len(line.nodes)} more"
+    name = outline.view.name(line.node)
+    return (name if full_names else short_name(name)) + (" …" if line.is_closed else "")
+
+
+def node_columns(outline: Outline) -> dict[str, list[Cell]]:
+    """Return who every line is about: one row per line.
+
+    ``path`` is the call path or, in other views, the names from the top; ``more`` counts the
+    siblings that share a line; ``id`` is there where a line is about one call path.
+    """
+    view, ids = outline.view, outline.view.tree.ids()
+    columns: dict[str, list[Cell]] = {
+        name: [] for name in ("view", "path", "depth", "more", "id", "callpaths")
+    }
+    trail: list[str] = []
+    for line in outline.lines:
+        del trail[line.depth :]
+        if view.kind is ViewKind.TOP_DOWN and not line.is_rest:
+            trail.append(view.tree.path(line.node))
+        else:
+            name = "..." if line.is_rest else escape(view.name(line.node))
+            trail.append("/".join([*trail[-1:], name]))
+        rows = [int(row) for node in line.nodes.tolist() for row in view.rows(node)]
+        columns["view"].append(str(view.kind))
+        columns["path"].append(trail[-1])
+        columns["depth"].append(line.depth)
+        columns["more"].append(len(line.nodes) if line.is_rest else 0)
+        columns["id"].append(f"@{ids[rows[0]]}" if len(rows) == 1 else None)
+        columns["callpaths"].append(len(rows))
+    return columns
+
+
+def check_text(outline: Outline, check: SumCheck, amounts: Sequence[str]) -> str:
+    """Say whether the lines add up, and what has none of its own.
+
+    Parameters
+    ----------
+    amounts : what the lines and the call paths add up to
+    """
+    counts, total = amounts
+    hidden = len(outline.hidden)
+    rest = f"; {counted(hidden, 'call path')} without a line of their own" if hidden else ""
+    if check.holds:
+        return f"sum check: the lines add up to the total, {total}{rest}"
+    return f"SUM CHECK FAILED: the lines add up to {counts}, the call paths to {total}: report this"
+
+
+def provenance(experiment: Experiment, findings: Sequence[Finding]) -> dict[str, object]:
+    """Return what JSON says of where numbers come from."""
+    return {
+        "experiment": experiment.name,
+        "locations": str(experiment.reduction),
+        "scaling": str(experiment.scaling),
+        "parameters": [
+            {"name": p.name, "values": list(p.values), "from": p.origin}
+            for p in experiment.parameters
+        ],
+        "inputs": [
+            {"path": run.source, "parameters": dict(run.parameters), "repetition": run.repetition}
+            for run in experiment.runs
+        ],
+        "findings": [
+            {"code": f.code, "subject": f.subject, "message": f.message, "count": f.count}
+            for f in findings
+        ],
+    }

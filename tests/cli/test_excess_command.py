@@ -1,0 +1,119 @@
+"""`cpmodel excess` as it is typed."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+
+import pytest
+
+
+def rows(text):
+    return list(csv.DictReader(io.StringIO(text)))
+
+
+def test_losses_of_profiles_are_told_with_their_hot_path(run, lulesh):
+    told = run("excess", lulesh)
+    assert told.status == 0
+    assert told.out.startswith("From p = 1 to 125, 99 % of the time is lost")
+    assert "sum check: the lines add up to the total" in told.out
+    assert "unmatched: 25 call paths at p = 125 only" in told.out
+    assert f"next: cpmodel excess {lulesh} --view bottom-up" in told.out
+
+
+def test_a_stored_experiment_needs_no_profiles(run, stored, lulesh):
+    assert run("excess", stored, "-f", "csv").out == run("excess", lulesh, "-f", "csv").out
+
+
+@pytest.mark.parametrize("width", [80, 132])
+@pytest.mark.parametrize("view", ["top-down", "bottom-up", "flat"])
+def test_it_fits_the_terminal(run, stored, monkeypatch, width, view):
+    monkeypatch.setenv("COLUMNS", str(width))
+    told = run("--color", "never", "excess", stored, "--view", view)
+    assert max(len(line) for line in told.out.splitlines()) <= width
+
+
+def test_all_views_lose_the_same(run, stored):
+    totals = set()
+    for view in ("top-down", "bottom-up", "flat"):
+        asked = ("excess", stored, "--pair", "8,125", "--view", view, "-f", "json")
+        document = json.loads(run(*asked).out)
+        top = [r for r in document["rows"] if r["depth"] == 0]
+        if view == "top-down":
+            totals.add(round(sum(r["excess_inclusive"] for r in top), 9))
+        else:
+            totals.add(round(sum(r["excess_exclusive"] for r in top), 9))
+        totals.add(round(document["pairs"][0]["excess"], 9))
+    assert len(totals) == 1
+
+
+def test_hidden_call_paths_are_counted_and_nothing_is_lost(run, stored):
+    few = json.loads(run("excess", stored, "--min-share", "10%", "-f", "json").out)
+    everything = json.loads(run("excess", stored, "-f", "json").out)
+    assert few["hidden_callpaths"] > 50
+    assert everything["hidden_callpaths"] == 0
+    assert few["sum_check"]["total"] == everything["sum_check"]["total"]
+    assert few["sum_check"]["holds"]
+
+
+def test_columns_and_levels_can_be_chosen(run, stored):
+    told = run("excess", stored, "--base", "27", "--view", "flat", "--group", "file,region",
+               "-n", "2", "-f", "csv", "--columns", "path,scale,excess_exclusive")  # fmt: skip
+    table = rows(told.out)
+    assert list(table[0]) == ["path", "scale", "excess_exclusive"]
+    assert {row["scale"] for row in table} == {"64.0", "125.0"}
+    assert any(row["path"] == "MPI/MPI_Waitall" for row in table)
+
+
+def test_the_answer_goes_to_a_file_once(run, stored, tmp_path):
+    assert run("excess", stored, "-o", tmp_path / "lost.json").status == 0
+    run("excess", stored, "-o", tmp_path / "lost.json").fails(6, "lost.json")
+
+
+def test_scaling_can_be_told(run, series):
+    weak = run("excess", series(), "--scaling", "weak", "-f", "csv", "--pair", "1,16")
+    table = {row["path"]: row for row in rows(weak.out)}
+    # main 1 - 2 - 0.5 p beneath, inclusive time of main: time at p = 16 is 11.
+    assert float(table["main"]["excess_inclusive"]) == pytest.approx(7.5 / 11)
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "message"),
+    [
+        (("--pair", "1,3"), 2, "no run at p = 3"),
+        (("--pair", "1"), 2, "--pair '1' is malformed"),
+        (("--pair", "1,x"), 2, "'x' is not a number"),
+        (("--pair", "1,8", "--base", "1"), 2, "--pair and --base exclude each other"),
+        (("--base", "125"), 2, "no scale is larger than the base"),
+        (("-m", "nonsense"), 2, "no metric 'nonsense'"),
+        (("-i", "-e"), 2, "exclude each other"),
+        (("--group", "file"), 2, "--group is for the flat view"),
+        (("--view", "flat", "--group", "fil"), 2, "no such level"),
+        (("--min-share", "2"), 2, "is no share"),
+        (("--columns", "path"), 2, "--columns is for tables that machines read"),
+        (("-f", "csv", "--columns", "nonsense"), 2, "no column 'nonsense'"),
+        (("--where", "p=8"), 4, "all runs are at one scale: nothing to compare"),
+        (("--where", "p>=200"), 4, "no run is left"),
+        (("--parameter", "n"), 2, "no parameter 'n'"),
+    ],
+)
+def test_what_cannot_be_answered_ends_in_one_clear_line(run, stored, words, status, message):
+    run("excess", stored, *words).fails(status, message)
+
+
+def test_metrics_that_do_not_add_up_are_refused(run, lulesh):
+    run("excess", lulesh, "-m", "max_time").fails(2, "max_time does not add up")
+
+
+def test_a_second_parameter_has_to_be_fixed(run, tmp_path, series):
+    folder = series()
+    for n in (1, 2):
+        for p in (1, 2, 4):
+            target = tmp_path / "two" / f"app.p{p}.n{n}.r1"
+            target.mkdir(parents=True)
+            source = folder / f"app.p{p}.r1" / "profile.cubex"
+            (target / "profile.cubex").write_bytes(source.read_bytes() + b"")
+    refused = run("excess", tmp_path / "two")
+    refused.fails(4, "several parameters vary", "--where")
+    assert run("excess", tmp_path / "two", "--where", "n=1").status == 0
