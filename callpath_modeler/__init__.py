@@ -14,6 +14,7 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from callpath_modeler.analysis.ensemble import Losses, losses
     from callpath_modeler.analysis.excess import Excess, excess_work, measured_excess
     from callpath_modeler.analysis.rank import By, Ranking, rank
     from callpath_modeler.fitted import CallPathModel, Fitted
@@ -34,6 +35,7 @@ _HOMES = {
     "FitOptions": "pipeline",
     "Fitted": "fitted",
     "LoadOptions": "loading",
+    "Losses": "analysis.ensemble",
     "Metric": "profile.schema",
     "Ranking": "analysis.rank",
     "ReadOptions": "readers.assemble",
@@ -44,6 +46,7 @@ _HOMES = {
     "fit": "pipeline",
     "graph": "report.export",
     "load": "loading",
+    "losses": "analysis.ensemble",
     "measured_excess": "analysis.excess",
     "rank": "analysis.rank",
     "ranking_table": "report.ranking",
@@ -57,6 +60,7 @@ __all__ = [
     "FitOptions",
     "Fitted",
     "LoadOptions",
+    "Losses",
     "Metric",
     "Ranking",
     "ReadOptions",
@@ -67,6 +71,7 @@ __all__ = [
     "fit",
     "graph",
     "load",
+    "losses",
     "measured_excess",
     "rank",
     "ranking_table",
