@@ -19,7 +19,7 @@ from callpath_modeler.readers.assemble import Progress, ReadOptions, assemble
 from callpath_modeler.readers.base import Agreement, VerifyingReader
 from callpath_modeler.readers.discover import discover, write_manifest
 from callpath_modeler.readers.program import AS_TOLD, recognise_scaling
-from callpath_modeler.readers.registry import Registry
+from callpath_modeler.readers.registry import Registry, blaming
 
 _COMPARE = {
     ">=": operator.ge,
@@ -194,4 +194,6 @@ def verify(
     registry = Registry.of_installed(options.reader)
     for file in discover(_profiles(sources), registry, name_pattern=options.name_pattern):
         reader = registry.find(file.path)
-        yield file.path, reader.verify(file.path) if isinstance(reader, VerifyingReader) else None
+        with blaming(reader, file.path):
+            compared = reader.verify(file.path) if isinstance(reader, VerifyingReader) else None
+        yield file.path, compared

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NoReturn, TextIO
 
 import click
 
-from callpath_modeler.errors import CallpathModelerError, InputError, OutputError
+from callpath_modeler.errors import CallpathModelerError, InputError, OutputError, PluginError
 from callpath_modeler.units import to_ascii
 
 if TYPE_CHECKING:
@@ -207,7 +207,7 @@ def run(command: click.Command) -> NoReturn:
         sys.stdout.flush()
         status = 0
     except CallpathModelerError as error:
-        status = _complain(error.message, error.hint, error.exit_code)
+        status = _refuse(error)
     except click.exceptions.Exit as leave:
         status = leave.exit_code
     except click.UsageError as error:
@@ -242,11 +242,22 @@ def _complain(message: str, hint: str | None, status: int) -> int:
     return status
 
 
-def _report_bug(bug: Exception) -> int:
-    import traceback
+def _refuse(error: CallpathModelerError) -> int:
+    if isinstance(error, PluginError) and error.__cause__:
+        _trace(error.__cause__)
+    return _complain(error.message, error.hint, error.exit_code)
 
+
+def _trace(error: BaseException) -> None:
+    """Show where an error that is not the user's comes from, to those who want to know."""
     if {"-v", "--verbose"} & set(sys.argv):
-        _say("".join(traceback.format_exception(bug)))
+        import traceback
+
+        _say("".join(traceback.format_exception(error)))
+
+
+def _report_bug(bug: Exception) -> int:
+    _trace(bug)
     what = f"{type(bug).__name__}: {bug}"
     return _complain(
         f"this is a bug: {what}", "`cpmodel -v ...` shows where; please report that", EXIT_BUG

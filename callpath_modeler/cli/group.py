@@ -10,6 +10,7 @@ import click
 
 from callpath_modeler.cli.console import Console
 from callpath_modeler.errors import PluginError
+from callpath_modeler.readers.registry import package_of, said
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -21,6 +22,7 @@ _COMMANDS = {
     "show": "Show one call path: formula, chart, band, alternatives, excess work.",
     "excess": "Say what is lost between measured scales, and where: excess work.",
     "export": "Write models, values, ranking or the call-path graph to a file.",
+    "plugins": "List readers and commands, and what keeps any from loading.",
 }
 
 
@@ -44,8 +46,8 @@ class LazyGroup(click.Group):
             module = importlib.import_module(f"callpath_modeler.cli.{cmd_name}")
             own: click.Command = module.command
             return own
-        entry = _plugins().get(cmd_name)
-        return None if entry is None else _load(entry)
+        entry = added().get(cmd_name)
+        return None if entry is None else load(entry)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         """List the commands without importing them."""
@@ -68,31 +70,44 @@ class LazyGroup(click.Group):
 
 def _described() -> dict[str, str]:
     """Return what the help says of every command, ours first."""
-    added = {name: f"(of {_package(entry)})" for name, entry in _plugins().items()}
-    return {**_COMMANDS, **{name: text for name, text in added.items() if name not in _COMMANDS}}
+    plugins = {name: f"(of {package_of(entry)})" for name, entry in added().items()}
+    return {**_COMMANDS, **plugins}
 
 
-def _plugins() -> dict[str, EntryPoint]:
+def offered() -> list[EntryPoint]:
+    """Return all commands that installed packages offer, importing none."""
     from importlib.metadata import entry_points
 
-    return {entry.name: entry for entry in sorted(entry_points(group=PLUGINS))}
+    return sorted(entry_points(group=PLUGINS))
 
 
-def _package(entry: EntryPoint) -> str:
-    return entry.dist.name if entry.dist else entry.value
+def added() -> dict[str, EntryPoint]:
+    """Return the commands of other packages by name; of two of one name the first counts."""
+    by_name: dict[str, EntryPoint] = {}
+    for entry in offered():
+        if entry.name not in _COMMANDS:
+            by_name.setdefault(entry.name, entry)
+    return by_name
 
 
-def _load(entry: EntryPoint) -> click.Command:
+def load(entry: EntryPoint) -> click.Command:
+    """Import a command.
+
+    Raises
+    ------
+    PluginError
+        If it does not load, or is no command.
+    """
     try:
         command = entry.load()
-    except Exception as cause:
+    except (Exception, SystemExit) as cause:
         raise PluginError(
-            f"command {entry.name!r} of {_package(entry)} does not load: {cause}",
-            hint=f"reinstall or remove {_package(entry)}",
+            f"command {entry.name!r} of {package_of(entry)} does not load: {said(cause)}",
+            hint=f"reinstall or remove {package_of(entry)}",
         ) from cause
     if not isinstance(command, click.Command):
         raise PluginError(
-            f"{entry.value} is no click command", hint=f"reinstall or remove {_package(entry)}"
+            f"{entry.value} is no click command", hint=f"reinstall or remove {package_of(entry)}"
         )
     return command
 

@@ -43,7 +43,11 @@ _LOAD = (
         help="Where a parameter comes from: name, profile, processes, threads or nodes.",
     ),
     click.option("--name", "pattern", metavar="PATTERN", help="Run names: 'app.p{p}.n{n}.r{rep}'."),
-    click.option("--reader", metavar="NAME", help="Read with this reader. Default: recognised."),
+    click.option(
+        "--reader",
+        metavar="NAME",
+        help="Read with this reader, or with the one in FILE.py. Default: recognised.",
+    ),
     click.option("--strict", is_flag=True, help="Stop at the first profile that cannot be used."),
 )
 _METRIC = (

@@ -18,7 +18,7 @@ from callpath_modeler.readers.base import (
     opened_runs,
 )
 from callpath_modeler.readers.discover import RunFile
-from callpath_modeler.readers.registry import Registry
+from callpath_modeler.readers.registry import Registry, blaming
 from callpath_modeler.units import parameter_value
 
 READABLE = (MetricStatus.DATA, MetricStatus.ABSENT)
@@ -70,7 +70,7 @@ def read_runs(
     """
     reader = registry.find(file.path)
     read: list[ReadRun] = []
-    with opened_runs(reader, file.path) as runs:
+    with blaming(reader, file.path), opened_runs(reader, file.path) as runs:
         if not runs:
             raise InputError(f"{file.path}: holds no run", hint="measure again, or leave it out")
         for run in runs:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from callpath_modeler.diagnostics import count_by_code
 from callpath_modeler.profile.experiment import Experiment, Run, Values
 from callpath_modeler.report.formats import Table
+from callpath_modeler.report.layout import aligned
 from callpath_modeler.units import counted, parameter_value
 
 
@@ -39,7 +38,7 @@ def _parameters(experiment: Experiment) -> list[str]:
         rows.append((parameter.name, values, _origin(parameter.origin)))
     for name, value in experiment.constants.items():
         rows.append((name, parameter_value(value), "never varies, not modelled"))
-    return _aligned(rows)
+    return aligned(rows)
 
 
 def _metrics(experiment: Experiment) -> list[str]:
@@ -51,7 +50,7 @@ def _metrics(experiment: Experiment) -> list[str]:
         noise = "-" if np.isnan(spread) else f"{spread:.1%}"
         note = _note(values)
         rows.append((values.metric.name, values.metric.unit, str(used), noise, note))
-    return _aligned(rows)
+    return aligned(rows)
 
 
 def diagnostics_text(experiment: Experiment) -> list[str]:
@@ -135,7 +134,7 @@ def _coverage(experiment: Experiment, points: dict[tuple[float, ...], list[int]]
     for key, runs in points.items():
         at = ",".join(parameter_value(value) for value in key) or "all"
         rows.append((at, str(len(runs)), str(int(present[:, runs].any(axis=1).sum()))))
-    return _aligned(rows)
+    return aligned(rows)
 
 
 def _note(values: Values) -> str:
@@ -149,11 +148,3 @@ def _origin(origin: str) -> str:
 
 def _tool(run: Run) -> str:
     return run.metadata.get("creator") or run.reader
-
-
-def _aligned(rows: Sequence[tuple[str, ...]]) -> list[str]:
-    widths = [max(len(row[k]) for row in rows) for k in range(len(rows[0]))]
-    return [
-        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
-        for row in rows
-    ]

@@ -167,6 +167,21 @@ def _line(cells: Sequence[tuple[str, Column, str]], label: str, style: str) -> T
     return line
 
 
+def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Return one line per row of cells, columns aligned to the left.
+
+    >>> aligned([("p", "values"), ("size", "10")])
+    ['p     values', 'size  10']
+    """
+    widths = [max(cell_len(row[k]) for row in rows) for k in range(len(rows[0]))]
+    return [
+        (" " * GAP)
+        .join(cell + " " * (w - cell_len(cell)) for cell, w in zip(row, widths, strict=True))
+        .rstrip()
+        for row in rows
+    ]
+
+
 def shorten(names: Sequence[str], space: int | None, ellipsis: str = "…") -> str:
     """Join names by ``/``; where that is wider than `space`, drop from the middle.
 

@@ -1,0 +1,88 @@
+"""`cpmodel plugins`: what is installed beside the program itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from importlib.metadata import EntryPoint
+from pathlib import Path
+
+import click
+
+from callpath_modeler.cli import group
+from callpath_modeler.cli.console import Console
+from callpath_modeler.cli.options import format_of, output_options
+from callpath_modeler.errors import PluginError
+from callpath_modeler.readers import registry
+from callpath_modeler.readers.base import Reader
+from callpath_modeler.report.plugins import Plugin, plugins_table, plugins_text
+
+
+@click.command("plugins")
+@click.argument("files", nargs=-1, metavar="[FILE.py]...", type=click.Path(path_type=Path))
+@output_options
+@click.pass_obj
+def command(
+    console: Console,
+    *,
+    files: tuple[Path, ...],
+    format_: str | None,
+    output: Path | None,
+    force: bool,
+) -> None:
+    """List readers and commands, where they come from, and what keeps any from loading.
+
+    With FILE.py, the readers in that file; they are used with `--reader FILE.py`.
+    """
+    from callpath_modeler.cli.render import render_lines, render_table
+    from callpath_modeler.readers.single_file import readers_in
+
+    if files:
+        found = [_reader(each, str(file), "") for file in files for each in readers_in(file)]
+    else:
+        found = [*_readers(), *_commands()]
+    form = format_of(format_, output)
+    if form == "table":
+        render_lines(console, plugins_text(found), output, force=force)
+    else:
+        render_table(console, plugins_table(found), form, output, force=force)
+
+
+def _readers() -> Iterator[Plugin]:
+    used = registry.installed()
+    for entry in registry.offered():
+        if used[entry.name] != entry:
+            package = registry.package_of(used[entry.name])
+            yield _unusable("reader", entry, f"reader {entry.name!r} of {package} is used instead")
+            continue
+        try:
+            yield _reader(registry.load_entry(entry), *_origin(entry))
+        except PluginError as error:
+            yield _unusable("reader", entry, error.message, error.hint or "")
+
+
+def _commands() -> Iterator[Plugin]:
+    used = group.added()
+    for entry in group.offered():
+        if entry.name not in used or used[entry.name] != entry:
+            yield _unusable("command", entry, f"there is another command {entry.name!r}")
+            continue
+        try:
+            loaded = group.load(entry)
+        except PluginError as error:
+            yield _unusable("command", entry, error.message, error.hint or "")
+        else:
+            yield Plugin("command", entry.name, *_origin(entry), loaded.get_short_help_str(100))
+
+
+def _reader(reader: Reader, package: str, version: str) -> Plugin:
+    return Plugin("reader", reader.name, package, version, reader.description, reader.suffixes)
+
+
+def _unusable(kind: str, entry: EntryPoint, problem: str, remedy: str = "") -> Plugin:
+    package, version = _origin(entry)
+    remedy = remedy or f"remove one of the two packages, or rename the {kind}"
+    return Plugin(kind, entry.name, package, version, problem=problem, remedy=remedy)
+
+
+def _origin(entry: EntryPoint) -> tuple[str, str]:
+    return registry.package_of(entry), entry.dist.version if entry.dist else ""

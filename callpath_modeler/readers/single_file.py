@@ -1,0 +1,61 @@
+"""Readers in a Python file that nobody installed."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from types import ModuleType
+
+from callpath_modeler.errors import PluginError, UsageError
+from callpath_modeler.readers.base import Reader
+from callpath_modeler.readers.registry import loaded, said
+
+_MEND = "mend the file, or read without it"
+
+
+def readers_in(path: Path) -> tuple[Reader, ...]:
+    """Import `path` and return the readers whose classes it defines.
+
+    A class counts as a reader if it has a method ``match``.
+
+    Raises
+    ------
+    UsageError
+        If there is no such file.
+    PluginError
+        If it does not load, holds no reader, or one that does not keep the contract.
+    """
+    if not path.is_file():
+        raise UsageError(f"--reader {path}: no such file", hint="check the spelling")
+    module = _imported(path)
+    found = [
+        value
+        for value in vars(module).values()
+        if inspect.isclass(value)
+        and value.__module__ == module.__name__
+        and callable(getattr(value, "match", None))
+    ]
+    if not found:
+        raise PluginError(
+            f"{path}: holds no reader",
+            hint="define a class with api_version, name, description, suffixes, match and open",
+        )
+    return tuple(loaded(c, f"{path}: {c.__name__}", _MEND) for c in found)
+
+
+def _imported(path: Path) -> ModuleType:
+    name = f"cpmodel_reader_{path.stem}"
+    spec = spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        raise PluginError(f"{path}: is no Python file", hint="give a file that ends in .py")
+    module = module_from_spec(spec)
+    # Dataclasses and pickle look a class's module up by its name.
+    sys.modules[name] = module
+    try:
+        spec.loader.exec_module(module)
+    except (Exception, SystemExit) as cause:
+        del sys.modules[name]
+        raise PluginError(f"{path}: does not load: {said(cause)}", hint=_MEND) from cause
+    return module
