@@ -90,6 +90,7 @@ KINDS: dict[str, Kind] = {
         "archive headers do not match their members",
         "what lies between them was read; check it, or measure again",
     ),
+    "CPM125": Kind("columns of a table left out", "put what matters into parameters or call paths"),
     "CPM201": Kind("too few points for a model", "measure at more scales"),
     "CPM202": Kind(
         "outside the model class", "measure more scales; read the band, not the formula"

@@ -112,7 +112,7 @@ def _opened(path: Path, options: LoadOptions) -> Experiment:
         if is_given:
             raise UsageError(
                 f"{path}: {option} says how to read profiles; this store holds what was read "
-                f"({experiment.reduction} over processes)",
+                f"({experiment.reduction.words})",
                 hint=f"cpmodel fit PROFILES {option} ... -o NAME.cpm",
             )
     if read.scaling is not None:

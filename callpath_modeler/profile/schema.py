@@ -98,6 +98,16 @@ class Reduction(StrEnum):
     MIN = "min"
     SUM = "sum"
     IMBALANCE = "imbalance"  # maximum over mean; 1 = balanced
+    GIVEN = "given"  # the profile holds one value per call path, made in a way it does not tell
+
+    @property
+    def words(self) -> str:
+        """How people say it."""
+        return "as recorded" if self is Reduction.GIVEN else f"{self} over processes"
+
+
+COMPUTED = tuple(reduction for reduction in Reduction if reduction is not Reduction.GIVEN)
+"""The reductions of values per location."""
 
 
 @dataclass(frozen=True, slots=True)

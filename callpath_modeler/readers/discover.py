@@ -12,6 +12,7 @@ from pathlib import Path
 import msgspec
 
 from callpath_modeler.errors import InputError, UsageError
+from callpath_modeler.readers.base import Match
 from callpath_modeler.readers.registry import Registry
 
 MANIFEST = "runs.toml"
@@ -26,6 +27,10 @@ _TOKEN = re.compile(rf"(?<![A-Za-z0-9])(?:[A-Za-z]+=?{_NUMBER})+(?![A-Za-z0-9])"
 # trace.cubex) was derived from the same run and measures other things.
 _MAIN_STEM = "profile"
 
+
+# Endings that say little of a content, or belong to formats that carry results from program to
+# program: beside profiles of a measurement tool, such files were made from them.
+_GENERAL = (".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".parquet", ".txt", ".extra-p", ".folded")
 
 _Parser = Callable[[str], dict[str, float]]
 
@@ -143,10 +148,13 @@ def _in_directory(directory: Path, registry: Registry, parse: _Parser) -> list[R
     if (directory / MANIFEST).is_file():
         return _from_manifest(directory / MANIFEST)
     runs = []
-    for profiles in _walk(directory, registry):
-        main = [path for path in profiles if path.name.split(".")[0] == _MAIN_STEM]
-        chosen = main or profiles
-        runs += [_named(path, registry, parse, alone=len(chosen) == 1) for path in chosen]
+    for is_profile in (_is_profile, _is_recognised):
+        for profiles in _walk(directory, registry, is_profile):
+            main = [path for path in profiles if path.name.split(".")[0] == _MAIN_STEM]
+            chosen = main or profiles
+            runs += [_named(path, registry, parse, alone=len(chosen) == 1) for path in chosen]
+        if runs:
+            break
     if not runs:
         raise InputError(
             f"{directory}: no profiles in this directory",
@@ -155,7 +163,9 @@ def _in_directory(directory: Path, registry: Registry, parse: _Parser) -> list[R
     return runs
 
 
-def _walk(directory: Path, registry: Registry) -> Iterator[list[Path]]:
+def _walk(
+    directory: Path, registry: Registry, is_profile: Callable[[Path, Registry], bool]
+) -> Iterator[list[Path]]:
     closed: list[str] = []
     for folder, subfolders, files in os.walk(
         directory, onerror=lambda error: closed.append(error.filename)
@@ -164,7 +174,7 @@ def _walk(directory: Path, registry: Registry) -> Iterator[list[Path]]:
             (name for name in subfolders if not name.startswith(".")), key=natural_order
         )
         names = sorted(files, key=natural_order)
-        profiles = [path for name in names if _is_profile(path := Path(folder, name), registry)]
+        profiles = [path for name in names if is_profile(path := Path(folder, name), registry)]
         if profiles:
             yield profiles
     # A directory that may not be read is left out by name, when it is opened as a profile.
@@ -174,7 +184,7 @@ def _walk(directory: Path, registry: Registry) -> Iterator[list[Path]]:
 
 def _is_profile(path: Path, registry: Registry) -> bool:
     # By name first: a directory may hold thousands of other files on a slow file system.
-    if not path.name.endswith(registry.suffixes()):
+    if not path.name.endswith(_telling(registry)):
         return False
     # What is named like a profile and cannot be one is to be named, not passed over.
     if not path.is_file() or path.stat().st_size == 0 or not os.access(path, os.R_OK):
@@ -182,12 +192,25 @@ def _is_profile(path: Path, registry: Registry) -> bool:
     return registry.match(path) is not None
 
 
+def _is_recognised(path: Path, registry: Registry) -> bool:
+    if not path.name.endswith(registry.suffixes()):
+        return False
+    return registry.surest(path)[1] is Match.CONTENT
+
+
+def _telling(registry: Registry) -> tuple[str, ...]:
+    """Return the endings that say of what format a file is."""
+    general = {*_GENERAL, *(f"{ending}.gz" for ending in _GENERAL)}
+    return tuple(ending for ending in registry.suffixes() if ending not in general)
+
+
 def _is_alone(path: Path, registry: Registry) -> bool:
     """Tell whether `path` is the only profile of its directory, which then names the run."""
     if not path.parent.is_dir():
         return False
-    suffixes = registry.suffixes()
-    return sum(name.endswith(suffixes) for name in os.listdir(path.parent)) == 1  # noqa: PTH208
+    suffixes = _telling(registry)
+    names = os.listdir(path.parent)  # noqa: PTH208
+    return path.name.endswith(suffixes) and sum(name.endswith(suffixes) for name in names) == 1
 
 
 def natural_order(name: str) -> tuple[tuple[int, float, str], ...]:

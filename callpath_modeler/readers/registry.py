@@ -173,16 +173,20 @@ class Registry:
 
     def match(self, path: Path) -> Reader | None:
         """Return the reader that is surest of `path`, or None."""
+        return self.surest(path)[0]
+
+    def surest(self, path: Path) -> tuple[Reader | None, Match]:
+        """Return the reader that is surest of `path`, and how sure it is."""
         best, surest = None, Match.NO
         # Opening a named pipe would wait for a writer that never comes.
         if not (path.is_file() or path.is_dir()):
-            return None
+            return best, surest
         for reader in self.readers:
             with blaming(reader, path):
                 sure = reader.match(path)
             if sure > surest:
                 best, surest = reader, sure
-        return best
+        return best, surest
 
     def find(self, path: Path) -> Reader:
         """Return the reader that is surest of `path`.

@@ -9,7 +9,13 @@ from pathlib import Path
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.errors import DataError, InputError
 from callpath_modeler.profile.calltree import CallTree
-from callpath_modeler.profile.schema import DeclaredMetric, Extent, MetricStatus, Reduction
+from callpath_modeler.profile.schema import (
+    COMPUTED,
+    DeclaredMetric,
+    Extent,
+    MetricStatus,
+    Reduction,
+)
 from callpath_modeler.readers.base import (
     ProfileSource,
     Reduced,
@@ -82,13 +88,15 @@ def read_runs(
 
 def _reduction(source: ProfileSource, asked: Reduction | None, path: Path) -> Reduction:
     """Return how to reduce over locations: as asked, or refuse with a `DataError`."""
-    can = tuple(source.reductions) if isinstance(source, ReducedSource) else tuple(Reduction)
+    can = tuple(source.reductions) if isinstance(source, ReducedSource) else COMPUTED
     if asked is None:
         return Reduction.MAX if Reduction.MAX in can else can[0]
     if asked not in can:
         raise DataError(
             f"{path}: holds no {asked} over processes: it was reduced when it was written",
-            hint=f"--locations {' or '.join(can)}",
+            hint=f"--locations {' or '.join(can)}"
+            if Reduction.GIVEN not in can
+            else "leave --locations out",
         )
     return asked
 

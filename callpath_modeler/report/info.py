@@ -42,7 +42,7 @@ def _parameters(experiment: Experiment) -> list[str]:
 
 
 def _metrics(experiment: Experiment) -> list[str]:
-    values_are = f"exclusive, {experiment.reduction} over processes"
+    values_are = f"exclusive, {experiment.reduction.words}"
     rows = [("metric", "unit", "call paths", "noise", values_are)]
     for values in experiment.columns.values():
         used = int(np.any(np.nan_to_num(values.exclusive) != 0, axis=1).sum())
@@ -142,7 +142,7 @@ def _note(values: Values) -> str:
 
 
 def _origin(origin: str) -> str:
-    named = {"name": "run name", "profile": "stated in the profile"}
+    named = {"name": "run name", "profile": "stated in the file"}
     return named.get(origin, f"{origin} in the profile")
 
 

@@ -203,7 +203,7 @@ def context(ranking: Ranking) -> str:
     spread = f"{parameter_value(fitted.points[0])} … {parameter_value(fitted.points[-1])}"
     return (
         f"{experiment.name} · {fitted.metric.name}, {flavour}, "
-        f"{experiment.reduction} over processes · {fitted.parameter} = {spread} "
+        f"{experiment.reduction.words} · {fitted.parameter} = {spread} "
         f"({len(fitted.points)} points, {len(experiment.runs)} runs) · "
         f"{experiment.scaling} scaling ({experiment.scaling_reason})"
     )

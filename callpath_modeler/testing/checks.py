@@ -8,7 +8,7 @@ import numpy as np
 
 from callpath_modeler.errors import InputError
 from callpath_modeler.profile.calltree import ROOT, CallTree, subtree_ends
-from callpath_modeler.profile.schema import DeclaredMetric, Reduction
+from callpath_modeler.profile.schema import COMPUTED, DeclaredMetric, Reduction
 from callpath_modeler.readers.base import (
     ProfileSource,
     Reader,
@@ -29,7 +29,7 @@ def readable(source: ProfileSource) -> list[DeclaredMetric]:
 
 def reductions(source: ProfileSource) -> tuple[Reduction, ...]:
     """Return what `source` can be asked for."""
-    return tuple(source.reductions if isinstance(source, ReducedSource) else Reduction)
+    return tuple(source.reductions if isinstance(source, ReducedSource) else COMPUTED)
 
 
 def read_all(source: ProfileSource) -> dict[tuple[str, Reduction], Reduced]:

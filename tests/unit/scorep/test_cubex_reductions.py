@@ -11,11 +11,11 @@ import pytest
 from brute_force import OVER, reduce
 
 import cube_writer as cw
-from callpath_modeler.profile.schema import Reduction
+from callpath_modeler.profile.schema import COMPUTED, Reduction
 from callpath_modeler.readers.reductions import is_plain, statistic_of_present
 from cpmodel_scorep import CubexReader, rows, stream
 
-ALL = list(Reduction)
+ALL = list(COMPUTED)
 
 
 def metrics_for(tree, machine, seed=0, missing=False):

@@ -1,0 +1,123 @@
+"""Call paths written as names to a call tree, and values along it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from callpath_modeler.profile.calltree import ROOT, CallTree
+from callpath_modeler.profile.schema import Region
+
+_ARROW = re.compile(r"(?<!operator)\s*->\s*")
+_SLASH = re.compile(r"(?<!\\)/")
+_MPI = re.compile(r"P?MPI_[A-Z]")
+_OPENMP = re.compile(r"!\$omp (?:implicit )?(\w+)")
+_OPENMP_ROLES = {"for": "loop", "do": "loop"}
+
+
+def known_region(name: str) -> Region:
+    """Return the region called `name`; MPI functions and OpenMP constructs are known by it."""
+    if _MPI.match(name):
+        return Region(name, paradigm="mpi")
+    construct = _OPENMP.match(name)
+    if construct:
+        word = construct[1]
+        return Region(name, paradigm="openmp", role=_OPENMP_ROLES.get(word, word))
+    return Region(name)
+
+
+def tree_of(paths: Sequence[tuple[str, ...]]) -> tuple[CallTree, NDArray[np.intp]]:
+    """Return the call tree that holds `paths`, and the row of each in it.
+
+    Callers that are no path themselves get a row as well. Siblings come in the order in which
+    they are first named.
+    """
+    number_of: dict[tuple[int, str], int] = {}
+    callees: list[list[int]] = []
+    roots: list[int] = []
+    names: list[str] = []
+    ends = []
+    for path in paths:
+        node = ROOT
+        for name in path:
+            found = number_of.setdefault((node, name), len(names))
+            if found == len(names):
+                names.append(name)
+                callees.append([])
+                (roots if node == ROOT else callees[node]).append(found)
+            node = found
+        ends.append(node)
+    row_of = np.empty(len(names), np.intp)
+    parents: list[int] = []
+    order: list[int] = []
+    stack = [(root, ROOT) for root in reversed(roots)]
+    while stack:
+        node, caller = stack.pop()
+        row = len(order)
+        row_of[node] = row
+        order.append(node)
+        parents.append(caller)
+        stack += [(callee, row) for callee in reversed(callees[node])]
+    index: dict[str, int] = {}
+    region = [index.setdefault(names[node], len(index)) for node in order]
+    tree = CallTree.from_parents(parents, region, [known_region(name) for name in index])
+    return tree, row_of[ends]
+
+
+def exclusive_of(
+    tree: CallTree, inclusive: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Take from each value those of the call paths below.
+
+    Parameters
+    ----------
+    inclusive : [call paths, runs]; NaN = not measured: what is measured below is then taken
+        from the nearest caller that is
+
+    Returns
+    -------
+    exclusive : [call paths, runs], with rounding: it may be below zero
+    total : [runs] sum of the values that no measured caller holds
+    """
+    measured = ~np.isnan(inclusive)
+    runs = np.arange(inclusive.shape[1])
+    nearest = np.full(inclusive.shape, ROOT, np.intp)
+    exclusive = inclusive.copy()
+    total = np.zeros(inclusive.shape[1])
+    for rows in tree.levels():
+        parents = tree.parent[rows]
+        above = np.where((parents == ROOT)[:, None], ROOT, nearest[parents])
+        here = measured[rows]
+        nearest[rows] = np.where(here, rows[:, None], above)
+        of_caller = here & (above != ROOT)
+        values = np.where(here, inclusive[rows], 0.0)
+        total += np.where(above == ROOT, values, 0.0).sum(axis=0)
+        row, run = np.nonzero(of_caller)
+        np.subtract.at(exclusive, (above[row, run], runs[run]), values[row, run])
+    return exclusive, total
+
+
+def split_paths(texts: Sequence[str]) -> list[tuple[str, ...]]:
+    r"""Split call paths at ``->``, or else at ``/``, or else at ``;``.
+
+    All texts are split alike: at the first of these that any of them has. A slash inside a name
+    is written ``\/``; the arrow of ``operator->`` is no separator.
+    """
+    if any(_ARROW.search(text) for text in texts):
+        return [split_at_arrows(text) for text in texts]
+    if any(_SLASH.search(text) for text in texts):
+        return [split_at_slashes(text) for text in texts]
+    return [tuple(text.split(";")) for text in texts]
+
+
+def split_at_arrows(text: str) -> tuple[str, ...]:
+    """Split a call path as Extra-P writes it."""
+    return tuple(_ARROW.split(text.strip()))
+
+
+def split_at_slashes(text: str) -> tuple[str, ...]:
+    """Split a call path as this package writes it."""
+    return tuple(name.replace("\\/", "/") for name in _SLASH.split(text))

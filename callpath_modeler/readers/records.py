@@ -1,0 +1,344 @@
+"""Rows of measurements to runs: what tables in files and data frames have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from callpath_modeler.diagnostics import Finding, Notices
+from callpath_modeler.errors import InputError
+from callpath_modeler.profile.calltree import CallTree
+from callpath_modeler.profile.schema import (
+    DeclaredMetric,
+    Extent,
+    Metric,
+    MetricStatus,
+    Reduction,
+)
+from callpath_modeler.readers.base import Reduced, RunSource
+from callpath_modeler.readers.paths import exclusive_of, tree_of
+from callpath_modeler.readers.titles import Title, is_processes, read_title
+from callpath_modeler.units import parameter_value
+
+_Array = NDArray[np.float64]
+_Index = NDArray[np.intp]
+
+_ROUNDING = 1e-9
+"""Callees may add up to this much more than their caller without a word."""
+
+
+@dataclass(frozen=True, slots=True)
+class Records:
+    """Measurements as rows of one value each.
+
+    Attributes
+    ----------
+    subject : the file, or whatever the rows come from, for messages
+    paths : the distinct call paths, as names from the root
+    path : [n] index into `paths`
+    parameters : by name, [n]
+    repetition : [n] number of the repetition, or None: then, where most call paths have several
+        rows at one setting, the second is the second repetition, and so on; where only some
+        have, they are siblings of one name and are added
+    titles : titles of the columns of values
+    title : [n] index into `titles`
+    values : [n]; NaN = no value
+    units : units by title, where they are not part of it
+    lines : [n] where each row stands, or None
+    program : name of the program, or ""
+    creator : name of the tool that wrote the file, or ""
+    """
+
+    subject: str
+    paths: Sequence[tuple[str, ...]]
+    path: _Index
+    parameters: Mapping[str, _Array]
+    repetition: _Index | None
+    titles: Sequence[str]
+    title: _Index
+    values: _Array
+    units: Mapping[str, str] = field(default_factory=dict)
+    lines: _Index | None = None
+    program: str = ""
+    creator: str = ""
+
+
+class RecordedRun:
+    """One run out of rows: values as they were recorded, one per call path."""
+
+    def __init__(
+        self,
+        call_tree: CallTree,
+        extent: Extent,
+        metadata: Mapping[str, str],
+        columns: Mapping[str, tuple[Metric, Reduced]],
+        findings: Sequence[Finding],
+    ) -> None:
+        self._tree = call_tree
+        self._extent = extent
+        self._metadata = metadata
+        self._columns = columns
+        self._findings = findings
+
+    @property
+    def call_tree(self) -> CallTree:
+        """The call paths of all runs of the table."""
+        return self._tree
+
+    @property
+    def metrics(self) -> Sequence[DeclaredMetric]:
+        """The metrics that have values in this run."""
+        return [DeclaredMetric(metric, MetricStatus.DATA) for metric, _ in self._columns.values()]
+
+    @property
+    def extent(self) -> Extent:
+        """Processes, threads and nodes, as far as they are parameters."""
+        return self._extent
+
+    @property
+    def reductions(self) -> Sequence[Reduction]:
+        """None is left: the values are as recorded."""
+        return (Reduction.GIVEN,)
+
+    @property
+    def metadata(self) -> Mapping[str, str]:
+        """What else is said of the run."""
+        return self._metadata
+
+    def findings(self) -> Sequence[Finding]:
+        """Return what was noticed."""
+        return self._findings
+
+    def reduce(self, metric: str, over_locations: Reduction) -> Reduced:  # noqa: ARG002
+        """Return the recorded values: nothing is left to reduce.
+
+        Raises
+        ------
+        KeyError
+            If there is no such metric.
+        """
+        return self._columns[metric][1]
+
+
+@dataclass(frozen=True, slots=True)
+class _Column:
+    """One metric of all runs: [call paths, runs] and [runs]."""
+
+    metric: Metric
+    exclusive: _Array
+    total: _Array
+
+
+def runs_of(records: Records, noticed: Sequence[Finding] = ()) -> list[RunSource]:
+    """Make runs of rows.
+
+    Parameters
+    ----------
+    noticed : findings about the whole; they are handed out with the first run
+
+    Raises
+    ------
+    InputError
+        If there are no values, or two of one call path, metric, setting and repetition.
+    """
+    if np.isnan(records.values).all():
+        raise InputError(f"{records.subject}: holds no values", hint="measure again")
+    settings, setting = _settings(records)
+    keys, run = _runs(records, setting)
+    tree, row = tree_of(records.paths)
+    notices = [Notices(records.subject) for _ in keys]
+    columns = list(_columns(records, tree, row, run, notices))
+    metadata = {"program": records.program, "creator": records.creator}
+    metadata = {key: text for key, text in metadata.items() if text}
+    numbered = records.repetition is not None or max(number for _, number in keys) > 1
+    runs = []
+    for k, (of, number) in enumerate(keys):
+        held = {
+            column.metric.name: (
+                column.metric,
+                Reduced(column.exclusive[:, k], float(column.total[k])),
+            )
+            for column in columns
+            if not np.isnan(column.exclusive[:, k]).all()
+        }
+        findings = [*noticed, *notices[k].findings()] if k == 0 else notices[k].findings()
+        source = RecordedRun(tree, _extent(settings[of]), metadata, held, findings)
+        runs.append(RunSource(source, settings[of], number if numbered else None))
+    return runs
+
+
+def _settings(records: Records) -> tuple[list[dict[str, float]], _Index]:
+    """Return the distinct settings of the parameters, and which of them each row has."""
+    names = list(records.parameters)
+    if "p" not in names:
+        processes = next((name for name in names if is_processes(name)), None)
+        names = ["p" if name == processes else name for name in names]
+    if not names:
+        return [{}], np.zeros(len(records.values), np.intp)
+    table = np.stack(list(records.parameters.values()), axis=1)
+    distinct, setting = np.unique(table, axis=0, return_inverse=True)
+    rows = [dict(zip(names, row, strict=True)) for row in distinct.tolist()]
+    return rows, setting.reshape(-1)
+
+
+def _runs(records: Records, setting: _Index) -> tuple[list[tuple[int, int]], _Index]:
+    """Return setting and repetition of each run, and the run of each row."""
+    key = (setting * len(records.paths) + records.path) * len(records.titles) + records.title
+    if records.repetition is None:
+        number = 1 + _occurrence(key) * _repeats(key, setting)
+    else:
+        number = records.repetition
+    pairs, run = np.unique(np.stack([setting, number], axis=1), axis=0, return_inverse=True)
+    run = run.reshape(-1)
+    if records.repetition is not None:
+        again = np.flatnonzero(_occurrence(key * len(pairs) + run))
+        if len(again):
+            raise _twice(records, int(again[0]))
+    return [(of, number) for of, number in pairs.tolist()], run
+
+
+def _repeats(key: _Index, setting: _Index) -> NDArray[np.bool_]:
+    """Tell for each row whether most call paths have several rows at its setting, [n]."""
+    _, first, count = np.unique(key, return_index=True, return_counts=True)
+    keys = np.bincount(setting[first])
+    several = np.bincount(setting[first], weights=count > 1)
+    repeated: NDArray[np.bool_] = (several * 2 > keys)[setting]
+    return repeated
+
+
+def _occurrence(key: _Index) -> _Index:
+    """Return how many rows of the same key come before each row, [n]."""
+    order = np.argsort(key, kind="stable")
+    ordered = key[order]
+    starts = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))
+    lengths = np.diff(np.append(starts, len(key)))
+    count = np.empty(len(key), np.intp)
+    count[order] = np.arange(len(key)) - np.repeat(starts, lengths)
+    return count
+
+
+def _twice(records: Records, row: int) -> InputError:
+    at = ", ".join(f"{k} = {parameter_value(v[row])}" for k, v in records.parameters.items())
+    path = "/".join(records.paths[records.path[row]])
+    number = "" if records.repetition is None else f", repetition {records.repetition[row]}"
+    where = "" if records.lines is None else f" line {records.lines[row]}:"
+    return InputError(
+        f"{records.subject}:{where} a second value of {records.titles[records.title[row]]} "
+        f"for {path} at {at}{number}",
+        hint="give each repetition its own number, or add the values of one call path up",
+    )
+
+
+def _extent(setting: Mapping[str, float]) -> Extent:
+    def count(name: str) -> int:
+        value = setting.get(name, 0)
+        return int(value) if 0 < value < 2**53 and value == int(value) else 0
+
+    return Extent(count("p"), count("threads"), count("nodes"))
+
+
+def _columns(
+    records: Records,
+    tree: CallTree,
+    row: _Index,
+    run: _Index,
+    notices: Sequence[Notices],
+) -> Iterator[_Column]:
+    """Yield the metrics, exclusive, in order of their first title."""
+    # Rows of call paths that are only named as somebody's callers.
+    only_named = np.setdiff1d(np.arange(len(tree)), row)
+
+    def values(k: int, title: Title) -> _Array:
+        mine = (records.title == k) & ~np.isnan(records.values)
+        at, value = (row[records.path[mine]], run[mine]), records.values[mine]
+        table = np.full((len(tree), len(notices)), np.nan)
+        # Siblings of one name add up, or the largest stands.
+        table[at] = 0.0 if title.additive else -np.inf
+        with np.errstate(over="ignore", invalid="ignore"):
+            (np.add if title.additive else np.maximum).at(table, at, value * title.factor)
+        _note_siblings(at, table.shape, notices)
+        endless = np.isinf(table)
+        for of in np.flatnonzero(endless.any(axis=0)).tolist():
+            count = int(endless[:, of].sum())
+            notices[of].note("CPM117", records.titles[k], count, about=records.titles[k])
+        table[endless] = np.nan
+        return table
+
+    for name, flavours in _metrics(records, notices[0]).items():
+        title = next(iter(flavours.values()))[1]
+        metric = Metric(name, title.unit, _description(records, flavours), title.additive)
+        tables = {inclusive: values(k, t) for inclusive, (k, t) in flavours.items()}
+        column = _column(metric, tables, tree, notices)
+        if metric.additive and len(only_named):
+            _fill_named(column, tree, only_named)
+        yield column
+
+
+def _note_siblings(
+    at: tuple[_Index, _Index], shape: tuple[int, ...], notices: Sequence[Notices]
+) -> None:
+    count = np.zeros(shape, np.intp)
+    np.add.at(count, at, 1)
+    for of in np.flatnonzero((count > 1).any(axis=0)).tolist():
+        added = int((count[:, of] > 1).sum())
+        notices[of].note("CPM112", f"{added} call paths have several rows", added)
+
+
+def _metrics(records: Records, notices: Notices) -> dict[str, dict[bool, tuple[int, Title]]]:
+    """Return the columns of each metric: by name and flavour, True = inclusive."""
+    metrics: dict[str, dict[bool, tuple[int, Title]]] = {}
+    for k, text in enumerate(records.titles):
+        title = read_title(text, records.units.get(text))
+        flavours = metrics.setdefault(title.name, {})
+        flavour = bool(title.inclusive) and title.additive
+        if flavour in flavours:
+            first = records.titles[flavours[flavour][0]]
+            notices.note("CPM118", f"{first} and {text}", about=text)
+        flavours.setdefault(flavour, (k, title))
+    return metrics
+
+
+def _description(records: Records, flavours: Mapping[bool, tuple[int, Title]]) -> str:
+    titles = [records.titles[flavours[flavour][0]] for flavour in sorted(flavours)]
+    return f"{titles[0]}, less that of the callees" if list(flavours) == [True] else titles[0]
+
+
+def _column(
+    metric: Metric, tables: Mapping[bool, _Array], tree: CallTree, notices: Sequence[Notices]
+) -> _Column:
+    if True not in tables:
+        exclusive = tables[False]
+        bound = np.zeros_like(exclusive)
+    else:
+        derived, total = exclusive_of(tree, tables[True])
+        bound = _ROUNDING * np.abs(tables[True])
+        exclusive = tables.get(False, derived)
+    if metric.additive:
+        _clip(metric, exclusive, bound, notices)
+    if True not in tables:
+        total = np.nansum(exclusive, axis=0) if metric.additive else np.full(len(notices), np.nan)
+    return _Column(metric, exclusive, total)
+
+
+def _clip(metric: Metric, exclusive: _Array, bound: _Array, notices: Sequence[Notices]) -> None:
+    """Put zero for values below it, and say so where rounding does not explain them."""
+    below = exclusive < -bound
+    for at in np.flatnonzero(below.any(axis=0)).tolist():
+        lowest, count = float(np.nanmin(exclusive[:, at])), int(below[:, at].sum())
+        notices[at].note("CPM105", f"{metric.name}, down to {lowest:.3g}", count, about=metric.name)
+    exclusive[exclusive < 0] = 0.0
+
+
+def _fill_named(column: _Column, tree: CallTree, rows: _Index) -> None:
+    """Let callers that no row is about occur, at no cost, where one of their callees does."""
+    occurs = np.vstack(
+        [
+            np.zeros(column.exclusive.shape[1], np.intp)[None],
+            np.cumsum(~np.isnan(column.exclusive), axis=0),
+        ]
+    )
+    seen = occurs[tree.end[rows]] > occurs[rows]
+    column.exclusive[rows] = np.where(seen, 0.0, np.nan)

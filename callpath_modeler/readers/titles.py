@@ -1,0 +1,115 @@
+"""What the title of a column of values tells: metric, unit, inclusive or exclusive."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from callpath_modeler.profile.schema import base_unit
+
+_BRACKETS = re.compile(r"\s*[\[(]([^\[\]()]*)[\])]")
+_SEPARATORS = re.compile(r"[^0-9A-Za-zµ]+")
+
+_INCLUSIVE = frozenset({"inc", "incl", "inclusive"})
+_EXCLUSIVE = frozenset({"exc", "excl", "exclusive", "self"})
+_DURATIONS = frozenset(
+    {"s", "sec", "secs", "seconds", "ms", "msec", "us", "usec", "µs", "ns", "nsec"}
+)
+_TIMES = frozenset({"time", "times", "duration", "runtime", "walltime", "elapsed", "latency"})
+_BYTES = frozenset({"byte", "bytes"})
+# The difference of two maxima is no maximum.
+_EXTREMES = frozenset({"median", "min", "minimum", "max", "maximum"})
+_STATISTICS = _EXTREMES | {"mean", "avg", "average", "sum", "total"}
+# Values of these do not add up along the call tree.
+_SPREADS = frozenset({"sd", "std", "stddev", "stdev", "iqr", "ci", "var", "variance"})
+_RATIOS = frozenset(
+    {"cv", "ratio", "percent", "pct", "imbalance", "ipc", "rate", "bandwidth", "efficiency",
+     "speedup", "utilization", "frequency", "temperature"}
+)  # fmt: skip
+_COUNTS = frozenset(
+    {"visits", "calls", "count", "counts", "hits", "samples", "instructions", "cycles", "flops",
+     "papi", "misses", "messages", "energy", "power", "memory", "value", "values"}
+)  # fmt: skip
+_PROCESSES = frozenset(
+    {"p", "np", "nprocs", "numprocs", "procs", "processes", "ranks", "nranks", "n ranks",
+     "num ranks", "mpi ranks", "n procs", "num procs", "n processes", "num processes",
+     "mpi processes", "world size", "mpi world size"}
+)  # fmt: skip
+_MEASURED = _TIMES | _BYTES | _STATISTICS | _SPREADS | _RATIOS | _COUNTS
+
+
+@dataclass(frozen=True, slots=True)
+class Title:
+    """The title of a column of values, taken apart.
+
+    Attributes
+    ----------
+    name : the metric, without unit and without the words for inclusive and exclusive
+    unit : SI base unit
+    factor : what brings values to that unit
+    inclusive : None where the title does not say
+    additive : False for spreads and ratios, and for inclusive extremes, of which no exclusive
+        ones can be made
+    """
+
+    name: str
+    unit: str
+    factor: float
+    inclusive: bool | None
+    additive: bool
+
+
+def read_title(title: str, unit: str | None = None) -> Title:
+    """Take a title apart; `unit` is what else is said of the unit.
+
+    >>> read_title("time_excl_max_us")
+    Title(name='time_max', unit='s', factor=1e-06, inclusive=False, additive=True)
+    >>> read_title("time (inc) [ms]").name, read_title("bytes_sent").unit, read_title("visits").unit
+    ('time', 'B', '1')
+    """
+    title = title.strip()
+    rest, notes = _BRACKETS.sub("", title), [n.strip().lower() for n in _BRACKETS.findall(title)]
+    words = [word for word in _SEPARATORS.split(rest) if word]
+    lower = [word.lower() for word in words]
+    flavours = {*lower, *notes}
+    inclusive = True if flavours & _INCLUSIVE else False if flavours & _EXCLUSIVE else None
+    units = [note for note in notes if note not in _INCLUSIVE | _EXCLUSIVE]
+    if not units:
+        # The first word of a title names the metric, even if it also names a unit.
+        units = [word for word in lower[1:] if word in _DURATIONS]
+        dropped = _INCLUSIVE | _EXCLUSIVE | {*units}
+    else:
+        dropped = _INCLUSIVE | _EXCLUSIVE
+    kept = [word for word, low in zip(words, lower, strict=True) if low not in dropped]
+    name = rest if len(kept) == len(words) else "_".join(kept)
+    base, factor = base_unit(unit or (units[0] if units else _usual_unit(lower)))
+    if base == "s" and {*map(str.lower, kept)} <= _STATISTICS:
+        name = "_".join(["time", *kept])
+    additive = not {*lower} & (_SPREADS | _RATIOS)
+    if inclusive and {*lower} & _EXTREMES:
+        return Title(title, base, factor, inclusive, additive=False)
+    return Title(name or title, base, factor, inclusive, additive)
+
+
+def is_measured(title: str) -> bool:
+    """Tell whether a title names a measured quantity rather than a parameter."""
+    words = {word.lower() for word in _SEPARATORS.split(title)}
+    return bool(words & _MEASURED) or _BRACKETS.search(title) is not None
+
+
+def is_processes(name: str) -> bool:
+    """Tell whether a parameter is the number of processes.
+
+    >>> is_processes("Ranks"), is_processes("mpi.world.size"), is_processes("rank")
+    (True, True, False)
+    """
+    return " ".join(_SEPARATORS.split(name.strip())).lower() in _PROCESSES
+
+
+def _usual_unit(words: list[str]) -> str:
+    found = {*words}
+    if found & _RATIOS:
+        return "1"
+    if found & _TIMES:
+        return "s"
+    return "B" if found & _BYTES else "1"

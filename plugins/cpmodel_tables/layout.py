@@ -1,0 +1,202 @@
+"""Which column of a table is what, without being told."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from callpath_modeler.errors import InputError
+from callpath_modeler.readers.discover import REPETITION_NAMES
+from callpath_modeler.readers.titles import is_measured, is_processes
+from cpmodel_tables.grid import HINT, Grid
+
+_CALL_PATHS = ("callpath", "call path", "call tree path", "callstack", "call stack")
+_REGIONS = ("path", "region", "function", "routine", "kernel", "name", "node", "call site", "stack")
+_METRICS = ("metric", "metric name", "counter")
+_VALUES = ("value", "val", "measurement", "measured", "result")
+_REPETITIONS = sorted(REPETITION_NAMES | {"repetition", "repeat"})
+_UNITS = ("unit", "units")
+_RUNS = ("file", "source", "profile", "file name", "filename", "directory", "run")
+_PASSED_OVER = frozenset({"", "id", "nid", "index", "depth", "type", "line", "unnamed 0"})
+_LOCATIONS = frozenset(
+    {"rank", "process", "process id", "mpi rank", "thread", "thread id", "location", "location id"}
+)
+_OF_RESULTS = frozenset({"growth", "model"})
+
+_FILLED = 0.5
+"""At each setting of the parameters more than this share of the call paths has a row."""
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """The roles of the columns of a table.
+
+    Attributes
+    ----------
+    callpath : the titles that name the call path together; none = all rows are about one
+    parameters, values : titles
+    repetition, metric, unit, run : titles, or None; with `metric` there is one title of values
+    left_out : titles of which nothing is used
+    """
+
+    callpath: tuple[str, ...]
+    parameters: tuple[str, ...]
+    values: tuple[str, ...]
+    repetition: str | None
+    metric: str | None
+    unit: str | None
+    run: str | None
+    left_out: tuple[str, ...]
+
+
+def plain(title: str) -> str:
+    """Return a title in lower case, without unit and signs.
+
+    >>> plain("Call_Path"), plain("value[s]"), plain("Thread ID")
+    ('call path', 'value', 'thread id')
+    """
+    bare = re.sub(r"[\[(][^\])]*[\])]", "", title)
+    return " ".join(re.findall(r"[0-9a-z]+", bare.lower()))
+
+
+def is_table(titles: Sequence[str]) -> bool:
+    """Tell by its titles whether a table is one of measurements per call path."""
+    names = {plain(title) for title in titles}
+    if names >= _OF_RESULTS:
+        return False
+    if names & {*_CALL_PATHS}:
+        return len(names) > 1
+    return any(map(is_processes, titles)) and any(map(is_measured, titles))
+
+
+def layout_of(grid: Grid) -> Layout:
+    """Find out the role of every column.
+
+    Raises
+    ------
+    InputError
+        If a role that is needed has no column, or a column has one that cannot be heeded.
+    """
+    _refuse(grid)
+    search = _Search(grid)
+    metric = search.take(_METRICS, numeric=False)
+    unit = search.take(_UNITS, numeric=False)
+    callpath = search.take_call_path(metric)
+    run = search.take(_RUNS, numeric=False)
+    repetition = search.take(_REPETITIONS, numeric=True)
+    told = [title for title in grid.parameters if title in search.free]
+    numeric = [t for t in search.free if t not in told and grid.is_numeric(t)]
+    values = search.values(metric, numeric)
+    parameters = told
+    if not told:
+        rest = [title for title in numeric if title not in values]
+        parameters, others = search.parameters(rest, values, callpath)
+        if metric is None:
+            values = [*values, *others]
+        if not values and parameters:
+            values = [parameters.pop()]
+    values = values or numeric
+    if not values:
+        raise InputError(f"{grid.path}: no column of values", hint=HINT)
+    used = {*callpath, *parameters, *values, run}
+    left_out = tuple(title for title in search.free if title not in used)
+    roles = tuple(callpath), tuple(parameters), tuple(values)
+    return Layout(*roles, repetition, metric, unit, run, left_out)
+
+
+def _refuse(grid: Grid) -> None:
+    names = {title: plain(title) for title in grid.columns if title not in grid.parameters}
+    if {*names.values()} >= _OF_RESULTS:
+        raise InputError(
+            f"{grid.path}: a table of results, not of measurements",
+            hint="cpmodel export EXP --what values writes measurements",
+        )
+    for title, name in names.items():
+        if name in _LOCATIONS:
+            raise InputError(
+                f"{grid.path}: column {title!r} tells locations apart",
+                hint="a table has one value per call path and run: take the maximum or the mean "
+                "over them first",
+            )
+
+
+class _Search:
+    """Columns get their roles one after the other; what has none yet is free."""
+
+    def __init__(self, grid: Grid) -> None:
+        self.grid = grid
+        self.free = {t: plain(t) for t in grid.columns if plain(t) not in _PASSED_OVER}
+        self.free |= {title: plain(title) for title in grid.parameters}
+
+    def take(self, names: Iterable[str], *, numeric: bool) -> str | None:
+        """Take the first column that has one of `names`; it is free no more."""
+        for name in names:
+            for title, known in self.free.items():
+                told = title in self.grid.parameters
+                if known == name and not told and self.grid.is_numeric(title) is numeric:
+                    del self.free[title]
+                    return title
+        return None
+
+    def take_call_path(self, metric: str | None) -> list[str]:
+        """Take the column of call paths, or else the texts that a row begins with."""
+        title = self.take(_CALL_PATHS, numeric=False) or self.take(_REGIONS, numeric=False)
+        if title is not None:
+            return [title]
+        leading: list[str] = []
+        for title in self.free:
+            if self.grid.is_numeric(title):
+                break
+            leading.append(title)
+        if not leading and metric is None and not self.grid.parameters:
+            raise InputError(f"{self.grid.path}: no column of call paths", hint=HINT)
+        for title in leading:
+            del self.free[title]
+        return leading
+
+    def values(self, metric: str | None, numeric: Sequence[str]) -> list[str]:
+        """Return the columns that are titled like values; the one of all metrics if `metric`."""
+        named = [title for title in numeric if self.free[title] in _VALUES]
+        if metric is None:
+            return [t for t in numeric if t in named or (is_measured(t) and not is_processes(t))]
+        measured = [title for title in numeric if is_measured(title) and not is_processes(title)]
+        found = named or measured or list(numeric[-1:])
+        if len(found) > 1:
+            raise InputError(
+                f"{self.grid.path}: which column holds the values: {', '.join(found)}?",
+                hint="call it value",
+            )
+        return found
+
+    def parameters(
+        self, titles: Sequence[str], values: Sequence[str], callpath: Sequence[str]
+    ) -> tuple[list[str], list[str]]:
+        """Tell parameters from other numbers by what they hold.
+
+        At each setting of the parameters most call paths have a row, so what is another number in
+        every row is no parameter; nor is what stands behind the first value.
+        """
+        order = list(self.grid.columns)
+        first = min((order.index(title) for title in values), default=len(order))
+        paths = _codes([self.grid.columns[title] for title in callpath], len(self.grid.lines))
+        setting = np.zeros(len(self.grid.lines), np.intp)
+        parameters: list[str] = []
+        for title in titles:
+            refined = _codes([setting.tolist(), self.grid.columns[title]], len(setting))
+            filled = len(np.unique(np.stack([paths, refined]), axis=1).T)
+            full = (int(paths.max()) + 1) * (int(refined.max()) + 1)
+            if is_processes(title) or (order.index(title) < first and filled > _FILLED * full):
+                parameters.append(title)
+                setting = refined
+        return parameters, [title for title in titles if title not in parameters]
+
+
+def _codes(columns: Sequence[Sequence[object]], n: int) -> NDArray[np.intp]:
+    """Return a number per row, the same for rows whose cells are the same, [n]."""
+    known: dict[str, int] = {}
+    rows = zip(*columns, strict=True) if columns else iter([()] * n)
+    return np.array([known.setdefault(repr(row), len(known)) for row in rows], np.intp)

@@ -1,0 +1,211 @@
+"""Long and wide tables: one value per call path, setting, repetition and metric."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import ClassVar, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from callpath_modeler.diagnostics import Finding
+from callpath_modeler.profile.schema import base_unit
+from callpath_modeler.readers.base import API_VERSION, Match, RunSource
+from callpath_modeler.readers.discover import REPETITION_NAMES, parameters_in
+from callpath_modeler.readers.paths import split_at_slashes, split_paths
+from callpath_modeler.readers.records import Records, runs_of
+from cpmodel_tables import grid as cells
+from cpmodel_tables.grid import Grid
+from cpmodel_tables.layout import Layout, is_table, layout_of
+from cpmodel_tables.series import WHOLE
+from cpmodel_tables.text import first_text, whole_text
+
+_DELIMITED = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
+_JSON_LINES = (".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz")
+_T = TypeVar("_T", bound=Hashable)
+
+
+class TableReader:
+    """Reads tables of measurements: CSV, TSV, JSON Lines."""
+
+    api_version: ClassVar[int] = API_VERSION
+    name: ClassVar[str] = "tables"
+    description: ClassVar[str] = "tables of measurements: CSV, TSV, JSON Lines (also Extra-P's)"
+    suffixes: ClassVar[tuple[str, ...]] = (*_DELIMITED, *_JSON_LINES)
+
+    def match(self, path: Path) -> Match:
+        """Say by its titles whether `path` is a table of measurements."""
+        if not path.is_file() or not path.name.endswith(self.suffixes):
+            return Match.NO
+        text = first_text(path)
+        if not text.strip():
+            return Match.NO
+        if path.name.endswith(_DELIMITED):
+            titles = cells.titles_of_delimited(text)
+        else:
+            titles = cells.titles_of_json_lines(text)
+        return Match.CONTENT if is_table(titles) else Match.NAME
+
+    @contextmanager
+    def open_runs(self, path: Path) -> Iterator[Sequence[RunSource]]:
+        """Read the table and make runs of it.
+
+        Raises
+        ------
+        InputError
+            If it is no table of measurements.
+        """
+        text = whole_text(path)
+        if path.name.endswith(_DELIMITED):
+            grid = cells.of_delimited(path, text)
+        else:
+            grid = cells.of_json_lines(path, text)
+        yield runs_of_grid(grid)
+
+
+def runs_of_grid(grid: Grid) -> list[RunSource]:
+    """Make runs of a table.
+
+    Raises
+    ------
+    InputError
+        If it is no table of measurements.
+    """
+    layout = layout_of(grid)
+    findings = []
+    if layout.left_out:
+        titles = ", ".join(layout.left_out)
+        findings.append(Finding("CPM125", str(grid.path), titles, len(layout.left_out)))
+    return runs_of(_records(grid, layout), findings)
+
+
+def _records(grid: Grid, layout: Layout) -> Records:
+    paths, path = _paths(grid, layout)
+    parameters, repetition = _of_runs(grid, layout)
+    titles, title, values, units = _values(grid, layout)
+    copies = len(values) // len(path)
+    return Records(
+        subject=str(grid.path),
+        paths=paths,
+        path=np.tile(path, copies),
+        parameters={name: np.tile(column, copies) for name, column in parameters.items()},
+        repetition=None if repetition is None else np.tile(repetition, copies),
+        titles=titles,
+        title=title,
+        values=values,
+        units=units,
+        lines=np.tile(grid.lines, copies),
+    )
+
+
+def _paths(grid: Grid, layout: Layout) -> tuple[list[tuple[str, ...]], NDArray[np.intp]]:
+    """Return the distinct call paths, and which of them each row is about."""
+    if not layout.callpath:
+        return [(WHOLE,)], np.zeros(len(grid.lines), np.intp)
+    if len(layout.callpath) > 1:
+        columns = [grid.texts(title) for title in layout.callpath]
+        distinct, of_row = _distinct(list(zip(*columns, strict=True)))
+        return distinct, of_row
+    (title,) = layout.callpath
+    if any(isinstance(cell, list) for cell in grid.columns[title]):
+        return _distinct([_names(grid, row, title) for row in range(len(grid.lines))])
+    texts, of_row = _distinct(grid.texts(title))
+    ids = [str(cell) for cell in grid.columns.get("id", ())[:1]]
+    if ids and ids[0].startswith("@"):
+        # This package wrote it: slashes in names are escaped.
+        paths = [split_at_slashes(text) for text in texts]
+    else:
+        paths = split_paths(texts)
+    for k, names in enumerate(paths):
+        if "" in names:
+            row = int(np.flatnonzero(of_row == k)[0])
+            raise grid.error(row, f"{title}: a name is empty in {texts[k]!r}", "name it")
+    return paths, of_row
+
+
+def _names(grid: Grid, row: int, title: str) -> tuple[str, ...]:
+    cell = grid.columns[title][row]
+    if not isinstance(cell, list) or not cell or not all(isinstance(n, str) and n for n in cell):
+        raise grid.error(row, f"{title}: not a list of names", 'e.g. ["main", "solve"]')
+    return tuple(cell)
+
+
+def _distinct(items: Sequence[_T]) -> tuple[list[_T], NDArray[np.intp]]:
+    known: dict[_T, int] = {}
+    of_row = np.array([known.setdefault(item, len(known)) for item in items], np.intp)
+    return list(known), of_row
+
+
+def _of_runs(
+    grid: Grid, layout: Layout
+) -> tuple[dict[str, NDArray[np.float64]], NDArray[np.intp] | None]:
+    """Return parameters and repetition of each row."""
+    parameters = {}
+    for title in layout.parameters:
+        column = grid.numbers(title)
+        for row in np.flatnonzero(~np.isfinite(column))[:1].tolist():
+            raise grid.error(row, f"no number for parameter {title}")
+        parameters[title] = column
+    repetition = None
+    if layout.repetition is not None:
+        repetition = _whole_numbers(grid, layout.repetition)
+    if layout.run is not None:
+        told = [parameters_in(text) for text in grid.texts(layout.run)]
+        numbers = [[v for k, v in of.items() if k in REPETITION_NAMES] for of in told]
+        if repetition is None and all(numbers):
+            repetition = np.array([int(found[0]) for found in numbers], np.intp)
+        names = dict.fromkeys(k for of in told for k in of if k not in REPETITION_NAMES)
+        for name in names:
+            if name not in parameters and all(name in of for of in told):
+                column = np.array([of[name] for of in told])
+                # A column may tell the same under another title.
+                parameters = {k: v for k, v in parameters.items() if not np.array_equal(v, column)}
+                parameters[name] = column
+    return parameters, repetition
+
+
+def _whole_numbers(grid: Grid, title: str) -> NDArray[np.intp]:
+    column = grid.numbers(title)
+    bad = ~(np.abs(column) < 2**31) | (column != np.round(column))
+    for row in np.flatnonzero(bad)[:1].tolist():
+        raise grid.error(row, f"{title} is no whole number", "number repetitions from 1")
+    return column.astype(np.intp)
+
+
+def _values(
+    grid: Grid, layout: Layout
+) -> tuple[list[str], NDArray[np.intp], NDArray[np.float64], dict[str, str]]:
+    """Return titles, and the title and the value of each row; columns come one after another."""
+    columns = [grid.numbers(title) for title in layout.values]
+    rows = len(grid.lines)
+    if layout.metric is None:
+        titles = list(layout.values)
+        return titles, np.repeat(np.arange(len(titles)), rows), np.concatenate(columns), {}
+    titles, title = _distinct(grid.texts(layout.metric))
+    values, units = columns[0], dict[str, str]()
+    bracket = layout.values[0].partition("[")[2].partition("]")[0]
+    if layout.unit is not None:
+        values, units = _in_one_unit(grid, layout.unit, titles, title, values)
+    elif bracket:
+        units = dict.fromkeys(titles, bracket)
+    return titles, title, values, units
+
+
+def _in_one_unit(
+    grid: Grid,
+    column: str,
+    titles: Sequence[str],
+    title: NDArray[np.intp],
+    values: NDArray[np.float64],
+) -> tuple[NDArray[np.float64], dict[str, str]]:
+    """Bring values that state their unit to base units, [n], and return the unit by title."""
+    stated = [base_unit(str(cell or "")) for cell in grid.columns[column]]
+    units: dict[str, str] = {}
+    for row, (unit, _) in enumerate(stated):
+        name = titles[title[row]]
+        if units.setdefault(name, unit) != unit:
+            message = f"{name} in {unit or 'no unit'}, before in {units[name]}"
+            raise grid.error(row, message, "give all values of a metric in one unit")
+    return values * np.array([factor for _, factor in stated]), units

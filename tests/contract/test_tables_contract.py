@@ -1,0 +1,61 @@
+from __future__ import annotations
+
+import pytest
+
+from callpath_modeler.testing import ReaderContract
+from cpmodel_tables import ExtrapReader, TableReader
+
+CSV = """callpath,p,repetition,time[ms],visits
+main,4,1,1000,1
+main,4,2,1100,1
+main/solve,4,1,2500,10
+main/solve,4,2,2400,10
+main,8,1,1000,1
+main/solve,8,1,5000,10
+main/io,8,1,1,2
+"""
+JSON_LINES = """{"params": {"p": 4}, "callpath": "main", "metric": "time", "value": 1.0}
+{"params": {"p": 4}, "callpath": "main->solve", "metric": "time", "value": 2.5}
+{"params": {"p": 8}, "callpath": "main", "metric": "time", "value": 1}
+{"params": {"p": 8}, "callpath": "main->solve", "metric": "time", "value": 5}
+{"params": {"p": 8}, "callpath": "main->solve", "metric": "time", "value": 6}
+"""
+TEXT = """# comment
+PARAMETER p
+POINTS 4 8
+METRIC time
+REGION main
+DATA 1.0 1.1
+DATA 1.0
+REGION main->solve
+DATA 2.5 2.4
+DATA 5
+"""
+
+
+class TestTables(ReaderContract):
+    reader_class = TableReader
+
+    @pytest.fixture(params=["csv", "jsonl"])
+    def profile(self, request, tmp_path):
+        path = tmp_path / f"small.{request.param}"
+        path.write_text({"csv": CSV, "jsonl": JSON_LINES}[request.param])
+        return path
+
+    @pytest.fixture
+    def known(self):
+        return {("time", "main"): 1.0, ("time", "main/solve"): 2.5}
+
+
+class TestExtrap(ReaderContract):
+    reader_class = ExtrapReader
+
+    @pytest.fixture(params=["txt"])
+    def profile(self, request, tmp_path):
+        path = tmp_path / f"small.{request.param}"
+        path.write_text(TEXT)
+        return path
+
+    @pytest.fixture
+    def known(self):
+        return {("time", "main"): 1.0, ("time", "main/solve"): 2.5}

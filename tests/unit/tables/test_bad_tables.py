@@ -1,0 +1,171 @@
+"""What is wrong with a table is said in one line, with its number."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+import numpy as np
+import pytest
+
+from callpath_modeler import loading
+from callpath_modeler.errors import DataError, InputError, UsageError
+from callpath_modeler.readers.base import Match
+from cpmodel_tables import ExtrapReader, TableReader
+
+GOOD = "callpath,p,time\nmain,2,1\nmain/f,2,2\nmain,4,3\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "empty file"),
+        ("callpath,p,time\n", "a table without rows"),
+        (GOOD + "main,8\n", "line 5: 2 fields, the header has 3"),
+        (GOOD + "main,8,12x\n", "line 5: time: '12x' is not a number"),
+        (GOOD + "main,eight,1\n", "line 5: p: 'eight' is not a number"),
+        (GOOD + "main,,1\n", "line 5: no number for parameter p"),
+        (GOOD + ",8,1\n", "line 5: no callpath"),
+        (GOOD + "main//f,8,1\n", "line 5: callpath: a name is empty"),
+        (GOOD + '"main,8,1\n', "line 5: unexpected end of data"),
+        ("p,time\n2,1\n", "no column of call paths"),
+        ("callpath,p\nmain,x\n", "no column of values"),
+        ("callpath,p,p\nmain,2,1\n", "two columns are titled 'p'"),
+        ("callpath,p,rank,time\nmain,2,0,1\n", "column 'rank' tells locations apart"),
+        ("rank,callpath,growth,model\n1,main,O(p),p\n", "a table of results"),
+        ("callpath,p,time\nmain,2,\n", "holds no values"),
+        ("callpath,p,r,time\nmain,2,1,5\nmain,2,1,6\n", "line 3: a second value of time for main"),
+        ("callpath,p,rep,time\nmain,2,1.5,5\n", "line 2: rep is no whole number"),
+        ("callpath,p,metric,a,b\nmain,2,time,1,x\n", None),
+        ("callpath,metric,time,bytes\nmain,t,1,2\n", "which column holds the values"),
+        (
+            "callpath,p,metric,value,unit\nmain,2,t,1,s\nmain,4,t,1,bytes\n",
+            "line 3: t in B, before in s",
+        ),
+        (b"callpath,p,time\nma\xffin,2,1\n", "no text: byte 18"),
+    ],
+)
+def test_a_bad_table_is_an_input_error_with_its_line(load, text, message):
+    if message is None:
+        assert load("bad.csv", text)
+        return
+    with pytest.raises(InputError) as caught:
+        load("bad.csv", text)
+    assert message in caught.value.message
+    assert "bad.csv" in caught.value.message
+    assert caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("{", "line 2: not JSON"),
+        ("[1]", "line 2: no JSON object"),
+        ("[" * 100_000, "line 2: not JSON"),
+        ('{"params": {"p": 1e999}, "callpath": "main", "value": 1}', "line 2: no number"),
+        ('{"params": {"p": 4}, "callpath": 5, "value": [1]}', "line 2: value: [1]"),
+        ('{"params": {"p": 4}, "callpath": ["main", 3], "value": 1}', "callpath"),
+        ('{"params": {"p": 4}, "value": 1}', "line 2: no callpath"),
+        ('{"params": {"p": ' + "9" * 5000 + '}, "callpath": "main", "value": 1}', "line 2"),
+    ],
+)
+def test_a_bad_line_of_json_is_an_input_error_with_its_number(load, line, message):
+    good = '{"params": {"p": 2}, "callpath": "main", "value": 1}\n'
+    with pytest.raises(InputError) as caught:
+        load("bad.jsonl", good + line + "\n")
+    assert message in caught.value.message
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("PARAMETER p\nPOINTS 2 4\nDATA 1\nDATA 2\nDATA 3\n", "line 5: more DATA lines"),
+        ("PARAMETER p\nPOINTS 2 4 x\n", "line 2: not a number"),
+        ("PARAMETER p n\nPOINTS ( 2 )\n", "line 2: a point of 1 numbers for 2 parameters"),
+        ("PARAMETER p p\n", "line 1: parameter p a second time"),
+        ("PARAMETER p\nPOINTS 1\nPARAMETER n\n", "line 3: a PARAMETER after"),
+        ("PARAMETER p\nPOINTS 2\nREGON main\n", "line 3: starts with 'REGON'"),
+        ("PARAMETER p\nPOINTS 2\nREGION main\n", "holds no values"),
+        ("PARAMETER p\nPOINTS 2\nREGION main-> ->f\nDATA 1\n", "a name is empty"),
+        ("PARAMETER p\nPOINTS 2\nDATA 1\nREGION <root>\nDATA 2\n", "line 5: a second value"),
+    ],
+)
+def test_bad_text_of_extrap_is_an_input_error(load, text, message):
+    with pytest.raises(InputError) as caught:
+        load("bad.txt", text)
+    assert message in caught.value.message
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("notes.txt", "Remember the milk.\n"),
+        ("job.txt", "PARAMETERS of the job\n"),
+        ("image.txt", b"\x89PNG\r\n\x1a\n\0\0"),
+        ("image.csv", b"\x89PNG\r\n\x1a\n\0\0"),
+    ],
+)
+def test_other_files_are_not_taken(tmp_path, name, content):
+    path = tmp_path / name
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    assert ExtrapReader().match(path) is Match.NO
+    assert TableReader().match(path) is Match.NO
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "sure"),
+    [
+        ("a.csv", GOOD, Match.CONTENT),
+        ("a.csv", "name,city\nAnn,Ulm\n", Match.NAME),
+        ("a.csv", "rank,callpath,growth,model\n", Match.NAME),
+        ("a.jsonl", '{"params": {"p": 2}, "callpath": "main", "value": 1}\n', Match.CONTENT),
+        ("a.jsonl", '{"level": "info", "message": "ready"}\n', Match.NAME),
+    ],
+)
+def test_a_table_is_recognised_by_its_titles(tmp_path, name, content, sure):
+    path = tmp_path / name
+    path.write_text(content)
+    assert TableReader().match(path) is sure
+
+
+def test_a_directory_of_profiles_does_not_take_the_tables_beside_them(tmp_path, samples):
+    for run in sorted((samples / "lulesh").glob("*.r1"))[:2]:
+        target = tmp_path / run.name
+        target.mkdir()
+        (target / "profile.cubex").write_bytes((run / "profile.cubex").read_bytes())
+        (target / "values.csv").write_text(GOOD)
+        (target / "stdout.txt").touch()
+    experiment = loading.load([tmp_path])
+    assert {run.reader for run in experiment.runs} == {"scorep"}
+    assert "CPM101" not in {finding.code for finding in experiment.findings}
+
+
+def test_a_directory_of_tables_is_an_experiment(tmp_path):
+    for p in (2, 4, 8):
+        (tmp_path / f"app.p{p}.csv").write_text(f"callpath,time\nmain,{p}\n")
+    (tmp_path / "notes.csv").write_text("name,city\nAnn,Ulm\n")
+    (tmp_path / "empty.csv").touch()
+    experiment = loading.load([tmp_path])
+    assert experiment.points("p").tolist() == [2, 4, 8]
+    assert experiment.findings == ()
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_random_damage_is_values_or_an_input_error(load, seed):
+    rng = np.random.default_rng(seed)
+    texts = {
+        "a.csv": GOOD + "main/f,8,7\n",
+        "a.jsonl": '{"params": {"p": 2}, "callpath": "main->f", "metric": "t", "value": 1}\n' * 3,
+        "a.txt": "PARAMETER p n\nPOINTS ( 2 3 ) (4 5)\nMETRIC t\nREGION f->g\nDATA 1 2\nDATA 3\n",
+    }
+    for name, text in texts.items():
+        for _ in range(40):
+            damaged = bytearray(text.encode())
+            for _ in range(rng.integers(1, 4)):
+                at = int(rng.integers(len(damaged)))
+                if rng.random() < 0.3:
+                    del damaged[at : at + int(rng.integers(1, 30))]
+                    damaged = damaged or bytearray(b"x")
+                else:
+                    damaged[at] = int(rng.choice(np.frombuffer(b'0,;\n"-/{}[]().e\xff\0', "u1")))
+            with suppress(InputError, DataError, UsageError):
+                load(name, bytes(damaged))

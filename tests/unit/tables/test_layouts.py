@@ -1,0 +1,217 @@
+"""Tables of many layouts open without being told."""
+
+from __future__ import annotations
+
+import gzip
+import json
+
+import numpy as np
+import pytest
+
+LONG = """callpath,p,metric,value
+main,4,time,1.0
+main/solve,4,time,2.5
+main,4,visits,1
+main/solve,4,visits,10
+main,8,time,1.0
+main/solve,8,time,5.0
+main,8,visits,1
+main/solve,8,visits,10
+"""
+WIDE = """callpath,p,time,visits
+main,4,1.0,1
+main/solve,4,2.5,10
+main,8,1.0,1
+main/solve,8,5.0,10
+"""
+
+
+def json_lines(rows):
+    return "".join(json.dumps(row) + "\n" for row in rows)
+
+
+def test_long_and_wide_tables_give_the_same_experiment(load):
+    long, wide = load("a.csv", LONG), load("b.csv", WIDE)
+    for experiment in (long, wide):
+        assert list(experiment.columns) == ["time", "visits"]
+        assert experiment.points("p").tolist() == [4, 8]
+        assert [run.extent.processes for run in experiment.runs] == [4, 8]
+        assert experiment.findings == ()
+    np.testing.assert_array_equal(long.values("time"), wide.values("time"))
+    assert long.values("time").tolist() == [[1, 1], [2.5, 5]]
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("a.tsv", LONG.replace(",", "\t")),
+        ("a.csv", LONG.replace(",", ";")),
+        ("a.csv", LONG.replace("\n", "\r\n")),
+        ("a.csv", "\ufeff" + LONG),
+        ("a.csv", LONG.encode("utf-16")),
+        ("a.csv", "# measured on Monday\n\n" + LONG),
+        ("a.csv.gz", gzip.compress(LONG.encode())),
+        ("a.csv", LONG.replace("main/solve", "main->solve")),
+        ("a.csv", LONG.replace("main/solve", "main;solve")),
+        ("a.csv", LONG.replace("callpath", "Call Path").replace("value", "value[s]")),
+        ("a.csv", LONG.replace("value", "seconds measured")),
+        ("a.csv", LONG.replace("callpath,p", "region,ranks")),
+        ("a.csv", WIDE.replace("time", "time[s]")),
+    ],
+)
+def test_spelling_does_not_matter(load, name, content):
+    experiment = load(name, content)
+    assert experiment.values("time").tolist() == [[1, 1], [2.5, 5]]
+    assert [experiment.tree.path(row) for row in range(2)] == ["main", "main/solve"]
+    assert experiment.points("p").tolist() == [4, 8]
+
+
+def test_json_lines_may_hold_parameters_together_or_flat(load, value_of):
+    together = [
+        {"params": {"p": p, "n": 9}, "callpath": "main->f", "metric": "time", "value": 2 * p}
+        for p in (2, 4)
+    ]
+    flat = [{"p": p, "callpath": ["main", "f"], "time": 2 * p} for p in (2, 4)]
+    for name, rows in (("a.jsonl", together), ("b.jsonl", flat)):
+        assert value_of(load(name, json_lines(rows)), "time", "main/f", p=4) == 8
+
+
+def test_json_lines_of_extrap_need_neither_call_path_nor_metric(load):
+    rows = [{"params": {"x": x, "y": 1}, "value": x**2} for x in (1, 2, 3)]
+    experiment = load("a.jsonl", json_lines(rows))
+    assert experiment.tree.path(0) == "<root>"
+    assert experiment.values("value").tolist() == [[1, 4, 9]]
+
+
+def test_rows_of_one_setting_are_repetitions_in_order(load):
+    rows = [
+        {"params": {"p": p}, "callpath": path, "metric": "time", "value": 10 * p + r}
+        for p in (2, 4)
+        for r in (1, 2, 3)
+        for path in ("main", "main->f")
+    ]
+    experiment = load("a.jsonl", json_lines(rows))
+    assert [run.repetition for run in experiment.runs] == [1, 2, 3, 1, 2, 3]
+    assert experiment.values("time")[1].tolist() == [21, 22, 23, 41, 42, 43]
+
+
+def test_a_column_of_repetitions_is_heeded(load):
+    text = "callpath,p,run,time\nmain,2,7,1\nmain,2,3,2\nmain,4,1,5\n"
+    assert load("a.csv", text).values("time").tolist() == [[2, 1, 5]]
+
+
+def test_few_rows_of_one_call_path_are_siblings_of_one_name_and_are_added(load):
+    text = "callpath,p,time\nmain,2,1\nmain/f,2,2\nmain/f,2,3\nmain/g,2,4\n"
+    experiment = load("a.csv", text)
+    assert experiment.values("time").tolist() == [[1], [5], [4]]
+    assert [f.code for f in experiment.findings] == ["CPM112"]
+
+
+def test_inclusive_values_become_exclusive(load):
+    text = "callpath,p,time (inc)\nmain,2,10\nmain/f,2,7\nmain/f/MPI_Send,2,3\nmain/g,2,1\n"
+    experiment = load("a.csv", text)
+    assert experiment.values("time").tolist() == [[2], [4], [3], [1]]
+    assert experiment.columns["time"].total.tolist() == [10]
+
+
+def test_where_both_are_there_the_exclusive_values_count(load):
+    text = "callpath,p,time_inc_mean,time_excl_mean\nmain,2,10,2.5\nmain/f,2,7,7\n"
+    experiment = load("a.csv", text)
+    assert list(experiment.columns) == ["time_mean"]
+    assert experiment.values("time_mean").tolist() == [[2.5], [7]]
+    assert experiment.columns["time_mean"].total.tolist() == [10]
+
+
+def test_a_callee_without_a_caller_is_taken_from_the_nearest_one_that_is_there(load):
+    text = "callpath,p,time (inc)\nmain,2,10\nmain/f/g,2,7\nmain,4,9\nmain/f,4,8\nmain/f/g,4,7\n"
+    experiment = load("a.csv", text)
+    np.testing.assert_array_equal(experiment.values("time"), [[3, 1], [np.nan, 1], [7, 7]])
+
+
+def test_callees_that_cost_more_than_their_caller_are_a_finding(load):
+    text = "callpath,p,time (inc)\nmain,2,10\nmain/f,2,11\n"
+    experiment = load("a.csv", text)
+    assert experiment.values("time").tolist() == [[0], [11]]
+    assert [(f.code, f.message) for f in experiment.findings] == [("CPM105", "time, down to -1")]
+
+
+def test_no_exclusive_values_are_made_of_inclusive_maxima(load):
+    text = "callpath,p,time_inc_max\nmain,2,10\nmain/f,2,11\n"
+    experiment = load("a.csv", text)
+    assert experiment.values("time_inc_max").tolist() == [[10], [11]]
+    assert not experiment.metric("time_inc_max").additive
+    assert experiment.findings == ()
+
+
+def test_units_become_base_units(load):
+    text = "callpath,p,latency_us,time[ms],bytes_sent\nmain,2,10,20,30\n"
+    experiment = load("a.csv", text)
+    units = {name: values.metric.unit for name, values in experiment.columns.items()}
+    assert units == {"latency": "s", "time": "s", "bytes_sent": "B"}
+    found = [float(values.exclusive[0, 0]) for values in experiment.columns.values()]
+    assert found == pytest.approx([10e-6, 0.02, 30])
+
+
+def test_a_column_of_units_is_heeded_even_if_it_mixes_powers(load):
+    text = "callpath,p,metric,value,unit\nmain,2,t,10,ms\nmain,4,t,1,s\n"
+    assert load("a.csv", text).values("t").tolist() == [[0.01, 1.0]]
+
+
+def test_texts_name_the_call_path_where_no_column_is_called_so(load, value_of):
+    text = "library,call,Ranks,N,mean,sd,note\n"
+    for k, p in enumerate((32, 64, 128)):
+        for j, call in enumerate(("MPI_Bcast", "MPI_Reduce", "MPI_Gather")):
+            text += f"A,{call},{p},{1600 + 7 * j + k},{p + j},0.5,x{j}\n"
+    experiment = load("a.csv", text)
+    assert value_of(experiment, "mean", "A/MPI_Reduce", p=64) == 65
+    assert [p.name for p in experiment.parameters] == ["p"]
+    assert "N" in experiment.columns
+    assert not experiment.metric("sd").additive
+    assert [(f.code, f.message) for f in experiment.findings] == [("CPM125", "note")]
+
+
+def test_numbers_before_the_values_are_parameters_if_each_setting_has_the_call_paths(load):
+    rows = [f"{path},{p},{n},{p * n}" for p in (2, 4) for n in (10, 20) for path in ("a", "b")]
+    experiment = load("a.csv", "callpath,p,cells,time\n" + "\n".join(rows))
+    assert [p.name for p in experiment.parameters] == ["p", "cells"]
+
+
+def test_a_column_of_run_names_tells_parameters_and_repetitions(load):
+    text = "file,n_locations,callpath,time\n"
+    for p, size in ((8, 30), (27, 30), (27, 40)):
+        text += f"runs/app.p{p}.size{size}.r1/profile.cubex,{p},main,{p * size}\n"
+    experiment = load("a.csv", text)
+    assert [p.name for p in experiment.parameters] == ["p", "size"]
+    assert experiment.values("time").tolist() == [[240, 810, 1080]]
+
+
+def test_what_has_no_value_did_not_occur(load):
+    text = "callpath,p,time,visits\nmain,2,1,\nmain/f,2,nan,3\nmain,4,2,1\n"
+    experiment = load("a.csv", text)
+    np.testing.assert_array_equal(experiment.values("time"), [[1, 2], [np.nan, np.nan]])
+    np.testing.assert_array_equal(experiment.values("visits"), [[np.nan, 1], [3, np.nan]])
+
+
+def test_slashes_and_arrows_in_names_are_kept(load):
+    text = "callpath,id,p,time\nmain/a\\/b,@1234567,2,1\nmain/ptr::operator->(),@1234568,2,1\n"
+    experiment = load("a.csv", text)
+    names = [experiment.tree.name(row) for row in range(len(experiment.tree))]
+    assert names == ["main", "a/b", "ptr::operator->()"]
+
+
+def test_mpi_functions_are_known_by_their_names(load):
+    experiment = load("a.csv", "callpath,p,time\nmain,2,1\nmain/MPI_Send,2,1\n")
+    assert [region.paradigm for region in experiment.tree.regions] == ["", "mpi"]
+
+
+def test_a_condition_may_name_any_parameter(load):
+    rows = [f"main,{p},{n},1" for p in (2, 4) for n in (10, 20)]
+    text = "callpath,p,grid cells,time\n" + "\n".join(rows)
+    experiment = load("a.csv", text, where="grid cells=20")
+    assert experiment.constants == {"grid cells": 20}
+
+
+def test_endless_values_are_missing_and_said(load):
+    experiment = load("a.csv", "callpath,p,time\nmain,2,inf\nmain/f,2,1\n")
+    assert np.isnan(experiment.values("time")[0, 0])
+    assert [f.code for f in experiment.findings] == ["CPM117"]
