@@ -91,6 +91,10 @@ KINDS: dict[str, Kind] = {
         "what lies between them was read; check it, or measure again",
     ),
     "CPM125": Kind("columns of a table left out", "put what matters into parameters or call paths"),
+    "CPM126": Kind(
+        "only sums over processes are stored",
+        "keep the metric-db files, or run hpcprof of HPCToolkit 2022.10 or later",
+    ),
     "CPM201": Kind("too few points for a model", "measure at more scales"),
     "CPM202": Kind(
         "outside the model class", "measure more scales; read the band, not the formula"

@@ -162,7 +162,8 @@ class CallTree:
                 stack.pop()
             above = stack[-1][1] if stack else None
             state = above.copy() if above else hashlib.blake2b(digest_size=16)
-            name = escape(self.name(row))
+            region: Region = self.regions[self.region[row]]
+            name = escape(region.common_name + self.annotations[self.annotation[row]])
             state.update((("/" if above else "") + name).encode())
             digests.append(state.hexdigest())
             is_program = self.parent[row] == ROOT and name == PROGRAM

@@ -33,6 +33,7 @@ class Region:
     paradigm : what instrumented it: ``"mpi"``, ``"openmp"``, ``"compiler"``, ``"user"``, ...
     role : ``"function"``, ``"loop"``, ``"artificial"``, ``"coll"``, ``"point2point"``, ...
     module : executable or library that holds the code, or ""
+    key : what stays the same of the name from build to build; "" where that is all of it
     """
 
     name: str
@@ -42,6 +43,12 @@ class Region:
     paradigm: str = ""
     role: str = ""
     module: str = ""
+    key: str = ""
+
+    @property
+    def common_name(self) -> str:
+        """The name by which runs are aligned."""
+        return self.key or self.name
 
 
 @dataclass(frozen=True, slots=True)

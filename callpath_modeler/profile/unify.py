@@ -9,7 +9,7 @@ generated file names change between builds, and neither is the name of the execu
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -100,7 +100,7 @@ class _Union:
         columns = (tree.parent.tolist(), tree.region.tolist(), tree.annotation.tolist())
         for caller, region, note in zip(*columns, strict=True):
             above = ROOT if caller == ROOT else number_of[caller]
-            key = (above, tree.regions[region].name, tree.annotations[note], ordinal[region])
+            key = (above, tree.regions[region].common_name, tree.annotations[note], ordinal[region])
             number = self._rows.setdefault(key, len(self._rows))
             self._regions.setdefault(number, tree.regions[region])
             number_of.append(number)
@@ -194,18 +194,17 @@ def _ordinals(trees: Sequence[CallTree]) -> tuple[list[list[int]], tuple[str, ..
         for name, identities in table.items():
             known = identities if name in renumbered else union[name]
             places[name] = {identity: k for k, identity in enumerate(sorted(known))}
-        by_tree.append(
-            [
-                places[region.name][_identity(region)] if region.name in several else 0
-                for region in tree.regions
-            ]
-        )
+        by_tree.append([_place(places, region) for region in tree.regions])
     return by_tree, renumbered
+
+
+def _place(places: Mapping[str, Mapping[_Identity, int]], region: Region) -> int:
+    return places.get(region.common_name, {}).get(_identity(region), 0)
 
 
 def _repeated(regions: Sequence[Region]) -> frozenset[str]:
     """Return the names that several regions bear."""
-    names = [region.name for region in regions]
+    names = [region.common_name for region in regions]
     if len(set(names)) == len(names):
         return frozenset()
     return frozenset(name for name, count in Counter(names).items() if count > 1)
@@ -214,8 +213,8 @@ def _repeated(regions: Sequence[Region]) -> frozenset[str]:
 def _identities(regions: Iterable[Region], several: frozenset[str]) -> dict[str, set[_Identity]]:
     table: dict[str, set[_Identity]] = {}
     for region in regions:
-        if region.name in several:
-            table.setdefault(region.name, set()).add(_identity(region))
+        if region.common_name in several:
+            table.setdefault(region.common_name, set()).add(_identity(region))
     return table
 
 

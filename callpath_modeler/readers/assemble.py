@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -85,6 +86,8 @@ def assemble(
     distinct = _without_repeats(files, findings)
     read = _read_all(distinct, registry, options, findings, progress)
     _refuse_mixture(read)
+    if options.metrics is not None and not options.metrics:
+        _refuse_several_metrics(read)
     read, strangers = one_program(read)
     findings += strangers
     if strangers and options.strict:
@@ -161,6 +164,21 @@ def _refuse_mixture(read: Sequence[ReadRun]) -> None:
             f"{odd}: a post-processed report among plain profiles: its times mean something else",
             hint="give all runs as profile.cubex or all as summary.cubex",
         )
+
+
+def _refuse_several_metrics(read: Sequence[ReadRun]) -> None:
+    """Refuse runs whose run times, of which one each was read, are different metrics."""
+    examples = {name: run.name for run in reversed(read) for name in run.values}
+    if len(examples) < 2:
+        return
+    of_each = [{d.metric.name for d in run.declared if d.status in READABLE} for run in read]
+    shared = sorted(set.intersection(*of_each))
+    listed = ", ".join(f"{name} in {where}" for name, where in sorted(examples.items()))
+    chosen = f"choose one that all have: -m {shlex.quote(shared[0])}" if shared else ""
+    raise DataError(
+        f"the run time is another metric in some runs: {listed}",
+        hint=chosen or "measure all runs with the same metric",
+    )
 
 
 def _in_order(

@@ -23,6 +23,7 @@ REPETITION_NAMES = frozenset({"r", "rep", "run", "trial", "seed"})
 _NUMBER = r"\d+(?:\.\d+)?(?:e[+-]?\d+)?"
 _PAIR = re.compile(rf"([A-Za-z]+)=?({_NUMBER})(?![0-9])")
 _TOKEN = re.compile(rf"(?<![A-Za-z0-9])(?:[A-Za-z]+=?{_NUMBER})+(?![A-Za-z0-9])")
+_ENDING = re.compile(rf"[._-]({_NUMBER})$")
 # Where a run directory holds a profile of this stem, what lies beside it (summary.cubex,
 # trace.cubex) was derived from the same run and measures other things.
 _MAIN_STEM = "profile"
@@ -45,12 +46,14 @@ class RunFile:
     parameters : parameter values by name
     repetition : number of the repetition, or None
     from_manifest : True if a manifest gave the parameters: they then count as they are
+    ending : the number that ends the name, as in ``app_64``, or None
     """
 
     path: Path
     parameters: Mapping[str, float] = field(default_factory=dict)
     repetition: int | None = None
     from_manifest: bool = False
+    ending: float | None = None
 
 
 class _ManifestRun(msgspec.Struct, forbid_unknown_fields=True):
@@ -156,6 +159,11 @@ def _in_directory(directory: Path, registry: Registry, parse: _Parser) -> list[R
         if runs:
             break
     if not runs:
+        # What is no profile yet is opened all the same, to hear what is to be done about it.
+        runs = [
+            _named(path, registry, parse, alone=False) for path in _doubtful(directory, registry)
+        ]
+    if not runs:
         raise InputError(
             f"{directory}: no profiles in this directory",
             hint=f"looked for {' '.join(registry.suffixes())}, to any depth",
@@ -176,10 +184,22 @@ def _walk(
         names = sorted(files, key=natural_order)
         profiles = [path for name in names if is_profile(path := Path(folder, name), registry)]
         if profiles:
-            yield profiles
+            yield [Path(folder)] if _is_one(Path(folder), profiles, registry) else profiles
     # A directory that may not be read is left out by name, when it is opened as a profile.
     for name in closed:
         yield [Path(name)]
+
+
+def _is_one(folder: Path, files: Sequence[Path], registry: Registry) -> bool:
+    """Tell whether a directory is a single profile, of which `files` are parts."""
+    reader = registry.match(folder)
+    return reader is not None and all(registry.match(file) is reader for file in files)
+
+
+def _doubtful(directory: Path, registry: Registry) -> list[Path]:
+    """Return the directories that a reader knows as its own, though they hold no profile."""
+    folders = sorted((Path(folder) for folder, _, _ in os.walk(directory)), key=str)
+    return [folder for folder in folders if registry.match(folder) is not None]
 
 
 def _is_profile(path: Path, registry: Registry) -> bool:
@@ -222,11 +242,17 @@ def natural_order(name: str) -> tuple[tuple[int, float, str], ...]:
 def _named(path: Path, registry: Registry, parse: _Parser, *, alone: bool) -> RunFile:
     ending = next((end for end in registry.suffixes() if path.name.endswith(end)), "")
     stem = path.name.removesuffix(ending)
-    of_folder = parse(path.absolute().parent.name)
-    values = of_folder if alone and of_folder else {**of_folder, **parse(stem)}
+    folder = path.absolute().parent.name
+    of_folder, own = parse(folder), parse(stem)
+    is_folder = path.is_dir()
+    final = _ENDING.search(folder if alone and not is_folder else stem)
+    if is_folder:
+        values = own if own or final else of_folder
+    else:
+        values = of_folder if alone and of_folder else {**of_folder, **own}
     repetition = next((int(values[k]) for k in values if k in REPETITION_NAMES), None)
     parameters = {k: v for k, v in values.items() if k not in REPETITION_NAMES}
-    return RunFile(path, parameters, repetition)
+    return RunFile(path, parameters, repetition, ending=float(final[1]) if final else None)
 
 
 def _from_manifest(path: Path) -> list[RunFile]:

@@ -34,7 +34,8 @@ def settle_parameters(
 
     A manifest counts as it is. Else `sources` decide where given, else the profile: what it
     states as parameters; its number of processes is p, its threads count where they vary.
-    What is left comes from the name.
+    Where that number never varies, though larger ones in the names do, those count: some of the
+    processes were measured. What is left comes from the name.
 
     Returns
     -------
@@ -56,10 +57,15 @@ def settle_parameters(
     origins = _origins(runs, sources)
     settled: list[dict[str, float]] = []
     findings: list[Finding] = []
+    if "p" not in sources and origins.get("p") == "name" and runs[0].extent.processes:
+        message = f"p varies in the names, each profile holds {runs[0].extent.processes} processes"
+        findings.append(Finding("CPM102", runs[0].name, f"{message}: the names count", len(runs)))
     for run in runs:
         parameters = {}
         for name, origin in origins.items():
             measured, named = _of_profile(run, name, origin), run.file.parameters.get(name)
+            if origin == "name" and name == "p":
+                named = _processes_in_name(run)
             if measured is not None and named is not None and named != measured:
                 counts = "name" if run.file.from_manifest else "profile"
                 message = f"{name} = {named:g} in the name, {measured:g} in the profile"
@@ -77,6 +83,24 @@ def settle_parameters(
     return settled, origins, findings
 
 
+def _processes_in_name(run: _Read) -> float | None:
+    """Return the p of a run's name, or the number that ends a name without parameters."""
+    file = run.file
+    return file.parameters.get("p", None if file.parameters else file.ending)
+
+
+def _is_sample(runs: Sequence[_Read]) -> bool:
+    """Tell whether names scale while every profile holds the same, smaller number of processes.
+
+    Measurements of large runs are often taken on some of their processes only.
+    """
+    measured = {run.extent.processes for run in runs}
+    named = [value for run in runs if (value := _processes_in_name(run)) is not None]
+    if len(measured) != 1 or len(named) < len(runs):
+        return False
+    return max(named) >= 2 * min(named) and min(named) >= max(measured)
+
+
 def _of_profile(run: _Read, name: str, origin: str) -> float | None:
     if origin == "name":
         return None
@@ -89,7 +113,9 @@ def _origins(runs: Sequence[_Read], sources: Mapping[str, str]) -> dict[str, str
     origins = dict(sources)
     for name in (name for run in runs for name in run.stated):
         origins.setdefault(name, "profile")
-    if any(run.extent.processes for run in runs):
+    if _is_sample(runs):
+        origins.setdefault("p", "name")
+    elif any(run.extent.processes for run in runs):
         origins.setdefault("p", FROM_PROFILE["p"])
     threads = {run.extent.threads for run in runs}
     if len(threads) > 1 and min(threads) > 0:

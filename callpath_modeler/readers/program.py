@@ -81,7 +81,7 @@ def one_program(runs: Sequence[_R]) -> tuple[list[_R], list[Finding]]:
 
 def _own_functions(tree: CallTree) -> frozenset[str]:
     return frozenset(
-        region.name
+        region.common_name
         for region in tree.regions
         if region.paradigm not in _LIBRARY_PARADIGMS
         and region.role != "artificial"

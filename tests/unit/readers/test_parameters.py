@@ -117,3 +117,45 @@ def test_without_a_number_of_processes_p_comes_from_the_name_or_not_at_all():
 def test_a_number_of_processes_that_one_run_lacks_is_a_usage_error():
     with pytest.raises(UsageError, match="no parameter 'p' in the profile or the name"):
         settle_parameters([run(8), run(0)], {})
+
+
+def numbered(processes, ending, **named):
+    return Read(RunFile(Path(f"app_{ending}"), named, ending=ending), Extent(processes))
+
+
+def test_names_count_where_profiles_hold_a_sample_of_the_processes():
+    settled, origins, findings = settle_parameters([run(8, p=8), run(8, p=64), run(8, p=512)], {})
+    assert [point["p"] for point in settled] == [8, 64, 512]
+    assert origins == {"p": "name"}
+    assert [(f.code, f.count) for f in findings] == [("CPM102", 3)]
+    assert "each profile holds 8 processes: the names count" in findings[0].message
+
+
+def test_the_number_that_ends_a_name_is_p_where_nothing_else_varies():
+    settled, origins, findings = settle_parameters([numbered(8, 8.0), numbered(8, 128.0)], {})
+    assert settled == [{"p": 8}, {"p": 128}]
+    assert origins == {"p": "name"}
+    assert [f.code for f in findings] == ["CPM102"]
+
+
+@pytest.mark.parametrize(
+    "endings",
+    [(1.0, 2.0, 3.0), (4711230.0, 4711234.0), (8.0, 8.0)],
+    ids=["repetitions", "jobs", "one"],
+)
+def test_other_numbers_that_end_names_are_no_processes(endings):
+    settled, origins, findings = settle_parameters([numbered(8, end) for end in endings], {})
+    assert {point["p"] for point in settled} == {8}
+    assert origins == {"p": "processes"}
+    assert findings == []
+
+
+def test_a_number_that_ends_a_name_with_parameters_is_no_p():
+    settled, _, _ = settle_parameters([numbered(8, 8.0, n=1.0), numbered(8, 64.0, n=2.0)], {})
+    assert [point["p"] for point in settled] == [8, 8]
+
+
+def test_a_profile_that_varies_counts_before_the_number_that_ends_a_name():
+    settled, origins, _ = settle_parameters([numbered(8, 16.0), numbered(16, 64.0)], {})
+    assert settled == [{"p": 8}, {"p": 16}]
+    assert origins == {"p": "processes"}

@@ -1,0 +1,141 @@
+"""From calling contexts, with loops and lines, to the call tree of functions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from callpath_modeler.profile.calltree import CallTree
+from callpath_modeler.profile.schema import Region
+
+Rows = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Contexts:
+    """The calling contexts of a database; callers come before callees.
+
+    Attributes
+    ----------
+    parent : [n], number of the context above, or -1
+    depth : [n], how many contexts are above
+    called : [n], True for functions, inlined ones included; what is not is part of one
+    loop : [n], True for loops
+    region : [n], index into `regions`; where neither called nor a loop it means nothing
+    regions : the distinct regions
+    """
+
+    parent: Rows
+    depth: Rows
+    called: NDArray[np.bool_]
+    loop: NDArray[np.bool_]
+    region: Rows
+    regions: tuple[Region, ...]
+
+    def __len__(self) -> int:
+        return len(self.parent)
+
+
+@dataclass(frozen=True, slots=True)
+class Collapsed:
+    """The call tree, and where contexts are in it.
+
+    Attributes
+    ----------
+    tree : the call paths
+    node : [contexts], whether a context is a call path of its own
+    row : [contexts], the call path that a context is or is part of
+    above : [contexts], the call path that calls or encloses that of `row`, or -1
+    """
+
+    tree: CallTree
+    node: NDArray[np.bool_]
+    row: Rows
+    above: Rows
+
+
+def collapse(contexts: Contexts, *, keep_loops: bool) -> Collapsed:
+    """Make a call tree of functions, and of loops where they are wanted.
+
+    Everything else is part of the function around it. Functions that one function calls from
+    several lines are one call path.
+    """
+    node = contexts.called | (contexts.parent < 0)
+    if keep_loops:
+        node |= contexts.loop
+    around, level = _around(contexts, node)
+    row = np.full(len(contexts), -1, np.int64)
+    parents, regions, sizes = [], [], []
+    total, distinct = 0, max(1, len(contexts.regions))
+    for members in _by_value(np.where(node, level, -1)):
+        above = np.where(around[members] >= 0, row[around[members]], -1)
+        keys, place = np.unique(
+            (above + 1) * distinct + contexts.region[members], return_inverse=True
+        )
+        row[members] = total + place
+        parents.append(keys // distinct - 1)
+        regions.append(keys % distinct)
+        sizes.append(len(keys))
+        total += len(keys)
+    parent = np.concatenate(parents)
+    place, end = _preorder(parent, sizes)
+    order = np.argsort(place)
+    callers = np.where(parent >= 0, place[parent], -1)
+    tree = CallTree(
+        _column(callers[order]),
+        _column(end[order]),
+        _column(np.concatenate(regions)[order]),
+        _column(np.zeros(total)),
+        contexts.regions,
+    )
+    row = np.where(node, row, row[around])
+    return Collapsed(tree, node, place[row], tree.parent[place[row]].astype(np.int64))
+
+
+def _around(contexts: Contexts, node: NDArray[np.bool_]) -> tuple[Rows, Rows]:
+    """Return the nearest node above each context, or -1, and how many nodes are above."""
+    around = np.full(len(contexts), -1, np.int64)
+    level = np.zeros(len(contexts), np.int64)
+    for members in _by_value(contexts.depth)[1:]:
+        parents = contexts.parent[members]
+        around[members] = np.where(node[parents], parents, around[parents])
+        level[members] = level[parents] + node[parents]
+    return around, level
+
+
+def _by_value(values: Rows) -> list[NDArray[np.intp]]:
+    """Return the places of 0, of 1, and so on; negative values are left out."""
+    order = np.argsort(values, kind="stable")
+    order = order[np.searchsorted(values[order], 0) :]
+    return np.split(order, np.cumsum(np.bincount(values[order]))[:-1])
+
+
+def _preorder(parent: Rows, sizes: list[int]) -> tuple[Rows, Rows]:
+    """Return the preorder row of each node, and the row after its subtree.
+
+    Parameters
+    ----------
+    parent : [n], nodes level by level, in each level in order of their parents
+    sizes : number of nodes in each level
+    """
+    stops = np.cumsum(sizes).tolist()
+    levels = [slice(stop - size, stop) for stop, size in zip(stops, sizes, strict=True)]
+    below = np.ones(len(parent), np.int64)
+    for level in reversed(levels[1:]):
+        np.add.at(below, parent[level], below[level])
+    place = np.empty(len(parent), np.int64)
+    for level in levels:
+        before = np.cumsum(below[level]) - below[level]
+        callers = parent[level]
+        first = np.searchsorted(callers, callers)
+        start = np.where(callers >= 0, place[callers] + 1, 0)
+        place[level] = start + before - before[first]
+    return place, place + below
+
+
+def _column(values: NDArray[np.signedinteger] | NDArray[np.float64]) -> NDArray[np.int32]:
+    column = values.astype(np.int32)
+    column.flags.writeable = False
+    return column

@@ -1,0 +1,265 @@
+"""`experiment.xml`: names, metrics, calling contexts and summed values of a version 2 database."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+from pyexpat import ExpatError, ParserCreate, XMLParserType
+
+import numpy as np
+from numpy.typing import NDArray
+
+from callpath_modeler.errors import InputError
+from callpath_modeler.profile.schema import Region
+from cpmodel_hpctoolkit.binary import COPY_IT_AGAIN
+from cpmodel_hpctoolkit.contexts import Contexts
+from cpmodel_hpctoolkit.names import UNKNOWN_PROCEDURE, function_region, loop_region
+
+_FRAME, _INLINED, _CALL_SITE, _LOOP, _STATEMENT = range(5)
+_KINDS = {"PF": _FRAME, "Pr": _INLINED, "C": _CALL_SITE, "L": _LOOP, "S": _STATEMENT}
+_TABLES = {"LoadModule": "modules", "File": "files", "Procedure": "procedures"}
+_FLAVOUR = re.compile(r"(.+?)(?::(\w+))? \(([IE])\)")
+_BLOCK = 1 << 16
+_LARGEST = 1 << 40
+
+UPGRADE = "run hpcprof of HPCToolkit 2022.10 or later on the measurements"
+
+
+@dataclass(slots=True)
+class SummedMetric:
+    """A metric and where its sums over all threads are.
+
+    Attributes
+    ----------
+    name : as in the database, without flavour, e.g. ``"CPUTIME (usec)"``
+    columns : number of the values in the XML, by flavour ``"I"`` or ``"E"``
+    stored : column in metric-db files, by flavour
+    stored_columns : number of columns in metric-db files
+    description : one line for people
+    """
+
+    name: str
+    columns: dict[str, int] = field(default_factory=dict)
+    stored: dict[str, int] = field(default_factory=dict)
+    stored_columns: int = 0
+    description: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Experiment:
+    """What an `experiment.xml` says.
+
+    Attributes
+    ----------
+    title : name of the executable
+    version : of the format
+    metrics : by name
+    ids : [contexts], the number of each, from 1; the whole program is none of them
+    contexts : callers before callees
+    statements : [contexts], True for statements: they hold all the exclusive cost
+    value_context, value_metric, value : [values], sums over all threads as printed; the
+        context of the whole program is -1
+    """
+
+    title: str
+    version: str
+    metrics: dict[str, SummedMetric]
+    ids: NDArray[np.int64]
+    contexts: Contexts
+    statements: NDArray[np.bool_]
+    value_context: NDArray[np.int64]
+    value_metric: NDArray[np.int64]
+    value: NDArray[np.float64]
+
+
+class _MalformedError(Exception):
+    """Something in the XML that has no meaning."""
+
+
+class _Builder:
+    """Collects definitions, contexts and values while the parser runs."""
+
+    def __init__(self) -> None:
+        self.version = self.title = ""
+        self.is_flat = self.in_data = False
+        self.metrics: dict[str, SummedMetric] = {}
+        self.tables: dict[str, dict[str, str]] = {"modules": {}, "files": {}, "procedures": {}}
+        self.contexts: list[tuple[int, int, int, int, str, str, str, int]] = []
+        self.values: list[tuple[int, int, float]] = []
+        self._open: list[int] = []
+
+    def start(self, element: str, given: dict[str, str]) -> None:
+        """Take in the beginning of an element."""
+        if self.in_data:
+            self._measured(element, given)
+        elif element in _TABLES:
+            self.tables[_TABLES[element]][given.get("i", "")] = given.get("n", "")
+        elif element == "Metric":
+            self._metric(given)
+        elif element == "MetricDB":
+            self._stored_metric(given)
+        else:
+            self._section(element, given)
+
+    def _section(self, element: str, given: dict[str, str]) -> None:
+        if element == "HPCToolkitExperiment":
+            self.version = given.get("version", "")
+            if not self.version.startswith("2."):
+                raise _MalformedError(f"version {self.version[:20]!r} of the format is not read")
+        elif element == "Header":
+            self.title = given.get("n", "")
+        elif element == "SecCallPathProfileData":
+            self.in_data = True
+        elif element == "SecFlatProfile":
+            self.is_flat = True
+
+    def _measured(self, element: str, given: dict[str, str]) -> None:
+        if element == "M":
+            above = self._open[-1] if self._open else -1
+            self.values.append((above, _integer(given, "n"), _number(given, "v")))
+        elif element in _KINDS:
+            self._scope(_KINDS[element], given)
+
+    def end(self, element: str) -> None:
+        """Take in the end of an element."""
+        if self.in_data and element in _KINDS:
+            self._open.pop()
+        elif element == "SecCallPathProfileData":
+            self.in_data = False
+
+    def _scope(self, kind: int, given: dict[str, str]) -> None:
+        above = self._open[-1] if self._open else -1
+        number, line = _integer(given, "i"), _integer(given, "l", 0)
+        # A scope without a file lies in the file of the scope around it.
+        source = given.get("f", "") or (self.contexts[above][6] if above >= 0 else "")
+        self._open.append(len(self.contexts))
+        self.contexts.append(
+            (number, above, len(self._open) - 1, kind, given.get("n", ""), given.get("lm", ""),
+             source, line)
+        )  # fmt: skip
+
+    def _metric(self, given: dict[str, str]) -> None:
+        found = _FLAVOUR.fullmatch(given.get("n", ""))
+        if found and found[2] in {None, "Sum"}:
+            metric = self.metrics.setdefault(found[1], SummedMetric(found[1]))
+            metric.columns.setdefault(found[3], _integer(given, "i"))
+            metric.description = metric.description or given.get("md", "")
+
+    def _stored_metric(self, given: dict[str, str]) -> None:
+        found = _FLAVOUR.fullmatch(given.get("n", ""))
+        if found:
+            metric = self.metrics.setdefault(found[1], SummedMetric(found[1]))
+            metric.stored.setdefault(found[3], _integer(given, "db-id"))
+            metric.stored_columns = _integer(given, "db-num-metrics")
+
+
+def read_experiment(path: Path) -> Experiment:
+    """Read an `experiment.xml` of version 2.
+
+    Raises
+    ------
+    InputError
+        If it is none, of another version, or not well-formed.
+    """
+    builder = _Builder()
+    parser = ParserCreate()
+    parser.StartElementHandler = builder.start
+    parser.EndElementHandler = builder.end
+    parser.EntityDeclHandler = _refuse_entity
+    try:
+        with path.open("rb") as stream:
+            while block := stream.read(_BLOCK):
+                parser.Parse(block, False)
+        parser.Parse(b"", True)
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror or error}") from error
+    except (ExpatError, _MalformedError) as error:
+        where = f"{path}: {error} (byte {_offset(parser)})"
+        is_other = bool(builder.version) and not builder.version.startswith("2.")
+        raise InputError(where, hint=UPGRADE if is_other else COPY_IT_AGAIN) from None
+    if not builder.contexts:
+        what = "a flat profile without call paths" if builder.is_flat else "no call paths"
+        raise InputError(f"{path}: {what} (byte {_offset(parser)})", hint=UPGRADE)
+    return _experiment(builder)
+
+
+def _offset(parser: XMLParserType) -> int:
+    return max(0, parser.CurrentByteIndex)
+
+
+def _refuse_entity(*_: object) -> None:
+    # Entities could blow a small file up without bound, and no writer declares any.
+    raise _MalformedError("an entity is declared")
+
+
+def _integer(given: dict[str, str], key: str, default: int | None = None) -> int:
+    text = given.get(key, "")
+    if not text and default is not None:
+        return default
+    try:
+        number = int(text)
+    except ValueError:
+        raise _MalformedError(f"{key}={text[:40]!r} is not a number") from None
+    if not 0 <= number < _LARGEST:
+        raise _MalformedError(f"{key}={text[:40]!r} is out of range")
+    return number
+
+
+def _number(given: dict[str, str], key: str) -> float:
+    try:
+        return float(given.get(key, ""))
+    except ValueError:
+        raise _MalformedError(f"{key}={given.get(key, '')[:40]!r} is not a number") from None
+
+
+def _experiment(builder: _Builder) -> Experiment:
+    ids, parents, depths, kinds, _, _, _, _ = zip(*builder.contexts, strict=True)
+    kind = np.array(kinds)
+    regions, region = _regions(builder)
+    values = np.array([value for _, _, value in builder.values])
+    places = np.array([value[:2] for value in builder.values], np.int64).reshape(-1, 2)
+    return Experiment(
+        builder.title,
+        builder.version,
+        builder.metrics,
+        np.array(ids, np.int64),
+        Contexts(
+            np.array(parents, np.int64),
+            np.array(depths, np.int64),
+            (kind == _FRAME) | (kind == _INLINED),
+            kind == _LOOP,
+            region,
+            regions,
+        ),
+        kind == _STATEMENT,
+        places[:, 0],
+        places[:, 1],
+        values,
+    )
+
+
+def _regions(builder: _Builder) -> tuple[tuple[Region, ...], NDArray[np.int64]]:
+    """Return the regions, and which one each context is."""
+    tables = builder.tables
+    places: dict[tuple[object, ...], int] = {}
+    known: dict[Region, int] = {}
+    numbers = []
+    for _, above, _, kind, name, module, source, line in builder.contexts:
+        if kind in {_FRAME, _INLINED}:
+            key: tuple[object, ...] = (name, module, source, line)
+        elif kind == _LOOP or above < 0:
+            key = (source, line)
+        else:
+            numbers.append(0)
+            continue
+        if key not in places:
+            file = tables["files"].get(source, "")
+            if len(key) == 2:
+                region = loop_region(file, line)
+            else:
+                called = tables["procedures"].get(name, name) or UNKNOWN_PROCEDURE
+                region = function_region(called, tables["modules"].get(module, ""), file, line)
+            places[key] = known.setdefault(region, len(known))
+        numbers.append(places[key])
+    return tuple(known), np.array(numbers, np.int64)

@@ -1,0 +1,368 @@
+"""`meta.db`: names, metrics and calling contexts of a version 4 database."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from callpath_modeler.profile.schema import Region
+from cpmodel_hpctoolkit.binary import HeldFile
+from cpmodel_hpctoolkit.contexts import Contexts
+from cpmodel_hpctoolkit.names import anonymous, function_region, loop_region
+
+_SECTIONS = struct.Struct("<16Q")
+_NAMES = struct.Struct("<QB")
+_METRICS = struct.Struct("<QLBBB")
+_PATH = struct.Struct("<8xQ")
+_FUNCTION = struct.Struct("<QQQQL")
+
+_LEXICAL, _CALL = 0, 1
+_IS_FUNCTION, _IS_LOOP = 0, 1
+_SPREAD = 64
+"""Context numbers have gaps, but an array over them is at most this much larger than the tree."""
+
+Pointers = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class MetricIds:
+    """A metric and the numbers that its values go by.
+
+    Attributes
+    ----------
+    name : as in the database, e.g. ``"CPUTIME (sec)"``
+    in_profile : number in the profile of a thread, by propagation scope
+    in_summary : number of the sum over all threads in the summary profile, by scope
+    """
+
+    name: str
+    in_profile: dict[str, int]
+    in_summary: dict[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Meta:
+    """What `meta.db` says.
+
+    Attributes
+    ----------
+    title : of the database, mostly the name of the executable
+    kinds : what the kinds of identifiers are called
+    metrics : in order of the file
+    ids : [contexts], the number by which profiles call each context
+    contexts : callers before callees
+    lexical : [contexts], True where a context is a piece of the one above
+    """
+
+    title: str
+    kinds: tuple[str, ...]
+    metrics: tuple[MetricIds, ...]
+    ids: NDArray[np.int64]
+    contexts: Contexts
+    lexical: NDArray[np.bool_]
+
+
+def read_meta(path: Path) -> Meta:
+    """Read a `meta.db`.
+
+    Raises
+    ------
+    InputError
+        If it is none, or damaged.
+    """
+    with HeldFile(path) as file:
+        file.check_header(b"meta", b"_meta.db")
+        numbers = file.unpack(_SECTIONS, 16, "the section table")
+        general, kinds, metrics, context = numbers[1:8:2]
+        (title,) = struct.unpack("<Q", file.read(general, 8, "the general section"))
+        metrics_table, is_early = _metrics(file, metrics)
+        records = _records(file, context, numbers[6], is_early=is_early)
+        regions, region = _regions(file, records)
+        return Meta(
+            file.text(title, "the title"),
+            _kinds(file, kinds),
+            metrics_table,
+            records.ids,
+            Contexts(
+                records.parent,
+                records.depth,
+                (records.lexical_type == _IS_FUNCTION) | (records.relation != _LEXICAL),
+                (records.lexical_type == _IS_LOOP) & (records.relation == _LEXICAL),
+                region,
+                regions,
+            ),
+            records.relation == _LEXICAL,
+        )
+
+
+def _kinds(file: HeldFile, at: int) -> tuple[str, ...]:
+    pointers, count = file.unpack(_NAMES, at, "the identifier names")
+    names = struct.unpack(f"<{count}Q", file.read(pointers, 8 * count, "the identifier names"))
+    return tuple(file.text(name, "an identifier name") for name in names)
+
+
+def _metrics(file: HeldFile, at: int) -> tuple[tuple[MetricIds, ...], bool]:
+    """Return the metrics, and whether their layout is that of the first releases.
+
+    Those nested the summaries of a metric in its scopes, and had no entry points.
+    """
+    first, count, size, scope_size, summary_size = file.unpack(_METRICS, at, "the metrics")
+    is_early = size == 24
+    if size < 24 or scope_size < 16 or summary_size < 16:
+        file.refuse(at + 12, f"metrics of {size}, {scope_size} and {summary_size} bytes")
+    file.check(first, count * size, "the table of metrics")
+    read = _early_metric if is_early else _metric
+    rows = range(first, first + count * size, size)
+    return tuple(read(file, row, scope_size, summary_size) for row in rows), is_early
+
+
+def _metric(file: HeldFile, at: int, scope_size: int, summary_size: int) -> MetricIds:
+    name, scopes, summaries, n_scopes, n_summaries = file.unpack(
+        struct.Struct("<QQQHH"), at, "a metric"
+    )
+    in_profile: dict[str, int] = {}
+    for row in range(scopes, scopes + n_scopes * scope_size, scope_size):
+        scope, number = file.unpack(struct.Struct("<QH"), row, "a scope of a metric")
+        in_profile[_scope_name(file, scope)] = number
+    in_summary: dict[str, int] = {}
+    for row in range(summaries, summaries + n_summaries * summary_size, summary_size):
+        scope, formula, combine, number = file.unpack(
+            struct.Struct("<QQBxH"), row, "a summary of a metric"
+        )
+        if _is_sum(file, formula, combine):
+            in_summary[_scope_name(file, scope)] = number
+    return MetricIds(file.text(name, "the name of a metric"), in_profile, in_summary)
+
+
+def _early_metric(file: HeldFile, at: int, scope_size: int, summary_size: int) -> MetricIds:
+    name, n_scopes, scopes = file.unpack(struct.Struct("<QH6xQ"), at, "a metric")
+    in_profile: dict[str, int] = {}
+    in_summary: dict[str, int] = {}
+    for row in range(scopes, scopes + n_scopes * scope_size, scope_size):
+        called, n_summaries, number, summaries = file.unpack(
+            struct.Struct("<QHH4xQ"), row, "a scope of a metric"
+        )
+        scope = file.text(called, "the name of a scope")
+        in_profile[scope] = number
+        for place in range(summaries, summaries + n_summaries * summary_size, summary_size):
+            formula, combine, summary = file.unpack(
+                struct.Struct("<QBxH"), place, "a summary of a metric"
+            )
+            if _is_sum(file, formula, combine):
+                in_summary[scope] = summary
+    return MetricIds(file.text(name, "the name of a metric"), in_profile, in_summary)
+
+
+def _scope_name(file: HeldFile, at: int) -> str:
+    (name,) = file.unpack(struct.Struct("<Q"), at, "a scope")
+    return file.text(name, "the name of a scope")
+
+
+def _is_sum(file: HeldFile, formula: int, combine: int) -> bool:
+    return combine == 0 and file.text(formula, "a formula") == "$$"
+
+
+@dataclass(frozen=True, slots=True)
+class _Records:
+    """Contexts as they lie in the file; columns [contexts], pointers 0 where there is none."""
+
+    ids: NDArray[np.int64]
+    parent: NDArray[np.int64]
+    depth: NDArray[np.int64]
+    relation: NDArray[np.int64]
+    lexical_type: NDArray[np.int64]
+    function: NDArray[np.int64]
+    file: NDArray[np.int64]
+    line: NDArray[np.int64]
+    module: NDArray[np.int64]
+    offset: NDArray[np.int64]
+    entry_name: NDArray[np.int64]
+
+
+def _records(file: HeldFile, at: int, section: int, *, is_early: bool) -> _Records:
+    """Follow the pointers from callers to callees, a level at a time."""
+    fixed = 24 if is_early else 32
+    most = min(section, file.size) // fixed + 1
+    if is_early:
+        size, first = file.unpack(struct.Struct("<QQ"), at, "the contexts")
+        levels: list[tuple[NDArray[np.int64], NDArray[np.int64]]] = []
+        starts, sizes = np.array([first]), np.array([size])
+        owners = np.array([-1])
+        total = 0
+    else:
+        entries = _entry_points(file, at)
+        levels = [(entries, np.full(len(entries), -1))]
+        owners, starts, sizes = _blocks(file, entries, 0)
+        total = len(entries)
+    while len(starts):
+        offsets, counts = _siblings(file, starts, sizes, fixed, most - total)
+        levels.append((offsets, np.repeat(owners, counts)))
+        owners, starts, sizes = _blocks(file, offsets, total)
+        total += len(offsets)
+    return _columns(file, levels, fixed, 0 if is_early else len(levels[0][0]))
+
+
+def _entry_points(file: HeldFile, at: int) -> NDArray[np.int64]:
+    first, count, size = file.unpack(struct.Struct("<QHB"), at, "the entry points")
+    if size < 32 or first % 8 or size % 8:
+        file.refuse(at, f"entry points of {size} bytes from {first:#x} on")
+    file.check(first, count * size, "the table of entry points")
+    return np.arange(count, dtype=np.int64) * size + first
+
+
+def _blocks(
+    file: HeldFile, records: NDArray[np.int64], before: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """Return, of the records that have callees: their numbers, and start and size of those."""
+    sizes, starts = file.words[records // 8], file.words[records // 8 + 1]
+    owners = np.flatnonzero((sizes > 0) & (starts > 0))
+    sizes, starts = sizes[owners], starts[owners]
+    bad = np.flatnonzero((starts > file.size) | (sizes > file.size) | (starts % 8 != 0))
+    if len(bad):
+        place = int(records[owners[bad[0]]])
+        file.refuse(place, f"a context with callees at {int(starts[bad[0]]):#x}")
+    return owners + before, starts.astype(np.int64), sizes.astype(np.int64)
+
+
+def _siblings(
+    file: HeldFile,
+    starts: NDArray[np.int64],
+    sizes: NDArray[np.int64],
+    fixed: int,
+    most: int,
+) -> tuple[NDArray[np.int64], list[int]]:
+    """Return where the contexts of all blocks begin, and how many each block has."""
+    data = file.data
+    offsets: list[int] = []
+    counts: list[int] = []
+    for start, size in zip(starts.tolist(), sizes.tolist(), strict=True):
+        file.check(start, size, "a block of contexts")
+        before, end, at = len(offsets), start + size, start
+        while at + fixed <= end:
+            offsets.append(at)
+            at += fixed + 8 * data[at + 23]
+        if at != end:
+            file.refuse(start, f"a block of contexts that does not end at {end:#x}")
+        counts.append(len(offsets) - before)
+        if len(offsets) > most:
+            file.refuse(start, "contexts that contain each other")
+    return np.array(offsets, np.int64), counts
+
+
+def _columns(
+    file: HeldFile,
+    levels: list[tuple[NDArray[np.int64], NDArray[np.int64]]],
+    fixed: int,
+    entries: int,
+) -> _Records:
+    place = np.concatenate([offsets for offsets, _ in levels]) // 8
+    if not len(place):
+        file.refuse(0x40, "no contexts")
+    packed = file.words[place + 2]
+    ids = (packed & 0xFFFFFFFF).astype(np.int64)
+    if len(np.unique(ids)) < len(ids) or ids.max() > _SPREAD * len(ids) + (1 << 16):
+        file.refuse(int(place[int(ids.argmax())]) * 8 + 16, "a context number given twice or wild")
+    flags, relation, kind, words = (
+        ((packed >> np.uint64(shift)) & np.uint64(0xFF)).astype(np.int64)
+        for shift in (32, 40, 48, 56)
+    )
+    # An entry point has its kind where a context has these four bytes.
+    flags[:entries], words[:entries] = 0, 0
+    relation[:entries], kind[:entries] = _CALL, _IS_FUNCTION
+    entry_name = np.zeros(len(place), np.int64)
+    entry_name[:entries] = _pointers(file.words[place[:entries] + 3])
+    needed = (flags & 1) + (flags & 2) + (flags & 4) // 2
+    short = np.flatnonzero(needed > words)
+    if len(short):
+        file.refuse(int(place[short[0]]) * 8, "a context that lacks what it announces")
+    at = place + fixed // 8
+    fields: list[Pointers] = []
+    for bit, count in ((1, 1), (2, 2), (4, 2)):
+        has = np.flatnonzero(flags & bit)
+        for _ in range(count):
+            column = np.zeros(len(place), np.int64)
+            column[has] = _pointers(file.words[at[has]])
+            fields.append(column)
+            at[has] += 1
+    parent = np.concatenate([owners for _, owners in levels])
+    depth = np.repeat(np.arange(len(levels)), [len(offsets) for offsets, _ in levels])
+    function, source, line, module, offset = fields
+    return _Records(
+        ids, parent, depth, relation, kind, function, source, line & 0xFFFFFFFF, module, offset,
+        entry_name,
+    )  # fmt: skip
+
+
+def _pointers(words: NDArray[np.uint64]) -> NDArray[np.int64]:
+    # No file is that long: the check against its end refuses what is beyond.
+    return np.minimum(words, np.uint64(1 << 62)).astype(np.int64)
+
+
+class _Texts:
+    """Regions from the structures that contexts point to."""
+
+    def __init__(self, file: HeldFile) -> None:
+        self._file = file
+
+    def entry(self, name: int) -> Region:
+        """Return the region of an entry point."""
+        return function_region(self._file.text(name, "the name of an entry point"))
+
+    def function(self, at: int) -> Region:
+        """Return the region of a function structure."""
+        name, module, offset, source, line = self._file.unpack(_FUNCTION, at, "a function")
+        path = self._path(module, "a module")
+        text = self._file.text(name, "the name of a function") or anonymous(path, offset)
+        return function_region(text, path, self._path(source, "a source file"), line)
+
+    def code(self, module: int, offset: int) -> Region:
+        """Return the region of code without a function."""
+        path = self._path(module, "a module")
+        return function_region(anonymous(path, offset), path)
+
+    def loop(self, source: int, line: int) -> Region:
+        """Return the region of a loop."""
+        return loop_region(self._path(source, "a source file"), line)
+
+    def _path(self, at: int, what: str) -> str:
+        if at == 0:
+            return ""
+        (path,) = self._file.unpack(_PATH, at, what)
+        return self._file.text(path, f"the path of {what}")
+
+
+def _regions(file: HeldFile, records: _Records) -> tuple[tuple[Region, ...], NDArray[np.int64]]:
+    """Return the regions, and which one each context is; each distinct place is read once."""
+    called = (records.lexical_type == _IS_FUNCTION) | (records.relation != _LEXICAL)
+    is_entry, has_function = records.entry_name > 0, records.function > 0
+    is_loop = (records.lexical_type == _IS_LOOP) & ~called
+    nameless = ~is_entry & ~has_function & (called | (records.parent < 0)) & ~is_loop
+    texts = _Texts(file)
+    known: dict[Region, int] = {}
+    region = np.zeros(len(records.ids), np.int64)
+    kinds: tuple[tuple[NDArray[np.bool_], Callable[..., Region], tuple[Pointers, ...]], ...] = (
+        (is_entry, texts.entry, (records.entry_name,)),
+        (called & has_function & ~is_entry, texts.function, (records.function,)),
+        (nameless, texts.code, (records.module, records.offset)),
+        (is_loop, texts.loop, (records.file, records.line)),
+    )
+    for mask, make, columns in kinds:
+        rows = np.flatnonzero(mask)
+        distinct, which = _distinct([column[rows] for column in columns])
+        numbers = [known.setdefault(make(*key), len(known)) for key in distinct]
+        region[rows] = np.array(numbers, np.int64)[which]
+    return tuple(known), region
+
+
+def _distinct(columns: list[Pointers]) -> tuple[list[tuple[int, ...]], NDArray[np.intp]]:
+    """Return the distinct rows of `columns`, and which one each row is."""
+    if len(columns) == 1:
+        keys, which = np.unique(columns[0], return_inverse=True)
+        return [(key,) for key in keys.tolist()], which
+    rows, which = np.unique(np.stack(columns, axis=1), axis=0, return_inverse=True)
+    return [tuple(row) for row in rows.tolist()], which.reshape(-1)

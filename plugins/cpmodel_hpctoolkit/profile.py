@@ -1,0 +1,194 @@
+"""One opened database as a profile, whatever its version."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from callpath_modeler.diagnostics import Finding, Notices
+from callpath_modeler.profile.calltree import CallTree
+from callpath_modeler.profile.schema import DeclaredMetric, Extent, MetricStatus, Reduction
+from callpath_modeler.readers.base import Reduced
+from callpath_modeler.readers.reductions import Fold, Noticed
+from cpmodel_hpctoolkit.locations import Location, Places, Processes
+from cpmodel_hpctoolkit.metrics import Measure, StoredMetric, declare
+from cpmodel_hpctoolkit.reduce import clear, reduce_processes
+
+
+class Exclusive(NamedTuple):
+    """What one location, or all of them together, measured.
+
+    Attributes
+    ----------
+    values : [call paths]
+    noise : how far rounding may lead below zero, [call paths] or one for all
+    total : inclusive value of the whole program
+    """
+
+    values: NDArray[np.float64]
+    noise: NDArray[np.float64] | float
+    total: float
+
+
+class Database(Protocol):
+    """An open database."""
+
+    @property
+    def path(self) -> Path:
+        """Where it is."""
+        ...
+
+    @property
+    def metadata(self) -> Mapping[str, str]:
+        """What it says of the run."""
+        ...
+
+    @property
+    def tree(self) -> CallTree:
+        """The call paths."""
+        ...
+
+    @property
+    def places(self) -> Places:
+        """The locations; none where only sums over them are stored."""
+        ...
+
+    @property
+    def measures(self) -> Sequence[Measure]:
+        """The metrics."""
+        ...
+
+    def of_location(self, measure: Measure, location: Location) -> Exclusive:
+        """Return what one location measured."""
+        ...
+
+    def of_all(self, measure: Measure) -> Exclusive | None:
+        """Return the sum over all locations, or None if it is not stored."""
+        ...
+
+
+class HpctoolkitProfile:
+    """One opened database."""
+
+    def __init__(self, database: Database) -> None:
+        self.database = database
+        self.stored = declare(database.measures)
+        self._notices = Notices(str(database.path))
+        streams = sum(len(process) for process in database.places.streams)
+        if streams and any(stored.measure.on_gpu for stored in self.stored.values()):
+            message = f"{streams} GPU streams, whose values are metrics of their own"
+            self._notices.note("CPM110", message, streams)
+
+    @property
+    def call_tree(self) -> CallTree:
+        """The call paths: functions, without the loops and lines between them."""
+        return self.database.tree
+
+    @property
+    def metrics(self) -> Sequence[DeclaredMetric]:
+        """Every metric of the database, the run time first."""
+        return [stored.declared for stored in self.stored.values()]
+
+    @property
+    def extent(self) -> Extent:
+        """Processes, threads and nodes of the run; streams of accelerators do not count."""
+        return self.database.places.extent
+
+    @property
+    def metadata(self) -> Mapping[str, str]:
+        """Creator, version of the database, and title."""
+        return self.database.metadata
+
+    def findings(self) -> Sequence[Finding]:
+        """Return what was noticed in opening the database and in all reads so far."""
+        return self._notices.findings()
+
+    def reduce(self, metric: str, over_locations: Reduction) -> Reduced:
+        """Return one exclusive value per call path.
+
+        Sums, and means of what is summed over threads, come from the stored sum over all
+        locations; everything else reads them one after another.
+
+        Raises
+        ------
+        KeyError
+            If there is no such metric.
+        InputError
+            If a file turns out to be unreadable.
+        """
+        stored = self.stored[metric]
+        if stored.declared.status is MetricStatus.ABSENT:
+            return self._nothing(over_locations)
+        noticed = Noticed()
+        found = self._reduced(stored, over_locations, noticed)
+        self._note(metric, noticed)
+        # The imbalance is a ratio: it has no unit that could be converted.
+        scale = 1.0 if over_locations is Reduction.IMBALANCE else stored.scale
+        return Reduced(found.exclusive * scale, found.total * scale)
+
+    def _nothing(self, reduction: Reduction) -> Reduced:
+        value = np.nan if reduction is Reduction.IMBALANCE else 0.0
+        return Reduced(np.full(len(self.call_tree), value), value)
+
+    def _reduced(self, stored: StoredMetric, reduction: Reduction, noticed: Noticed) -> Reduced:
+        measure, places = stored.measure, self.database.places
+        processes = places.streams if measure.on_gpu else places.threads
+        if self._is_sum(stored, processes, reduction):
+            of_all = self.database.of_all(measure)
+            if of_all is not None:
+                return self._from_sum(of_all, reduction, noticed)
+
+        def read(location: Location) -> tuple[NDArray[np.float64], float]:
+            found = self.database.of_location(measure, location)
+            clear(found.values, found.noise, noticed)
+            return found.values, found.total
+
+        return reduce_processes(processes, read, len(self.call_tree), stored.fold, reduction)
+
+    def _is_sum(self, stored: StoredMetric, processes: Processes, reduction: Reduction) -> bool:
+        """Tell whether a statistic follows from the sum over all locations."""
+        if any(other.measure.on_gpu for other in self.stored.values()):
+            return False
+        single = all(len(process) == 1 for process in processes)
+        return reduction in {Reduction.SUM, Reduction.MEAN} and (single or stored.fold is Fold.SUM)
+
+    def _from_sum(self, of_all: Exclusive, reduction: Reduction, noticed: Noticed) -> Reduced:
+        clear(of_all.values, of_all.noise, noticed)
+        if reduction is Reduction.SUM:
+            return Reduced(of_all.values, of_all.total)
+        processes = max(1, self.extent.processes)
+        return Reduced(of_all.values / processes, of_all.total / processes)
+
+    def _note(self, metric: str, noticed: Noticed) -> None:
+        if noticed.not_finite:
+            count = noticed.not_finite
+            self._notices.note("CPM117", f"{metric}: {count} values", count, about=metric)
+        if noticed.negative:
+            path = self.call_tree.path(noticed.worst_row)
+            message = (
+                f"{metric}: {noticed.negative} values, the lowest {noticed.worst:.3g} in {path}"
+            )
+            self._notices.note("CPM105", message, noticed.negative, about=metric)
+
+
+class SummedProfile(HpctoolkitProfile):
+    """A database that holds nothing but sums over all processes and threads."""
+
+    def __init__(self, database: Database) -> None:
+        super().__init__(database)
+        self._notices.note("CPM126", "values of single processes are not stored")
+
+    @property
+    def reductions(self) -> Sequence[Reduction]:
+        """Sums, and means where the number of processes is known."""
+        mean = (Reduction.MEAN,) if self.extent.processes else ()
+        return (*mean, Reduction.SUM)
+
+
+def profile_of(database: Database) -> HpctoolkitProfile:
+    """Return the profile of an open database."""
+    return HpctoolkitProfile(database) if database.places.threads else SummedProfile(database)

@@ -1,0 +1,111 @@
+"""The readers of HPCToolkit databases."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import islice
+from pathlib import Path
+from typing import ClassVar
+
+from callpath_modeler.errors import InputError
+from callpath_modeler.readers.base import API_VERSION, Match
+from cpmodel_hpctoolkit import version2, version4
+from cpmodel_hpctoolkit.profile import HpctoolkitProfile, profile_of
+
+_META, _EXPERIMENT = "meta.db", "experiment.xml"
+_LOOKED_AT = 1000
+"""Files of a directory that are looked at for measurements: it may hold very many."""
+
+RUN_HPCPROF = "run hpcprof of HPCToolkit 2022.10 or later on the measurements"
+
+
+class HpctoolkitReader:
+    """Reads what hpcprof writes: a directory with `meta.db`, or with `experiment.xml`."""
+
+    api_version: ClassVar[int] = API_VERSION
+    name: ClassVar[str] = "hpctoolkit"
+    description: ClassVar[str] = "HPCToolkit databases (versions 4 and 2), functions only"
+    suffixes: ClassVar[tuple[str, ...]] = (_META, _EXPERIMENT)
+    _keep_loops: ClassVar[bool] = False
+
+    def match(self, path: Path) -> Match:
+        """Say whether `path` is a database, or one of its files that names it."""
+        directory = _directory(path)
+        if directory is None:
+            return Match.NO
+        if _begins(directory / _META, b"HPCTOOLKITmeta"):
+            return Match.CONTENT
+        if version2.is_experiment(directory / _EXPERIMENT):
+            return Match.CONTENT
+        if path.is_file():
+            return Match.NAME
+        return Match.NAME if _is_ours(directory) else Match.NO
+
+    @contextmanager
+    def open(self, path: Path) -> Iterator[HpctoolkitProfile]:
+        """Open the database `path`, or the one that the file `path` belongs to.
+
+        Raises
+        ------
+        InputError
+            If it is no database, of a version that is not read, or damaged.
+        """
+        directory = _directory(path)
+        if directory is None:
+            raise InputError(f"{path}: no HPCToolkit database", hint=RUN_HPCPROF)
+        if (directory / _META).is_file():
+            with version4.opened(directory, keep_loops=self._keep_loops) as database:
+                yield profile_of(database)
+        elif (directory / _EXPERIMENT).is_file():
+            with version2.opened(directory, keep_loops=self._keep_loops) as older:
+                yield profile_of(older)
+        elif _holds_measurements(directory):
+            raise InputError(
+                f"{directory}: measurements of HPCToolkit, not a database", hint=RUN_HPCPROF
+            )
+        else:
+            raise InputError(f"{directory}: {_META} is missing", hint=RUN_HPCPROF)
+
+
+class HpctoolkitLoopsReader(HpctoolkitReader):
+    """Reads the same, with loops as call paths of their own; taken only when asked for."""
+
+    name: ClassVar[str] = "hpctoolkit-loops"
+    description: ClassVar[str] = "the same with loops as call paths (--reader hpctoolkit-loops)"
+    _keep_loops: ClassVar[bool] = True
+
+    def match(self, path: Path) -> Match:
+        """Say as much as the other reader does, but never more surely."""
+        return min(super().match(path), Match.NAME)
+
+
+def _directory(path: Path) -> Path | None:
+    if path.is_dir():
+        return path
+    return path.parent if path.name in {_META, _EXPERIMENT} and path.exists() else None
+
+
+def _begins(path: Path, start: bytes) -> bool:
+    try:
+        # Opening a pipe would wait for its other end.
+        if not path.is_file():
+            return False
+        with path.open("rb") as stream:
+            return stream.read(len(start)) == start
+    except OSError:
+        return False
+
+
+def _is_ours(directory: Path) -> bool:
+    """Tell whether a directory without a whole database is still one of this tool's."""
+    return (directory / _META).exists() or _holds_measurements(directory)
+
+
+def _holds_measurements(directory: Path) -> bool:
+    try:
+        with os.scandir(directory) as entries:
+            return any(entry.name.endswith(".hpcrun") for entry in islice(entries, _LOOKED_AT))
+    except OSError:
+        return False

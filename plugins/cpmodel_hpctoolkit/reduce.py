@@ -1,0 +1,142 @@
+"""Reductions over processes that are read one after another: memory for one, not for all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from callpath_modeler.profile.schema import Reduction
+from callpath_modeler.readers.base import Reduced
+from callpath_modeler.readers.reductions import Fold, Noticed, statistic_of_present
+from cpmodel_hpctoolkit.locations import Location, Processes
+
+Column = NDArray[np.float64]
+Read = Callable[[Location], tuple[Column, float]]
+"""Returns the exclusive values of a location [call paths], NaN where unusable, and its total."""
+
+_HELD = 1 << 26
+"""Bytes of values to hold at once where a statistic needs those of all processes."""
+
+
+def reduce_processes(
+    processes: Processes, read: Read, call_paths: int, fold: Fold, reduction: Reduction
+) -> Reduced:
+    """Fold the threads of each process, then reduce over processes.
+
+    Parameters
+    ----------
+    processes : the locations of each
+    read : returns what a location measured
+    call_paths : number of them
+    fold : how threads become a process
+    """
+    totals = np.empty((1, len(processes)))
+    if reduction is Reduction.MEDIAN:
+        values = _by_blocks(processes, read, call_paths, fold, totals)
+    else:
+        running = _Running(call_paths, reduction)
+        for k, process in enumerate(processes):
+            column, totals[0, k] = _folded(process, read, fold)
+            running.add(column)
+        values = running.result()
+    with np.errstate(all="ignore"):
+        return Reduced(values, float(statistic_of_present(totals, reduction)[0]))
+
+
+def _folded(process: tuple[Location, ...], read: Read, fold: Fold) -> tuple[Column, float]:
+    values, total = read(process[0])
+    for thread in process[1:]:
+        more, of_thread = read(thread)
+        if fold is Fold.MAX:
+            values, total = np.fmax(values, more), max(total, of_thread)
+        else:
+            values, total = _added(values, more), total + of_thread
+    return values, total
+
+
+def _added(first: Column, second: Column) -> Column:
+    total: Column = first + second
+    if np.isnan(total).any():
+        total = np.where(np.isnan(first), second, np.where(np.isnan(second), first, total))
+    return total
+
+
+class _Running:
+    """What has to be kept of the processes so far, [call paths] each."""
+
+    def __init__(self, call_paths: int, reduction: Reduction) -> None:
+        self._reduction = reduction
+        self._present = np.zeros(call_paths)
+        self._sum = np.zeros(call_paths)
+        self._extreme = np.full(call_paths, np.nan)
+
+    def add(self, column: Column) -> None:
+        """Take in the values of a process."""
+        if self._reduction in {Reduction.MAX, Reduction.IMBALANCE}:
+            np.fmax(self._extreme, column, out=self._extreme)
+        elif self._reduction is Reduction.MIN:
+            np.fmin(self._extreme, column, out=self._extreme)
+        if self._reduction in {Reduction.MAX, Reduction.MIN}:
+            return
+        present = ~np.isnan(column)
+        self._present += present
+        with np.errstate(divide="ignore"):
+            addend = np.log(column) if self._reduction is Reduction.GEOMEAN else column
+        self._sum += np.where(present, addend, 0.0)
+
+    def result(self) -> Column:
+        """Return the reduced values, NaN where no process has one."""
+        with np.errstate(all="ignore"):
+            match self._reduction:
+                case Reduction.SUM:
+                    return np.where(self._present > 0, self._sum, np.nan)
+                case Reduction.MEAN:
+                    return self._sum / self._present
+                case Reduction.GEOMEAN:
+                    return np.exp(self._sum / self._present)
+                case Reduction.IMBALANCE:
+                    return self._extreme / (self._sum / self._present)
+                case _:
+                    return self._extreme
+
+
+def _by_blocks(
+    processes: Processes, read: Read, call_paths: int, fold: Fold, totals: Column
+) -> Column:
+    """Return the medians, reading everything once for each block of call paths."""
+    values = np.empty(call_paths)
+    for first, stop in _blocks(call_paths, len(processes)):
+        block = np.empty((stop - first, len(processes)))
+        for k, process in enumerate(processes):
+            column, totals[0, k] = _folded(process, read, fold)
+            block[:, k] = column[first:stop]
+        values[first:stop] = statistic_of_present(block, Reduction.MEDIAN)
+    return values
+
+
+def _blocks(call_paths: int, processes: int) -> Iterator[tuple[int, int]]:
+    step = max(1, _HELD // (8 * max(1, processes)))
+    for first in range(0, call_paths, step):
+        yield first, min(first + step, call_paths)
+
+
+def clear(values: Column, noise: Column | float, noticed: Noticed) -> None:
+    """Make values below zero zero, and unusable ones NaN, in place; count both.
+
+    Parameters
+    ----------
+    values : [call paths]
+    noise : [call paths] or one for all, how far below zero rounding may lead
+    """
+    unusable = ~np.isfinite(values)
+    if unusable.any():
+        noticed.not_finite += int(np.count_nonzero(unusable))
+        values[unusable] = np.nan
+    low = float(np.fmin.reduce(values, initial=0.0))
+    if low < 0:
+        noticed.negative += int(np.count_nonzero(values < -np.abs(noise)))
+        if low < noticed.worst and low < -np.max(noise):
+            noticed.worst, noticed.worst_row = low, int(np.nanargmin(values))
+        np.maximum(values, 0.0, out=values)

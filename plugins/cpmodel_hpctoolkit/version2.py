@@ -1,0 +1,184 @@
+"""Databases of version 2: contexts from `experiment.xml`, values from metric-db files or there."""
+
+from __future__ import annotations
+
+import re
+import struct
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from callpath_modeler.errors import InputError
+from callpath_modeler.profile.calltree import CallTree
+from cpmodel_hpctoolkit.binary import COPY_IT_AGAIN, BinaryFile
+from cpmodel_hpctoolkit.contexts import collapse
+from cpmodel_hpctoolkit.experiment import Experiment, SummedMetric, read_experiment
+from cpmodel_hpctoolkit.locations import Location, Places
+from cpmodel_hpctoolkit.metrics import Measure
+from cpmodel_hpctoolkit.profile import Exclusive
+
+_HEAD = 4096
+_FILE = re.compile(r"-(\d+)-(\d+)-([0-9a-f]+)-\d+-\d+\.(metric-db|hpctrace)$")
+_FIRST_STREAM = 500
+"""Threads from this number on are streams of an accelerator."""
+_MAGIC = b"HPCPROF-metricdb__"
+_SHAPE = 24
+_VALUES = 32
+_PRINTED = 1e-5
+"""Values in the XML have six digits: sums of them may be off by this share."""
+
+
+def is_experiment(path: Path) -> bool:
+    """Tell whether `path` is an `experiment.xml`, reading its first block."""
+    try:
+        # Opening a pipe would wait for its other end.
+        if not path.is_file():
+            return False
+        with path.open("rb") as stream:
+            return b"HPCToolkitExperiment" in stream.read(_HEAD)
+    except OSError:
+        return False
+
+
+@contextmanager
+def opened(directory: Path, *, keep_loops: bool) -> Iterator[Version2]:
+    """Open the database in `directory`.
+
+    Raises
+    ------
+    InputError
+        If it is damaged, or of the short-lived format between versions 2 and 4.
+    """
+    yield Version2(directory, read_experiment(directory / "experiment.xml"), keep_loops=keep_loops)
+
+
+class Version2:
+    """An open database of version 2."""
+
+    def __init__(self, path: Path, experiment: Experiment, *, keep_loops: bool) -> None:
+        self.path = path
+        self._experiment = experiment
+        collapsed = collapse(experiment.contexts, keep_loops=keep_loops)
+        self._tree = collapsed.tree
+        # Frames repeat what their statements and inlined functions hold, loops what theirs do.
+        self._rows = np.where(experiment.statements, collapsed.row, -1)
+        self._files, self._places = _places(path)
+        self._metrics = [m for m in experiment.metrics.values() if self._is_readable(m)]
+
+    @property
+    def metadata(self) -> Mapping[str, str]:
+        """Creator, version and title."""
+        known = {
+            "creator": "HPCToolkit",
+            "database version": self._experiment.version,
+            "program": self._experiment.title,
+        }
+        return {key: value for key, value in known.items() if value}
+
+    @property
+    def tree(self) -> CallTree:
+        """The call paths."""
+        return self._tree
+
+    @property
+    def places(self) -> Places:
+        """The locations; if only sums are stored, none, or the single one that they are of."""
+        return self._places
+
+    @property
+    def measures(self) -> Sequence[Measure]:
+        """The metrics."""
+        return [
+            Measure(metric.name, number, self._occurs(metric), description=metric.description)
+            for number, metric in enumerate(self._metrics)
+        ]
+
+    def of_location(self, measure: Measure, location: Location) -> Exclusive:
+        """Return what one location measured, from its metric-db file."""
+        if not self._files:
+            return self._of_all(measure)
+        metric = self._metrics[measure.number]
+        stored = _stored_values(self._files[location.number], metric.stored_columns)
+        rows = self._experiment.ids - 1
+        if rows.max() >= len(stored):
+            raise InputError(
+                f"{self._files[location.number]}: {len(stored)} call paths (byte {_SHAPE:#x}) "
+                f"for {rows.max() + 1} in experiment.xml",
+                hint=COPY_IT_AGAIN,
+            )
+        values = self._attributed(stored[rows, metric.stored["E"]], self._rows)
+        return Exclusive(values, 0.0, float(stored[0, metric.stored["I"]]))
+
+    def of_all(self, measure: Measure) -> Exclusive | None:
+        """Return the sums in the XML, unless there are exact values."""
+        return None if self._files else self._of_all(measure)
+
+    def _of_all(self, measure: Measure) -> Exclusive:
+        columns = self._metrics[measure.number].columns
+        contexts, values = self._summed(columns["E"])
+        known = contexts >= 0
+        exclusive = self._attributed(values[known], self._rows[contexts[known]])
+        contexts, values = self._summed(columns["I"])
+        total, parts = float(values[contexts < 0].sum()), float(exclusive.sum())
+        # The printed total has six digits; where these agree, the sum has more.
+        is_same = abs(parts - total) <= _PRINTED * abs(total)
+        return Exclusive(exclusive, 0.0, parts if is_same else total)
+
+    def _is_readable(self, metric: SummedMetric) -> bool:
+        return {"I", "E"} <= (metric.stored if self._files else metric.columns).keys()
+
+    def _occurs(self, metric: SummedMetric) -> bool:
+        if "I" not in metric.columns:
+            return True
+        contexts, values = self._summed(metric.columns["I"])
+        return bool(np.any(values[contexts < 0] != 0))
+
+    def _summed(self, column: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        experiment = self._experiment
+        chosen = experiment.value_metric == column
+        return experiment.value_context[chosen], experiment.value[chosen]
+
+    def _attributed(
+        self, values: NDArray[np.float64], rows: NDArray[np.int64]
+    ) -> NDArray[np.float64]:
+        known = rows >= 0
+        total = np.bincount(rows[known], values[known], len(self._tree))
+        return total.astype(np.float64)
+
+
+def _places(directory: Path) -> tuple[list[Path], Places]:
+    """Return the metric-db files, and the locations that they, or else traces, tell of."""
+    try:
+        found = [(path, _FILE.search(path.name)) for path in sorted(directory.iterdir())]
+    except OSError as error:
+        raise InputError(f"{directory}: cannot be read: {error.strerror or error}") from error
+    stored = [(path, name) for path, name in found if name and name[4] == "metric-db"]
+    traced = [(path, name) for path, name in found if name and name[4] == "hpctrace"]
+    places = Places.of(
+        [
+            Location(number, int(name[1]), int(name[2]) >= _FIRST_STREAM, name[3])
+            for number, (_, name) in enumerate(stored or traced)
+        ]
+    )
+    if stored:
+        return [path for path, _ in stored], places
+    is_single = (places.extent.processes, places.extent.threads) == (1, 1)
+    return [], Places(places.threads if is_single else (), (), places.extent)
+
+
+def _stored_values(path: Path, columns: int) -> NDArray[np.float64]:
+    """Return the values of a metric-db file, [contexts x metrics]."""
+    with BinaryFile(path) as file:
+        head = file.read(0, _VALUES, "the header")
+        if head[: len(_MAGIC)] != _MAGIC:
+            file.refuse(0, "no header of a metric-db file")
+        order = ">" if head[_SHAPE - 1 : _SHAPE] == b"b" else "<"
+        contexts, metrics = struct.unpack_from(f"{order}ii", head, _SHAPE)
+        if contexts < 1 or metrics != columns:
+            file.refuse(_SHAPE, f"{contexts} call paths and {metrics} metrics, not {columns},")
+        size = 8 * contexts * metrics
+        values = np.frombuffer(file.read(_VALUES, size, "the table of values"), f"{order}f8")
+        return values.reshape(contexts, metrics).astype(np.float64)

@@ -1,0 +1,149 @@
+"""Databases of version 4: contexts from `meta.db`, values from `profile.db`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from callpath_modeler.errors import InputError
+from callpath_modeler.profile.calltree import CallTree
+from cpmodel_hpctoolkit.binary import COPY_IT_AGAIN, BinaryFile
+from cpmodel_hpctoolkit.contexts import Collapsed, collapse
+from cpmodel_hpctoolkit.locations import Location, Places
+from cpmodel_hpctoolkit.meta import Meta, read_meta
+from cpmodel_hpctoolkit.metrics import Measure
+from cpmodel_hpctoolkit.profile import Exclusive
+from cpmodel_hpctoolkit.profiles import Profile, ProfileFile, Values
+
+_OWN, _ALL = "function", "execution"
+_ROUNDING = 1e-9
+"""Differences of sums below this share of them are rounding, not cost."""
+
+_Table = NDArray[np.int64]
+Column = NDArray[np.float64]
+
+
+@contextmanager
+def opened(directory: Path, *, keep_loops: bool) -> Iterator[Version4]:
+    """Open the database in `directory`.
+
+    Raises
+    ------
+    InputError
+        If one of its files is missing or damaged.
+    """
+    for name in ("meta.db", "profile.db"):
+        if not (directory / name).is_file():
+            raise InputError(f"{directory}: {name} is missing", hint=COPY_IT_AGAIN)
+    meta = read_meta(directory / "meta.db")
+    with BinaryFile(directory / "profile.db") as file:
+        yield Version4(directory, meta, ProfileFile(file, meta.kinds), keep_loops=keep_loops)
+
+
+class Version4:
+    """An open database of version 4."""
+
+    def __init__(self, path: Path, meta: Meta, profiles: ProfileFile, *, keep_loops: bool) -> None:
+        self.path = path
+        self._meta = meta
+        self._profiles = profiles
+        collapsed = collapse(meta.contexts, keep_loops=keep_loops)
+        self._tree = collapsed.tree
+        self._own, self._enclosing = _tables(meta, collapsed, collapsed.node & meta.lexical)
+        self._caller = _tables(meta, collapsed, collapsed.node)[1]
+        self._places = Places.of(profiles.locations)
+        self._measures = tuple(self._declared())
+
+    @property
+    def metadata(self) -> Mapping[str, str]:
+        """Creator, version and title."""
+        known = {"creator": "HPCToolkit", "database version": "4", "program": self._meta.title}
+        return {key: value for key, value in known.items() if value}
+
+    @property
+    def tree(self) -> CallTree:
+        """The call paths."""
+        return self._tree
+
+    @property
+    def places(self) -> Places:
+        """The locations."""
+        return self._places
+
+    @property
+    def measures(self) -> Sequence[Measure]:
+        """The metrics, and apart from them what was measured on streams of accelerators."""
+        return self._measures
+
+    def of_location(self, measure: Measure, location: Location) -> Exclusive:
+        """Return what one location measured."""
+        ids = self._meta.metrics[measure.number].in_profile
+        return self._exclusive(self._profiles.profiles[location.number], ids)
+
+    def of_all(self, measure: Measure) -> Exclusive | None:
+        """Return the sum over all locations, or None if it is not stored."""
+        ids = self._meta.metrics[measure.number].in_summary
+        summary = self._profiles.summary
+        return None if summary is None or not ids else self._exclusive(summary, ids)
+
+    def _declared(self) -> Iterator[Measure]:
+        summary = self._profiles.summary
+        streams = [stream for process in self._places.streams for stream in process]
+        used = [s for s in streams if self._profiles.profiles[s.number].n_values]
+        for number, metric in enumerate(self._meta.metrics):
+            if not {_OWN, _ALL} & metric.in_profile.keys():
+                continue
+            has_data = summary is None or self._occurs(summary, metric.in_summary)
+            on_gpu = any(
+                self._occurs(self._profiles.profiles[s.number], metric.in_profile) for s in used
+            )
+            yield Measure(metric.name, number, has_data)
+            if on_gpu:
+                yield Measure(metric.name, number, has_data=True, on_gpu=True)
+
+    def _occurs(self, profile: Profile, ids: Mapping[str, int]) -> bool:
+        if _ALL in ids:
+            return ids[_ALL] in self._profiles.metrics_in(profile)
+        return _OWN in ids and bool(self._profiles.read(profile, ids[_OWN]).values.any())
+
+    def _exclusive(self, profile: Profile, ids: Mapping[str, int]) -> Exclusive:
+        """Return exclusive values from the scope that has them, else as differences."""
+        total = np.nan
+        if _ALL in ids:
+            inclusive = self._profiles.read(profile, ids[_ALL])
+            total = inclusive.whole
+        if _OWN in ids:
+            values, noise = self._attributed(
+                self._profiles.read(profile, ids[_OWN]), self._enclosing
+            )
+        else:
+            values, noise = self._attributed(inclusive, self._caller)
+        if _ALL not in ids:
+            total = float(values.sum())
+        return Exclusive(values, noise, total)
+
+    def _attributed(self, found: Values, above: _Table) -> tuple[Column, Column]:
+        """Give values to the call paths of their contexts, and take them from those `above`."""
+        known = found.contexts < len(self._own)
+        contexts, values = found.contexts[known], found.values[known]
+        n = len(self._tree) + 1
+        # Row -1, the last one, gathers what belongs to no call path.
+        own: Column = np.bincount(self._own[contexts] % n, values, n)[:-1].astype(np.float64)
+        taken: Column = np.bincount(above[contexts] % n, values, n)[:-1].astype(np.float64)
+        return own - taken, own * _ROUNDING
+
+
+def _tables(meta: Meta, collapsed: Collapsed, nested: NDArray[np.bool_]) -> tuple[_Table, _Table]:
+    """Return, by context number, the call path of each, and the one that its values are part of.
+
+    Both are -1 for contexts that are no call path: their values are part of one's that is.
+    """
+    own = np.full(int(meta.ids.max()) + 1, -1, np.int64)
+    above = own.copy()
+    own[meta.ids[collapsed.node]] = collapsed.row[collapsed.node]
+    above[meta.ids[nested]] = collapsed.above[nested]
+    return own, above

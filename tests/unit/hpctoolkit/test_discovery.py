@@ -1,0 +1,72 @@
+"""Databases are directories: how series of them are found and named."""
+
+from __future__ import annotations
+
+import pytest
+
+from callpath_modeler.errors import InputError
+from callpath_modeler.readers.discover import discover
+from callpath_modeler.readers.registry import Registry
+from callpath_modeler.testing.hpctoolkit import write_database
+from cpmodel_hpctoolkit import HpctoolkitLoopsReader, HpctoolkitReader
+from cpmodel_scorep import CubexReader
+
+READERS = Registry((HpctoolkitReader(), HpctoolkitLoopsReader(), CubexReader()))
+
+
+@pytest.fixture
+def database(contexts, ranks):
+    def write(folder):
+        return write_database(folder, contexts, ranks)
+
+    return write
+
+
+def test_directories_that_are_databases_are_runs(tmp_path, database):
+    for name in ("app.p8.r1", "app.p16.r1", "app.p16.r2"):
+        database(tmp_path / name)
+    runs = discover([tmp_path], READERS)
+    assert [run.path for run in runs] == [
+        tmp_path / "app.p8.r1",
+        tmp_path / "app.p16.r1",
+        tmp_path / "app.p16.r2",
+    ]
+    assert [(run.parameters, run.repetition) for run in runs] == [
+        ({"p": 8}, 1),
+        ({"p": 16}, 1),
+        ({"p": 16}, 2),
+    ]
+    assert discover([run.path for run in runs], READERS) == runs
+
+
+def test_a_database_without_a_name_of_its_own_has_that_of_its_directory(tmp_path, database):
+    database(tmp_path / "app.p8.n30" / "hpctoolkit-app-database")
+    (run,) = discover([tmp_path], READERS)
+    assert run.path == tmp_path / "app.p8.n30" / "hpctoolkit-app-database"
+    assert run.parameters == {"p": 8, "n": 30}
+
+
+def test_numbers_that_end_names_are_kept_apart(tmp_path, database):
+    for name in ("app_8", "app_16"):
+        database(tmp_path / "scal2000" / name)
+    runs = discover([tmp_path], READERS)
+    assert [(run.parameters, run.ending) for run in runs] == [({}, 8), ({}, 16)]
+
+
+def test_measurements_beside_a_database_are_passed_over(tmp_path, database):
+    database(tmp_path / "hpctoolkit-app-database")
+    (tmp_path / "hpctoolkit-app-measurements").mkdir()
+    (tmp_path / "hpctoolkit-app-measurements" / "app-0-0.hpcrun").touch()
+    (run,) = discover([tmp_path], READERS)
+    assert run.path.name == "hpctoolkit-app-database"
+
+
+def test_measurements_alone_are_opened_to_hear_the_remedy(tmp_path):
+    folder = tmp_path / "app.p8" / "hpctoolkit-app-measurements"
+    folder.mkdir(parents=True)
+    (folder / "app-0-0.hpcrun").touch()
+    (run,) = discover([tmp_path], READERS)
+    assert run.path == folder
+    with pytest.raises(InputError) as caught, READERS.find(run.path).open(run.path):
+        pass
+    assert "run hpcprof" in caught.value.hint

@@ -1,0 +1,123 @@
+"""What is refused, and with which remedy; what is recognised."""
+
+from __future__ import annotations
+
+import random
+import struct
+
+import pytest
+
+from callpath_modeler.errors import InputError
+from callpath_modeler.profile.schema import Reduction
+from callpath_modeler.readers.base import Match
+from callpath_modeler.readers.registry import Registry
+from callpath_modeler.testing.checks import read_or_refused
+from callpath_modeler.testing.hpctoolkit import write_database
+from cpmodel_hpctoolkit import HpctoolkitLoopsReader, HpctoolkitReader
+
+INTERIM = '<?xml version="1.0"?>\n<HPCToolkitExperiment version="4.0"><Header n="a"/>'
+
+
+def refused(reader, path):
+    with pytest.raises(InputError) as caught, reader.open(path) as source:
+        source.reduce("CPUTIME", Reduction.MAX)
+    assert "\n" not in caught.value.message
+    assert caught.value.hint
+    return caught.value
+
+
+def test_measurements_are_refused_with_the_remedy(reader, tmp_path):
+    (tmp_path / "app-000000-000-a8c00270-1-0.hpcrun").touch()
+    assert reader.match(tmp_path) is Match.NAME
+    error = refused(reader, tmp_path)
+    assert "measurements" in error.message
+    assert "run hpcprof" in error.hint
+
+
+def test_the_interim_format_is_refused_with_the_remedy(reader, tmp_path):
+    (tmp_path / "experiment.xml").write_text(INTERIM)
+    (tmp_path / "profile.db").write_bytes(b"HPCPROF-profdb__")
+    assert reader.match(tmp_path) is Match.CONTENT
+    error = refused(reader, tmp_path)
+    assert "experiment.xml: version '4.0'" in error.message
+    assert "2022.10" in error.hint
+
+
+@pytest.mark.parametrize("name", ["meta.db", "profile.db"])
+def test_a_database_without_one_of_its_files_is_refused(reader, tmp_path, contexts, ranks, name):
+    (write_database(tmp_path, contexts, ranks) / name).unlink()
+    error = refused(reader, tmp_path)
+    assert name in error.message
+
+
+@pytest.mark.parametrize("name", ["meta.db", "profile.db"])
+def test_a_file_that_is_cut_short_is_refused(reader, tmp_path, contexts, ranks, name):
+    path = write_database(tmp_path, contexts, ranks) / name
+    path.write_bytes(path.read_bytes()[:-100])
+    error = refused(reader, tmp_path)
+    assert f"{name}: cut short" in error.message
+    assert "at byte 0x" in error.message
+
+
+def test_a_later_major_version_is_refused(reader, tmp_path, contexts, ranks):
+    path = write_database(tmp_path, contexts, ranks) / "meta.db"
+    content = bytearray(path.read_bytes())
+    content[14] = 5
+    path.write_bytes(content)
+    assert "version 5.0" in refused(reader, tmp_path).message
+
+
+def test_contexts_that_contain_each_other_are_refused(reader, tmp_path, contexts, ranks):
+    path = write_database(tmp_path, contexts, ranks) / "meta.db"
+    content = bytearray(path.read_bytes())
+    (table,) = struct.unpack_from("<Q", content, 0x48)
+    (entry,) = struct.unpack_from("<Q", content, table)
+    size, first = struct.unpack_from("<QQ", content, entry)
+    # The first context below the entry point is said to be its own callee.
+    struct.pack_into("<QQ", content, first, size, first)
+    path.write_bytes(content)
+    assert "contain each other" in refused(reader, tmp_path).message
+
+
+def test_a_context_number_given_twice_is_refused(reader, tmp_path, contexts, ranks):
+    path = write_database(tmp_path, contexts, ranks) / "meta.db"
+    content = bytearray(path.read_bytes())
+    (table,) = struct.unpack_from("<Q", content, 0x48)
+    (entry,) = struct.unpack_from("<Q", content, table)
+    struct.pack_into("<L", content, entry + 16, 2)
+    path.write_bytes(content)
+    assert "given twice" in refused(reader, tmp_path).message
+
+
+def test_every_file_that_names_a_database_opens_it(reader, tmp_path, contexts, ranks):
+    write_database(tmp_path, contexts, ranks)
+    for path in (tmp_path, tmp_path / "meta.db"):
+        assert reader.match(path) is Match.CONTENT
+        with reader.open(path) as source:
+            assert len(source.call_tree) == 5
+    assert reader.match(tmp_path / "profile.db") is Match.NO
+
+
+def test_loops_are_not_kept_unless_asked_for(tmp_path, contexts, ranks):
+    write_database(tmp_path, contexts, ranks)
+    plain, loops = HpctoolkitReader(), HpctoolkitLoopsReader()
+    assert Registry((loops, plain)).match(tmp_path) is plain
+    assert Registry((loops,)).match(tmp_path) is loops
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_wild_pointers_are_refused_or_harmless(reader, tmp_path, contexts, ranks, seed):
+    """Eight bytes that matter are overwritten, forty times over."""
+    rng = random.Random(seed)
+    write_database(tmp_path, contexts, ranks)
+    for name in ("meta.db", "profile.db"):
+        path = tmp_path / name
+        original = path.read_bytes()
+        for _ in range(40):
+            content = bytearray(original)
+            at = rng.randrange(16, len(content) - 16) // 8 * 8
+            wild = rng.choice([2**64 - 1, 2**63, 2**32 - 1, len(content), at, 8, 1, 0])
+            struct.pack_into("<Q", content, at, wild)
+            path.write_bytes(content)
+            read_or_refused(reader, tmp_path)
+        path.write_bytes(original)

@@ -1,0 +1,174 @@
+"""Version 2: XML, with and without values of single threads beside it."""
+
+from __future__ import annotations
+
+import struct
+
+import numpy as np
+import pytest
+
+from callpath_modeler.errors import InputError
+from callpath_modeler.profile.schema import PROGRAM, Extent, Reduction
+from callpath_modeler.readers.base import ReducedSource
+from cpmodel_hpctoolkit import HpctoolkitLoopsReader
+
+# Frames and inlined functions repeat what their statements hold; so do loops.
+XML = """<?xml version="1.0"?>
+<!DOCTYPE HPCToolkitExperiment [<!ELEMENT HPCToolkitExperiment ANY>]>
+<HPCToolkitExperiment version="2.2"><Header n="app"/><SecCallPathProfile><SecHeader>
+<MetricTable>
+<Metric i="10" n="CPUTIME (usec):Sum (I)" t="inclusive" md="time"/>
+<Metric i="11" n="CPUTIME (usec):Sum (E)" t="exclusive"/>
+<Metric i="12" n="CPUTIME (usec):Mean (I)" t="inclusive"/>
+<Metric i="13" n="CPUTIME (usec):Mean (E)" t="exclusive"/>
+</MetricTable>
+<MetricDBTable>
+<MetricDB i="0" n="CPUTIME (usec) (I)" db-id="0" db-num-metrics="2"/>
+<MetricDB i="1" n="CPUTIME (usec) (E)" db-id="1" db-num-metrics="2"/>
+</MetricDBTable>
+<LoadModuleTable><LoadModule i="2" n="/bin/app"/></LoadModuleTable>
+<FileTable><File i="3" n="./src/app.c"/></FileTable>
+<ProcedureTable><Procedure i="4" n="&lt;program root&gt;"/><Procedure i="5" n="main"/>
+<Procedure i="6" n="f&lt;int&gt;(int)"/></ProcedureTable>
+</SecHeader><SecCallPathProfileData>
+<M n="10" v="30"/><M n="12" v="15"/>
+<PF i="2" n="4" lm="2" f="3" l="0"><M n="10" v="30"/>
+ <C i="3" l="0"><PF i="4" n="5" lm="2" f="3" l="7"><M n="10" v="30"/><M n="11" v="20"/>
+  <L i="5" f="3" l="9"><M n="10" v="20"/><M n="11" v="12"/>
+   <S i="6" l="10"><M n="10" v="12"/><M n="11" v="12"/></S>
+   <Pr i="7" n="6" lm="2" f="3" l="1" a="1"><M n="10" v="8"/><M n="11" v="8"/>
+    <S i="8" l="2"><M n="10" v="8"/><M n="11" v="8"/></S></Pr></L>
+  <C i="9" l="11"><PF i="10" n="6" lm="2" f="3" l="1"><M n="10" v="10"/><M n="11" v="10"/>
+   <S i="11" l="2"><M n="10" v="10"/><M n="11" v="10"/></S></PF></C>
+ </PF></C></PF>
+</SecCallPathProfileData></SecCallPathProfile></HPCToolkitExperiment>
+"""
+RENAMED = "main/f<int>(int)"
+STATEMENTS = {6: 12.0, 8: 8.0, 11: 10.0}
+
+
+def write(directory, xml=XML):
+    directory.mkdir(exist_ok=True)
+    (directory / "experiment.xml").write_text(xml)
+    return directory
+
+
+def write_metric_db(directory, rank, thread, factor):
+    values = np.zeros((11, 2))
+    values[0, 0] = 30 * factor
+    for number, cost in STATEMENTS.items():
+        values[number - 1] = cost * factor
+    head = b"HPCPROF-metricdb__00.10b" + struct.pack(">ii", *values.shape)
+    name = f"1.app-{rank:06d}-{thread:03d}-a8c00270-{100 + rank}-0.metric-db"
+    (directory / name).write_bytes(head + values.astype(">f8").tobytes())
+
+
+def exclusive(source, reduction):
+    tree = source.call_tree
+    values = source.reduce("CPUTIME", reduction).exclusive
+    return {tree.path(row): values[row] * 1e6 for row in range(len(tree))}
+
+
+def test_sums_come_from_the_xml_where_nothing_else_is(reader, tmp_path):
+    with reader.open(write(tmp_path)) as source:
+        assert exclusive(source, Reduction.SUM) == pytest.approx(
+            {PROGRAM: 0, "main": 12, RENAMED: 18}
+        )
+        assert source.reduce("CPUTIME", Reduction.SUM).total == pytest.approx(30e-6)
+        assert source.extent == Extent(0, 0, 0)
+        assert isinstance(source, ReducedSource)
+        assert list(source.reductions) == [Reduction.SUM]
+        assert [finding.code for finding in source.findings()] == ["CPM126"]
+
+
+def test_traces_tell_the_processes_of_sums(reader, tmp_path):
+    write(tmp_path)
+    for rank in range(3):
+        (tmp_path / f"app-{rank:06d}-000-2a803c80-{rank}-0.hpctrace").touch()
+    (tmp_path / "app-000000-500-2a803c80-0-0.hpctrace").touch()
+    with reader.open(tmp_path) as source:
+        assert source.extent == Extent(3, 1, 1)
+        assert list(source.reductions) == [Reduction.MEAN, Reduction.SUM]
+        assert exclusive(source, Reduction.MEAN)["main"] == pytest.approx(4)
+
+
+def test_sums_of_a_single_thread_are_its_values(reader, tmp_path):
+    write(tmp_path)
+    (tmp_path / "app-000000-000-2a803c80-7-0.hpctrace").touch()
+    with reader.open(tmp_path) as source:
+        assert not isinstance(source, ReducedSource)
+        assert exclusive(source, Reduction.MAX)["main"] == pytest.approx(12)
+        assert exclusive(source, Reduction.IMBALANCE)["main"] == pytest.approx(1e6)
+
+
+def test_values_of_threads_come_from_metric_db_files(reader, tmp_path):
+    write(tmp_path)
+    for rank, thread, factor in [(0, 0, 1.0), (0, 1, 3.0), (4, 0, 2.0), (4, 500, 9.0)]:
+        write_metric_db(tmp_path, rank, thread, factor)
+    with reader.open(tmp_path) as source:
+        assert source.extent == Extent(2, 2, 1)
+        assert exclusive(source, Reduction.SUM)["main"] == pytest.approx(12 * (3 + 2))
+        assert exclusive(source, Reduction.MIN)[RENAMED] == pytest.approx(18 * 2)
+        assert source.reduce("CPUTIME", Reduction.MEAN).total == pytest.approx(30e-6 * 2.5)
+
+
+def test_loops_are_kept_on_request(tmp_path):
+    with HpctoolkitLoopsReader().open(write(tmp_path)) as source:
+        assert exclusive(source, Reduction.SUM) == pytest.approx(
+            {
+                PROGRAM: 0,
+                "main": 0,
+                "main/loop at app.c:9": 12,
+                "main/loop at app.c:9/f<int>(int)": 8,
+                RENAMED: 10,
+            }
+        )
+
+
+def test_regions_keep_file_line_and_module(reader, tmp_path):
+    with reader.open(write(tmp_path)) as source:
+        region = source.call_tree.regions[source.call_tree.region[1]]
+        assert (region.name, region.file, region.line) == ("main", "./src/app.c", 7)
+        assert region.module == "app"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ('version="2.2"', 'version="4.0"', "version '4.0'"),
+        ("</HPCToolkitExperiment>", "", "no element found"),
+        ('i="6"', 'i="six"', "'six' is not a number"),
+        ('v="12"', 'v="twelve"', "'twelve' is not a number"),
+        ("<!ELEMENT HPCToolkitExperiment ANY>", '<!ENTITY a "aaa">', "an entity is declared"),
+        ("</PF></C></PF>", "</C></PF></PF>", "mismatched tag"),
+    ],
+)
+def test_what_cannot_be_read_is_named_with_its_place(reader, tmp_path, old, new, message):
+    write(tmp_path, XML.replace(old, new))
+    with pytest.raises(InputError, match=message) as caught, reader.open(tmp_path):
+        pass
+    assert "experiment.xml" in caught.value.message
+    assert "(byte " in caught.value.message
+    assert caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "reaches past the end"),
+        (b"HPCPROF-metricdb__00.10b" + struct.pack(">ii", 11, 2), "reaches past the end"),
+        (b"HPCPROF-metricdb__00.10b" + struct.pack(">ii", -1, 2), "-1 call paths"),
+        (b"x" * 300, "no header"),
+        (b"HPCPROF-metricdb__00.10b" + struct.pack(">ii", 3, 2) + bytes(48), "3 call paths"),
+    ],
+)
+def test_a_broken_metric_db_file_is_named_with_its_place(reader, tmp_path, content, message):
+    write(tmp_path)
+    write_metric_db(tmp_path, 0, 0, 1.0)
+    name = "1.app-000001-000-a8c00270-101-0.metric-db"
+    (tmp_path / name).write_bytes(content)
+    with reader.open(tmp_path) as source:
+        with pytest.raises(InputError, match=message) as caught:
+            source.reduce("CPUTIME", Reduction.MAX)
+        assert name in caught.value.message
+        assert "byte 0x" in caught.value.message
