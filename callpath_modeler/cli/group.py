@@ -20,6 +20,7 @@ _COMMANDS = {
     "fit": "Model every call path and keep the result.",
     "rank": "Rank call paths by predicted cost at a target scale.",
     "show": "Show one call path: formula, chart, band, alternatives, excess work.",
+    "views": "Show predictions top-down, bottom-up (who calls it) or flat.",
     "excess": "Say what is lost between measured scales, and where: excess work.",
     "export": "Write models, values, ranking or the call-path graph to a file.",
     "plugins": "List readers and commands, and what keeps any from loading.",

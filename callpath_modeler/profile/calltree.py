@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
@@ -19,7 +20,7 @@ ID_DIGITS = 7
 """Shortest call-path id; colliding ids are longer."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class CallTree:
     """The call paths of a program, numbered in preorder.
 
@@ -131,6 +132,10 @@ class CallTree:
 
     def levels(self) -> list[NDArray[np.intp]]:
         """Return the rows of each depth, roots first."""
+        return self._levels
+
+    @cached_property
+    def _levels(self) -> list[NDArray[np.intp]]:
         if not len(self):
             return []
         depth = self.depth()

@@ -249,8 +249,8 @@ def inclusive_values(tree: CallTree, exclusive: NDArray[np.float64]) -> NDArray[
     if not missing.any():
         return tree.inclusive(exclusive)
     total = tree.inclusive(np.where(missing, 0.0, exclusive))
-    occurred = tree.inclusive((~missing).astype(np.float64)) > 0
-    return np.where(occurred, total, np.nan)
+    total[tree.inclusive((~missing).astype(np.float64)) == 0] = np.nan
+    return total
 
 
 def split_parameters(

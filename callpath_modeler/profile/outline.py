@@ -84,7 +84,7 @@ class Selection:
     column : the column of values that decides
     inclusive : whether lines are ordered by inclusive values, else by exclusive ones
     least : a node needs this size, in what siblings are ordered by or, top-down, in either
-    top : so many siblings at most, the largest by what they are ordered by
+    top : so many siblings at most, the largest
     depth : so many levels; None = all
     """
 
@@ -154,7 +154,7 @@ class Outline:
 
     def check(self, costs: Costs) -> SumCheck:
         """Add up what the lines stand for."""
-        own, whole = (np.nan_to_num(values) for values in self.values(costs))
+        own, whole = (np.where(np.isnan(v), 0.0, v) for v in self.values(costs))
         if self.view.kind is ViewKind.TOP_DOWN:
             is_last = [line.is_rest or line.is_closed for line in self.lines]
             parts = np.where(np.array(is_last, bool)[:, None], whole, own)
@@ -197,13 +197,14 @@ def _siblings(
     if not len(nodes):
         return
     own, whole = (values[:, selection.column] for values in view.values(nodes, costs))
-    worth = np.nan_to_num(whole if selection.inclusive else own, nan=-np.inf)
-    size = np.abs(worth)
+    decides = whole if selection.inclusive else own
+    size = np.abs(decides)
     if view.kind is ViewKind.TOP_DOWN:
         size = np.fmax(np.abs(own), np.abs(whole))  # callees may win back what it loses itself
-    shown = np.flatnonzero(np.nan_to_num(size) >= selection.least)
+    size, worth = np.nan_to_num(size), np.where(np.isnan(decides), -np.inf, decides)
+    shown = np.flatnonzero(size >= selection.least)
     if selection.top is not None and selection.top < len(shown):
-        largest = np.argsort(-np.abs(worth[shown]), kind="stable")
+        largest = np.argsort(-size[shown], kind="stable")
         shown = shown[largest[: selection.top]]
     shown = shown[np.argsort(-worth[shown], kind="stable")]
     is_closed = np.zeros(len(shown), bool)

@@ -341,7 +341,8 @@ def hot_path(
     least = 0.0 if start == ROOT else part * float(worth(np.array([start]))[0])
     node = start
     while len(nodes := view.children(node) if node != ROOT else view.roots):
-        values = np.nan_to_num(worth(nodes), nan=-np.inf)
+        values = worth(nodes)
+        values = np.where(np.isnan(values), -np.inf, values)
         best = int(np.argmax(values))
         if not values[best] > 0 or values[best] < least:
             break

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -22,17 +22,15 @@ from callpath_modeler.diagnostics import Finding
 from callpath_modeler.profile.experiment import Scaling
 from callpath_modeler.profile.groups import Costs, Rows, Values
 from callpath_modeler.profile.outline import Outline, SumCheck, Wanted, outline
-from callpath_modeler.profile.pattern import short_name
-from callpath_modeler.profile.schema import PROGRAM
 from callpath_modeler.profile.views import View, ViewKind, hot_path, open_view
 from callpath_modeler.report.formats import Cell, Table
-from callpath_modeler.report.layout import Column, shorten, tree_table, wrap
+from callpath_modeler.report.layout import Column, shorten, wrap
 from callpath_modeler.report.outlines import (
     check_text,
     node_columns,
-    node_labels,
     provenance,
-    title,
+    short_names,
+    tree_lines,
 )
 from callpath_modeler.units import counted, parameter_value, percent, quantity, to_ascii
 
@@ -221,13 +219,9 @@ def excess_text(
     again : sources and options that ask for the same
     """
     say = to_ascii if ascii_only else str
-    nodes = [(d, say(name)) for d, name in node_labels(shown.outline, full_names=full_names)]
-    columns = [
-        Column(say(c.header), [say(cell) for cell in c.cells], c.right, c.droppable)
-        for c in _columns(shown, ascii_only=ascii_only)
-    ]
-    body = tree_table(
-        columns, [*nodes, (0, "total")], width, title=title(shown.outline), ellipsis=say("…")
+    columns = _columns(shown, ascii_only=ascii_only)
+    body = tree_lines(
+        shown.outline, columns, width=width, full_names=full_names, ascii_only=ascii_only
     )
     lines = [Text(""), *body, Text("")]
     footer = [*_no_room(shown, body[0].plain), *_footer(shown, again, ascii_only=ascii_only)]
@@ -264,7 +258,7 @@ def _hot_text(shown: ExcessView) -> str:
     if not shown.hot:
         return ""
     own, whole = (v[0, -1] for v in shown.view.values(np.array(shown.hot[-1:]), _excess(shown)))
-    names = _short_names(shown.view.name(node) for node in shown.hot)
+    names = short_names(shown.view.name(node) for node in shown.hot)
     if shown.wanted.kind is not ViewKind.TOP_DOWN:
         by_callers = shown.wanted.kind is ViewKind.BOTTOM_UP and len(names) > 1
         called = f", called by {names[1]}" if by_callers else ""
@@ -277,18 +271,12 @@ def _hot_text(shown: ExcessView) -> str:
     worst = int(np.argmax(by_itself))
     if worst == shown.hot[-1] or by_itself[worst] < NOTICEABLE:
         return answer
-    names = _short_names(shown.losses.experiment.tree.names(worst))
+    names = short_names(shown.losses.experiment.tree.names(worst))
     return f"{answer} Most by itself: {shorten(names, _NAMED)}, {percent(by_itself[worst])}."
 
 
 def _excess(shown: ExcessView) -> Costs:
     return shown.losses.excess
-
-
-def _short_names(names: Iterable[str]) -> list[str]:
-    """Return short names, without that of an artificial program root above others."""
-    short = [short_name(name) for name in names]
-    return short[1:] if len(short) > 1 and short[0] == PROGRAM else short
 
 
 def _context(shown: ExcessView) -> str:
@@ -399,7 +387,7 @@ def _unmatched(shown: ExcessView, *, ascii_only: bool, base: str, scale: str) ->
         )
         for place in mine[:_DIVERGING]:
             cost = quantity(float(parted.cost[place]), losses.metric.unit, ascii_only=ascii_only)
-            names = _short_names(tree.names(int(parted.rows[place])))
+            names = short_names(tree.names(int(parted.rows[place])))
             lines.append(
                 f"  {cost:>8}  {percent(parted.share[place]):>5}  {shorten(names, _NAMED)}"
             )

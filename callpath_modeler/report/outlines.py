@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from rich.text import Text
 
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.profile.calltree import escape
 from callpath_modeler.profile.experiment import Experiment
 from callpath_modeler.profile.outline import Line, Outline, SumCheck
 from callpath_modeler.profile.pattern import short_name
+from callpath_modeler.profile.schema import PROGRAM
 from callpath_modeler.profile.views import Flat, ViewKind
 from callpath_modeler.report.formats import Cell
-from callpath_modeler.units import counted
+from callpath_modeler.report.layout import Column, tree_table
+from callpath_modeler.units import counted, to_ascii
 
 TITLES = {
     ViewKind.TOP_DOWN: "call path",
@@ -26,9 +31,23 @@ def title(outline: Outline) -> str:
     return TITLES[outline.view.kind]
 
 
-def node_labels(outline: Outline, *, full_names: bool) -> list[tuple[int, str]]:
-    """Return depth and name of every line; ``…`` behind a name stands for what is below it."""
-    return [(line.depth, _label(outline, line, full_names)) for line in outline.lines]
+def tree_lines(
+    outline: Outline,
+    columns: Sequence[Column],
+    *,
+    width: int | None,
+    full_names: bool,
+    ascii_only: bool,
+) -> list[Text]:
+    """Lay out a view: a header, its lines, and a last one for the total.
+
+    Every column has a cell for the total, too. ``…`` behind a name stands for what is below it.
+    """
+    say = to_ascii if ascii_only else str
+    nodes = [(line.depth, say(_label(outline, line, full_names))) for line in outline.lines]
+    dressed = [replace(c, header=say(c.header), cells=[*map(say, c.cells)]) for c in columns]
+    heading = title(outline)
+    return tree_table(dressed, [*nodes, (0, "total")], width, title=heading, ellipsis=say("…"))
 
 
 def _label(outline: Outline, line: Line, full_names: bool) -> str:
@@ -36,6 +55,12 @@ def _label(outline: Outline, line: Line, full_names: bool) -> str:
         return f"… {len(line.nodes)} more"
     name = outline.view.name(line.node)
     return (name if full_names else short_name(name)) + (" …" if line.is_closed else "")
+
+
+def short_names(names: Iterable[str]) -> list[str]:
+    """Return short names, without that of an artificial program root above others."""
+    short = [short_name(name) for name in names]
+    return short[1:] if len(short) > 1 and short[0] == PROGRAM else short
 
 
 def node_columns(outline: Outline) -> dict[str, list[Cell]]:

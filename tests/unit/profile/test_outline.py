@@ -84,3 +84,12 @@ def test_the_sum_check_notices_a_line_that_is_missing(kind):
 def test_infinite_values_add_up():
     costs = Costs.of(TREE, np.where(COST > 10, np.inf, COST))
     assert outline(TopDown(TREE), costs, Selection(depth=1)).check(costs).holds
+
+
+@pytest.mark.parametrize("kind", ViewKind)
+def test_what_did_not_occur_has_no_size(kind):
+    costs = Costs.of(TREE, np.where(COST == 0.5, np.nan, COST))
+    lines = outline(open_view(TREE, kind), costs, Selection(least=0.1))
+    for line, values in zip(lines.lines, lines.values(costs)[1][:, 0], strict=True):
+        assert line.is_rest or abs(values) >= 0.1  # so it is not NaN
+    assert lines.check(costs).holds

@@ -1,0 +1,90 @@
+"""`cpmodel views`: predictions at a target, top-down, bottom-up or flat."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from callpath_modeler.cli.console import Console
+from callpath_modeler.cli.options import (
+    EXPERIMENT,
+    fit_options,
+    format_of,
+    load_options,
+    output_options,
+    picked,
+    question_options,
+    refuse_columns,
+    retold,
+    table_options,
+    view_options,
+)
+
+if TYPE_CHECKING:
+    from callpath_modeler.loading import LoadOptions
+    from callpath_modeler.pipeline import FitOptions, Question
+    from callpath_modeler.profile.outline import Wanted
+
+
+@click.command("views")
+@EXPERIMENT
+@view_options
+@table_options
+@question_options
+@load_options
+@fit_options
+@output_options
+@click.pass_obj
+def command(
+    console: Console,
+    *,
+    experiment: tuple[str, ...],
+    viewing: Callable[[str, int | None, bool, bool], Wanted],
+    top: int | None,
+    columns: str | None,
+    no_header: bool,
+    wide: bool,
+    question: Question,
+    load: LoadOptions,
+    fitting: FitOptions,
+    format_: str | None,
+    output: Path | None,
+    force: bool,
+) -> None:
+    """Show predictions top-down, bottom-up or flat.
+
+    Values with callees lead top-down, those of functions by themselves in the other views; -i and
+    -e choose. Without a target it is four times the largest scale.
+    """
+    from callpath_modeler.analysis.forecast import forecast
+    from callpath_modeler.cli.render import render_lines, render_table
+    from callpath_modeler.pipeline import ranking_of
+    from callpath_modeler.report.views import ForecastView, views_table, views_text
+
+    ctx = click.get_current_context()
+    form = format_of(format_, output)
+    refuse_columns(form, columns)
+    wanted = viewing(form, top, question.inclusive, bool(ctx.params["exclusive"]))
+    ranking, findings = ranking_of(
+        experiment,
+        replace(question, inclusive=False),
+        load_options=load,
+        fit_options=fitting,
+        progress=console.progress("read"),
+        default_factor=4.0,
+    )
+    shown = ForecastView(forecast(ranking.fitted, ranking.target), wanted)
+    if form == "table":
+        width = None if output is not None or wide else console.width
+        lines = views_text(
+            shown, width=width, full_names=wide, ascii_only=console.ascii_only, again=retold(ctx)
+        )
+        render_lines(console, lines, output, force=force)
+    else:
+        content = picked(views_table(shown, findings), columns)
+        render_table(console, content, form, output, force=force, header=not no_header)
+    console.findings(findings)

@@ -1,0 +1,105 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from callpath_modeler.analysis.forecast import forecast
+from callpath_modeler.analysis.predict import predict, with_callees
+from callpath_modeler.analysis.rank import rank
+from callpath_modeler.errors import UsageError
+from callpath_modeler.profile.schema import Metric, Reduction
+from callpath_modeler.profile.views import BottomUp, TopDown
+from synthetic import POINTS, experiment, fitted
+
+P = np.array(POINTS)
+NAN = float("nan")
+VALUES = {
+    "main": list(10 + 0 * P),
+    "main/f": list(1.0 * P),
+    "main/f/MPI_Wait": list(0.5 * P),
+    "main/MPI_Wait": list(3 + 0 * P),
+    "main/late": [NAN, NAN, NAN, 4.0, 5.0],
+}
+TARGET = 128.0
+
+
+@pytest.fixture(scope="module")
+def fit():
+    return fitted(VALUES)
+
+
+@pytest.fixture(scope="module")
+def ahead(fit):
+    return forecast(fit, TARGET)
+
+
+def every(columns):
+    """Comparable values of one kind."""
+    return np.column_stack([columns.at_largest, columns.value, columns.low, columns.high,
+                            columns.share, columns.excess])  # fmt: skip
+
+
+def test_top_down_every_call_path_has_the_values_of_the_ranking(fit, ahead):
+    view = TopDown(fit.experiment.tree)
+    own, whole = ahead.of_nodes(view, np.arange(5))
+    for inclusive, columns in ((False, own), (True, whole)):
+        ranking = rank(fit, TARGET, inclusive=inclusive)
+        excess = ranking.excess.inclusive if inclusive else ranking.excess.exclusive
+        expected = [ranking.at_largest, ranking.value, ranking.low, ranking.high, ranking.share]
+        for found, wanted in zip(every(columns).T, [*expected, excess], strict=True):
+            np.testing.assert_allclose(found[:4], wanted[:4], rtol=1e-12)
+        assert columns.trust.tolist() == ranking.trust.tolist()
+        np.testing.assert_allclose(columns.share_at_largest, ranking.share_at_largest)
+
+
+def test_a_call_path_without_a_model_has_no_prediction_and_no_trust(fit, ahead):
+    own, _ = ahead.of_nodes(TopDown(fit.experiment.tree), np.array([4]))
+    assert np.isnan(own.value[0])
+    assert np.isnan(own.low[0])
+    assert own.at_largest[0] == 5
+    assert own.trust[0] == -1
+    assert ahead.leader(np.array([4]), inclusive=False) == -1
+
+
+def test_a_function_has_the_sums_of_its_call_paths_and_of_the_squares_of_their_bands(fit, ahead):
+    view = BottomUp(fit.experiment.tree)
+    (wait,) = [node for node in view.roots.tolist() if view.name(node) == "MPI_Wait"]
+    own, whole = ahead.of_nodes(view, np.array([wait]))
+    alone = predict(fit, TARGET)
+    rows = [2, 3]
+    assert own.value[0] == pytest.approx(alone.value[rows].sum())
+    up = np.sqrt(((alone.high - alone.value)[rows] ** 2).sum())
+    assert own.high[0] == pytest.approx(own.value[0] + up)
+    down = np.sqrt(((alone.value - alone.low)[rows] ** 2).sum())
+    assert own.low[0] == pytest.approx(max(0, own.value[0] - down))
+    assert whole.value[0] == own.value[0]
+    assert ahead.leader(view.rows(wait), inclusive=False) == 2  # the one that grows
+
+
+def test_what_a_value_is_made_of_grows_as_its_fastest_call_path(fit, ahead):
+    assert ahead.leader(np.array([0]), inclusive=False) == 0
+    fastest = with_callees(fit.experiment.tree, predict(fit, TARGET)).leader[0]
+    assert ahead.leader(np.array([0]), inclusive=True) == fastest == 1
+
+
+def test_everything_adds_up_to_the_ranking(fit, ahead):
+    view = BottomUp(fit.experiment.tree)
+    own, _ = view.values(view.roots, ahead.costs)
+    ranking = rank(fit, TARGET)
+    assert np.nansum(own[:, 1]) == pytest.approx(ranking.total[0])
+    assert ranking.total[2] - ranking.total[0] == pytest.approx(np.sqrt(own[:, 3].sum()))
+
+
+def test_at_infinity_shares_are_those_in_the_limit(fit):
+    own, whole = forecast(fit, np.inf).of_nodes(TopDown(fit.experiment.tree), np.arange(4))
+    assert whole.value[0] == np.inf
+    assert own.share.tolist() == pytest.approx([0, 2 / 3, 1 / 3, 0], abs=1e-6)
+
+
+def test_what_does_not_add_up_has_no_view():
+    made = experiment({"main": list(P)}, metric=Metric("ratio", "1", additive=False),
+                      reduction=Reduction.MAX)  # fmt: skip
+    from callpath_modeler import pipeline
+
+    with pytest.raises(UsageError, match="does not add up"):
+        forecast(pipeline.fit(made, "ratio"), TARGET)

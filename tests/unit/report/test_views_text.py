@@ -1,0 +1,100 @@
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from rich.cells import cell_len
+
+from callpath_modeler.analysis.forecast import forecast
+from callpath_modeler.profile.outline import Wanted
+from callpath_modeler.profile.views import ViewKind
+from callpath_modeler.report.formats import to_json
+from callpath_modeler.report.views import ForecastView, views_table, views_text
+from synthetic import POINTS, fitted
+
+P = np.array(POINTS)
+NAN = float("nan")
+VALUES = {
+    "main": list(10 + 0 * P),
+    "main/grows": list(1.0 * P),
+    "main/grows/MPI_Wait": list(0.5 * P),
+    "main/MPI_Wait": list(3 + 0 * P),
+    "main/late": [NAN, NAN, NAN, 4.0, 5.0],
+}
+
+
+@pytest.fixture(scope="module")
+def fit():
+    return fitted(VALUES)
+
+
+def text(fit, target=128.0, width=None, ascii_only=False, **wanted):
+    shown = ForecastView(forecast(fit, target), Wanted(**wanted))
+    lines = views_text(shown, width=width, full_names=False, ascii_only=ascii_only)
+    return [line.plain for line in lines]
+
+
+def test_the_first_line_is_the_answer_and_leads_to_the_hot_path(fit):
+    first = text(fit)[0]
+    assert first.startswith("At p = 128: 205 s (")
+    assert first.endswith("the hot path leads to main/grows: 94 %, O(p).")
+    first = text(fit, kind=ViewKind.BOTTOM_UP)[0]
+    assert first.endswith("most is in grows, called by main: 62 % by itself, O(p).")
+
+
+def test_every_prediction_has_a_band_however_narrow_the_terminal(fit):
+    for kind in ViewKind:
+        for width in (60, 80, 120, None):
+            lines = text(fit, width=width, kind=kind)
+            assert any("95% band" in line for line in lines)
+            assert width is None or max(map(cell_len, lines)) <= width
+
+
+def test_at_infinity_there_is_no_band(fit):
+    lines = text(fit, np.inf)
+    assert lines[0].startswith("As p grows without end, the hot path leads to main/grows: 100 %")
+    assert not any("band" in line for line in lines[2:])
+
+
+def test_the_view_ends_in_a_sum_check_and_counts_what_has_no_model(fit):
+    for kind in ViewKind:
+        lines = text(fit, kind=kind, least=0.5)
+        assert any(line.startswith("sum check: the lines add up to the total, 205 s; ")
+                   for line in lines)  # fmt: skip
+        assert "not modelled: 1 call path, 8 % of the total at the largest scale" in lines
+
+
+def test_ascii_is_ascii(fit):
+    assert "\n".join(text(fit, ascii_only=True, depth=1)).isascii()
+
+
+def test_machines_get_exclusive_and_inclusive_values_with_bands(fit):
+    table = views_table(ForecastView(forecast(fit, 128.0), Wanted(kind=ViewKind.BOTTOM_UP)))
+    at = table.columns["path"].index("MPI_Wait")
+    assert table.columns["callpaths"][at] == 2
+    assert table.columns["id"][at] is None
+    assert table.columns["growth_exclusive"][at] == "O(p)"
+    value = table.columns["value_at_target_exclusive"][at]
+    assert value == pytest.approx(64 + 3, rel=1e-3)
+    assert table.columns["low_exclusive"][at] <= value <= table.columns["high_exclusive"][at]
+    assert table.columns["value_at_target_inclusive"][table.columns["path"].index("main")] > value
+    assert "MPI_Wait/grows/main" in table.columns["path"]
+    document = json.loads(to_json(table))
+    assert document["sum_check"]["holds"]
+    assert document["hot_path"][0] == "grows"
+    late = next(row for row in document["rows"] if row["path"] == "late")
+    assert late["value_at_target_exclusive"] is None
+    assert late["trust_exclusive"] is None
+    assert document["units"]["low_inclusive"] == "s"
+
+
+def test_infinite_values_are_json(fit):
+    document = json.loads(to_json(views_table(ForecastView(forecast(fit, np.inf), Wanted()))))
+    assert document["rows"][0]["value_at_target_inclusive"] == "inf"
+    assert document["sum_check"]["total"][1] == "inf"
+
+
+def test_a_program_that_costs_nothing_is_said_to():
+    nothing = fitted({"main": [0.0] * 5, "main/f": [0.0] * 5})
+    assert text(nothing)[0] == "At p = 128: time is predicted to be zero."
