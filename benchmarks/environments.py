@@ -66,7 +66,8 @@ class Peer:
 
 EXTRAP = Peer("Extra-P", "extrap", "4.2.5")
 PYCUBEXR = Peer("pycubexr", "pycubexr", "2.1.1")
-PEERS = (EXTRAP, PYCUBEXR)
+HATCHET = Peer("Hatchet", "llnl-hatchet", "2026.2.0")
+PEERS = (EXTRAP, PYCUBEXR, HATCHET)
 
 
 if __name__ == "__main__":

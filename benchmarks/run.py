@@ -1,6 +1,6 @@
 """Measure what callpath_modeler costs, next to its peers.
 
-    python benchmarks/run.py [ingest|reduce|fit|startup|all] [--keep]
+    python benchmarks/run.py [startup|ingest|reduce|hpctoolkit|fit|all] [--keep]
 
 Everything runs in child processes on one core, peers in environments of their own, and costs are
 processor seconds, because machines are shared. Nothing is asserted about speed: the table says
@@ -15,6 +15,7 @@ import shutil
 from pathlib import Path
 
 import fit
+import hpctoolkit
 import ingest
 import reduce
 import results
@@ -27,6 +28,7 @@ BENCHMARKS = {
     "startup": startup.rows,
     "ingest": ingest.rows,
     "reduce": reduce.rows,
+    "hpctoolkit": hpctoolkit.rows,
     "fit": fit.rows,
 }
 
@@ -41,6 +43,10 @@ values of pycubexr and ours are compared before anything is printed.
 
 reduce: rates are bytes of the metric per processor second. Private memory is what the process has
 for itself alone (`Private_*` of smaps_rollup, watched by a thread), above what it had before.
+
+hpctoolkit: the sums of inclusive and exclusive time over all ranks, of the contexts of one version
+4 database, functions told apart from lines; Hatchet with its defaults, which read the same numbers.
+Sums are compared before anything is printed. Seconds without start and imports, memory with them.
 
 fit: the processor time of the modelling call alone, of 5,000 rows here (the least of 3 calls) and
 the first 600 of them with Extra-P's default modeler (one call). Truths are the 42 classes of
@@ -73,7 +79,7 @@ def main() -> None:
 
 
 def _delete_files() -> None:
-    for directory in (ingest.SERIES, reduce.LARGE):
+    for directory in (ingest.SERIES, reduce.LARGE, hpctoolkit.DATABASES):
         shutil.rmtree(directory, ignore_errors=True)
     fit.DRAWS.unlink(missing_ok=True)
 

@@ -122,8 +122,18 @@ class _Buffer:
         self.content += data
         return len(self.content) - len(data)
 
+    def section(self, size: int) -> int:
+        """Begin a section with a header of `size` bytes, to be filled in, and return where."""
+        self._texts.clear()
+        return self.put(bytes(size))
+
+    def fill(self, place: int, data: bytes) -> tuple[int, int]:
+        """Fill in the header of the section that ends here, and return its size and place."""
+        self.content[place : place + len(data)] = data
+        return len(self.content) - place, place
+
     def text(self, text: str) -> int:
-        """Append a text, once, and return where."""
+        """Append a text, once in each section, and return where."""
         if text not in self._texts:
             self._texts[text] = len(self.content)
             self.content += text.encode() + b"\0"
@@ -154,16 +164,19 @@ class _MetaWriter:
 
     def content(self) -> bytes:
         """Return the file."""
-        put, text = self._buffer.put, self._buffer.text
-        general = put(struct.pack("<QQ", text(self._title), text("written for a test")))
-        names = put(struct.pack(f"<{len(_KINDS)}Q", *(text(kind) for kind in _KINDS)))
-        kinds = put(struct.pack("<QB7x", names, len(_KINDS)))
-        metrics = self._early_metrics() if self._layout.early else self._all_metrics()
-        start = len(self._buffer.content)
-        contexts = self._tree()
-        size = len(self._buffer.content) - start
-        places = [(16, general), (16, kinds), (32, metrics), (size, contexts), *[(0, 0)] * 4]
-        return self._buffer.finish(b"meta", places, b"_meta.db")
+        metrics = self._early_metrics if self._layout.early else self._all_metrics
+        sections = [self._general(), self._kinds(), metrics(), self._tree(), *[(0, 0)] * 4]
+        return self._buffer.finish(b"meta", sections, b"_meta.db")
+
+    def _general(self) -> tuple[int, int]:
+        place, text = self._buffer.section(16), self._buffer.text
+        return self._buffer.fill(place, struct.pack("<QQ", text(self._title), text("for a test")))
+
+    def _kinds(self) -> tuple[int, int]:
+        place = self._buffer.section(16)
+        names = [self._buffer.text(kind) for kind in _KINDS]
+        first = self._buffer.put(struct.pack(f"<{len(names)}Q", *names))
+        return self._buffer.fill(place, struct.pack("<QB", first, len(names)))
 
     def _stored(self, metric: str) -> list[tuple[int, str]]:
         """Return the scopes of a metric with their numbers."""
@@ -171,7 +184,8 @@ class _MetaWriter:
         scopes = self._layout.scopes.get(metric, _SCOPES)
         return [(first + k, scope) for k, scope in enumerate(_SCOPES) if scope in scopes]
 
-    def _all_metrics(self) -> int:
+    def _all_metrics(self) -> tuple[int, int]:
+        place = self._buffer.section(32)
         put, text, spare = self._buffer.put, self._buffer.text, bytes(self._layout.spare)
         formula = text("$$")
         scope = {name: put(struct.pack("<QBB6x", text(name), 1, 0)) for name in _SCOPES}
@@ -186,13 +200,14 @@ class _MetaWriter:
             count = len(stored)
             rows += struct.pack("<QQQHH4x", text(metric), scopes, summaries, count, count + 1)
             rows += spare
-        size = self._layout.spare
-        return put(
-            struct.pack("<QLBBBxQHB5x", put(rows), len(self._metrics), 32 + size, 16 + size,
-                        24 + size, scope["point"], len(_SCOPES), 16)
-        )  # fmt: skip
+        size, first = self._layout.spare, put(rows)
+        numbers = (first, len(self._metrics), 32 + size, 16 + size, 24 + size)
+        return self._buffer.fill(
+            place, struct.pack("<QLBBBxQHB", *numbers, scope["point"], len(_SCOPES), 16)
+        )
 
-    def _early_metrics(self) -> int:
+    def _early_metrics(self) -> tuple[int, int]:
+        place = self._buffer.section(32)
         put, text = self._buffer.put, self._buffer.text
         formula = text("$$")
         rows = b""
@@ -203,10 +218,12 @@ class _MetaWriter:
                 scopes += struct.pack("<QHH4xQ", text(scope), 1, number, summary)
             count = len(self._stored(metric))
             rows += struct.pack("<QH6xQ", text(metric), count, put(scopes))
-        return put(struct.pack("<QLBBB17x", put(rows), len(self._metrics), 24, 24, 16))
+        table = struct.pack("<QLBBB", put(rows), len(self._metrics), 24, 24, 16)
+        return self._buffer.fill(place, table)
 
-    def _tree(self) -> int:
+    def _tree(self) -> tuple[int, int]:
         """Write callees before their callers, as pointers have to be known."""
+        header = self._buffer.section(16)
         children: list[list[int]] = [[] for _ in self._contexts]
         entries: list[int] = []
         for number, context in enumerate(self._contexts):
@@ -219,8 +236,11 @@ class _MetaWriter:
                 places[number] = (len(block), self._buffer.put(block))
         if self._layout.early:
             block = b"".join(self._record(entry, *places[entry]) for entry in entries)
-            return self._buffer.put(struct.pack("<QQ", len(block), self._buffer.put(block)))
-        return self._entry_points(entries, places)
+            roots = struct.pack("<QQ", len(block), self._buffer.put(block))
+        else:
+            first = self._entry_points(entries, places)
+            roots = struct.pack("<QHB", first, len(entries), 32 + self._layout.spare)
+        return self._buffer.fill(header, roots)
 
     def _entry_points(self, entries: Sequence[int], places: Sequence[tuple[int, int]]) -> int:
         rows = b""
@@ -229,8 +249,7 @@ class _MetaWriter:
             kind, text = _ENTRY_POINTS.get(name, 0), self._buffer.text(name)
             rows += struct.pack("<QQLH2xQ", *places[entry], entry + 1, kind, text)
             rows += bytes(self._layout.spare)
-        first = self._buffer.put(rows)
-        return self._buffer.put(struct.pack("<QHB5x", first, len(entries), 32 + self._layout.spare))
+        return self._buffer.put(rows)
 
     def _record(self, number: int, size: int, first: int) -> bytes:
         context = self._contexts[number]
@@ -320,19 +339,25 @@ def _profile_file(
     size = 40 if layout.early else 48 + layout.spare
     tables = [np.sum(profiles, axis=0), *profiles]
     identifiers = [0, *(buffer.put(_identifiers(one.ids)) for one in measured)]
+    tuples = (len(buffer.content) - 0x30, 0x30)
+    infos = buffer.section(16)
+    first = buffer.put(bytes(size * len(tables)))
+    section = len(buffer.content) - infos
     rows = []
     for number, (table, ids) in enumerate(zip(tables, identifiers, strict=True)):
         contexts, metrics = np.nonzero(table)
         values = np.empty(len(contexts), _VALUE)
         values["metric"], values["value"] = metrics, table[contexts, metrics]
         index = _starts(contexts, _INDEX, "context")
-        first, place = buffer.put(values.tobytes()), buffer.put(index.tobytes())
-        row = struct.pack("<QQL4xQQL4x", len(values), first, len(index), place, ids, number == 0)
+        place = buffer.put(values.tobytes()), buffer.put(index.tobytes())
+        row = struct.pack(
+            "<QQL4xQQL4x", len(values), place[0], len(index), place[1], ids, number == 0
+        )
         rows.append(row[:size] + bytes(max(0, size - 48)))
     # Real databases have the profiles in any order.
-    first = buffer.put(b"".join([rows[0], *reversed(rows[1:])]))
-    table_place = buffer.put(struct.pack("<QLB3x", first, len(rows), size))
-    return buffer.finish(b"prof", [(16, table_place), (0, 0)], b"_prof.db")
+    buffer.fill(first, b"".join([rows[0], *reversed(rows[1:])]))
+    buffer.fill(infos, struct.pack("<QLB", first, len(rows), size))
+    return buffer.finish(b"prof", [(section, infos), tuples], b"_prof.db")
 
 
 def _identifiers(ids: Mapping[str, int]) -> bytes:
@@ -353,6 +378,9 @@ def _starts(keys: NDArray[np.intp], dtype: np.dtype[np.void], name: str) -> NDAr
 def _context_file(profiles: Sequence[NDArray[np.float64]], contexts: int) -> bytes:
     """Return the same values once more, context by context."""
     buffer = _Buffer(0x20)
+    infos = buffer.section(16)
+    first = buffer.put(bytes(32 * contexts))
+    section = len(buffer.content) - infos
     rows = []
     for context in range(contexts):
         table = np.stack([profile[context] for profile in profiles], axis=1)
@@ -360,9 +388,10 @@ def _context_file(profiles: Sequence[NDArray[np.float64]], contexts: int) -> byt
         values = np.empty(len(metrics), _BY_CONTEXT)
         # Profile 0 is the summary; the others were written in reverse order.
         values["profile"], values["value"] = len(profiles) - places, table[metrics, places]
+        order = np.lexsort((values["profile"], metrics))
         index = _starts(metrics, _BY_METRIC, "metric")
-        first, place = buffer.put(values.tobytes()), buffer.put(index.tobytes())
-        rows.append(struct.pack("<QQH6xQ", len(values), first, len(index), place))
-    first = buffer.put(b"".join(rows))
-    table_place = buffer.put(struct.pack("<QLB3x", first, len(rows), 32))
-    return buffer.finish(b"ctxt", [(16, table_place)], b"__ctx.db")
+        place = buffer.put(values[order].tobytes()), buffer.put(index.tobytes())
+        rows.append(struct.pack("<QQH6xQ", len(values), place[0], len(index), place[1]))
+    buffer.fill(first, b"".join(rows))
+    buffer.fill(infos, struct.pack("<QLB", first, contexts, 32))
+    return buffer.finish(b"ctxt", [(section, infos)], b"__ctx.db")
