@@ -1,6 +1,6 @@
 """Measure what callpath_modeler costs, next to its peers.
 
-    python benchmarks/run.py [startup|ingest|reduce|hpctoolkit|fit|all] [--keep]
+    python benchmarks/run.py [startup|ingest|reduce|hpctoolkit|fit|views|all] [--keep]
 
 Everything runs in child processes on one core, peers in environments of their own, and costs are
 processor seconds, because machines are shared. Nothing is asserted about speed: the table says
@@ -20,6 +20,7 @@ import ingest
 import reduce
 import results
 import startup
+import views
 from environments import PEERS
 
 RESULTS = Path(__file__).resolve().parent / "RESULTS.md"
@@ -30,6 +31,7 @@ BENCHMARKS = {
     "reduce": reduce.rows,
     "hpctoolkit": hpctoolkit.rows,
     "fit": fit.rows,
+    "views": views.rows,
 }
 
 NOTES = """\
@@ -53,6 +55,10 @@ the first 600 of them with Extra-P's default modeler (one call). Truths are the 
 Extra-P's search space, with noise as published (`write_draws.py`); accuracies are of those 600
 rows, at most 150 to a figure. Our default space lacks some of these classes, whose rows cannot be
 exact.
+
+views: processor time of the steps that a browser needs, in memory, of a generated tree up to 40
+calls deep with 20,000 functions and four columns of values. Memory is beyond that of the tree and
+the columns.
 """
 
 

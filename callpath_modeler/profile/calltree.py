@@ -125,9 +125,13 @@ class CallTree:
         Sums run level by level from the leaves, not over a running total of the whole
         tree, so a small subtree keeps its digits next to a large one.
         """
-        total = exclusive.copy()
+        total = np.array(exclusive, order="C")
+        # Numbers are added where they are in memory: `add.at` is slow with more than one axis.
+        width = total[:1].size
+        flat, within = total.reshape(-1), np.arange(width)
         for rows in reversed(self.levels()[1:]):
-            np.add.at(total, self.parent[rows], total[rows])
+            callers = self.parent[rows].astype(np.intp)[:, None] * width + within
+            np.add.at(flat, callers.reshape(-1), total[rows].reshape(-1))
         return total
 
     def levels(self) -> list[NDArray[np.intp]]:

@@ -177,6 +177,7 @@ def outline(view: View, costs: Costs, selection: Selection) -> Outline:
     selection : what gets a line of its own
     """
     lines: list[Line] = []
+    costs = costs.only(selection.column)
     waiting = [_siblings(view, ROOT, 0, costs, selection)]
     while waiting:
         line = next(waiting[-1], None)
@@ -196,7 +197,7 @@ def _siblings(
     nodes = view.roots if parent == ROOT else view.children(parent)
     if not len(nodes):
         return
-    own, whole = (values[:, selection.column] for values in view.values(nodes, costs))
+    own, whole = (values[:, 0] for values in view.values(nodes, costs))
     decides = whole if selection.inclusive else own
     size = np.abs(decides)
     if view.kind is ViewKind.TOP_DOWN:

@@ -82,11 +82,12 @@ class ExcessView:
     @cached_property
     def hot(self) -> list[int]:
         """The nodes of the hot path of the last pair."""
+        costs = self.losses.excess.only(-1)
+        inclusive = self.wanted.selection(-1).inclusive
 
         def worth(nodes: Rows) -> Values:
-            own, whole = self.view.values(nodes, self.losses.excess)
-            inclusive = self.wanted.selection(-1).inclusive
-            return (whole if inclusive else own)[:, -1]
+            own, whole = self.view.values(nodes, costs)
+            return (whole if inclusive else own)[:, 0]
 
         return hot_path(self.view, worth)
 

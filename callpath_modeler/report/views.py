@@ -73,10 +73,11 @@ class ForecastView:
     @cached_property
     def hot(self) -> list[int]:
         """The nodes of the hot path of the predicted values."""
+        costs = self.forecast.costs.only(SHARE)
 
         def worth(nodes: Rows) -> Values:
-            own, whole = self.forecast.of_nodes(self.view, nodes)
-            return (whole if self.inclusive else own).share
+            own, whole = self.view.values(nodes, costs)
+            return (whole if self.inclusive else own)[:, 0]
 
         return hot_path(self.view, worth)
 
