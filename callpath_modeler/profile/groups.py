@@ -48,7 +48,9 @@ class Costs:
     def of(cls, tree: CallTree, exclusive: Values) -> Costs:
         """Add inclusive values to exclusive ones, [call paths] or [call paths, columns]."""
         columns = exclusive if exclusive.ndim > 1 else exclusive[:, None]
-        return cls(columns, inclusive_values(tree, columns))
+        # Column by column in memory, because that is how groups are summed.
+        inclusive = inclusive_values(tree, columns)
+        return cls(np.asfortranarray(columns), np.asfortranarray(inclusive))
 
     def only(self, column: int) -> Costs:
         """Return one of the columns, as [call paths, 1]: faster to sum than all."""
@@ -160,19 +162,28 @@ def level(regions: Sequence[Region], grouping: Grouping) -> tuple[Rows, tuple[st
 def _sums(values: Values, rows: Rows, start: Rows, index: Rows) -> Values:
     """Sum values of `rows` over the groups `index`, which begin at `start`."""
     if len(index) == len(start) - 1 and (np.diff(index) == 1).all():
-        return sums(values[rows], start[:-1])
+        return sums(values, rows, start[:-1])
     length = start[index + 1] - start[index]
     begins = np.cumsum(length) - length
     place = np.arange(length.sum()) + np.repeat(start[index] - begins, length)
-    return sums(values[rows[place]], begins)
+    return sums(values, rows[place], begins)
 
 
-def sums(values: Values, start: Rows) -> Values:
-    """Sum [rows, columns] over groups that begin at `start`; of nothing but NaN, NaN."""
-    missing = np.isnan(values)
-    if not missing.any():
-        total: Values = np.add.reduceat(values, start, axis=0)
-        return total
-    values[missing] = 0.0
-    known = np.add.reduceat(~missing, start, axis=0, dtype=np.intp)
-    return np.where(known > 0, np.add.reduceat(values, start, axis=0), np.nan)
+def sums(values: Values, rows: Rows, start: Rows) -> Values:
+    """Sum values [call paths, columns] of `rows` over groups; of nothing but NaN, NaN.
+
+    Parameters
+    ----------
+    rows : call paths, group by group, at least one in each
+    start : where in `rows` the groups begin
+    """
+    total = np.empty((len(start), values.shape[1]))
+    for column in range(values.shape[1]):
+        parts = values[:, column][rows]
+        missing = np.isnan(parts)
+        if missing.any():
+            parts[missing] = 0.0
+        total[:, column] = np.add.reduceat(parts, start)
+        if missing.any():
+            total[np.logical_and.reduceat(missing, start), column] = np.nan
+    return total

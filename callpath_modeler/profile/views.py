@@ -106,8 +106,9 @@ class View(ABC):
         """
         rows = np.sort(np.concatenate([self.rows(int(node)) for node in nodes]))
         is_outer = outermost(self.tree, rows, np.zeros(len(rows), np.intp))
-        whole = sums(costs.inclusive[rows[is_outer]], np.zeros(1, np.intp))
-        return sums(costs.exclusive[rows], np.zeros(1, np.intp))[0], whole[0]
+        first = np.zeros(1, np.intp)
+        whole = sums(costs.inclusive, rows[is_outer], first)
+        return sums(costs.exclusive, rows, first)[0], whole[0]
 
 
 class TopDown(View):
