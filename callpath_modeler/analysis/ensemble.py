@@ -174,7 +174,7 @@ def losses(
     if not chosen.additive:
         raise UsageError(
             f"no excess work: {chosen.name} does not add up over call paths",
-            hint="choose a time or a count with --metric",
+            hint="choose a time or a count with --metric, and not --locations imbalance",
         )
     parameter = _varying(experiment, parameter)
     measured, cube = experiment.by_point(chosen.name, parameter)

@@ -53,7 +53,7 @@ _LOAD = (
 _METRIC = (
     click.option("-m", "--metric", metavar="NAME", help="Metric. Default: the run time."),
     click.option("-i", "--inclusive", is_flag=True, help="Call paths with all that they call."),
-    click.option("-e", "--exclusive", is_flag=True, help="Call paths by themselves (default)."),
+    click.option("-e", "--exclusive", is_flag=True, help="Call paths by themselves (default, but top-down)."),
 )
 _ASK = (
     click.option(
