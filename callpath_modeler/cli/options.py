@@ -53,7 +53,9 @@ _LOAD = (
 _METRIC = (
     click.option("-m", "--metric", metavar="NAME", help="Metric. Default: the run time."),
     click.option("-i", "--inclusive", is_flag=True, help="Call paths with all that they call."),
-    click.option("-e", "--exclusive", is_flag=True, help="Call paths by themselves (default, but top-down)."),
+    click.option(
+        "-e", "--exclusive", is_flag=True, help="By themselves. Default, except in call trees."
+    ),
 )
 _ASK = (
     click.option(
