@@ -75,7 +75,8 @@ class ProfileFile:
     Attributes
     ----------
     summary : the sums over all profiles, or None
-    profiles : all others, by number
+    profiles : all others
+    numbers : their places in the file's table, the summary counted
     locations : whose they are
     """
 
@@ -90,11 +91,12 @@ class ProfileFile:
         file.check(first, count * size, "the table of profiles")
         self.summary: Profile | None = None
         self.profiles: list[Profile] = []
+        self.numbers: list[int] = []
         self.locations: list[Location] = []
-        for place in range(first, first + count * size, size):
-            self._add(place, has_flags=size >= _SMALLEST + _FLAGS.size)
+        for number, place in enumerate(range(first, first + count * size, size)):
+            self._add(number, place, has_flags=size >= _SMALLEST + _FLAGS.size)
 
-    def _add(self, place: int, *, has_flags: bool) -> None:
+    def _add(self, number: int, place: int, *, has_flags: bool) -> None:
         file = self._file
         n_values, values, n_contexts, index, identifiers = file.unpack(_PROFILE, place, "a profile")
         if n_values:
@@ -106,6 +108,7 @@ class ProfileFile:
             self.summary = self.summary or profile
             return
         self.profiles.append(profile)
+        self.numbers.append(number)
         self.locations.append(self._location(identifiers))
 
     def _location(self, at: int) -> Location:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
 from typing import ClassVar
 
 from callpath_modeler.errors import InputError
-from callpath_modeler.readers.base import API_VERSION, Match
+from callpath_modeler.readers.base import API_VERSION, Agreement, Match
 from cpmodel_hpctoolkit import version2, version4
 from cpmodel_hpctoolkit.profile import HpctoolkitProfile, profile_of
 
@@ -67,6 +67,13 @@ class HpctoolkitReader:
             )
         else:
             raise InputError(f"{directory}: {_META} is missing", hint=RUN_HPCPROF)
+
+    def verify(self, path: Path) -> Sequence[Agreement]:
+        """Compare every value of a version 4 database with its second copy, in `cct.db`."""
+        directory = _directory(path)
+        if directory is None or not (directory / _META).is_file():
+            return [Agreement("all metrics", 0, 0, "version 2 holds its values once")]
+        return version4.verify(directory)
 
 
 class HpctoolkitLoopsReader(HpctoolkitReader):

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from callpath_modeler.errors import InputError
 from callpath_modeler.profile.calltree import CallTree
+from callpath_modeler.readers.base import Agreement
 from cpmodel_hpctoolkit.binary import COPY_IT_AGAIN, BinaryFile
 from cpmodel_hpctoolkit.contexts import Collapsed, collapse
 from cpmodel_hpctoolkit.locations import Location, Places
@@ -42,6 +43,23 @@ def opened(directory: Path, *, keep_loops: bool) -> Iterator[Version4]:
     meta = read_meta(directory / "meta.db")
     with BinaryFile(directory / "profile.db") as file:
         yield Version4(directory, meta, ProfileFile(file, meta.kinds), keep_loops=keep_loops)
+
+
+def verify(directory: Path) -> list[Agreement]:
+    """Compare the values of a database with what it holds of them a second time.
+
+    Raises
+    ------
+    InputError
+        If one of its files is missing or damaged.
+    """
+    from cpmodel_hpctoolkit.transposed import compare
+
+    if not (directory / "cct.db").is_file():
+        raise InputError(f"{directory}: cct.db is missing", hint=COPY_IT_AGAIN)
+    meta = read_meta(directory / "meta.db")
+    with BinaryFile(directory / "profile.db") as file, BinaryFile(directory / "cct.db") as other:
+        return compare(meta, ProfileFile(file, meta.kinds), other)
 
 
 class Version4:

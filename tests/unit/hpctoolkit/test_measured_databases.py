@@ -96,6 +96,13 @@ def test_version_4_conserves_cost(shared_data, name):
                 assert np.abs(of_threads - stored).max() <= 1e-9 * size
 
 
+@pytest.mark.parametrize("name", VERSION_4)
+def test_both_files_of_values_agree(reader, shared_data, name):
+    found = reader.verify(shared_data / name)
+    assert sum(agreement.compared for agreement in found) > 0
+    assert not any(agreement.differing for agreement in found)
+
+
 def by_path(tree: CallTree, values):
     table: dict[str, float] = {}
     for row in range(len(tree)):

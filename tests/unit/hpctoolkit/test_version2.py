@@ -112,6 +112,12 @@ def test_values_of_threads_come_from_metric_db_files(reader, tmp_path):
         assert source.reduce("CPUTIME", Reduction.MEAN).total == pytest.approx(30e-6 * 2.5)
 
 
+def test_there_is_no_second_copy_to_verify_with(reader, tmp_path):
+    (found,) = reader.verify(write(tmp_path))
+    assert found.compared == 0
+    assert found.note
+
+
 def test_loops_are_kept_on_request(tmp_path):
     with HpctoolkitLoopsReader().open(write(tmp_path)) as source:
         assert exclusive(source, Reduction.SUM) == pytest.approx(

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import struct
+
 import numpy as np
 import pytest
 
+from callpath_modeler.errors import InputError
 from callpath_modeler.profile.schema import PROGRAM, Extent, MetricStatus, Reduction
 from callpath_modeler.testing.hpctoolkit import Kind, Layout, Measured, Scope, write_database
 from cpmodel_hpctoolkit import HpctoolkitLoopsReader
@@ -288,3 +291,19 @@ def test_values_that_are_no_numbers_are_missing_and_counted(reader, tmp_path, co
         found = exclusive(source, reduction=Reduction.MAX)
         assert found["main/solve/norm/MPI_Allreduce"] == 9
         assert [finding.code for finding in source.findings()] == ["CPM117"]
+
+
+def test_a_value_that_differs_between_the_two_files_is_counted(reader, tmp_path, contexts, ranks):
+    write_database(tmp_path, contexts, ranks)
+    assert [found.differing for found in reader.verify(tmp_path)] == [0]
+    path = tmp_path / "cct.db"
+    content = path.read_bytes()
+    place = content.index(struct.pack("<d", 9.0))
+    path.write_bytes(content[:place] + struct.pack("<d", 9.5) + content[place + 8 :])
+    assert [found.differing for found in reader.verify(tmp_path)] == [1]
+
+
+def test_without_the_second_file_there_is_nothing_to_verify_with(reader, tmp_path, contexts, ranks):
+    (write_database(tmp_path, contexts, ranks) / "cct.db").unlink()
+    with pytest.raises(InputError, match=r"cct\.db is missing"):
+        reader.verify(tmp_path)
