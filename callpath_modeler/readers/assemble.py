@@ -125,7 +125,7 @@ def _read_all(
             read += read_runs(file, registry, options.metrics, reduction)
         except InputError as error:
             errors.append(error)
-            reason = error.message.removeprefix(f"{file.path}: ")
+            reason = error.message.removeprefix(f"{file.path}: ").removeprefix(f"{file.path}/")
             findings.append(Finding("CPM101", str(file.path), reason))
     if progress:
         progress(len(files), len(files))

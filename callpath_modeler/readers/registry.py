@@ -205,7 +205,8 @@ class Registry:
 
     def suffixes(self) -> tuple[str, ...]:
         """Return the file name endings that the readers know."""
-        return tuple(suffix for reader in self.readers for suffix in reader.suffixes)
+        known = (suffix for reader in self.readers for suffix in reader.suffixes)
+        return tuple(dict.fromkeys(known))
 
     def _hint(self) -> str:
         known = ", ".join(f"{reader.name} ({' '.join(reader.suffixes)})" for reader in self.readers)

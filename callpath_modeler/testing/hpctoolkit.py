@@ -41,7 +41,7 @@ class Scope:
     parent : number of the context above, which comes first; -1 makes it an entry point
     kind : what it is
     name : of a function, or of an entry point such as ``"main thread"``; a function without
-        one is anonymous code
+        one is anonymous code, without a module as well an unknown procedure
     file, line : where a function is defined, or where a loop or line is
     module : executable or library of a function
     """
@@ -257,7 +257,7 @@ class _MetaWriter:
             return b""
         relation, lexical_type = context.kind.value
         flags, flexible = 0, b""
-        if context.kind in {Kind.FUNCTION, Kind.INLINED}:
+        if context.kind in {Kind.FUNCTION, Kind.INLINED} and (context.name or context.module):
             flags, flexible = 1, struct.pack("<Q", self._function(context))
         elif lexical_type in {1, 2}:
             flags, flexible = 2, struct.pack("<QLL", self._file(context.file), context.line, 0)

@@ -14,7 +14,7 @@ from callpath_modeler.readers.base import API_VERSION, Agreement, Match
 from cpmodel_hpctoolkit import version2, version4
 from cpmodel_hpctoolkit.profile import HpctoolkitProfile, profile_of
 
-_META, _EXPERIMENT = "meta.db", "experiment.xml"
+_META, _PROFILE, _EXPERIMENT = "meta.db", "profile.db", "experiment.xml"
 _LOOKED_AT = 1000
 """Files of a directory that are looked at for measurements: it may hold very many."""
 
@@ -27,7 +27,8 @@ class HpctoolkitReader:
     api_version: ClassVar[int] = API_VERSION
     name: ClassVar[str] = "hpctoolkit"
     description: ClassVar[str] = "HPCToolkit databases (versions 4 and 2), functions only"
-    suffixes: ClassVar[tuple[str, ...]] = (_META, _EXPERIMENT)
+    # Without its `meta.db`, a database is still to be named, not passed over.
+    suffixes: ClassVar[tuple[str, ...]] = (_META, _PROFILE, _EXPERIMENT)
     _keep_loops: ClassVar[bool] = False
 
     def match(self, path: Path) -> Match:
@@ -39,8 +40,6 @@ class HpctoolkitReader:
             return Match.CONTENT
         if version2.is_experiment(directory / _EXPERIMENT):
             return Match.CONTENT
-        if path.is_file():
-            return Match.NAME
         return Match.NAME if _is_ours(directory) else Match.NO
 
     @contextmanager
@@ -89,9 +88,11 @@ class HpctoolkitLoopsReader(HpctoolkitReader):
 
 
 def _directory(path: Path) -> Path | None:
+    """Return the directory that `path` is or names as a database; None if it does neither."""
     if path.is_dir():
         return path
-    return path.parent if path.name in {_META, _EXPERIMENT} and path.exists() else None
+    is_named = path.name in {_META, _PROFILE, _EXPERIMENT} and path.exists()
+    return path.parent if is_named else None
 
 
 def _begins(path: Path, start: bytes) -> bool:
@@ -107,7 +108,9 @@ def _begins(path: Path, start: bytes) -> bool:
 
 def _is_ours(directory: Path) -> bool:
     """Tell whether a directory without a whole database is still one of this tool's."""
-    return (directory / _META).exists() or _holds_measurements(directory)
+    if (directory / _META).exists() or _begins(directory / _PROFILE, b"HPCTOOLKITprof"):
+        return True
+    return _holds_measurements(directory)
 
 
 def _holds_measurements(directory: Path) -> bool:

@@ -70,3 +70,16 @@ def test_measurements_alone_are_opened_to_hear_the_remedy(tmp_path):
     with pytest.raises(InputError) as caught, READERS.find(run.path).open(run.path):
         pass
     assert "run hpcprof" in caught.value.hint
+
+
+def test_a_database_without_its_definitions_is_named_not_passed_over(tmp_path, database):
+    for name in ("app.p8", "app.p16"):
+        database(tmp_path / name)
+    (tmp_path / "app.p8" / "meta.db").unlink()
+    runs = discover([tmp_path], READERS)
+    assert [run.path.name for run in runs] == ["app.p8", "app.p16"]
+    with (
+        pytest.raises(InputError, match=r"app\.p8: meta\.db is missing"),
+        READERS.find(runs[0].path).open(runs[0].path),
+    ):
+        pass

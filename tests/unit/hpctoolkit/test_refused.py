@@ -91,11 +91,11 @@ def test_a_context_number_given_twice_is_refused(reader, tmp_path, contexts, ran
 
 def test_every_file_that_names_a_database_opens_it(reader, tmp_path, contexts, ranks):
     write_database(tmp_path, contexts, ranks)
-    for path in (tmp_path, tmp_path / "meta.db"):
+    for path in (tmp_path, tmp_path / "meta.db", tmp_path / "profile.db"):
         assert reader.match(path) is Match.CONTENT
         with reader.open(path) as source:
             assert len(source.call_tree) == 5
-    assert reader.match(tmp_path / "profile.db") is Match.NO
+    assert reader.match(tmp_path / "cct.db") is Match.NO
 
 
 def test_loops_are_not_kept_unless_asked_for(tmp_path, contexts, ranks):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -89,6 +90,39 @@ def test_an_instruction_that_is_called_is_a_function(reader, tmp_path):
             r"main/<libx.so+0x1f>": 2.0,
             r"main/<liby.so+0x40>": 4.0,
         }
+
+
+def test_a_function_that_nobody_knows_has_a_name(reader, tmp_path):
+    contexts = [
+        Scope(-1, Kind.FUNCTION, "main thread"),
+        Scope(0, Kind.FUNCTION, "main"),
+        Scope(1, Kind.FUNCTION, module=""),
+    ]
+    write_database(tmp_path, contexts, [thread(0, [0, 1, 2])])
+    with reader.open(tmp_path) as source:
+        assert exclusive(source)["main/<unknown procedure>"] == 2
+
+
+def test_names_are_utf_8(reader, tmp_path):
+    contexts = [Scope(-1, Kind.FUNCTION, "main thread"), Scope(0, Kind.FUNCTION, "größe<µ>()")]
+    write_database(tmp_path, contexts, [thread(0, [0, 1])])
+    with reader.open(tmp_path) as source:
+        assert "größe<µ>()" in exclusive(source)
+
+
+def test_the_order_of_contexts_means_nothing(reader, tmp_path, contexts, costs):
+    # Siblings in another order have other numbers, and lie elsewhere in every file.
+    order = [0, 1, 3, 2, 4, 6, 5, 7, 10, 8, 9, 11, 12, 13]
+    place = {old: new for new, old in enumerate(order)}
+    parents = [place.get(contexts[old].parent, -1) for old in order]
+    assert all(parent < number for number, parent in enumerate(parents))
+    shuffled = [
+        replace(contexts[old], parent=parent) for old, parent in zip(order, parents, strict=True)
+    ]
+    write_database(tmp_path / "one", contexts, [thread(0, costs)])
+    write_database(tmp_path / "two", shuffled, [thread(0, costs[order])])
+    with reader.open(tmp_path / "one") as one, reader.open(tmp_path / "two") as two:
+        assert exclusive(one) == exclusive(two)
 
 
 def test_every_entry_point_counts(reader, tmp_path):
