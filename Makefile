@@ -9,7 +9,7 @@ help:
 	@echo "make demo    install into $(VENV) and rank the sample profiles at p = 262144"
 	@echo "make test    run the tests"
 	@echo "make check   lint, types, import contracts"
-	@echo "make bench   speed, side by side with peers (minutes)"
+	@echo "make bench   speed and accuracy, side by side with peers (minutes)"
 
 demo: $(VENV)/installed
 	$(BIN)/cpmodel rank sample_profiles/lulesh --target 262144
@@ -34,7 +34,7 @@ format: $(VENV)/installed-dev
 	$(BIN)/ruff format .
 
 bench: $(VENV)/installed-dev
-	$(BIN)/python benchmarks/run.py all
+	$(BIN)/python benchmarks/run.py
 
 $(VENV)/installed: pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \

@@ -12,6 +12,12 @@ from results import Row
 
 DATABASES = WORK / "databases"
 
+NOTES = """\
+The sums of inclusive and exclusive time over all ranks, of the contexts of one version 4 database,
+functions told apart from lines; Hatchet with its defaults, which read the same numbers. Sums are
+compared before anything is printed. Processor seconds without start and imports, memory with them.
+"""
+
 _CONTEXTS, _RANKS = 200_000, 16
 _SERIES_CONTEXTS, _SERIES_CALL_PATHS = 17_000, 10_000
 _SCALES = ("8", "16", "32", "64", "128")

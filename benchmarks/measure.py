@@ -60,6 +60,7 @@ def run(command: Sequence[str | Path], *, reports: bool = True) -> Cost:
             stderr=errors,
             stdin=subprocess.DEVNULL,
             env=_environment(),
+            preexec_fn=_stay_on_one_core,  # noqa: PLW1509 - we have no threads
         )
         # Unlike the usage of all children, that of `wait4` is this child's alone.
         _, status, usage = os.wait4(child.pid, 0)
@@ -88,3 +89,8 @@ def _environment() -> dict[str, str]:
     """
     kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     return {**kept, **_ONE_CORE}
+
+
+def _stay_on_one_core() -> None:
+    if hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})

@@ -17,6 +17,13 @@ GOALS = {"energy": 3.0, "time": 2.0}
 MEMORY_GOAL = 64_000_000
 """Private bytes, besides what each call path needs."""
 
+NOTES = """\
+Rates are bytes of the metric per processor second (user and system), the best of 2 runs; seconds
+are processor seconds. Private memory is what the process has for itself alone (`Private_*` of
+smaps_rollup, watched by a thread), above what it had before. One thread. Files are in the page
+cache.
+"""
+
 _CALL_PATHS, _LOCATIONS = 100_000, 512
 _METRIC_BYTES = _CALL_PATHS * _LOCATIONS * 8
 _PER_CALL_PATH = 100

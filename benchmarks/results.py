@@ -1,4 +1,4 @@
-"""One table of results, for the terminal and as Markdown."""
+"""Tables of results, for the terminal and between markers in documents."""
 
 from __future__ import annotations
 
@@ -12,8 +12,12 @@ from pathlib import Path
 
 from environments import Peer
 
-HEAD = ("what", "ours", "peer", "ratio", "goal", "met")
-_NUMERIC = range(1, 4)
+BENCHMARKS = Path(__file__).resolve().parent
+DOCUMENTS = (
+    BENCHMARKS / "RESULTS.md",
+    BENCHMARKS.parent / "docs" / "explanation" / "modeling.md",
+)
+"""Where measured tables are kept, between markers that name the benchmark."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,61 +41,71 @@ class Row:
     met: bool | None = None
 
     def cells(self) -> tuple[str, ...]:
-        """Return the row as text, in the order of `HEAD`."""
+        """Return the row as text, as `compared` heads it."""
         ratio = "" if self.ratio is None else f"{self.ratio:.3g} x"
         met = {True: "yes", False: "NO", None: ""}[self.met]
         return self.what, self.ours, self.peer, ratio, self.goal, met
 
 
-def aligned(rows: Sequence[Row], *, rule: str = "  ") -> list[str]:
-    """Return the lines of a table; `rule` parts its columns."""
-    cells = [HEAD, *(row.cells() for row in rows)]
-    widths = [max(len(line[column]) for line in cells) for column in range(len(HEAD))]
-    return [
-        rule.join(
-            cell.rjust(width) if column in _NUMERIC else cell.ljust(width)
-            for column, (cell, width) in enumerate(zip(line, widths, strict=True))
-        )
-        for line in cells
-    ]
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table of text.
 
+    Attributes
+    ----------
+    head : names of the columns
+    lines : cells of each line
+    numeric : columns that are aligned to the right
+    """
 
-def markdown(rows: Sequence[Row], notes: str, peers: Sequence[Peer]) -> str:
-    """Return the document that `RESULTS.md` is."""
-    lines = [f"| {line} |" for line in aligned(rows, rule=" | ")]
-    rule = "|" + "|".join(("---:" if c in _NUMERIC else "---") for c in range(len(HEAD))) + "|"
-    machine = [f"- {line}" for line in _machine(peers)]
-    return "\n".join(
-        [
-            "# Results of the benchmarks",
-            "",
-            "Written by `python benchmarks/run.py all`; do not edit.",
-            "",
-            *machine,
-            "",
-            lines[0],
-            rule,
-            *lines[1:],
-            "",
-            notes,
+    head: tuple[str, ...]
+    lines: Sequence[tuple[str, ...]]
+    numeric: range
+
+    def aligned(self, *, rule: str = "  ") -> list[str]:
+        """Return the lines of the table, the head first; `rule` parts its columns."""
+        cells = [self.head, *self.lines]
+        widths = [max(len(line[column]) for line in cells) for column in range(len(self.head))]
+        return [
+            rule.join(
+                cell.rjust(width) if column in self.numeric else cell.ljust(width)
+                for column, (cell, width) in enumerate(zip(line, widths, strict=True))
+            ).rstrip()
+            for line in cells
         ]
+
+    def markdown(self) -> str:
+        """Return the table as Markdown."""
+        columns = range(len(self.head))
+        rule = "|" + "|".join("---:" if c in self.numeric else "---" for c in columns) + "|"
+        head, *lines = (f"| {line} |" for line in self.aligned(rule=" | "))
+        return "\n".join([head, rule, *lines])
+
+
+def compared(rows: Sequence[Row]) -> Table:
+    """Return the table of some comparisons."""
+    head = ("what", "ours", "peer", "ratio", "goal", "met")
+    return Table(head, [row.cells() for row in rows], range(1, 4))
+
+
+def write(name: str, table: Table, notes: str, peers: Sequence[Peer]) -> None:
+    """Write a table wherever a document has the markers of the benchmark `name`."""
+    text = "\n".join(
+        [table.markdown(), "", notes.rstrip(), "", f"Measured {_circumstances(peers)}."]
     )
+    start, end = f"<!-- measured: {name} -->\n", f"<!-- end of measured: {name} -->"
+    for document in DOCUMENTS:
+        before, found, rest = document.read_text(encoding="utf-8").partition(start)
+        _, closed, after = rest.partition(end)
+        if found and closed:
+            document.write_text(f"{before}{start}\n{text}\n\n{end}{after}", encoding="utf-8")
 
 
-def write(path: Path, rows: Sequence[Row], notes: str, peers: Sequence[Peer]) -> None:
-    """Write the results as Markdown."""
-    path.write_text(markdown(rows, notes, peers), encoding="utf-8")
-
-
-def _machine(peers: Sequence[Peer]) -> list[str]:
-    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
-    system = f"{platform.system()} {platform.machine()}"
+def _circumstances(peers: Sequence[Peer]) -> str:
+    system = f"{platform.system()} {platform.machine()}, {os.cpu_count()} processors"
     version = importlib.metadata.version
     libraries = ", ".join(f"{name} {version(name)}" for name in ("numpy", "scipy"))
-    ours = f"callpath-modeler {version('callpath-modeler')}: Python {platform.python_version()}"
-    return [
-        time.strftime("%Y-%m-%d", time.gmtime()),
-        f"{system}, {os.cpu_count()} processors, {memory:.0f} GiB",
-        f"{ours}, {libraries}",
-        *(f"{peer.name} {peer.version}: {peer.libraries()}" for peer in peers),
-    ]
+    ours = f"callpath-modeler {version('callpath-modeler')} (Python {platform.python_version()}"
+    told = [f"{ours}, {libraries})"]
+    told += [f"{peer.name} {peer.version} ({peer.libraries()})" for peer in peers]
+    return f"{time.strftime('%Y-%m-%d', time.gmtime())} on {system}: {'; '.join(told)}"

@@ -1,65 +1,74 @@
-"""Measure what callpath_modeler costs, next to its peers.
+"""Measure what callpath_modeler costs, and how well it predicts, next to its peers.
 
-    python benchmarks/run.py [startup|ingest|reduce|hpctoolkit|fit|views|all] [--keep]
+    python benchmarks/run.py [NAME ...]      (names: --help; by default all)
 
-Everything runs in child processes on one core, peers in environments of their own, and costs are
-processor seconds, because machines are shared. Nothing is asserted about speed: the table says
-which goals are met. All benchmarks together also write ``benchmarks/RESULTS.md``. Files written
-on the way (about 1 GB) are deleted at the end, environments stay.
+Speed is measured in child processes on one core, peers in environments of their own, and costs are
+processor seconds, because machines are shared. Nothing is asserted: the tables say which goals are
+met. Each table is printed and replaces the one between its markers in ``benchmarks/RESULTS.md``
+and ``docs/explanation/modeling.md``. Files written on the way (about 1 GB) are deleted at the end;
+environments stay, and so do the predictions of Extra-P, which take minutes to make.
+
+``accuracy`` and ``bands`` need DIR/tools/bench_accuracy.py, ``real`` the measurements in DIR/data;
+``--shared DIR`` tells where, by default beside the project.
 """
 
 from __future__ import annotations
 
 import argparse
 import shutil
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType
 
+import accuracy
 import fit
 import hpctoolkit
 import ingest
+import real_series
 import reduce
 import results
 import startup
 import views
-from environments import PEERS
+from environments import EXTRAP, HATCHET, PYCUBEXR, Peer
+from laws import AbsentError
+from results import Table
 
-RESULTS = Path(__file__).resolve().parent / "RESULTS.md"
+SHARED = Path(__file__).resolve().parents[2] / "shared"
+
+
+@dataclass(frozen=True, slots=True)
+class Benchmark:
+    """A table, and what there is to say of it.
+
+    Attributes
+    ----------
+    measure : makes it from the directory of what is shared
+    notes : how to read it
+    peers : whom it compares with
+    """
+
+    measure: Callable[[Path], Table]
+    notes: str
+    peers: Sequence[Peer]
+
+
+def _compared(module: ModuleType, *peers: Peer) -> Benchmark:
+    return Benchmark(lambda _: results.compared(module.rows()), module.NOTES, peers)
+
 
 BENCHMARKS = {
-    "startup": startup.rows,
-    "ingest": ingest.rows,
-    "reduce": reduce.rows,
-    "hpctoolkit": hpctoolkit.rows,
-    "fit": fit.rows,
-    "views": views.rows,
+    "startup": _compared(startup, EXTRAP),
+    "ingest": _compared(ingest, EXTRAP, PYCUBEXR),
+    "reduce": _compared(reduce, PYCUBEXR),
+    "hpctoolkit": _compared(hpctoolkit, HATCHET),
+    "views": _compared(views),
+    "fit": _compared(fit, EXTRAP),
+    "accuracy": Benchmark(accuracy.table, accuracy.NOTES, (EXTRAP,)),
+    "bands": Benchmark(accuracy.bands, accuracy.BAND_NOTES, ()),
+    "real": Benchmark(real_series.table, real_series.NOTES, (EXTRAP,)),
 }
-
-NOTES = """\
-Ratio: the peer's figure over ours, for rates ours over the peer's; above 1 we are better. Seconds
-are processor seconds (user and system) of a whole child process unless said otherwise, the least of
-2 or 3 runs; `--help` is the least of 10 in wall time. One thread. Files are in the page cache.
-
-ingest: the exclusive maximum over locations of every call path, metric and run; with Extra-P its
-import of CUBE files (mean and median over locations), with pycubexr a loop over call paths. The
-values of pycubexr and ours are compared before anything is printed.
-
-reduce: rates are bytes of the metric per processor second. Private memory is what the process has
-for itself alone (`Private_*` of smaps_rollup, watched by a thread), above what it had before.
-
-hpctoolkit: the sums of inclusive and exclusive time over all ranks, of the contexts of one version
-4 database, functions told apart from lines; Hatchet with its defaults, which read the same numbers.
-Sums are compared before anything is printed. Seconds without start and imports, memory with them.
-
-fit: the processor time of the modelling call alone, of 5,000 rows here (the least of 3 calls) and
-the first 600 of them with Extra-P's default modeler (one call). Truths are the 42 classes of
-Extra-P's search space, with noise as published (`write_draws.py`); accuracies are of those 600
-rows, at most 150 to a figure. Our default space lacks some of these classes, whose rows cannot be
-exact.
-
-views: processor time of the steps that a browser needs, in memory, of a generated tree up to 40
-calls deep with 20,000 functions and four columns of values. Memory is beyond that of the tree and
-the columns.
-"""
 
 
 def main() -> None:
@@ -67,27 +76,39 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("which", nargs="?", choices=[*BENCHMARKS, "all"], default="all")
+    parser.add_argument("which", nargs="*", help=f"{', '.join(BENCHMARKS)}; by default all")
+    parser.add_argument("--shared", type=Path, default=SHARED, metavar="DIR")
     parser.add_argument("--keep", action="store_true", help="keep the files that are read")
     told = parser.parse_args()
-    chosen = list(BENCHMARKS) if told.which == "all" else [told.which]
-    rows: list[results.Row] = []
+    unknown = [name for name in told.which if name not in BENCHMARKS]
+    if unknown:
+        parser.error(f"no benchmark is called {unknown[0]}; there are {', '.join(BENCHMARKS)}")
     try:
-        for name in chosen:
-            print(f"{name} ...", flush=True)
-            rows += BENCHMARKS[name]()
+        absent = [name for name in told.which or BENCHMARKS if not _measured(name, told.shared)]
     finally:
         if not told.keep:
             _delete_files()
-    print("\n".join(line.rstrip() for line in results.aligned(rows)))
-    if told.which == "all":
-        results.write(RESULTS, rows, NOTES, PEERS)
+    if absent:
+        sys.exit(f"not measured: {', '.join(absent)}")
+
+
+def _measured(name: str, shared: Path) -> bool:
+    """Measure and write a table; tell whether everything for it is there."""
+    print(f"{name} ...", flush=True)
+    benchmark = BENCHMARKS[name]
+    try:
+        table = benchmark.measure(shared)
+    except AbsentError as error:
+        print(f"{name}: {error}", file=sys.stderr)
+        return False
+    print("\n".join(table.aligned()), flush=True)
+    results.write(name, table, benchmark.notes, benchmark.peers)
+    return True
 
 
 def _delete_files() -> None:
     for directory in (ingest.SERIES, reduce.LARGE, hpctoolkit.DATABASES):
         shutil.rmtree(directory, ignore_errors=True)
-    fit.DRAWS.unlink(missing_ok=True)
 
 
 if __name__ == "__main__":

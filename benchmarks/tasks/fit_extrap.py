@@ -1,13 +1,15 @@
-"""Model the first rows of drawn measurements with Extra-P's default modeler.
+"""Model measurements with Extra-P's default modeler; print what it cost.
 
-python fit_extrap.py DRAWS ROWS
+python fit_extrap.py MEASURED FITTED
+
+MEASURED has points `p` [K], values `y` [n, K, R] (NaN = missing) and `targets` [m]. FITTED gets
+predictions `value` [n, m] and `lead` [n, 2], the exponents of the fastest growing term.
 """
 
 import json
 import sys
 import time
 import warnings
-from pathlib import Path
 
 import numpy as np
 from extrap.entities.coordinate import Coordinate
@@ -16,44 +18,40 @@ from extrap.entities.measurement import Measurement
 from extrap.modelers import single_parameter
 
 
-def leading_class(function: Function) -> str:
-    """Return the exponents of the fastest growing term, as ``"3/2,1"``."""
-    fastest = (0, 0)
+def leading_term(function: Function) -> tuple[float, float]:
+    """Return the exponents of the power and of the logarithm."""
+    fastest = (0.0, 0.0)
     for compound in function.compound_terms:
-        power, log = 0, 0
+        power, log = 0.0, 0.0
         for factor in compound.simple_terms:
             if factor.term_type == "polynomial":
-                power = factor.exponent
+                power = float(factor.exponent)
             else:
-                log = int(factor.exponent)
+                log = float(factor.exponent)
         fastest = max(fastest, (power, log))
-    return f"{fastest[0]},{fastest[1]}"
+    return fastest
 
 
 warnings.filterwarnings("ignore")
-drawn = json.loads(Path(sys.argv[1]).read_text(encoding="ascii"))
-rows = drawn["rows"][: int(sys.argv[2])]
-coordinates = [Coordinate(point) for point in drawn["points"]]
+measured = np.load(sys.argv[1])
+coordinates = [Coordinate(float(point)) for point in measured["p"]]
 measurements = [
     [
-        Measurement(coordinate, None, None, values)
-        for coordinate, values in zip(coordinates, row["values"], strict=True)
+        Measurement(coordinate, None, None, values[~np.isnan(values)].tolist())
+        for coordinate, values in zip(coordinates, row, strict=True)
+        if not np.isnan(values).all()
     ]
-    for row in rows
+    for row in measured["y"]
 ]
 modeler = single_parameter.all_modelers["Default"]()
 with np.errstate(all="ignore"):
     start = time.process_time()
     models = modeler.model(measurements)
     seconds = time.process_time() - start
-functions = [model.hypothesis.function for model in models]
-print(
-    json.dumps(
-        {
-            "seconds": [seconds],
-            "rows": len(rows),
-            "classes": [leading_class(function) for function in functions],
-            "far": [float(function.evaluate(drawn["far"])) for function in functions],
-        }
-    )
-)
+    functions = [model.hypothesis.function for model in models]
+    value = [
+        [float(function.evaluate(float(target))) for target in measured["targets"]]
+        for function in functions
+    ]
+np.savez(sys.argv[2], value=value, lead=[leading_term(function) for function in functions])
+print(json.dumps({"seconds": seconds, "rows": len(models)}))

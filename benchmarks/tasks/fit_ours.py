@@ -1,37 +1,21 @@
-"""Model drawn measurements; print what it cost, and classes and predictions of some rows.
+"""Model drawn measurements and predict them with bands; print what it cost.
 
-python fit_ours.py DRAWS REPORTED
+python fit_ours.py ROWS POINTS TIMES
 """
 
 import json
 import sys
 import time
-from pathlib import Path
 
-import numpy as np
+from draws import draw, points
 
 from callpath_modeler import modeling
 
-drawn = json.loads(Path(sys.argv[1]).read_text(encoding="ascii"))
-reported = int(sys.argv[2])
-points = np.array(drawn["points"])
-values = np.array([row["values"] for row in drawn["rows"]])
+rows, count, times = (int(word) for word in sys.argv[1:])
+p, values = points(count), draw(rows, count)
 seconds = []
-for _ in range(3):
+for _ in range(times):
     start = time.process_time()
-    models = modeling.fit(points, values)
+    modeling.fit(p, values).predict([16 * p[-1]])
     seconds.append(time.process_time() - start)
-models = models.take(np.arange(reported))
-growths = [models.growth(row) for row in range(reported)]
-searched = {term.growth for term in modeling.DEFAULT_SPACE.terms}
-print(
-    json.dumps(
-        {
-            "seconds": seconds,
-            "rows": len(values),
-            "classes": [f"{growth.exponent},{growth.log}" for growth in growths],
-            "far": models.values([drawn["far"]])[:, 0].tolist(),
-            "searched": [f"{growth.exponent},{growth.log}" for growth in searched],
-        }
-    )
-)
+print(json.dumps({"seconds": min(seconds), "rows": rows}))
