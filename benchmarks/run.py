@@ -30,6 +30,7 @@ import real_series
 import reduce
 import results
 import startup
+import traces
 import views
 from environments import EXTRAP, HATCHET, PYCUBEXR, Peer
 from laws import AbsentError
@@ -63,6 +64,7 @@ BENCHMARKS = {
     "ingest": _compared(ingest, EXTRAP, PYCUBEXR),
     "reduce": _compared(reduce, PYCUBEXR),
     "hpctoolkit": _compared(hpctoolkit, HATCHET),
+    "traces": _compared(traces),
     "views": _compared(views),
     "fit": _compared(fit, EXTRAP),
     "accuracy": Benchmark(accuracy.table, accuracy.NOTES, (EXTRAP,)),
@@ -107,7 +109,7 @@ def _measured(name: str, shared: Path) -> bool:
 
 
 def _delete_files() -> None:
-    for directory in (ingest.SERIES, reduce.LARGE, hpctoolkit.DATABASES):
+    for directory in (ingest.SERIES, reduce.LARGE, hpctoolkit.DATABASES, traces.TRACES):
         shutil.rmtree(directory, ignore_errors=True)
 
 

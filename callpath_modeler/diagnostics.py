@@ -95,6 +95,14 @@ KINDS: dict[str, Kind] = {
         "only sums over processes are stored",
         "keep the metric-db files, or run hpcprof of HPCToolkit 2022.10 or later",
     ),
+    "CPM127": Kind("regions never left", "they end with the trace; let the run end by itself"),
+    "CPM128": Kind(
+        "calls that do not nest",
+        "each return ends the innermost call; check the instrumentation by hand",
+    ),
+    "CPM129": Kind(
+        "measurement paused", "raise SCOREP_TOTAL_MEMORY if the trace was flushed in between"
+    ),
     "CPM201": Kind("too few points for a model", "measure at more scales"),
     "CPM202": Kind(
         "outside the model class", "measure more scales; read the band, not the formula"

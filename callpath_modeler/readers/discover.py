@@ -27,6 +27,8 @@ _ENDING = re.compile(rf"[._-]({_NUMBER})$")
 # Where a run directory holds a profile of this stem, what lies beside it (summary.cubex,
 # trace.cubex) was derived from the same run and measures other things.
 _MAIN_STEM = "profile"
+# A run that was measured once can leave both: the profile is small, and reading it is exact.
+_TRACE, _PROFILE = ".otf2", ".cubex"
 
 
 # Endings that say little of a content, or belong to formats that carry results from program to
@@ -154,7 +156,7 @@ def _in_directory(directory: Path, registry: Registry, parse: _Parser) -> list[R
     for is_profile in (_is_profile, _is_recognised):
         for profiles in _walk(directory, registry, is_profile):
             main = [path for path in profiles if path.name.split(".")[0] == _MAIN_STEM]
-            chosen = main or profiles
+            chosen = _without_traces(main or profiles)
             runs += [_named(path, registry, parse, alone=len(chosen) == 1) for path in chosen]
         if runs:
             break
@@ -188,6 +190,13 @@ def _walk(
     # A directory that may not be read is left out by name, when it is opened as a profile.
     for name in closed:
         yield [Path(name)]
+
+
+def _without_traces(paths: Sequence[Path]) -> Sequence[Path]:
+    """Leave out the traces of runs that there are profiles of."""
+    if not any(path.name.endswith(_PROFILE) for path in paths):
+        return paths
+    return [path for path in paths if not path.name.endswith(_TRACE)]
 
 
 def _is_one(folder: Path, files: Sequence[Path], registry: Registry) -> bool:
@@ -229,8 +238,8 @@ def _is_alone(path: Path, registry: Registry) -> bool:
     if not path.parent.is_dir():
         return False
     suffixes = _telling(registry)
-    names = os.listdir(path.parent)  # noqa: PTH208
-    return path.name.endswith(suffixes) and sum(name.endswith(suffixes) for name in names) == 1
+    files = [file for file in path.parent.iterdir() if file.name.endswith(suffixes)]
+    return path.name.endswith(suffixes) and len(_without_traces(files)) == 1
 
 
 def natural_order(name: str) -> tuple[tuple[int, float, str], ...]:

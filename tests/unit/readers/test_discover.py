@@ -91,6 +91,18 @@ def test_what_lies_beside_the_profile_of_a_run_is_not_another_run(tmp_path):
     assert names(discover([tmp_path], KNOWN), tmp_path) == ["app.p8/profile.fake"]
 
 
+@pytest.mark.parametrize("profile", ["profile.cubex", "summary.cubex"])
+def test_a_trace_beside_a_profile_of_the_run_is_left_alone(tmp_path, profile):
+    known = registry(FakeReader("cubes", ".cubex"), FakeReader("traces", ".otf2"))
+    put(tmp_path / "app.p4.r1", profile, "traces.otf2", "traces.def", "traces/0.evt")
+    put(tmp_path / "app.p8.r1", "traces.otf2", "traces.def", "traces/0.evt")
+    runs = discover([tmp_path], known)
+    assert names(runs, tmp_path) == [f"app.p4.r1/{profile}", "app.p8.r1/traces.otf2"]
+    assert [run.parameters for run in runs] == [{"p": 4}, {"p": 8}]
+    (alone,) = discover([tmp_path / "app.p4.r1" / profile], known)
+    assert alone.parameters == {"p": 4}
+
+
 def test_a_directory_without_profiles_is_an_input_error(tmp_path):
     put(tmp_path, "notes.txt")
     with pytest.raises(InputError, match="no profiles") as caught:

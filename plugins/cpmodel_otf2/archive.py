@@ -1,0 +1,396 @@
+"""An archive read with the library itself: definitions once, then events location by location."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from callpath_modeler.diagnostics import Finding, Notices
+from callpath_modeler.errors import InputError
+from cpmodel_otf2.definitions import (
+    PROGRAM_REGION,
+    Definitions,
+    Group,
+    Location,
+    Raw,
+    resolve,
+)
+from cpmodel_otf2.events import BATCH_EVENTS, LEAVE, Batch, Message, Recorder, Request, Switch
+from cpmodel_otf2.library import Library
+
+COPY_IT_AGAIN = "copy the trace again with all its files, or measure again"
+_LARGEST_CHUNK = 1 << 28
+"""Bytes; the format allows 2^24. The library allocates what a broken anchor says."""
+
+
+@contextmanager
+def opened(path: Path, library: Library) -> Iterator[Archive]:
+    """Open an archive by its anchor.
+
+    Raises
+    ------
+    InputError
+        If it cannot be opened, or its definitions make no sense.
+    """
+    with library.quiet() as raised:
+        handle = library.functions.Reader_Open(str(path).encode(errors="surrogateescape"))
+        if not handle:
+            raise InputError(f"{path}: cannot be opened as an OTF2 anchor", hint=COPY_IT_AGAIN)
+        try:
+            yield Archive(path, library, handle, raised)
+        finally:
+            library.functions.Reader_Close(handle)
+
+
+class Archive:
+    """An opened archive; an `EventSource`."""
+
+    def __init__(
+        self, path: Path, library: Library, handle: int, raised: list[BaseException]
+    ) -> None:
+        self._path, self._library, self._handle, self._raised = path, library, handle, raised
+        self._notices = Notices(str(path))
+        self._check(library.functions.Reader_SetSerialCollectiveCallbacks(handle), path.name)
+        self._check_chunks()
+        self.creator = self._read_creator()
+        try:
+            self.definitions: Definitions = resolve(self._read_definitions())
+        except ValueError as error:
+            raise self._broken(f"{path.stem}.def", str(error)) from None
+        self._open_events()
+
+    def batches(self, location: Location) -> Iterator[Batch]:
+        """Yield the events of a location in order; see `EventSource`."""
+        functions = self._library.functions
+        name = f"{self._path.stem}/{location.reference}.evt"
+        if not location.events and not (self._path.parent / name).exists():
+            return
+        reader = functions.Reader_GetEvtReader(self._handle, location.reference)
+        if not reader:
+            raise self._broken(name, "the events of this location are missing")
+        recorder = Recorder(self.definitions, location)
+        table = functions.EvtReaderCallbacks_New()
+        kept = self._library.set_callbacks(
+            "EvtReader", table, _callbacks(recorder, self.definitions.strings)
+        )
+        try:
+            code = functions.Reader_RegisterEvtCallbacks(self._handle, reader, table, None)
+            self._check(code, name)
+            yield from self._read_events(reader, recorder, location, name)
+        finally:
+            functions.Reader_CloseEvtReader(self._handle, reader)
+            functions.EvtReaderCallbacks_Delete(table)
+            kept.clear()
+
+    def findings(self) -> Sequence[Finding]:
+        """Return what was noticed while reading."""
+        return self._notices.findings()
+
+    def _read_events(
+        self, reader: int, recorder: Recorder, location: Location, name: str
+    ) -> Iterator[Batch]:
+        count, done = ctypes.c_uint64(), 0
+        # A broken file may go on for ever. Where nobody counted, an event takes a byte or more.
+        most = location.events or (self._path.parent / name).stat().st_size
+        while done <= most:
+            code = self._library.functions.Reader_ReadLocalEvents(
+                self._handle, reader, BATCH_EVENTS, ctypes.byref(count)
+            )
+            done += count.value
+            self._check(code, name, f" after {done} of {location.events} events")
+            yield recorder.take()
+            if count.value < BATCH_EVENTS:
+                break
+        if location.events and done != location.events:
+            message = f"{name}: {done} events, defined are {location.events}"
+            self._notices.note("CPM103", message, about=name)
+
+    def _read_definitions(self) -> Raw:
+        functions, handle = self._library.functions, self._handle
+        name = f"{self._path.stem}.def"
+        reader = functions.Reader_GetGlobalDefReader(handle)
+        if not reader:
+            raise self._broken(name, "the definitions cannot be opened")
+        raw = Raw()
+        table = functions.GlobalDefReaderCallbacks_New()
+        kept = self._library.set_callbacks("GlobalDefReader", table, _definition_callbacks(raw))
+        try:
+            code = functions.Reader_RegisterGlobalDefCallbacks(handle, reader, table, None)
+            self._check(code, name)
+            count = ctypes.c_uint64()
+            code = functions.Reader_ReadAllGlobalDefinitions(handle, reader, ctypes.byref(count))
+            self._check(code, name, f" after {count.value} definitions")
+        finally:
+            functions.Reader_CloseGlobalDefReader(handle, reader)
+            functions.GlobalDefReaderCallbacks_Delete(table)
+            kept.clear()
+        return raw
+
+    def _open_events(self) -> None:
+        """Make events readable; local definitions map references and correct clocks."""
+        functions, handle = self._library.functions, self._handle
+        for location in self.definitions.locations:
+            self._check(functions.Reader_SelectLocation(handle, location.reference), "")
+        count = ctypes.c_uint64()
+        # Writers of a single process leave out local definitions: nothing is to be mapped.
+        if functions.Reader_OpenDefFiles(handle) == 0:
+            for location in self.definitions.locations:
+                self._read_local_definitions(location, count)
+            functions.Reader_CloseDefFiles(handle)
+        self._check(functions.Reader_OpenEvtFiles(handle), f"{self._path.stem}/")
+
+    def _read_local_definitions(self, location: Location, count: ctypes.c_uint64) -> None:
+        functions, handle = self._library.functions, self._handle
+        name = f"{self._path.stem}/{location.reference}.def"
+        if not (self._path.parent / name).exists():
+            return
+        reader = functions.Reader_GetDefReader(handle, location.reference)
+        if not reader:
+            raise self._broken(name, "the definitions of this location cannot be opened")
+        code = functions.Reader_ReadAllLocalDefinitions(handle, reader, ctypes.byref(count))
+        functions.Reader_CloseDefReader(handle, reader)
+        self._check(code, name)
+
+    def _check_chunks(self) -> None:
+        events, definitions = ctypes.c_uint64(), ctypes.c_uint64()
+        self._library.functions.Reader_GetChunkSize(
+            self._handle, ctypes.byref(events), ctypes.byref(definitions)
+        )
+        if max(events.value, definitions.value) > _LARGEST_CHUNK:
+            raise self._broken(self._path.name, "the size of its blocks is out of all bounds")
+
+    def _read_creator(self) -> str:
+        text = ctypes.c_void_p()
+        if self._library.functions.Reader_GetCreator(self._handle, ctypes.byref(text)) != 0:
+            return ""
+        # The library wants its copy freed with a function of its own; so short a text may stay.
+        value = ctypes.string_at(text.value) if text.value else b""
+        return value.decode(errors="replace")
+
+    def _check(self, code: int, name: str, where: str = "") -> None:
+        """Raise what a callback raised, or that the library gave up."""
+        if self._raised:
+            raised = self._raised[0]
+            self._raised.clear()
+            if isinstance(raised, UnicodeError | ValueError | OverflowError):
+                raise self._broken(name, str(raised)) from None
+            raise raised
+        if code:
+            raise self._broken(name, f"{self._library.describe(code)}{where}")
+
+    def _broken(self, name: str, reason: str) -> InputError:
+        about = f"{name}: " if name and name != self._path.name else ""
+        return InputError(f"{self._path}: {about}{reason}", hint=COPY_IT_AGAIN)
+
+
+def _callbacks(recorder: Recorder, strings: Mapping[int, str]) -> dict[str, Callable[..., int]]:
+    """Return what the library calls for each event; unused arguments cost nothing."""
+    return {
+        **_call_callbacks(recorder, strings),
+        **_message_callbacks(recorder),
+        **_collective_callbacks(recorder),
+        **_thread_callbacks(recorder),
+        **_sample_callbacks(recorder),
+    }
+
+
+def _call_callbacks(
+    recorder: Recorder, strings: Mapping[int, str]
+) -> dict[str, Callable[..., int]]:
+    call = recorder.calls.extend
+    pause, flush = recorder.pauses.extend, recorder.flushes.extend
+
+    def enter(_l: bool, time: int, _p: bool, _u: bool, _a: bool, region: int) -> int:
+        call((time, region))
+        return 0
+
+    def leave(_l: bool, time: int, _p: bool, _u: bool, _a: bool, region: int) -> int:
+        call((time, region + LEAVE))
+        return 0
+
+    def program_begin(
+        _l: bool, time: int, _p: bool, _u: bool, _a: bool, name: int, _count: int, _words: Any
+    ) -> int:
+        recorder.program = strings.get(name, "")
+        call((time, PROGRAM_REGION))
+        return 0
+
+    def program_end(_l: bool, time: int, *_: Any) -> int:
+        call((time, PROGRAM_REGION + LEAVE))
+        return 0
+
+    def on_off(_l: bool, time: int, _p: bool, _u: bool, _a: bool, mode: int) -> int:
+        pause((time, mode))
+        return 0
+
+    def buffer_flush(_l: bool, time: int, _p: bool, _u: bool, _a: bool, stop: int) -> int:
+        flush((time, stop))
+        return 0
+
+    return {
+        "Enter": enter,
+        "Leave": leave,
+        "ProgramBegin": program_begin,
+        "ProgramEnd": program_end,
+        "MeasurementOnOff": on_off,
+        "BufferFlush": buffer_flush,
+    }
+
+
+def _message_callbacks(recorder: Recorder) -> dict[str, Callable[..., int]]:
+    message, request, calls = recorder.messages.extend, recorder.requests.extend, recorder.calls
+
+    def of_message(kind: Message) -> Callable[..., int]:
+        number = int(kind)
+
+        def add(
+            _l: bool, time: int, position: int, _u: bool, _a: bool,
+            peer: int, comm: int, tag: int, size: int, of: int = 0,
+        ) -> int:  # fmt: skip
+            message((number, len(calls) >> 1, position, time, peer, comm, tag, size, of))
+            return 0
+
+        return add
+
+    def of_request(kind: Request) -> Callable[..., int]:
+        number = int(kind)
+
+        def add(_l: bool, time: int, position: int, _u: bool, _a: bool, of: int) -> int:
+            request((number, len(calls) >> 1, position, time, of))
+            return 0
+
+        return add
+
+    return {
+        "MpiSend": of_message(Message.SEND),
+        "MpiIsend": of_message(Message.ISEND),
+        "MpiRecv": of_message(Message.RECV),
+        "MpiIrecv": of_message(Message.IRECV),
+        "MpiIsendComplete": of_request(Request.ISEND_COMPLETE),
+        "MpiIrecvRequest": of_request(Request.IRECV_POSTED),
+        "MpiRequestTest": of_request(Request.TESTED),
+        "MpiRequestCancelled": of_request(Request.CANCELLED),
+        "NonBlockingCollectiveRequest": of_request(Request.COLLECTIVE_POSTED),
+    }
+
+
+def _collective_callbacks(recorder: Recorder) -> dict[str, Callable[..., int]]:
+    calls, access = recorder.calls, recorder.accesses.extend
+
+    def begin(_l: bool, time: int, *_: Any) -> int:
+        recorder.begin_collective(time)
+        return 0
+
+    def end(
+        _l: bool, time: int, position: int, _u: bool, _a: bool,
+        operation: int, comm: int, root: int, sent: int, received: int, of: int = 0,
+    ) -> int:  # fmt: skip
+        at = len(calls) >> 1
+        recorder.end_collective(at, position, time, operation, comm, root, sent, received, of)
+        return 0
+
+    def put(
+        _l: bool, _t: int, _p: bool, _u: bool, _a: bool, _w: int, _r: int, size: int, _i: int
+    ) -> int:
+        access((len(calls) >> 1, size, 0))
+        return 0
+
+    def get(
+        _l: bool, _t: int, _p: bool, _u: bool, _a: bool, _w: int, _r: int, size: int, _i: int
+    ) -> int:
+        access((len(calls) >> 1, 0, size))
+        return 0
+
+    return {
+        "MpiCollectiveBegin": begin,
+        "MpiCollectiveEnd": end,
+        "NonBlockingCollectiveComplete": end,
+        "RmaPut": put,
+        "RmaGet": get,
+    }
+
+
+def _thread_callbacks(recorder: Recorder) -> dict[str, Callable[..., int]]:
+    calls, switches = recorder.calls, recorder.switches
+
+    def of_switch(kind: Switch) -> Callable[..., int]:
+        number = int(kind)
+
+        def add(_l: bool, _t: int, _p: bool, _u: bool, _a: bool, team: int, thread: int = 0) -> int:
+            switches.append((number, len(calls) >> 1, team, thread))
+            return 0
+
+        return add
+
+    return {
+        "ThreadTeamBegin": of_switch(Switch.TEAM_BEGIN),
+        "ThreadTeamEnd": of_switch(Switch.TEAM_END),
+        "ThreadCreate": of_switch(Switch.CREATE),
+        "ThreadBegin": of_switch(Switch.BEGIN),
+        "ThreadEnd": of_switch(Switch.END),
+    }
+
+
+def _sample_callbacks(recorder: Recorder) -> dict[str, Callable[..., int]]:
+    calls, samples, widths = recorder.calls, recorder.samples, recorder.members
+
+    def metric(
+        _l: bool, time: int, _p: bool, _u: bool, _a: bool,
+        reference: int, count: int, _types: Any, values: Any,
+    ) -> int:  # fmt: skip
+        if widths.get(reference) == count:
+            rows = samples[reference]
+            rows += (len(calls) >> 1, time)
+            rows += values[:count]
+        return 0
+
+    def sampled(*_: Any) -> int:
+        recorder.sampled += 1
+        return 0
+
+    return {"Metric": metric, "CallingContextEnter": sampled, "CallingContextSample": sampled}
+
+
+def _definition_callbacks(raw: Raw) -> dict[str, Callable[..., int]]:
+    """Return what the library calls for each definition."""
+
+    def put(table: dict[int, Any], reference: int, value: Any) -> int:
+        table[reference] = value
+        return 0
+
+    def clock(_: bool, *values: int) -> int:
+        raw.clock = values
+        return 0
+
+    return {
+        "ClockProperties": clock,
+        "String": lambda _, ref, text: put(
+            raw.strings, ref, (text or b"").decode(errors="replace")
+        ),
+        "SystemTreeNode": lambda _, ref, name, kind, _above: put(raw.nodes, ref, (name, kind)),
+        "LocationGroup": lambda _, ref, name, kind, node, _creator: put(
+            raw.location_groups, ref, (name, kind, node)
+        ),
+        "Location": lambda _, ref, name, kind, events, group: put(
+            raw.locations, ref, (name, kind, events, group)
+        ),
+        "Region": lambda _u, ref, name, canonical, _about, role, paradigm, _flags, file, line, _: (
+            put(raw.regions, ref, (name, canonical, role, paradigm, file, line))
+        ),
+        "Group": lambda _, ref, _name, kind, paradigm, _flags, count, members: put(
+            raw.groups, ref, Group(kind, paradigm, tuple(members[:count]))
+        ),
+        "Comm": lambda _, ref, name, group, *_rest: put(raw.comms, ref, (name, group, None)),
+        "InterComm": lambda _, ref, name, own, remote, *_rest: put(
+            raw.comms, ref, (name, own, remote)
+        ),
+        "MetricMember": lambda _, ref, name, about, _kind, mode, type_, base, exponent, unit: put(
+            raw.members, ref, (name, about, mode, type_, base, exponent, unit)
+        ),
+        "MetricClass": lambda _, ref, count, members, *_rest: put(
+            raw.classes, ref, tuple(members[:count])
+        ),
+    }

@@ -1,0 +1,210 @@
+"""The functions of libotf2 that reading takes, out of the wheel of the package `otf2`.
+
+The package's own wrappers make several objects of every event. Called directly, with callbacks
+that take plain integers, the same library is many times as fast.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import SimpleNamespace
+from typing import Any
+
+from callpath_modeler.errors import PluginError
+
+_Handle = ctypes.c_void_p
+_U8, _U32, _U64, _I64 = ctypes.c_uint8, ctypes.c_uint32, ctypes.c_uint64, ctypes.c_int64
+_Text = ctypes.c_char_p
+_Code = ctypes.c_int
+
+# Arguments that nobody looks at cost least as truth values: those objects exist already.
+_UNSEEN = ctypes.c_bool
+_EVENT = (_Code, _UNSEEN, _U64, _UNSEEN, _UNSEEN, _UNSEEN)
+"""What every event callback starts with: location, time, position, user data, attributes."""
+_ORDERED = (_Code, _UNSEEN, _U64, _U64, _UNSEEN, _UNSEEN)
+"""The same with the position of the event in its location."""
+
+EVENTS: dict[str, tuple[Any, ...]] = {
+    "Enter": (*_EVENT, _U32),
+    "Leave": (*_EVENT, _U32),
+    "ProgramBegin": (*_EVENT, _U32, _U32, _Handle),
+    "ProgramEnd": (*_EVENT, _I64),
+    "MeasurementOnOff": (*_EVENT, _U8),
+    "BufferFlush": (*_EVENT, _U64),
+    "Metric": (*_EVENT, _U32, _U8, _Handle, ctypes.POINTER(_U64)),
+    "MpiSend": (*_ORDERED, _U32, _U32, _U32, _U64),
+    "MpiIsend": (*_ORDERED, _U32, _U32, _U32, _U64, _U64),
+    "MpiRecv": (*_ORDERED, _U32, _U32, _U32, _U64),
+    "MpiIrecv": (*_ORDERED, _U32, _U32, _U32, _U64, _U64),
+    "MpiIsendComplete": (*_ORDERED, _U64),
+    "MpiIrecvRequest": (*_ORDERED, _U64),
+    "MpiRequestTest": (*_ORDERED, _U64),
+    "MpiRequestCancelled": (*_ORDERED, _U64),
+    "NonBlockingCollectiveRequest": (*_ORDERED, _U64),
+    "MpiCollectiveBegin": _ORDERED,
+    "MpiCollectiveEnd": (*_ORDERED, _U8, _U32, _U32, _U64, _U64),
+    "NonBlockingCollectiveComplete": (*_ORDERED, _U8, _U32, _U32, _U64, _U64, _U64),
+    "RmaPut": (*_EVENT, _U32, _U32, _U64, _U64),
+    "RmaGet": (*_EVENT, _U32, _U32, _U64, _U64),
+    "ThreadTeamBegin": (*_EVENT, _U32),
+    "ThreadTeamEnd": (*_EVENT, _U32),
+    "ThreadCreate": (*_EVENT, _U32, _U64),
+    "ThreadBegin": (*_EVENT, _U32, _U64),
+    "ThreadEnd": (*_EVENT, _U32, _U64),
+    "CallingContextEnter": (*_EVENT, _U32, _U32),
+    "CallingContextSample": (*_EVENT, _U32, _U32, _U32),
+}
+"""The arguments of event callbacks, by the name of the event."""
+
+DEFINITIONS: dict[str, tuple[Any, ...]] = {
+    "ClockProperties": (_Code, _UNSEEN, _U64, _U64, _U64, _U64),
+    "String": (_Code, _UNSEEN, _U32, _Text),
+    "SystemTreeNode": (_Code, _UNSEEN, _U32, _U32, _U32, _U32),
+    "LocationGroup": (_Code, _UNSEEN, _U32, _U32, _U8, _U32, _U32),
+    "Location": (_Code, _UNSEEN, _U64, _U32, _U8, _U64, _U32),
+    "Region": (_Code, _UNSEEN, _U32, _U32, _U32, _U32, _U8, _U8, _U32, _U32, _U32, _U32),
+    "Group": (_Code, _UNSEEN, _U32, _U32, _U8, _U8, _U32, _U32, ctypes.POINTER(_U64)),
+    "Comm": (_Code, _UNSEEN, _U32, _U32, _U32, _U32, _U32),
+    "InterComm": (_Code, _UNSEEN, _U32, _U32, _U32, _U32, _U32, _U32),
+    "MetricMember": (_Code, _UNSEEN, _U32, _U32, _U32, _U8, _U8, _U8, _U8, _I64, _U32),
+    "MetricClass": (_Code, _UNSEEN, _U32, _U8, ctypes.POINTER(_U32), _U8, _U8),
+}
+"""The arguments of definition callbacks, by the name of the definition."""
+
+_FUNCTIONS: dict[str, tuple[Any, ...]] = {
+    "Reader_Open": (_Handle, _Text),
+    "Reader_Close": (_Code, _Handle),
+    "Reader_SetSerialCollectiveCallbacks": (_Code, _Handle),
+    "Reader_GetChunkSize": (_Code, _Handle, _Handle, _Handle),
+    "Reader_GetCreator": (_Code, _Handle, ctypes.POINTER(_Handle)),
+    "Reader_GetGlobalDefReader": (_Handle, _Handle),
+    "GlobalDefReaderCallbacks_New": (_Handle,),
+    "GlobalDefReaderCallbacks_Delete": (None, _Handle),
+    "Reader_RegisterGlobalDefCallbacks": (_Code, _Handle, _Handle, _Handle, _Handle),
+    "Reader_ReadAllGlobalDefinitions": (_Code, _Handle, _Handle, _Handle),
+    "Reader_CloseGlobalDefReader": (_Code, _Handle, _Handle),
+    "Reader_SelectLocation": (_Code, _Handle, _U64),
+    "Reader_OpenDefFiles": (_Code, _Handle),
+    "Reader_CloseDefFiles": (_Code, _Handle),
+    "Reader_GetDefReader": (_Handle, _Handle, _U64),
+    "Reader_ReadAllLocalDefinitions": (_Code, _Handle, _Handle, _Handle),
+    "Reader_CloseDefReader": (_Code, _Handle, _Handle),
+    "Reader_OpenEvtFiles": (_Code, _Handle),
+    "Reader_CloseEvtFiles": (_Code, _Handle),
+    "Reader_GetEvtReader": (_Handle, _Handle, _U64),
+    "Reader_CloseEvtReader": (_Code, _Handle, _Handle),
+    "EvtReaderCallbacks_New": (_Handle,),
+    "EvtReaderCallbacks_Delete": (None, _Handle),
+    "Reader_RegisterEvtCallbacks": (_Code, _Handle, _Handle, _Handle, _Handle),
+    "Reader_ReadLocalEvents": (_Code, _Handle, _Handle, _U64, _Handle),
+    "Error_GetDescription": (_Text, _Code),
+    "Error_RegisterCallback": (_Handle, _Handle, _Handle),
+}
+
+_Complaint = ctypes.CFUNCTYPE(_Code, _Handle, _Text, _U64, _Text, _Code, _Text, _Handle)
+
+
+class InternalsChangedError(Exception):
+    """The package `otf2` is there, but its library cannot be reached as this module does."""
+
+
+class Library:
+    """libotf2, loaded.
+
+    Attributes
+    ----------
+    functions : the functions by their names without ``OTF2_``; those that return a code
+        return 0 if all went well
+    """
+
+    def __init__(self, handle: ctypes.CDLL) -> None:
+        self.functions: Any = SimpleNamespace()
+        for name, (result, *arguments) in _FUNCTIONS.items():
+            setattr(self.functions, name, self._bound(handle, name, result, arguments))
+        self._setters: dict[str, tuple[Any, Any]] = {}
+        for kind, table in (("GlobalDefReader", DEFINITIONS), ("EvtReader", EVENTS)):
+            for name, signature in table.items():
+                form = ctypes.CFUNCTYPE(*signature)
+                setter = f"{kind}Callbacks_Set{name}Callback"
+                bound = self._bound(handle, setter, _Code, [_Handle, form])
+                self._setters[f"{kind}.{name}"] = (form, bound)
+
+    @staticmethod
+    def _bound(handle: ctypes.CDLL, name: str, result: Any, arguments: list[Any]) -> Any:
+        try:
+            function = handle[f"OTF2_{name}"]
+        except AttributeError as missing:
+            raise InternalsChangedError(str(missing)) from None
+        function.restype, function.argtypes = result, arguments
+        return function
+
+    def set_callbacks(
+        self, kind: str, table: int, callbacks: dict[str, Callable[..., int]]
+    ) -> list[Any]:
+        """Set `callbacks` by name in a table of the library.
+
+        Returns
+        -------
+        What has to be kept alive as long as the table is in use
+        """
+        kept = []
+        for name, callback in callbacks.items():
+            form, setter = self._setters[f"{kind}.{name}"]
+            kept.append(form(callback))
+            setter(table, kept[-1])
+        return kept
+
+    def describe(self, code: int) -> str:
+        """Return what an error code means."""
+        text: bytes | None = self.functions.Error_GetDescription(code)
+        return text.decode(errors="replace").lower() if text else f"error {code}"
+
+    @contextmanager
+    def quiet(self) -> Iterator[list[BaseException]]:
+        """Keep the library from writing to stderr; collect what is raised in callbacks.
+
+        The library calls back from C, where exceptions, Ctrl-C among them, cannot pass: Python
+        would print and drop them.
+        """
+        raised: list[BaseException] = []
+
+        def collect(unraisable: Any) -> None:
+            if unraisable.exc_value is not None:
+                raised.append(unraisable.exc_value)
+
+        complaint = _Complaint(lambda *arguments: int(arguments[4]))
+        hook, sys.unraisablehook = sys.unraisablehook, collect
+        before = self.functions.Error_RegisterCallback(complaint, None)
+        try:
+            yield raised
+        finally:
+            self.functions.Error_RegisterCallback(before, None)
+            sys.unraisablehook = hook
+
+
+def load() -> Library:
+    """Load the library.
+
+    Raises
+    ------
+    PluginError
+        If the package `otf2` does not load on this machine.
+    InternalsChangedError
+        If it loads, but is made in another way than the releases known here.
+    """
+    try:
+        import _otf2
+    except (ImportError, OSError) as cause:
+        raise PluginError(
+            f"traces cannot be read: the package otf2 does not load: {cause}",
+            hint="install a wheel of otf2 for this platform, or leave the traces out",
+        ) from cause
+    try:
+        path = _otf2.Config.conf.lib._name  # noqa: SLF001 - the handle knows where it is from
+        # Unlike a CDLL, this keeps the interpreter lock: callbacks need not take it each time.
+        return Library(ctypes.PyDLL(path))
+    except (AttributeError, OSError) as cause:
+        raise InternalsChangedError(str(cause)) from cause

@@ -1,0 +1,115 @@
+"""Call paths by the sum of the hashes of their regions: a whole batch is looked up at once.
+
+A call adds the hash of its region at its depth, a return takes it away, so a running sum names the
+call path after every event. Two of a million call paths share one of the 2^64 sums with a
+probability below 10^-7.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from callpath_modeler.profile.calltree import CallTree
+from callpath_modeler.profile.schema import Region
+
+Hashes = NDArray[np.uint64]
+Ids = NDArray[np.int64]
+
+OUTSIDE = 0
+"""The id of being in no region at all."""
+
+_REGION = np.uint64(0x9E3779B97F4A7C15)
+_DEPTH = np.uint64(0xD1B54A32D192ED03)
+_MIX = (np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB))
+_SHIFT = (np.uint64(30), np.uint64(27), np.uint64(31))
+_SLOT = np.uint64(48)
+
+
+def hash_of(region: NDArray[np.int64], depth: NDArray[np.int64]) -> Hashes:
+    """Return a hash of each region [n] at its depth [n], 1 for roots."""
+    mixed = region.view(np.uint64) * _REGION + depth.view(np.uint64) * _DEPTH
+    mixed ^= mixed >> _SHIFT[0]
+    mixed *= _MIX[0]
+    mixed ^= mixed >> _SHIFT[1]
+    mixed *= _MIX[1]
+    mixed ^= mixed >> _SHIFT[2]
+    return mixed
+
+
+class PathTable:
+    """The call paths of a trace, numbered as they are met; callers come before callees.
+
+    Attributes
+    ----------
+    hashes : uint64 [n], sums of hashes; that of `OUTSIDE` is zero
+    parent : int64 [n], id of the caller; -1 for `OUTSIDE`
+    region : int64 [n], reference of the region; -1 for `OUTSIDE`
+    depth : int64 [n], 1 for roots
+    """
+
+    def __init__(self) -> None:
+        self.hashes = np.zeros(1, np.uint64)
+        self.parent = np.full(1, -1, np.int64)
+        self.region = np.full(1, -1, np.int64)
+        self.depth = np.zeros(1, np.int64)
+        self._index()
+
+    def __len__(self) -> int:
+        return len(self.hashes)
+
+    def find(self, hashes: Hashes) -> Ids:
+        """Return the id of each sum, [n]; -1 where it is not known."""
+        # Most sums are alone in the slot of their first 16 bits; the others are searched for.
+        ids: Ids = self._slots[hashes >> _SLOT]
+        others = np.flatnonzero(self.hashes[ids] != hashes)
+        if len(others):
+            place = np.searchsorted(self._sorted, hashes[others]).clip(max=len(self) - 1)
+            known = self._sorted[place] == hashes[others]
+            ids[others] = np.where(known, self._order[place], -1)
+        return ids
+
+    def add(self, hashes: Hashes, above: Hashes, region: Ids, depth: Ids) -> None:
+        """Add call paths that are new, [k]; their callers must be known or among them."""
+        by_depth = np.argsort(depth, kind="stable")
+        self.hashes = np.concatenate((self.hashes, hashes[by_depth]))
+        self.region = np.concatenate((self.region, region[by_depth]))
+        self.depth = np.concatenate((self.depth, depth[by_depth]))
+        self._index()
+        self.parent = np.concatenate((self.parent, self.find(above[by_depth])))
+
+    def regions_of(self, path: int) -> list[int]:
+        """Return the references of the regions from the root to a call path."""
+        chain = []
+        while path != OUTSIDE:
+            chain.append(int(self.region[path]))
+            path = int(self.parent[path])
+        return chain[::-1]
+
+    def tree(self, regions: Mapping[int, Region]) -> tuple[CallTree, Ids]:
+        """Return the call tree, and the row of each id, [n]; that of `OUTSIDE` is -1."""
+        order, row = self._preorder(), np.full(len(self), -1, np.int64)
+        row[order] = np.arange(len(order))
+        used, region = np.unique(self.region[order], return_inverse=True)
+        known = [regions.get(k) or Region(f"region {k}", role="unknown") for k in used.tolist()]
+        return CallTree.from_parents(row[self.parent[order]], region, known), row
+
+    def _preorder(self) -> Ids:
+        callees: dict[int, list[int]] = {}
+        for path, caller in enumerate(self.parent.tolist()):
+            callees.setdefault(caller, []).append(path)
+        order: list[int] = []
+        stack = callees.get(OUTSIDE, [])[::-1]
+        while stack:
+            path = stack.pop()
+            order.append(path)
+            stack += callees.get(path, [])[::-1]
+        return np.array(order, np.int64)
+
+    def _index(self) -> None:
+        self._order = np.argsort(self.hashes)
+        self._sorted = self.hashes[self._order]
+        self._slots = np.zeros(1 << 16, np.int64)
+        self._slots[self.hashes >> _SLOT] = np.arange(len(self))

@@ -1,0 +1,99 @@
+"""The reader of OTF2 traces."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import ClassVar
+
+from callpath_modeler.errors import InputError
+from callpath_modeler.readers.base import API_VERSION, Agreement, Match
+from cpmodel_otf2.events import EventSource
+from cpmodel_otf2.profile import TraceProfile
+
+_MAGIC = b"BOTF2", b"#OTF2"
+"""What follows the first byte of an anchor, by order of bytes."""
+
+
+class TraceReader:
+    """Reads the traces of Score-P and whatever else writes OTF2."""
+
+    api_version: ClassVar[int] = API_VERSION
+    name: ClassVar[str] = "otf2"
+    description: ClassVar[str] = "OTF2 traces, replayed into profiles"
+    suffixes: ClassVar[tuple[str, ...]] = (".otf2",)
+
+    def match(self, path: Path) -> Match:
+        """Say whether `path` is the anchor of a trace, reading its first bytes."""
+        if not path.is_file():
+            return Match.NO
+        try:
+            head = _head(path)
+        except OSError:
+            return Match.NO
+        if head[1:] in _MAGIC:
+            return Match.CONTENT
+        return Match.NAME if head and path.name.endswith(self.suffixes) else Match.NO
+
+    @contextmanager
+    def open(self, path: Path) -> Iterator[TraceProfile]:
+        """Open `path` and replay the trace.
+
+        Raises
+        ------
+        InputError
+            If it is no trace, or cannot be read to its end.
+        PluginError
+            If the library of the package `otf2` does not load.
+        """
+        with opened(path) as source:
+            profile = TraceProfile(path, source)
+        yield profile
+
+    def verify(self, path: Path) -> Sequence[Agreement]:
+        """Compare every value with a replay of what the interface of `otf2` reads."""
+        from cpmodel_otf2.verify import verify
+
+        return verify(path)
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[EventSource]:
+    """Open a trace as a stream of events.
+
+    Raises
+    ------
+    InputError
+        If it is no trace, or its definitions make no sense.
+    PluginError
+        If the library of the package `otf2` does not load.
+    """
+    from cpmodel_otf2 import archive, library
+
+    _require_anchor(path)
+    try:
+        loaded = library.load()
+    except library.InternalsChangedError:
+        from cpmodel_otf2.highlevel import HighLevelArchive
+
+        yield HighLevelArchive(path)
+        return
+    with archive.opened(path, loaded) as source:
+        yield source
+
+
+def _head(path: Path) -> bytes:
+    with path.open("rb") as file:
+        return file.read(6)
+
+
+def _require_anchor(path: Path) -> None:
+    try:
+        head = _head(path)
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror}", hint="check the file") from None
+    if head[1:] not in _MAGIC:
+        raise InputError(
+            f"{path}: not the anchor of an OTF2 trace", hint="give the traces.otf2 of the run"
+        )

@@ -1,0 +1,234 @@
+"""From the calls of one location to a profile: whole batches at a time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cpmodel_otf2.definitions import UNDEFINED
+from cpmodel_otf2.events import LEAVE, Batch, Calls, Column, Message, references
+from cpmodel_otf2.paths import OUTSIDE, PathTable, hash_of
+from cpmodel_otf2.pauses import Pauses
+from cpmodel_otf2.samples import Counters
+from cpmodel_otf2.threads import Context, Forks
+
+Values = NDArray[np.float64]
+
+
+@dataclass(slots=True)
+class Tally:
+    """What one location spent in each call path.
+
+    Attributes
+    ----------
+    values : float64 [call paths] by metric, times in ticks; shorter than the number of call
+        paths if the last ones were not met
+    totals : by metric, counted without call paths
+    left_open : number of regions that were never left
+    mended : number of calls that do not nest
+    paused : ticks that do not count, because measurement was off or the trace was written
+    sampled : number of events that have no place among calls
+    program : the program that ran, as it was called, or ""
+    """
+
+    values: dict[str, Values] = field(default_factory=dict)
+    totals: dict[str, float] = field(default_factory=dict)
+    left_open: int = 0
+    mended: int = 0
+    paused: int = 0
+    sampled: int = 0
+    program: str = ""
+
+    def add(self, metric: str, paths: Column, amounts: Column | Values | None = None) -> None:
+        """Add amounts [n] (None: ones) to call paths [n]."""
+        if not len(paths):
+            return
+        found = np.bincount(paths, None if amounts is None else amounts.astype(np.float64))
+        held = self.values.get(metric)
+        if held is None or len(held) < len(found):
+            grown = np.zeros(len(found))
+            if held is not None:
+                grown[: len(held)] = held
+            held = self.values[metric] = grown
+        held[: len(found)] += found
+
+    def add_to_total(self, metric: str, amount: float) -> None:
+        """Add to the total of a metric."""
+        self.totals[metric] = self.totals.get(metric, 0.0) + amount
+
+
+class Replay:
+    """Replays one location, batch by batch."""
+
+    def __init__(self, paths: PathTable, forks: Forks, counters: Counters) -> None:
+        self.tally = Tally()
+        self._paths = paths
+        self._context = Context(paths, forks)
+        self._pauses = Pauses()
+        self._counters = counters
+        self._path = OUTSIDE
+        self._depth = 0
+        self._local = np.uint64(0)
+        self._time = 0
+        self._origin: int | None = None
+        self._end = 0
+
+    def add(self, batch: Batch) -> None:
+        """Take in the events that follow."""
+        self._pauses.add(batch)
+        self._end = max(self._end, *_last_times(batch))
+        self.tally.sampled += batch.sampled
+        self.tally.program = self.tally.program or batch.program
+        calls, place = batch.calls, None
+        if len(calls.time) or batch.switches:
+            state = self._context.state()
+            if not self._enter_and_leave(batch, calls):
+                self._context.reset(state)
+                stack = self._paths.regions_of(self._path)[-self._depth :] if self._depth else []
+                calls, place, mended = nested(calls, stack)
+                self.tally.mended += mended
+                self._enter_and_leave(batch, calls, place)
+        else:
+            self._before = np.array([self._path])
+        self._count(batch, place)
+        self._counters.add(self.tally, batch.samples, calls.time, self._before)
+        if len(calls.time):
+            self._path = int(self._before[-1])
+            self._time = int(calls.time[-1])
+            self._pauses.forget(self._time)
+
+    def finish(self) -> Tally:
+        """Close what is open at the end of the trace and return the profile."""
+        if self._depth:
+            self.tally.left_open = self._depth
+            times = np.array([self._time, max(self._end, self._time)])
+            self._spend(np.array([self._path]), times)
+            end = int(self._pauses.without(times)[1])
+            self.tally.add_to_total("time", float(end - (self._origin or 0)))
+        return self.tally
+
+    def _enter_and_leave(self, batch: Batch, calls: Calls, place: Column | None = None) -> bool:
+        """Replay calls; do nothing and return False if they do not nest."""
+        region, is_leave = references(calls.code), calls.code >= LEAVE
+        depth = self._depth + np.cumsum(1 - 2 * is_leave)
+        if len(depth) and depth.min() < 0:
+            return False
+        before = np.concatenate(([self._depth], depth))
+        switches = [(k, at if place is None else int(place[at]), t, n)
+                    for k, at, t, n in batch.switches]  # fmt: skip
+        above, starts = self._context.of_calls(switches, region, before)
+        level = self._paths.depth[above] + depth + is_leave
+        step = hash_of(region, level)
+        local = self._local + np.cumsum(np.where(is_leave, np.negative(step), step))
+        if (local[depth == 0] != 0).any():
+            return False
+        hashes = np.where(depth > 0, local + self._paths.hashes[above], np.uint64(0))
+        ids = self._identified(hashes, ~is_leave, region, level, step)
+        if ids is None:
+            return False
+        self._before = np.concatenate(([self._path], ids))
+        self._context.note(starts, self._before)
+        self._tell_time(calls.time, depth, is_leave)
+        self.tally.add("visits", ids[~is_leave])
+        self.tally.add_to_total("visits", float(np.count_nonzero(~is_leave)))
+        if len(calls.time):
+            self._depth, self._local = int(depth[-1]), local[-1]
+        return True
+
+    def _identified(
+        self, hashes: NDArray[np.uint64], is_enter: NDArray[np.bool_], region: Column,
+        level: Column, step: NDArray[np.uint64],
+    ) -> Column | None:  # fmt: skip
+        """Return the call path after each call; None if one is left that was never entered."""
+        ids = self._paths.find(hashes)
+        unknown = np.flatnonzero(ids < 0)
+        if not len(unknown):
+            return ids
+        entered = unknown[is_enter[unknown]]
+        new, first = np.unique(hashes[entered], return_index=True)
+        if not np.isin(hashes[unknown], new).all():
+            return None
+        first = np.sort(entered[first])
+        self._paths.add(hashes[first], hashes[first] - step[first], region[first], level[first])
+        ids[unknown] = self._paths.find(hashes[unknown])
+        return ids
+
+    def _tell_time(self, time: Column, depth: Column, is_leave: NDArray[np.bool_]) -> None:
+        if not len(time):
+            return
+        times = np.concatenate(([self._time], time))
+        self._spend(self._before[:-1], times)
+        if self._origin is None:
+            self._origin = int(time[0])
+        outermost = depth + is_leave == 1
+        moments = self._pauses.without(time)[outermost] - self._origin
+        spent = np.where(is_leave[outermost], moments, -moments)
+        self.tally.add_to_total("time", float(spent.sum()))
+
+    def _spend(self, paths: Column, times: Column) -> None:
+        """Add the time between `times` [n + 1] to call paths [n]."""
+        active = np.diff(self._pauses.without(times))
+        within = paths != OUTSIDE
+        self.tally.paused += int((np.diff(times) - active)[within].sum())
+        self.tally.add("time", paths, np.where(within, active, 0))
+
+    def _count(self, batch: Batch, place: Column | None) -> None:
+        """Count messages, collective operations and remote memory access."""
+
+        def paths_at(at: Column) -> Column:
+            return self._before[at if place is None else place[at]]
+
+        messages, collectives = batch.messages, batch.collectives
+        is_sent = np.isin(messages.kind, (Message.SEND, Message.ISEND))
+        paths = paths_at(messages.at)
+        for name, chosen in (("sent", is_sent), ("received", ~is_sent)):
+            self._book(f"bytes_{name}", paths[chosen], messages.bytes[chosen])
+            self._book(f"messages_{name}", paths[chosen])
+        paths = paths_at(collectives.at)
+        self._book("bytes_sent", paths, collectives.sent)
+        self._book("bytes_received", paths, collectives.received)
+        self._book("collectives", paths)
+        at, put, got = batch.accesses.T
+        paths = paths_at(at)
+        self._book("bytes_put", paths, put)
+        self._book("bytes_get", paths, got)
+
+    def _book(self, metric: str, paths: Column, amounts: Column | None = None) -> None:
+        if len(paths):
+            self.tally.add(metric, paths, amounts)
+            self.tally.add_to_total(metric, float(len(paths) if amounts is None else amounts.sum()))
+
+
+def nested(calls: Calls, stack: list[int]) -> tuple[Calls, Column, int]:
+    """Return calls that nest: what is left is the innermost open region, whatever its name.
+
+    Parameters
+    ----------
+    stack : references of the open regions
+
+    Returns
+    -------
+    calls : the same, without those that leave a region when none is open
+    place : int64 [n + 1], how many of the new calls came before each old one, and at the end
+    mended : how many calls named another region than the one they left
+    """
+    code = calls.code.tolist()
+    stack, kept, mended = list(stack), np.ones(len(code), np.bool_), 0
+    for k, what in enumerate(code):
+        if what < LEAVE:
+            stack.append(what)
+            continue
+        left = stack.pop() if stack else -1
+        kept[k] = left >= 0
+        code[k] = LEAVE + left
+        mended += what not in {LEAVE + left, LEAVE + UNDEFINED}
+    place = np.concatenate(([0], np.cumsum(kept)))
+    return Calls(calls.time[kept], np.array(code, np.int64)[kept]), place, mended
+
+
+def _last_times(batch: Batch) -> list[int]:
+    columns = (batch.calls.time, batch.messages.time, batch.collectives.time,
+               batch.pauses[:, 0], batch.flushes[:, 1])  # fmt: skip
+    return [int(column[-1]) for column in columns if len(column)] or [0]

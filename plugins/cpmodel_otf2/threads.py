@@ -1,0 +1,107 @@
+"""Where threads hang in the call tree: below the call path that started them."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+
+import numpy as np
+
+from cpmodel_otf2.events import Column, Switch
+from cpmodel_otf2.paths import OUTSIDE, PathTable
+
+_Switches = Sequence[tuple[int, int, int, int]]
+
+
+class Forks:
+    """The call paths that started threads, of all locations read so far.
+
+    Attributes
+    ----------
+    teams : by reference of a team, the call path at the begin of each of its episodes
+    created : by reference of the contingent and number of the thread, the call path
+    """
+
+    def __init__(self) -> None:
+        self.teams: dict[int, list[int]] = defaultdict(list)
+        self.created: dict[tuple[int, int], int] = {}
+
+
+class Context:
+    """What the outermost calls of one location hang below, from event to event."""
+
+    def __init__(self, paths: PathTable, forks: Forks) -> None:
+        self._paths, self._forks = paths, forks
+        self._episodes: dict[int, int] = defaultdict(int)
+        self._above = OUTSIDE
+        self._is_first = False
+
+    def state(self) -> tuple[dict[int, int], int, bool]:
+        """Return what `reset` goes back to."""
+        return dict(self._episodes), self._above, self._is_first
+
+    def reset(self, state: tuple[dict[int, int], int, bool]) -> None:
+        """Go back to an earlier state."""
+        episodes, self._above, self._is_first = state
+        self._episodes = defaultdict(int, episodes)
+
+    def of_calls(
+        self, switches: _Switches, region: Column, depth: Column
+    ) -> tuple[Column, list[tuple[int, int, int, int]]]:
+        """Return the call path that each call of a batch hangs below.
+
+        Parameters
+        ----------
+        switches : what happened to threads, see `Batch`
+        region : [n], region of each call
+        depth : [n + 1], number of own regions open before each call, and after the last
+
+        Returns
+        -------
+        above : [n], ids of call paths
+        starts : the switches at which this location itself started threads
+        """
+        above = np.empty(len(region), np.int64)
+        starts, done = [], 0
+        for switch in switches:
+            kind, at, _, _ = switch
+            if depth[at] > 0 or kind == Switch.CREATE:
+                starts.append(switch)
+                continue
+            self._fill(above, region, done, at)
+            done = at
+            self._change(switch)
+        self._fill(above, region, done, len(region))
+        return above, starts
+
+    def note(self, starts: _Switches, path_before: Column) -> None:
+        """Note where this location started threads; `path_before` [n + 1] as `depth` above."""
+        for kind, at, team, thread in starts:
+            path = int(path_before[at])
+            if kind == Switch.TEAM_BEGIN:
+                self._episodes[team] += 1
+                self._forks.teams[team].append(path)
+            elif kind == Switch.CREATE:
+                self._forks.created[team, thread] = path
+
+    def _change(self, switch: tuple[int, int, int, int]) -> None:
+        kind, _, team, thread = switch
+        if kind == Switch.TEAM_BEGIN:
+            episode = self._episodes[team]
+            self._episodes[team] += 1
+            known = self._forks.teams[team]
+            self._above = known[episode] if episode < len(known) else OUTSIDE
+        elif kind == Switch.BEGIN:
+            self._above = self._forks.created.get((team, thread), OUTSIDE)
+        else:
+            self._above = OUTSIDE
+        self._is_first = True
+
+    def _fill(self, above: Column, region: Column, first: int, stop: int) -> None:
+        if stop == first:
+            return
+        # Threads of a team enter the region again that their master is in: it is the same one.
+        if self._is_first and self._paths.region[self._above] == region[first]:
+            self._above = int(self._paths.parent[self._above])
+        self._is_first = False
+        above[first:stop] = self._above

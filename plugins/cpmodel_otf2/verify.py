@@ -1,0 +1,51 @@
+"""A second opinion: every value compared with a replay of what the package's interface reads."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from callpath_modeler.errors import InputError
+from callpath_modeler.profile.schema import MetricStatus
+from callpath_modeler.readers.base import Agreement
+from cpmodel_otf2.profile import TraceProfile
+from cpmodel_otf2.reader import opened
+
+
+def verify(path: Path) -> list[Agreement]:
+    """Compare the exclusive values of every call path, metric and thread."""
+    from cpmodel_otf2.highlevel import HighLevelArchive
+
+    with opened(path) as source:
+        ours = TraceProfile(path, source)
+    metrics = [
+        declared.metric.name
+        for declared in ours.metrics
+        if declared.status in {MetricStatus.DATA, MetricStatus.ABSENT}
+    ]
+    try:
+        theirs = TraceProfile(path, HighLevelArchive(path))
+    except InputError as error:
+        return [Agreement(name, 0, 0, f"otf2 cannot read it: {error.message}") for name in metrics]
+    return [_compare(name, _by_path(ours, name), _by_path(theirs, name)) for name in metrics]
+
+
+def _by_path(profile: TraceProfile, metric: str) -> dict[str, NDArray[np.float64]]:
+    tree, values = profile.call_tree, profile.per_location(metric)
+    return {tree.path(row): values[row] for row in range(len(tree))}
+
+
+def _compare(
+    name: str,
+    ours: Mapping[str, NDArray[np.float64]],
+    theirs: Mapping[str, NDArray[np.float64]],
+) -> Agreement:
+    compared = differing = 0
+    for path in ours.keys() | theirs.keys():
+        pair = [side[path] for side in (ours, theirs) if path in side]
+        compared += len(pair[0])
+        differing += len(pair[0]) if len(pair) == 1 else int(np.count_nonzero(pair[0] != pair[1]))
+    return Agreement(name, compared, differing)

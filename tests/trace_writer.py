@@ -1,0 +1,185 @@
+"""Small OTF2 traces for tests, written from lists of plain events.
+
+An event is a tuple: the name of a method of `otf2.event_writer.EventWriter`, the time in ticks, and
+the arguments. Regions are strings, communicators `Comm`; `METRICS` stands for the class of all
+metrics, `WINDOW` for memory shared by all processes, `CONTEXT` for a sampled calling context.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+Event = tuple[Any, ...]
+METRICS, WINDOW, CONTEXT = object(), object(), object()
+
+
+class Comm(str):
+    """The name of a communicator; that of all processes is ``WORLD``."""
+
+    __slots__ = ()
+
+
+@dataclass(frozen=True)
+class Thread:
+    """The events of one location; `kind` is one of `otf2.LocationType`."""
+
+    events: Sequence[Event]
+    kind: str = "CPU_THREAD"
+
+
+@dataclass(frozen=True)
+class Trace:
+    """A trace.
+
+    Attributes
+    ----------
+    processes : their threads; the first of each takes part in MPI
+    resolution : ticks per second
+    communicators : ranks in the world, by name; None is that of each process alone
+    metrics : (unit, mode, type, exponent) by name
+    counted : whether the definitions say how many events each location has
+    """
+
+    processes: Sequence[Sequence[Thread]]
+    resolution: int = 10**9
+    communicators: Mapping[str, Sequence[int] | None] = field(default_factory=dict)
+    metrics: Mapping[str, tuple[str, str, str, int]] = field(default_factory=dict)
+    counted: bool = True
+
+
+def write_trace(folder: Path, trace: Trace) -> Path:
+    """Write an archive into `folder`, which must not exist, and return its anchor."""
+    import otf2
+
+    with otf2.writer.open(str(folder), timer_resolution=trace.resolution) as archive:
+        writer = _Writer(archive, trace)
+        for number, threads in enumerate(trace.processes):
+            for thread, location in zip(threads, writer.locations[number], strict=True):
+                writer.write(location, thread.events)
+                if not trace.counted:
+                    location._number_of_events_written = 0
+    return folder / "traces.otf2"
+
+
+def one_rank(*events: Event, **options: Any) -> Trace:
+    """Return a trace of one process with one thread."""
+    return Trace([[Thread(events)]], **options)
+
+
+def random_events(seed: int, rank: int = 0, ranks: int = 1, count: int = 200) -> list[Event]:
+    """Return calls that nest, with messages, collectives and pauses among them."""
+    rng = random.Random(f"{seed} {rank}")
+    events: list[Event] = [("program_begin", 1000, "app", ())]
+    now, stack = 1000, [""]
+    while len(events) < count or len(stack) > 1:
+        now += rng.choice((0, 1, 7, 1000))
+        kind = rng.random()
+        if len(events) < count and (kind < 0.45 or len(stack) == 1):
+            stack.append(f"f{rng.randrange(4)}")
+            events.append(("enter", now, stack[-1]))
+        elif kind < 0.8 or len(events) >= count:
+            events.append(("leave", now, stack.pop()))
+        elif kind < 0.85:
+            peer, size = rng.randrange(ranks), rng.randrange(5000)
+            method = rng.choice(("mpi_send", "mpi_recv"))
+            events.append((method, now, peer, Comm("WORLD"), rng.randrange(9), size))
+        elif kind < 0.9:
+            events.append(("mpi_collective_begin", now))
+            operation, root = rng.randrange(17), rng.randrange(ranks)
+            sizes = rng.randrange(99), rng.randrange(99)
+            events.append(("mpi_collective_end", now + 2, operation, Comm("WORLD"), root, *sizes))
+            now += 2
+        elif kind < 0.95:
+            events += [("measurement_on_off", now, "OFF"), ("measurement_on_off", now + 30, "ON")]
+            now += 30
+        else:
+            events.append(("buffer_flush", now, now + 50))
+            now += 50
+    return [*events, ("program_end", now + 1, 0)]
+
+
+class _Writer:
+    def __init__(self, archive: Any, trace: Trace) -> None:
+        import otf2
+
+        self._otf2, self._archive, self._definitions = otf2, archive, archive.definitions
+        self._regions: dict[str, Any] = {}
+        self.locations = [self._process(n, t) for n, t in enumerate(trace.processes)]
+        world = [threads[0] for threads in self.locations]
+        self._group("COMM_LOCATIONS", world)
+        named = {"WORLD": range(len(world)), **trace.communicators}
+        self._comms = {
+            name: self._definitions.comm(
+                name,
+                self._group("COMM_SELF", ())
+                if ranks is None
+                else self._group("COMM_GROUP", [world[rank] for rank in ranks], name),
+            )
+            for name, ranks in named.items()
+        }
+        members = [self._metric(name, *about) for name, about in trace.metrics.items()]
+        metrics = self._definitions.metric_class(tuple(members)) if members else None
+        self._special = {
+            METRICS: lambda: metrics,
+            WINDOW: lambda: self._definitions.rma_win("window", self._comms["WORLD"]),
+            CONTEXT: lambda: self._definitions.calling_context(
+                self._region("sampled"), parent=None
+            ),
+        }
+
+    def write(self, location: Any, events: Sequence[Event]) -> None:
+        writer = self._archive.event_writer_from_location(location)
+        for method, time, *arguments in events:
+            getattr(writer, method)(time, *(self._defined(method, a) for a in arguments))
+
+    def _defined(self, method: str, argument: Any) -> Any:
+        if method in {"enter", "leave"}:
+            return self._region(argument)
+        if isinstance(argument, Comm):
+            return self._comms[argument]
+        if method == "measurement_on_off":
+            return getattr(self._otf2.MeasurementMode, argument)
+        return self._special[argument]() if argument in (METRICS, WINDOW, CONTEXT) else argument
+
+    def _region(self, name: str) -> Any:
+        if name not in self._regions:
+            paradigm = {"M": "MPI", "!": "OPENMP"}.get(name[:1], "COMPILER")
+            self._regions[name] = self._definitions.region(
+                name,
+                name,
+                source_file="a.c",
+                begin_line_number=len(self._regions) + 1,
+                paradigm=getattr(self._otf2.Paradigm, paradigm),
+            )
+        return self._regions[name]
+
+    def _process(self, number: int, threads: Sequence[Thread]) -> list[Any]:
+        node = self._definitions.system_tree_node(f"n{number // 2}", "node")
+        group = self._definitions.location_group(f"MPI Rank {number}", system_tree_parent=node)
+        return [
+            self._definitions.location(
+                f"{number}.{k}", getattr(self._otf2.LocationType, thread.kind), group=group
+            )
+            for k, thread in enumerate(threads)
+        ]
+
+    def _group(self, kind: str, members: Sequence[Any], name: str = "") -> Any:
+        return self._definitions.group(
+            name,
+            getattr(self._otf2.GroupType, kind),
+            self._otf2.Paradigm.MPI,
+            members=tuple(members),
+        )
+
+    def _metric(self, name: str, unit: str, mode: str, kind: str, exponent: int) -> Any:
+        return self._definitions.metric_member(
+            name,
+            metric_mode=getattr(self._otf2.MetricMode, mode),
+            value_type=getattr(self._otf2.Type, kind),
+            exponent=exponent,
+            unit=unit,
+        )
