@@ -94,6 +94,8 @@ def discover(
             runs += _from_manifest(source)
         elif source.is_dir() and registry.match(source) is None:
             runs += _in_directory(source, registry, parse)
+        elif source.is_file() and _is_one(source.parent, [source], registry):
+            runs.append(_named(source.parent, registry, parse, alone=False))
         else:
             alone = _is_alone(source, registry)
             runs.append(_named(source, registry, parse, alone=alone))

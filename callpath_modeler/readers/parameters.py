@@ -94,11 +94,18 @@ def _is_sample(runs: Sequence[_Read]) -> bool:
 
     Measurements of large runs are often taken on some of their processes only.
     """
-    measured = {run.extent.processes for run in runs}
+    measured = {(run.extent.processes, run.extent.threads) for run in runs}
     named = [value for run in runs if (value := _processes_in_name(run)) is not None]
-    if len(measured) != 1 or len(named) < len(runs):
+    if len(measured) != 1 or len(named) < len(runs) or _counts_up(runs):
         return False
-    return max(named) >= 2 * min(named) and min(named) >= max(measured)
+    return max(named) >= 2 * min(named) and min(named) >= runs[0].extent.processes
+
+
+def _counts_up(runs: Sequence[_Read]) -> bool:
+    """Tell whether the numbers that end names are those of repetitions: 1, 2, 3."""
+    files = [run.file for run in runs if not run.file.parameters]
+    endings = {file.ending for file in files if file.ending is not None}
+    return bool(endings) and max(endings) - min(endings) == len(endings) - 1
 
 
 def _of_profile(run: _Read, name: str, origin: str) -> float | None:

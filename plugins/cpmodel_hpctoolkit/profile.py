@@ -151,7 +151,8 @@ class HpctoolkitProfile:
 
     def _is_sum(self, stored: StoredMetric, processes: Processes, reduction: Reduction) -> bool:
         """Tell whether a statistic follows from the sum over all locations."""
-        if any(other.measure.on_gpu for other in self.stored.values()):
+        name = stored.measure.name
+        if any(o.measure.on_gpu and o.measure.name == name for o in self.stored.values()):
             return False
         single = all(len(process) == 1 for process in processes)
         return reduction in {Reduction.SUM, Reduction.MEAN} and (single or stored.fold is Fold.SUM)
@@ -187,6 +188,20 @@ class SummedProfile(HpctoolkitProfile):
         """Sums, and means where the number of processes is known."""
         mean = (Reduction.MEAN,) if self.extent.processes else ()
         return (*mean, Reduction.SUM)
+
+    def reduce(self, metric: str, over_locations: Reduction) -> Reduced:
+        """Return one exclusive value per call path.
+
+        Raises
+        ------
+        KeyError
+            If there is no such metric.
+        ValueError
+            If `over_locations` is none of `reductions`.
+        """
+        if over_locations not in self.reductions:
+            raise ValueError(f"no {over_locations} of sums over processes")
+        return super().reduce(metric, over_locations)
 
 
 def profile_of(database: Database) -> HpctoolkitProfile:

@@ -108,9 +108,8 @@ def _begins(path: Path, start: bytes) -> bool:
 
 def _is_ours(directory: Path) -> bool:
     """Tell whether a directory without a whole database is still one of this tool's."""
-    if (directory / _META).exists() or _begins(directory / _PROFILE, b"HPCTOOLKITprof"):
-        return True
-    return _holds_measurements(directory)
+    files = (directory / _META, directory / _PROFILE)
+    return any(_begins(file, b"HPCTOOLKIT") for file in files) or _holds_measurements(directory)
 
 
 def _holds_measurements(directory: Path) -> bool:

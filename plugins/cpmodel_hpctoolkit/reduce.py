@@ -134,9 +134,10 @@ def clear(values: Column, noise: Column | float, noticed: Noticed) -> None:
     if unusable.any():
         noticed.not_finite += int(np.count_nonzero(unusable))
         values[unusable] = np.nan
-    low = float(np.fmin.reduce(values, initial=0.0))
-    if low < 0:
-        noticed.negative += int(np.count_nonzero(values < -np.abs(noise)))
-        if low < noticed.worst and low < -np.max(noise):
-            noticed.worst, noticed.worst_row = low, int(np.nanargmin(values))
-        np.maximum(values, 0.0, out=values)
+    below = np.flatnonzero(values < -np.abs(noise))
+    if len(below):
+        noticed.negative += len(below)
+        row = int(below[np.argmin(values[below])])
+        if values[row] < noticed.worst:
+            noticed.worst, noticed.worst_row = float(values[row]), row
+    np.maximum(values, 0.0, out=values)

@@ -37,6 +37,7 @@ def test_directories_that_are_databases_are_runs(tmp_path, database):
         ({"p": 16}, 2),
     ]
     assert discover([run.path for run in runs], READERS) == runs
+    assert discover([run.path / "meta.db" for run in runs], READERS) == runs
 
 
 def test_a_database_without_a_name_of_its_own_has_that_of_its_directory(tmp_path, database):

@@ -121,3 +121,10 @@ def test_wild_pointers_are_refused_or_harmless(reader, tmp_path, contexts, ranks
             path.write_bytes(content)
             read_or_refused(reader, tmp_path)
         path.write_bytes(original)
+
+
+def test_a_file_of_that_name_by_others_is_not_taken(reader, tmp_path):
+    for name in ("meta.db", "profile.db", "experiment.xml"):
+        (tmp_path / name).write_bytes(b"SQLite format 3\0" + bytes(100))
+        assert reader.match(tmp_path / name) is Match.NO
+    assert reader.match(tmp_path) is Match.NO

@@ -79,6 +79,8 @@ def test_sums_come_from_the_xml_where_nothing_else_is(reader, tmp_path):
         assert isinstance(source, ReducedSource)
         assert list(source.reductions) == [Reduction.SUM]
         assert [finding.code for finding in source.findings()] == ["CPM126"]
+        with pytest.raises(ValueError, match="no max of sums"):
+            source.reduce("CPUTIME", Reduction.MAX)
 
 
 def test_traces_tell_the_processes_of_sums(reader, tmp_path):

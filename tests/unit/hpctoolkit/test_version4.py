@@ -341,3 +341,15 @@ def test_without_the_second_file_there_is_nothing_to_verify_with(reader, tmp_pat
     (write_database(tmp_path, contexts, ranks) / "cct.db").unlink()
     with pytest.raises(InputError, match=r"cct\.db is missing"):
         reader.verify(tmp_path)
+
+
+def test_values_below_zero_count_as_zero_and_are_said(reader, tmp_path, contexts, costs):
+    odd = costs.copy()
+    odd[11] = -3.0
+    write_database(tmp_path, contexts, [thread(0, odd), thread(1, costs)])
+    with reader.open(tmp_path) as source:
+        assert exclusive(source, reduction=Reduction.MAX)["main/solve/norm"] == 8
+        assert exclusive(source, reduction=Reduction.MIN)["main/solve/norm"] == 0
+        (finding,) = source.findings()
+        assert (finding.code, finding.count) == ("CPM105", 1)
+        assert "-3 in main/solve/norm" in finding.message

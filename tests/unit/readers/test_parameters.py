@@ -140,8 +140,8 @@ def test_the_number_that_ends_a_name_is_p_where_nothing_else_varies():
 
 @pytest.mark.parametrize(
     "endings",
-    [(1.0, 2.0, 3.0), (4711230.0, 4711234.0), (8.0, 8.0)],
-    ids=["repetitions", "jobs", "one"],
+    [(1.0, 2.0, 3.0), (8.0, 9.0, 10.0, *range(11, 17)), (4711230.0, 4711234.0), (8.0, 8.0)],
+    ids=["repetitions", "more", "jobs", "one"],
 )
 def test_other_numbers_that_end_names_are_no_processes(endings):
     settled, origins, findings = settle_parameters([numbered(8, end) for end in endings], {})
@@ -159,3 +159,10 @@ def test_a_profile_that_varies_counts_before_the_number_that_ends_a_name():
     settled, origins, _ = settle_parameters([numbered(8, 16.0), numbered(16, 64.0)], {})
     assert settled == [{"p": 8}, {"p": 16}]
     assert origins == {"p": "processes"}
+
+
+def test_where_threads_vary_the_processes_in_names_do_not_count():
+    runs = [run(1, threads=1, p=1), run(1, threads=8, p=8)]
+    settled, origins, _ = settle_parameters(runs, {})
+    assert settled[1] == {"p": 1, "threads": 8}
+    assert origins["p"] == "processes"
