@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from callpath_modeler.analysis.excess import Excess, excess_work, measured_excess
     from callpath_modeler.analysis.rank import By, Ranking, rank
     from callpath_modeler.fitted import CallPathModel, Fitted
+    from callpath_modeler.frame import from_frame
     from callpath_modeler.loading import LoadOptions, load
     from callpath_modeler.modeling import SearchSpace
     from callpath_modeler.pipeline import FitOptions, fit
@@ -44,6 +45,7 @@ _HOMES = {
     "SearchSpace": "modeling",
     "excess_work": "analysis.excess",
     "fit": "pipeline",
+    "from_frame": "frame",
     "graph": "report.export",
     "load": "loading",
     "losses": "analysis.ensemble",
@@ -69,6 +71,7 @@ __all__ = [
     "SearchSpace",
     "excess_work",
     "fit",
+    "from_frame",
     "graph",
     "load",
     "losses",

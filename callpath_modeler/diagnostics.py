@@ -103,6 +103,7 @@ KINDS: dict[str, Kind] = {
     "CPM129": Kind(
         "measurement paused", "raise SCOREP_TOTAL_MEMORY if the trace was flushed in between"
     ),
+    "CPM130": Kind("repetitions were summarised", "export the experiment with its values kept"),
     "CPM201": Kind("too few points for a model", "measure at more scales"),
     "CPM202": Kind(
         "outside the model class", "measure more scales; read the band, not the formula"

@@ -1,7 +1,9 @@
-"""`cpmodel export`: models, values, ranking or the call-path graph to a file."""
+"""`cpmodel export`: models, values, ranking, call-path graph or experiment to a file."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,10 +20,18 @@ from callpath_modeler.cli.options import (
 from callpath_modeler.errors import UsageError
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from callpath_modeler.loading import LoadOptions
     from callpath_modeler.pipeline import FitOptions, Question
+    from callpath_modeler.profile.calltree import CallTree
+    from callpath_modeler.profile.schema import Metric
 
 GRAPHS = ("graphml", "dot")
+PROFILES = ("folded", "hatchet")
+EXTRAP = "extra-p"
+_OTHERS = (*GRAPHS, EXTRAP, *PROFILES)
 _TABLES = ("csv", "tsv", "json", "jsonl", "markdown", "parquet")
 
 
@@ -38,7 +48,7 @@ _TABLES = ("csv", "tsv", "json", "jsonl", "markdown", "parquet")
     "-f",
     "--format",
     "format_",
-    type=click.Choice([*_TABLES, *GRAPHS]),
+    type=click.Choice([*_TABLES, *_OTHERS]),
     help="Default: by the ending of FILE.",
 )
 @click.option(
@@ -65,13 +75,24 @@ def command(
     load: LoadOptions,
     fitting: FitOptions,
 ) -> None:
-    """Write models, values, the ranking, or the call-path graph (graphml, dot)."""
+    """Write models, values, the ranking, the call-path graph, or the experiment.
+
+    Graphs are graphml and dot. extra-p is the experiment for Extra-P: JSON Lines, or what FILE
+    ends in: .txt, .json, .extra-p. folded and hatchet are one profile: as measured in the largest
+    runs, or with --target as predicted.
+    """
     from callpath_modeler import pipeline
     from callpath_modeler.cli.render import render_table
     from callpath_modeler.report import export
     from callpath_modeler.report.ranking import ranking_table
 
     form = _form(format_, output)
+    predicted = question.target is not None or question.at is not None
+    if form == EXTRAP or what == "values" or (form in PROFILES and not predicted):
+        _measured(console, experiment, question, load, form, output, force=force)
+        return
+    if form in PROFILES:
+        question = replace(question, inclusive=False)
     ranking, findings = pipeline.ranking_of(
         experiment,
         question,
@@ -80,23 +101,69 @@ def command(
         progress=console.progress("read"),
         default_factor=4.0,
     )
-    if form in GRAPHS:
+    if form in PROFILES:
+        text = _profile(
+            form, ranking.fitted.experiment.tree, {ranking.fitted.metric: ranking.value}
+        )
+        console.write(text, output, overwrite=force)
+    elif form in GRAPHS:
         console.write(export.graph_text(ranking, form), output, overwrite=force)
     elif what == "ranking":
         table = ranking_table(ranking, findings=findings)
         render_table(console, table, form, output, force=force)
-    elif what == "models":
-        render_table(console, export.models_table(ranking.fitted), form, output, force=force)
     else:
-        values = export.values_table(ranking.fitted, inclusive=question.inclusive)
-        render_table(console, values, form, output, force=force)
+        render_table(console, export.models_table(ranking.fitted), form, output, force=force)
     console.findings(findings)
 
 
+def _measured(
+    console: Console,
+    sources: tuple[str, ...],
+    question: Question,
+    load: LoadOptions,
+    form: str,
+    output: Path | None,
+    *,
+    force: bool,
+) -> None:
+    """Write what needs no models: all metrics, or the one that was asked for."""
+    from callpath_modeler import loading
+    from callpath_modeler.cli.render import render_table
+    from callpath_modeler.report import exchange, export
+
+    metric = question.metric
+    wanted = replace(load, read=replace(load.read, metrics=None if metric is None else (metric,)))
+    experiment = loading.load(sources, wanted, console.progress("read"))
+    if metric is not None:
+        experiment = replace(experiment, columns={metric: experiment.columns[metric]})
+    if form == EXTRAP:
+        console.write(exchange.for_extrap(experiment, output), output, overwrite=force)
+    elif form in PROFILES:
+        first = experiment.metric(metric)
+        metrics = dict.fromkeys([first, *(v.metric for v in experiment.columns.values())])
+        largest = {one: exchange.at_largest(experiment, one.name) for one in metrics}
+        console.write(_profile(form, experiment.tree, largest), output, overwrite=force)
+    else:
+        chosen = experiment.metric(metric)
+        table = export.values_table(experiment, chosen, inclusive=question.inclusive)
+        render_table(console, table, form, output, force=force)
+    console.findings(experiment.findings)
+
+
+def _profile(form: str, tree: CallTree, columns: Mapping[Metric, NDArray[np.float64]]) -> str:
+    """Write one profile; of folded stacks, which have one metric, that of the first."""
+    from callpath_modeler.report import exchange
+
+    if form == "hatchet":
+        return exchange.hatchet_literal(tree, columns)
+    return exchange.folded(tree, next(iter(columns.values())))
+
+
 def _form(format_: str | None, output: Path | None) -> str:
-    if format_ is None and output is not None and output.suffix.removeprefix(".") in GRAPHS:
-        return output.suffix.removeprefix(".")
-    form = format_ if format_ in GRAPHS else format_of(format_, output)
+    ending = "" if output is None else output.suffix.removeprefix(".")
+    if format_ is None and ending in _OTHERS:
+        return ending
+    form = format_ if format_ in _OTHERS else format_of(format_, output)
     if form == "table":
-        raise UsageError("no format", hint=f"-f with one of {', '.join((*_TABLES, *GRAPHS))}")
+        raise UsageError("no format", hint=f"-f with one of {', '.join((*_TABLES, *_OTHERS))}")
     return form

@@ -27,11 +27,12 @@ from callpath_modeler.profile.schema import (
     Reduction,
 )
 from callpath_modeler.profile.unify import spread, unify
+from callpath_modeler.readers.base import RunSource
 from callpath_modeler.readers.discover import RunFile
 from callpath_modeler.readers.parameters import settle_parameters
 from callpath_modeler.readers.program import AS_TOLD, one_program, recognise_scaling
 from callpath_modeler.readers.registry import Registry
-from callpath_modeler.readers.runs import READABLE, ReadRun, read_runs
+from callpath_modeler.readers.runs import READABLE, ReadRun, read_run, read_runs, reduction_of
 
 Progress = Callable[[int, int], None]
 _CONSERVED = 1e-6
@@ -85,6 +86,33 @@ def assemble(
     findings: list[Finding] = []
     distinct = _without_repeats(files, findings)
     read = _read_all(distinct, registry, options, findings, progress)
+    return _experiment_of(read, options, findings)
+
+
+def assemble_runs(name: str, runs: Sequence[RunSource], options: ReadOptions) -> Experiment:
+    """Make an experiment of runs in memory.
+
+    Parameters
+    ----------
+    name : where they come from, for people
+
+    Raises
+    ------
+    DataError, UsageError
+        As in `assemble`.
+    """
+    reduction = reduction_of(runs[0].source, options.locations, Path(name))
+    several = len(runs) > 1
+    read = [
+        read_run(RunFile(Path(name)), run, name, options.metrics, reduction, several=several)
+        for run in runs
+    ]
+    return _experiment_of(read, options, [])
+
+
+def _experiment_of(
+    read: list[ReadRun], options: ReadOptions, findings: list[Finding]
+) -> Experiment:
     _refuse_mixture(read)
     if options.metrics is not None and not options.metrics:
         _refuse_several_metrics(read)
@@ -311,7 +339,7 @@ def _cost_findings(
                 if abs(parts - total) > _CONSERVED * max(abs(total), abs(parts)):
                     message = f"{name}: call paths add up to {parts:g}, the program took {total:g}"
                     found.append(Finding("CPM114", subject, message))
-            elif parts > _TOO_MUCH * total > 0:
+            elif parts > _TOO_MUCH * total > 0 and reduction is not Reduction.GIVEN:
                 message = (
                     f"{name}: call paths add up to {parts / total:.2f} times the program's total"
                 )

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from callpath_modeler.profile.calltree import ROOT, CallTree
-from callpath_modeler.profile.schema import Region
+from callpath_modeler.profile.schema import PROGRAM, Region
 
 _ARROW = re.compile(r"(?<!operator)\s*->\s*")
 _SLASH = re.compile(r"(?<!\\)/")
@@ -20,6 +20,8 @@ _OPENMP_ROLES = {"for": "loop", "do": "loop"}
 
 def known_region(name: str) -> Region:
     """Return the region called `name`; MPI functions and OpenMP constructs are known by it."""
+    if name == PROGRAM:
+        return Region(name, role="artificial")
     if _MPI.match(name):
         return Region(name, paradigm="mpi")
     construct = _OPENMP.match(name)
@@ -33,8 +35,11 @@ def tree_of(paths: Sequence[tuple[str, ...]]) -> tuple[CallTree, NDArray[np.intp
     """Return the call tree that holds `paths`, and the row of each in it.
 
     Callers that are no path themselves get a row as well. Siblings come in the order in which
-    they are first named.
+    they are first named. The artificial root, which this package leaves out of call paths, calls
+    all others where it is a path itself.
     """
+    if (PROGRAM,) in paths:
+        paths = [path if path[0] == PROGRAM else (PROGRAM, *path) for path in paths]
     number_of: dict[tuple[int, str], int] = {}
     callees: list[list[int]] = []
     roots: list[int] = []

@@ -142,8 +142,12 @@ def runs_of(records: Records, noticed: Sequence[Finding] = ()) -> list[RunSource
     Raises
     ------
     InputError
-        If there are no values, or two of one call path, metric, setting and repetition.
+        If there are no values, two of one call path, metric, setting and repetition, or a
+        setting that is no number.
     """
+    for name, column in records.parameters.items():
+        if not np.isfinite(column).all():
+            raise InputError(f"{records.subject}: parameter {name} is no number", hint="mend it")
     if np.isnan(records.values).all():
         raise InputError(f"{records.subject}: holds no values", hint="measure again")
     settings, setting = _settings(records)

@@ -81,12 +81,12 @@ def read_runs(
             raise InputError(f"{file.path}: holds no run", hint="measure again, or leave it out")
         for run in runs:
             several = len(runs) > 1
-            reduction = _reduction(run.source, reduction, file.path)
-            read.append(_read_run(file, run, reader.name, metrics, reduction, several=several))
+            reduction = reduction_of(run.source, reduction, file.path)
+            read.append(read_run(file, run, reader.name, metrics, reduction, several=several))
     return read
 
 
-def _reduction(source: ProfileSource, asked: Reduction | None, path: Path) -> Reduction:
+def reduction_of(source: ProfileSource, asked: Reduction | None, path: Path) -> Reduction:
     """Return how to reduce over locations: as asked, or refuse with a `DataError`."""
     can = tuple(source.reductions) if isinstance(source, ReducedSource) else COMPUTED
     if asked is None:
@@ -101,7 +101,7 @@ def _reduction(source: ProfileSource, asked: Reduction | None, path: Path) -> Re
     return asked
 
 
-def _read_run(
+def read_run(
     file: RunFile,
     run: RunSource,
     reader: str,
@@ -110,6 +110,10 @@ def _read_run(
     *,
     several: bool,
 ) -> ReadRun:
+    """Read one run, which may be one of `several` in its file.
+
+    Parameters are those of `read_runs`; `reader` is the name of the reader.
+    """
     source, name = run.source, str(file.path)
     if several:
         # The name of a file of several runs cannot tell one run's parameters from another's.

@@ -68,12 +68,12 @@ def read_title(title: str, unit: str | None = None) -> Title:
     ('time', 'B', '1')
     """
     title = title.strip()
-    rest, notes = _BRACKETS.sub("", title), [n.strip().lower() for n in _BRACKETS.findall(title)]
+    rest, notes = _BRACKETS.sub("", title), [note.strip() for note in _BRACKETS.findall(title)]
     words = [word for word in _SEPARATORS.split(rest) if word]
     lower = [word.lower() for word in words]
-    flavours = {*lower, *notes}
+    flavours = {*lower, *map(str.lower, notes)}
     inclusive = True if flavours & _INCLUSIVE else False if flavours & _EXCLUSIVE else None
-    units = [note for note in notes if note not in _INCLUSIVE | _EXCLUSIVE]
+    units = [note for note in notes if note.lower() not in _INCLUSIVE | _EXCLUSIVE]
     if not units:
         # The first word of a title names the metric, even if it also names a unit.
         units = [word for word in lower[1:] if word in _DURATIONS]

@@ -8,7 +8,9 @@ import numpy as np
 
 from callpath_modeler.analysis.rank import Ranking
 from callpath_modeler.fitted import Fitted
+from callpath_modeler.profile.experiment import Experiment
 from callpath_modeler.profile.graph import Attribute, call_path_graph, to_dot, to_graphml
+from callpath_modeler.profile.schema import Metric
 from callpath_modeler.report.formats import Cell, Table
 from callpath_modeler.report.ranking import fit_settings, formula_text, growth_text
 
@@ -47,10 +49,12 @@ def models_table(fitted: Fitted) -> Table:
     return Table(columns, {}, header)
 
 
-def values_table(fitted: Fitted, *, inclusive: bool = False) -> Table:
-    """Return one row per call path and run in which it occurred: a long table."""
-    experiment = fitted.experiment
-    tree, metric = experiment.tree, fitted.metric
+def values_table(experiment: Experiment, metric: Metric, *, inclusive: bool = False) -> Table:
+    """Return one row per call path and run in which it occurred: a long table.
+
+    The column of inclusive values is called ``value_inclusive``.
+    """
+    tree, value = experiment.tree, "value_inclusive" if inclusive else "value"
     values = experiment.values(metric.name, inclusive=inclusive)
     rows, runs = (index.tolist() for index in np.nonzero(~np.isnan(values)))
     paths, ids = [tree.path(row) for row in range(len(tree))], tree.ids()
@@ -63,11 +67,11 @@ def values_table(fitted: Fitted, *, inclusive: bool = False) -> Table:
             for name in experiment.runs[0].parameters
         },
         "repetition": [experiment.runs[run].repetition for run in runs],
-        "value": [float(value) for value in values[rows, runs]],
+        value: [float(number) for number in values[rows, runs]],
     }
     flavour = "inclusive" if inclusive else "exclusive"
     header = {"experiment": experiment.name, "values": flavour, "locations": experiment.reduction}
-    return Table(columns, {"value": metric.unit}, header)
+    return Table(columns, {value: metric.unit}, header)
 
 
 def graph(ranking: Ranking) -> nx.DiGraph[str]:

@@ -1,4 +1,4 @@
-"""Tables of measurements: CSV, JSON Lines, Extra-P's formats."""
+"""Tables of measurements, Extra-P's formats, folded stacks, Hatchet's literal."""
 
 from __future__ import annotations
 
@@ -6,11 +6,17 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from cpmodel_tables.extrap import ExtrapReader
+    from cpmodel_tables.profiles import FoldedReader, HatchetReader
     from cpmodel_tables.tables import TableReader
 
-_HOMES = {"ExtrapReader": "extrap", "TableReader": "tables"}
+_HOMES = {
+    "ExtrapReader": "extrap",
+    "FoldedReader": "profiles",
+    "HatchetReader": "profiles",
+    "TableReader": "tables",
+}
 
-__all__ = ["ExtrapReader", "TableReader"]
+__all__ = ["ExtrapReader", "FoldedReader", "HatchetReader", "TableReader"]
 
 
 def __getattr__(name: str) -> object:

@@ -7,25 +7,33 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import ClassVar
 
+from callpath_modeler.diagnostics import Finding
 from callpath_modeler.readers.base import API_VERSION, Match, RunSource
 from callpath_modeler.readers.records import runs_of
-from cpmodel_tables import extrap_text
+from cpmodel_tables import extrap_experiment, extrap_json, extrap_text
 from cpmodel_tables.text import first_text, whole_text
+
+_EXPERIMENT = (".extra-p",)
+_JSON = (".json", ".json.gz")
+_TEXT = (".txt", ".txt.gz")
 
 
 class ExtrapReader:
-    """Reads Extra-P's text."""
+    """Reads text, JSON and experiments of Extra-P; its JSON Lines are tables."""
 
     api_version: ClassVar[int] = API_VERSION
     name: ClassVar[str] = "extra-p"
-    description: ClassVar[str] = "Extra-P text"
-    suffixes: ClassVar[tuple[str, ...]] = (".txt", ".txt.gz")
+    description: ClassVar[str] = "Extra-P experiments, text and JSON"
+    suffixes: ClassVar[tuple[str, ...]] = (*_EXPERIMENT, *_JSON, *_TEXT)
 
     def match(self, path: Path) -> Match:
-        """Say by its first lines whether `path` is input of Extra-P."""
+        """Say by its beginning whether `path` is of Extra-P."""
         if not path.is_file() or not path.name.endswith(self.suffixes):
             return Match.NO
-        return Match.CONTENT if extrap_text.is_text(first_text(path)) else Match.NO
+        if path.name.endswith(_EXPERIMENT):
+            return Match.CONTENT if extrap_experiment.is_experiment(path) else _by_name(path)
+        begins = extrap_json.is_json if path.name.endswith(_JSON) else extrap_text.is_text
+        return Match.CONTENT if begins(first_text(path)) else Match.NO
 
     @contextmanager
     def open_runs(self, path: Path) -> Iterator[Sequence[RunSource]]:
@@ -36,4 +44,18 @@ class ExtrapReader:
         InputError
             If it is damaged.
         """
-        yield runs_of(extrap_text.read(path, whole_text(path)).records())
+        findings: list[Finding] = []
+        if path.name.endswith(_EXPERIMENT):
+            series, means = extrap_experiment.read(path)
+            if means:
+                message = f"{means} values are means of repetitions that the file does not hold"
+                findings.append(Finding("CPM130", str(path), message, means))
+        elif path.name.endswith(_JSON):
+            series = extrap_json.read(path, whole_text(path))
+        else:
+            series = extrap_text.read(path, whole_text(path))
+        yield runs_of(series.records(), findings)
+
+
+def _by_name(path: Path) -> Match:
+    return Match.NAME if path.stat().st_size else Match.NO

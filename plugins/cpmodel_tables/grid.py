@@ -5,8 +5,9 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -23,6 +24,7 @@ HINT = (
 )
 
 _MISSING = frozenset({"", "na", "n/a", "nan", "null", "none", "-"})
+_ROWS = re.compile(r'\s*(\[\s*)?\{\s*"')
 _DELIMITERS = (",", "\t", ";")
 
 
@@ -36,16 +38,20 @@ class Grid:
     columns : cells by title: text from CSV, any value from JSON, None = no value
     lines : [rows] line on which each row stands
     parameters : titles that the file itself says are parameters
+    units : units by title, where the file says them elsewhere
+    place : what `lines` counts
     """
 
     path: Path
     columns: Mapping[str, Sequence[object]]
     lines: NDArray[np.intp]
     parameters: Sequence[str] = ()
+    units: Mapping[str, str] = field(default_factory=dict)
+    place: str = "line"
 
     def error(self, row: int, message: str, hint: str = HINT) -> InputError:
         """Return an error about a row."""
-        return InputError(f"{self.path}: line {self.lines[row]}: {message}", hint=hint)
+        return InputError(f"{self.path}: {self.place} {self.lines[row]}: {message}", hint=hint)
 
     def numbers(self, title: str) -> NDArray[np.float64]:
         """Return a column as numbers, NaN where there is none.
@@ -176,6 +182,67 @@ def of_json_lines(path: Path, text: str) -> Grid:
     if not rows:
         raise InputError(f"{path}: a table without rows", hint=HINT)
     return of_rows(path, rows, lines)
+
+
+def of_json(path: Path, text: str) -> Grid:
+    """Take JSON apart: a list of objects, or an object that holds it as ``rows``.
+
+    Raises
+    ------
+    InputError
+        If it is neither.
+    """
+    try:
+        document = json.loads(text)
+    except (ValueError, RecursionError) as cause:
+        raise InputError(f"{path}: not JSON: {cause}", hint="the file may be cut short") from cause
+    units = document.get("units") if isinstance(document, dict) else None
+    rows = document.get("rows") if isinstance(document, dict) else document
+    if not isinstance(rows, list) or not rows or not all(isinstance(row, dict) for row in rows):
+        raise InputError(f"{path}: no list of JSON objects", hint=HINT)
+    grid = of_rows(path, rows, range(1, len(rows) + 1))
+    known = units if isinstance(units, dict) else {}
+    known = {title: unit for title, unit in known.items() if isinstance(unit, str)}
+    return replace(grid, units=known, place="row")
+
+
+def is_json_of_rows(text: str) -> bool:
+    """Tell by its beginning whether JSON holds rows about call paths."""
+    return bool(_ROWS.match(text)) and '"callpath"' in text
+
+
+def is_parquet(path: Path) -> bool:
+    """Tell whether a file begins like Parquet."""
+    try:
+        with path.open("rb") as file:
+            return file.read(4) == b"PAR1"
+    except OSError:
+        return False
+
+
+def of_parquet(path: Path) -> Grid:
+    """Read a Parquet file.
+
+    Raises
+    ------
+    InputError
+        If it is damaged, or pyarrow is not installed.
+    """
+    try:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+    except ImportError as cause:
+        raise InputError(
+            f"{path}: parquet needs pyarrow", hint="pip install 'callpath-modeler[parquet]'"
+        ) from cause
+    try:
+        rows = pq.read_table(path).to_pylist()
+    except (pa.ArrowException, OSError, ValueError, MemoryError) as cause:
+        reason = str(cause).partition("\n")[0]
+        raise InputError(f"{path}: no Parquet file: {reason}", hint="copy it again") from cause
+    if not rows:
+        raise InputError(f"{path}: a table without rows", hint=HINT)
+    return replace(of_rows(path, rows, range(1, len(rows) + 1)), place="row")
 
 
 def titles_of_json_lines(text: str) -> list[str]:

@@ -14,8 +14,9 @@ from callpath_modeler.diagnostics import Finding
 from callpath_modeler.profile.schema import base_unit
 from callpath_modeler.readers.base import API_VERSION, Match, RunSource
 from callpath_modeler.readers.discover import REPETITION_NAMES, parameters_in
-from callpath_modeler.readers.paths import split_at_slashes, split_paths
+from callpath_modeler.readers.paths import split_at_arrows, split_at_slashes, split_paths
 from callpath_modeler.readers.records import Records, runs_of
+from callpath_modeler.readers.titles import read_title
 from cpmodel_tables import grid as cells
 from cpmodel_tables.grid import Grid
 from cpmodel_tables.layout import Layout, is_table, layout_of
@@ -24,24 +25,30 @@ from cpmodel_tables.text import first_text, whole_text
 
 _DELIMITED = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
 _JSON_LINES = (".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz")
+_JSON = (".json", ".json.gz")
+_PARQUET = (".parquet",)
 _T = TypeVar("_T", bound=Hashable)
 
 
 class TableReader:
-    """Reads tables of measurements: CSV, TSV, JSON Lines."""
+    """Reads tables of measurements: CSV, TSV, JSON, JSON Lines, Parquet."""
 
     api_version: ClassVar[int] = API_VERSION
     name: ClassVar[str] = "tables"
-    description: ClassVar[str] = "tables of measurements: CSV, TSV, JSON Lines (also Extra-P's)"
-    suffixes: ClassVar[tuple[str, ...]] = (*_DELIMITED, *_JSON_LINES)
+    description: ClassVar[str] = "tables of measurements: CSV, TSV, JSON, JSON Lines, Parquet"
+    suffixes: ClassVar[tuple[str, ...]] = (*_DELIMITED, *_JSON_LINES, *_JSON, *_PARQUET)
 
     def match(self, path: Path) -> Match:
         """Say by its titles whether `path` is a table of measurements."""
         if not path.is_file() or not path.name.endswith(self.suffixes):
             return Match.NO
+        if path.name.endswith(_PARQUET):
+            return Match.CONTENT if cells.is_parquet(path) else Match.NO
         text = first_text(path)
         if not text.strip():
             return Match.NO
+        if path.name.endswith(_JSON):
+            return Match.CONTENT if cells.is_json_of_rows(text) else Match.NO
         if path.name.endswith(_DELIMITED):
             titles = cells.titles_of_delimited(text)
         else:
@@ -57,12 +64,18 @@ class TableReader:
         InputError
             If it is no table of measurements.
         """
-        text = whole_text(path)
-        if path.name.endswith(_DELIMITED):
-            grid = cells.of_delimited(path, text)
-        else:
-            grid = cells.of_json_lines(path, text)
-        yield runs_of_grid(grid)
+        yield runs_of_grid(_grid(path))
+
+
+def _grid(path: Path) -> Grid:
+    if path.name.endswith(_PARQUET):
+        return cells.of_parquet(path)
+    text = whole_text(path)
+    if path.name.endswith(_DELIMITED):
+        return cells.of_delimited(path, text)
+    if path.name.endswith(_JSON):
+        return cells.of_json(path, text)
+    return cells.of_json_lines(path, text)
 
 
 def runs_of_grid(grid: Grid) -> list[RunSource]:
@@ -116,6 +129,9 @@ def _paths(grid: Grid, layout: Layout) -> tuple[list[tuple[str, ...]], NDArray[n
     if ids and ids[0].startswith("@"):
         # This package wrote it: slashes in names are escaped.
         paths = [split_at_slashes(text) for text in texts]
+    elif grid.parameters:
+        # As Extra-P writes JSON Lines: a slash is part of a name.
+        paths = [split_at_arrows(text) for text in texts]
     else:
         paths = split_paths(texts)
     for k, names in enumerate(paths):
@@ -182,10 +198,15 @@ def _values(
     rows = len(grid.lines)
     if layout.metric is None:
         titles = list(layout.values)
-        return titles, np.repeat(np.arange(len(titles)), rows), np.concatenate(columns), {}
-    titles, title = _distinct(grid.texts(layout.metric))
+        title = np.repeat(np.arange(len(titles)), rows)
+        return titles, title, np.concatenate(columns), dict(grid.units)
+    written = layout.values[0]
+    texts = grid.texts(layout.metric)
+    if read_title(written).inclusive:
+        texts = [f"{text} (inc)" for text in texts]
+    titles, title = _distinct(texts)
     values, units = columns[0], dict[str, str]()
-    bracket = layout.values[0].partition("[")[2].partition("]")[0]
+    bracket = grid.units.get(written) or written.partition("[")[2].partition("]")[0]
     if layout.unit is not None:
         values, units = _in_one_unit(grid, layout.unit, titles, title, values)
     elif bracket:

@@ -2,8 +2,10 @@ from __future__ import annotations
 
 import pytest
 
+from callpath_modeler import loading
+from callpath_modeler.report.exchange import for_extrap
 from callpath_modeler.testing import ReaderContract
-from cpmodel_tables import ExtrapReader, TableReader
+from cpmodel_tables import ExtrapReader, FoldedReader, HatchetReader, TableReader
 
 CSV = """callpath,p,repetition,time[ms],visits
 main,4,1,1000,1
@@ -50,10 +52,46 @@ class TestTables(ReaderContract):
 class TestExtrap(ReaderContract):
     reader_class = ExtrapReader
 
-    @pytest.fixture(params=["txt"])
+    @pytest.fixture(params=["txt", "json", "extra-p"])
     def profile(self, request, tmp_path):
+        text = tmp_path / "text" / "small.txt"
+        text.parent.mkdir()
+        text.write_text(TEXT)
         path = tmp_path / f"small.{request.param}"
-        path.write_text(TEXT)
+        content = for_extrap(loading.load([text]), path)
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        return path
+
+    @pytest.fixture
+    def known(self):
+        return {("time", "main"): 1.0, ("time", "main/solve"): 2.5}
+
+
+class TestFolded(ReaderContract):
+    reader_class = FoldedReader
+
+    @pytest.fixture
+    def profile(self, tmp_path):
+        path = tmp_path / "small.folded"
+        path.write_text("main 1\nmain;solve 2.5\nmain;solve;MPI_Send 4\n")
+        return path
+
+    @pytest.fixture
+    def known(self):
+        return {("samples", "main"): 1.0, ("samples", "main/solve"): 2.5}
+
+
+class TestHatchet(ReaderContract):
+    reader_class = HatchetReader
+
+    @pytest.fixture
+    def profile(self, tmp_path):
+        path = tmp_path / "small.json"
+        path.write_text(
+            '[{"name": "main", "frame": {"name": "main"}, "metrics": {"time (inc)": 3.5},'
+            ' "children": [{"name": "f", "frame": {"name": "solve"},'
+            ' "metrics": {"time (inc)": 2.5}}]}]'
+        )
         return path
 
     @pytest.fixture

@@ -189,7 +189,7 @@ def test_models_and_values_become_tables(fit):
     models = models_table(fit)
     assert len(models) == 4
     assert models.columns["status"][3] == "too_few_points"
-    values = values_table(fit)
+    values = values_table(fit.experiment, fit.metric)
     assert len(values) == 4 * 5 - 3  # what did not occur has no row
     assert values.titles()[-1] == "value[s]"
 

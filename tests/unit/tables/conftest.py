@@ -10,7 +10,9 @@ def load(tmp_path):
     """Write a file and load the experiment in it, with all metrics."""
 
     def read(name, content, **of_load):
-        path = tmp_path / name
+        # The name of a directory tells parameters as well.
+        path = tmp_path / "runs" / name
+        path.parent.mkdir(exist_ok=True)
         if isinstance(content, bytes):
             path.write_bytes(content)
         else:

@@ -149,9 +149,8 @@ def test_a_directory_of_tables_is_an_experiment(tmp_path):
     assert experiment.findings == ()
 
 
-@pytest.mark.parametrize("seed", range(4))
-def test_random_damage_is_values_or_an_input_error(load, seed):
-    rng = np.random.default_rng(seed)
+def test_random_damage_is_values_or_an_error_of_ours(load):
+    rng = np.random.default_rng(0)
     texts = {
         "a.csv": GOOD + "main/f,8,7\n",
         "a.jsonl": '{"params": {"p": 2}, "callpath": "main->f", "metric": "t", "value": 1}\n' * 3,

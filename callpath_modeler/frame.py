@@ -1,0 +1,116 @@
+"""A data frame -> experiment."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from callpath_modeler.errors import InputError, UsageError
+from callpath_modeler.profile.experiment import Experiment, Scaling
+from callpath_modeler.readers.assemble import ReadOptions, assemble_runs
+from callpath_modeler.readers.paths import split_paths
+from callpath_modeler.readers.records import Records, runs_of
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_SUBJECT = "data frame"
+
+
+def from_frame(
+    frame: pd.DataFrame,
+    *,
+    callpath: str | Sequence[str] = "callpath",
+    parameters: Sequence[str] = (),
+    repetition: str | None = None,
+    metrics: Mapping[str, str] | Sequence[str] | None = None,
+    scaling: Scaling | None = None,
+) -> Experiment:
+    """Make an experiment of a table with a row per call path and run.
+
+    Parameters
+    ----------
+    frame : a column (or index level) for each name below; a value that is NaN = the call path
+        did not occur
+    callpath : column of call paths: names joined by ``->``, ``/`` or ``;``, or sequences of names;
+        or several columns, which name the call path together
+    parameters : columns of numbers; one that is called like a number of processes becomes p
+    repetition : column of numbers; None: rows alike in all else are repetitions in their order
+    metrics : columns of values, and their units; by default all other columns of numbers.
+        Titles say what they are: ``time (inc)``, ``latency_us``, ``bytes_sent``
+    scaling : None = recognise it
+
+    Returns
+    -------
+    Experiment
+        with exclusive values in SI base units
+
+    Raises
+    ------
+    UsageError
+        If there is no such column.
+    InputError
+        If a column does not hold what it should.
+    """
+    if any(name is not None for name in frame.index.names):
+        frame = frame.reset_index()
+    paths = [callpath] if isinstance(callpath, str) else list(callpath)
+    keys = [*paths, *parameters, *([repetition] if repetition else [])]
+    if metrics is None:
+        metrics = [name for name in frame.select_dtypes("number").columns if name not in keys]
+    for name in [*keys, *metrics]:
+        if name not in frame.columns:
+            known = ", ".join(map(str, frame.columns))
+            raise UsageError(f"no column {name!r} in the data frame", hint=f"columns: {known}")
+    if not metrics:
+        raise UsageError("no column of values in the data frame", hint="metrics=['time']")
+    distinct, path = _paths([frame[name].tolist() for name in paths])
+    copies, rows = len(metrics), len(frame)
+    numbers = None if repetition is None else _numbers(frame, repetition)
+    if numbers is not None and not (np.round(numbers) == numbers).all():
+        raise InputError(f"{_SUBJECT}: {repetition} holds no whole numbers", hint="number from 1")
+    records = Records(
+        subject=_SUBJECT,
+        paths=distinct,
+        path=np.tile(path, copies),
+        parameters={name: np.tile(_numbers(frame, name), copies) for name in parameters},
+        repetition=None if numbers is None else np.tile(numbers.astype(np.intp), copies),
+        titles=[str(name) for name in metrics],
+        title=np.repeat(np.arange(copies), rows),
+        values=np.concatenate([_numbers(frame, name) for name in metrics]),
+        units=dict(metrics) if isinstance(metrics, Mapping) else {},
+    )
+    return assemble_runs(_SUBJECT, runs_of(records), ReadOptions(metrics=None, scaling=scaling))
+
+
+def _numbers(frame: pd.DataFrame, name: str) -> NDArray[np.float64]:
+    try:
+        return frame[name].to_numpy(dtype=np.float64, na_value=np.nan)
+    except (TypeError, ValueError) as cause:
+        raise InputError(
+            f"{_SUBJECT}: {name} holds no numbers: {cause}", hint="convert it first"
+        ) from cause
+
+
+def _paths(columns: Sequence[list[Any]]) -> tuple[list[tuple[str, ...]], NDArray[np.intp]]:
+    """Return the distinct call paths, and which of them each row is about."""
+    if len(columns) == 1 and all(isinstance(cell, str) for cell in columns[0]):
+        texts, of_row = _distinct(columns[0])
+        paths = split_paths([str(text) for text in texts])
+    elif len(columns) == 1 and all(isinstance(cell, list | tuple) for cell in columns[0]):
+        paths, of_row = _distinct([tuple(cell) for cell in columns[0]])
+    else:
+        paths, of_row = _distinct(list(zip(*columns, strict=True)))
+    for names in paths:
+        if not names or not all(isinstance(name, str) and name for name in names):
+            raise InputError(f"{_SUBJECT}: no call path: {names!r}", hint="names joined by /")
+    return paths, of_row
+
+
+def _distinct(items: Sequence[Hashable]) -> tuple[list[Any], NDArray[np.intp]]:
+    known: dict[Hashable, int] = {}
+    of_row = np.array([known.setdefault(item, len(known)) for item in items], np.intp)
+    return list(known), of_row

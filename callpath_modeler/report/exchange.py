@@ -1,0 +1,281 @@
+"""Experiments and profiles in the formats of other tools: Extra-P, folded stacks, Hatchet."""
+
+from __future__ import annotations
+
+import io
+import json
+import math
+import struct
+import zipfile
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from callpath_modeler.errors import UsageError
+from callpath_modeler.profile.calltree import CallTree
+from callpath_modeler.profile.experiment import Experiment, inclusive_values
+from callpath_modeler.profile.schema import Metric
+from callpath_modeler.readers.titles import read_title
+from callpath_modeler.units import counted
+
+EXTRAP_VERSION = "4.0.2"
+"""The version whose layout of experiments is written: later ones read it as well."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Series:
+    """The values of one call path and metric: repetitions by point."""
+
+    callpath: str
+    metric: str
+    values: Mapping[tuple[float, ...], list[tuple[int, float]]]
+
+
+def for_extrap(experiment: Experiment, output: Path | None = None) -> str | bytes:
+    """Return an experiment in the format that the ending of `output` stands for.
+
+    ``.txt`` is Extra-P's text, ``.json`` its JSON, ``.extra-p`` an experiment, and all else its
+    JSON Lines.
+    """
+    ending = output.suffix if output is not None else ""
+    writers: dict[str, Callable[[Experiment], str | bytes]] = {
+        ".txt": extrap_text,
+        ".json": extrap_json,
+        ".extra-p": extrap_experiment,
+    }
+    return writers.get(ending, extrap_json_lines)(experiment)
+
+
+def extrap_json_lines(experiment: Experiment) -> str:
+    """Return Extra-P's JSON Lines, with repetition and unit, which Extra-P passes over."""
+    names = _parameters(experiment)
+    units = {_title(values.metric): values.metric.unit for values in experiment.columns.values()}
+    lines = [
+        json.dumps(
+            {
+                "params": dict(zip(names, point, strict=True)),
+                "callpath": series.callpath,
+                "metric": series.metric,
+                "value": value,
+                "repetition": repetition,
+                "unit": units[series.metric],
+            },
+            ensure_ascii=False,
+        )
+        for series in _all_series(experiment)
+        for point, repetitions in series.values.items()
+        for repetition, value in repetitions
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def extrap_text(experiment: Experiment) -> str:
+    """Return Extra-P's text.
+
+    Raises
+    ------
+    UsageError
+        If a call path does not occur at every point: the format has no word for that.
+    """
+    names, points = _parameters(experiment), _points(experiment)
+    lines = [f"PARAMETER {'_'.join(name.split())}" for name in names]
+    lines += [f"POINTS ( {' '.join(map(_number, point))} )" for point in points]
+    partly, metric = set(), None
+    for series in _all_series(experiment):
+        if series.metric != metric:
+            metric = series.metric
+            lines += ["", f"METRIC {metric}"]
+        lines += ["", f"REGION {series.callpath}"]
+        if len(series.values) < len(points):
+            partly.add(series.callpath)
+        for repetitions in series.values.values():
+            lines.append(" ".join(["DATA", *(repr(value) for _, value in repetitions)]))
+    if partly:
+        raise UsageError(
+            f"{counted(len(partly), 'call path')} not at every point: Extra-P text cannot say that",
+            hint="write JSON Lines: -f extra-p -o FILE.jsonl",
+        )
+    return "\n".join(lines) + "\n"
+
+
+def extrap_json(experiment: Experiment) -> str:
+    """Return Extra-P's JSON, in the new layout."""
+    measurements: dict[str, dict[str, list[object]]] = {}
+    for series in _all_series(experiment):
+        measurements.setdefault(series.callpath, {})[series.metric] = [
+            {"point": list(point), "values": [value for _, value in repetitions]}
+            for point, repetitions in series.values.items()
+        ]
+    document = {"parameters": _parameters(experiment), "measurements": measurements}
+    return json.dumps(document, ensure_ascii=False, indent=1) + "\n"
+
+
+def extrap_experiment(experiment: Experiment) -> bytes:
+    """Return an Extra-P experiment: a ZIP archive, without models."""
+    measurements: dict[str, dict[str, list[object]]] = {}
+    stored: list[NDArray[np.float64]] = []
+    for series in _all_series(experiment):
+        summaries: list[object] = []
+        for point, repetitions in series.values.items():
+            values = np.array([value for _, value in repetitions])
+            with np.errstate(over="ignore", invalid="ignore"):
+                summaries.append(_summary(point, values, len(stored)))
+            stored.append(values)
+        measurements.setdefault(series.callpath, {})[series.metric] = summaries
+    document = {
+        "Extra-P": EXTRAP_VERSION,
+        "scaling": str(experiment.scaling),
+        "parameters": _parameters(experiment),
+        "measurements": measurements,
+        "modelers": [],
+    }
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as archive:
+        index, arrays = _arrays(stored)
+        for name, data in (("indx", index), ("vals", arrays)):
+            archive.writestr(f"values/0.{name}", data, zipfile.ZIP_STORED)
+        archive.writestr("experiment.json", json.dumps(document, ensure_ascii=False))
+    return content.getvalue()
+
+
+def _summary(
+    point: tuple[float, ...], values: NDArray[np.float64], number: int
+) -> dict[str, object]:
+    return {
+        "coordinate": list(point),
+        "median": float(np.median(values)),
+        "mean": float(np.mean(values)),
+        "minimum": float(values.min()),
+        "maximum": float(values.max()),
+        "std": float(np.std(values)),
+        "repetitions": len(values),
+        "values": [0, number],
+    }
+
+
+def _arrays(stored: list[NDArray[np.float64]]) -> tuple[bytes, bytes]:
+    """Return arrays one after another, and before them where each begins."""
+    content = io.BytesIO()
+    content.write(b"Extra-P VALUES\0\0")
+    starts = []
+    for values in stored:
+        starts.append(content.tell())
+        np.lib.format.write_array(content, values)
+    index = b"Extra-P INDEX\0\0\0" + struct.pack(f"<Q{len(starts)}Q", len(starts), *starts)
+    return index, content.getvalue()
+
+
+def _all_series(experiment: Experiment) -> Iterator[_Series]:
+    """Yield the values of every metric and call path that has any, points in order."""
+    names = _parameters(experiment)
+    at = [tuple(run.parameters[name] for name in names) for run in experiment.runs]
+    paths = [_arrowed(experiment.tree, row) for row in range(len(experiment.tree))]
+    for column in experiment.columns.values():
+        title = _title(column.metric)
+        for row, measured in enumerate(column.exclusive.tolist()):
+            values: dict[tuple[float, ...], list[tuple[int, float]]] = {}
+            for run, point, value in zip(experiment.runs, at, measured, strict=True):
+                if not math.isnan(value):
+                    values.setdefault(point, []).append((run.repetition, value))
+            if values:
+                yield _Series(paths[row], title, values)
+
+
+def _parameters(experiment: Experiment) -> list[str]:
+    names = [parameter.name for parameter in experiment.parameters]
+    if not names:
+        raise UsageError(
+            "no parameter varies: nothing for Extra-P", hint="give runs of more scales"
+        )
+    return names
+
+
+def _points(experiment: Experiment) -> list[tuple[float, ...]]:
+    names = _parameters(experiment)
+    at = (tuple(run.parameters[name] for name in names) for run in experiment.runs)
+    return list(dict.fromkeys(at))
+
+
+def _arrowed(tree: CallTree, row: int) -> str:
+    """Return a call path as Extra-P writes it."""
+    return "->".join(" ".join(name.split()) for name in tree.names(row))
+
+
+def _title(metric: Metric) -> str:
+    """Return a name for a metric that tells its unit."""
+    read = read_title(metric.name)
+    if (read.name, read.unit, read.factor) == (metric.name, metric.unit, 1.0):
+        return metric.name
+    return f"{metric.name} [{metric.unit}]"
+
+
+def _number(value: float) -> str:
+    return str(int(value)) if value == int(value) and abs(value) < 1e15 else repr(value)
+
+
+def at_largest(experiment: Experiment, metric: str) -> NDArray[np.float64]:
+    """Return the median over the largest runs, [call paths]; NaN = did not occur.
+
+    Raises
+    ------
+    DataError
+        If several parameters vary.
+    """
+    values = experiment.values(metric)
+    if experiment.parameters:
+        name = experiment.modelled_parameter()
+        largest = experiment.points(name)[-1]
+        values = values[:, [run.parameters[name] == largest for run in experiment.runs]]
+    median = np.full(len(values), np.nan)
+    occurs = ~np.isnan(values).all(axis=1)
+    median[occurs] = np.nanmedian(values[occurs], axis=1)
+    return median
+
+
+def folded(tree: CallTree, exclusive: NDArray[np.float64]) -> str:
+    """Return folded stacks: a line per call path that costs anything.
+
+    Parameters
+    ----------
+    exclusive : [call paths]
+    """
+    lines = []
+    for row in np.flatnonzero(exclusive > 0).tolist():
+        names = (name.replace(";", ":") for name in tree.names(row))
+        value = np.format_float_positional(exclusive[row], trim="-")
+        lines.append(f"{';'.join(names)} {value}\n")
+    return "".join(lines)
+
+
+def hatchet_literal(tree: CallTree, columns: Mapping[Metric, NDArray[np.float64]]) -> str:
+    """Return the JSON of a list of nodes that Hatchet's ``from_literal`` takes.
+
+    Parameters
+    ----------
+    columns : exclusive values, [call paths]; inclusive ones are added as ``NAME (inc)``
+    """
+    values: dict[str, list[float]] = {}
+    for metric, exclusive in columns.items():
+        values[metric.name] = exclusive.tolist()
+        if metric.additive:
+            values[f"{metric.name} (inc)"] = inclusive_values(tree, exclusive).tolist()
+    parts = ["["]
+    open_rows: list[int] = []
+    # Not json.dumps of the whole: it recurses, and programs are deep.
+    for row in range(len(tree)):
+        while open_rows and tree.end[open_rows[-1]] <= row:
+            parts.append("]}")
+            open_rows.pop()
+        first = row == 0 or tree.parent[row] == row - 1
+        frame = {"name": tree.name(row), "type": "function"}
+        metrics = {
+            title: column[row] for title, column in values.items() if column[row] == column[row]
+        }
+        node = json.dumps({"name": tree.name(row), "frame": frame, "metrics": metrics})
+        parts.append(("" if first else ",") + f'\n{node[:-1]}, "children": [')
+        open_rows.append(row)
+    parts += ["]}"] * len(open_rows)
+    return "".join(parts) + "]\n"

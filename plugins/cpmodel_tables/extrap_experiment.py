@@ -1,0 +1,98 @@
+"""Extra-P experiments: a ZIP archive of one JSON and, in newer ones, arrays of repetitions."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+import zlib
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from callpath_modeler.errors import InputError
+from cpmodel_tables.extrap_json import read_experiment
+from cpmodel_tables.series import COPY_IT_AGAIN, Series
+
+_DOCUMENT = "experiment.json"
+_MAGIC = 16
+_INDEX = b"Extra-P INDEX\0\0\0"
+_VALUES = b"Extra-P VALUES\0\0"
+_HEADER = 1024
+_LARGEST = 1 << 31
+"""No member is believed to be larger than this."""
+
+_DAMAGED = (zipfile.BadZipFile, zlib.error, OSError, EOFError, ValueError, NotImplementedError,
+            RuntimeError)  # fmt: skip
+
+
+def is_experiment(path: Path) -> bool:
+    """Tell whether a file begins like a ZIP archive."""
+    try:
+        with path.open("rb") as file:
+            return file.read(4) == b"PK\x03\x04"
+    except OSError:
+        return False
+
+
+def read(path: Path) -> tuple[Series, int]:
+    """Read an experiment, and say how many values are means of repetitions.
+
+    Raises
+    ------
+    InputError
+        If it is damaged.
+    """
+    try:
+        with zipfile.ZipFile(path) as archive:
+            text = _member(archive, _DOCUMENT).decode()
+            return read_experiment(path, text, _Arrays(archive).read)
+    except KeyError as cause:
+        raise InputError(
+            f"{path}: no Extra-P experiment: {cause.args[0]}", hint=COPY_IT_AGAIN
+        ) from cause
+    except _DAMAGED as cause:
+        raise InputError(f"{path}: damaged: {cause}", hint=COPY_IT_AGAIN) from cause
+
+
+def _member(archive: zipfile.ZipFile, name: str) -> bytes:
+    if archive.getinfo(name).file_size > _LARGEST:
+        raise ValueError(f"{name} is said to be larger than 2 GiB")
+    return archive.read(name)
+
+
+class _Arrays:
+    """The repetitions that an experiment stores: arrays one after another, with an index."""
+
+    def __init__(self, archive: zipfile.ZipFile) -> None:
+        self.archive = archive
+        self.chunks: dict[int, tuple[np.ndarray, bytes]] = {}
+
+    def read(self, chunk: int, number: int) -> Sequence[float] | None:
+        """Return the repetitions stored as a `number` of a `chunk`; None if they are no list."""
+        if chunk not in self.chunks:
+            index = _member(self.archive, f"values/{chunk}.indx")
+            content = _member(self.archive, f"values/{chunk}.vals")
+            if index[:_MAGIC] != _INDEX or content[:_MAGIC] != _VALUES:
+                raise ValueError(f"values/{chunk} begins with something else")
+            starts = np.frombuffer(index[_MAGIC + 8 :][: (len(index) - _MAGIC - 8) // 8 * 8], "<u8")
+            self.chunks[chunk] = starts, content
+        starts, content = self.chunks[chunk]
+        if not 0 <= number < len(starts):
+            raise ValueError(f"values/{chunk} holds no array {number}")
+        values = _array(content, int(starts[number]))
+        return values.tolist() if values.ndim == 1 and len(values) else None
+
+
+def _array(content: bytes, start: int) -> np.ndarray:
+    """Return the NumPy array that begins at `start`; its header counts as far as it fits."""
+    file = io.BytesIO(content[start : start + _HEADER])
+    version = np.lib.format.read_magic(file)
+    if version != (1, 0):
+        raise ValueError(f"array of format {version}")
+    shape, _, dtype = np.lib.format.read_array_header_1_0(file)
+    count = int(np.prod([int(extent) for extent in shape], dtype=object))
+    begin = start + file.tell()
+    if dtype.kind not in "fiu" or count < 0 or count * dtype.itemsize > len(content) - begin:
+        raise ValueError(f"array of shape {shape} and type {dtype}")
+    return np.frombuffer(content, dtype, count, begin).reshape(shape).astype(np.float64)

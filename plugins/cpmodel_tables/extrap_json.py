@@ -1,0 +1,184 @@
+"""Extra-P's JSON, in its old and its new layout, and the JSON within its experiments."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TypeVar
+
+import msgspec
+
+from callpath_modeler.errors import InputError
+from cpmodel_tables.series import COPY_IT_AGAIN, Series
+
+_BEGINS = re.compile(r'\s*\{\s*"')
+_PARAMETERS = re.compile(r'"parameters"\s*:\s*\[')
+_REST = re.compile(r'"(?:measurements|callpaths|coordinates|metrics)"\s*:\s*[\[{]')
+
+Stored = Callable[[int, int], Sequence[float] | None]
+"""Returns the repetitions that an experiment stores under two numbers, or None."""
+
+
+class _Measured(msgspec.Struct):
+    point: float | list[float]
+    values: float | list[float]
+
+
+class _New(msgspec.Struct):
+    parameters: list[str]
+    measurements: dict[str, dict[str, list[_Measured]]]
+
+
+class _Summary(msgspec.Struct):
+    coordinate: list[float]
+    mean: float
+    values: tuple[int, int] | None = None
+
+
+class _Experiment(msgspec.Struct):
+    parameters: list[str]
+    measurements: dict[str, dict[str, list[_Summary]]]
+
+
+class _Named(msgspec.Struct):
+    id: int
+    name: str
+
+
+class _Pair(msgspec.Struct):
+    parameter_id: int
+    parameter_value: float
+
+
+class _Coordinate(msgspec.Struct):
+    id: int
+    parameter_value_pairs: list[_Pair]
+
+
+class _Value(msgspec.Struct):
+    coordinate_id: int
+    callpath_id: int
+    metric_id: int
+    value: float
+
+
+class _Old(msgspec.Struct):
+    parameters: list[_Named]
+    callpaths: list[_Named]
+    metrics: list[_Named]
+    coordinates: list[_Coordinate]
+    measurements: list[_Value]
+
+
+_Layout = TypeVar("_Layout")
+
+
+def is_json(text: str) -> bool:
+    """Tell by its beginning whether a text is in one of these layouts."""
+    return all(sign.search(text) for sign in (_PARAMETERS, _REST)) and bool(_BEGINS.match(text))
+
+
+def read(path: Path, text: str) -> Series:
+    """Read JSON in the old or the new layout.
+
+    Raises
+    ------
+    InputError
+        If it is in neither.
+    """
+    document = _decoded(path, text)
+    if isinstance(document, dict) and "callpaths" in document:
+        return _old(path, _converted(path, document, _Old))
+    return _new(path, _converted(path, document, _New))
+
+
+def read_experiment(path: Path, text: str, stored: Stored) -> tuple[Series, int]:
+    """Read the JSON of an experiment, and say how many values are means of repetitions.
+
+    Raises
+    ------
+    InputError
+        If it is not in the layout.
+    """
+    experiment = _converted(path, _decoded(path, text), _Experiment)
+    series = Series(path, list(experiment.parameters))
+    means = 0
+    for callpath, metrics in experiment.measurements.items():
+        for metric, summaries in metrics.items():
+            for summary in summaries:
+                values = stored(*summary.values) if summary.values is not None else None
+                means += values is None
+                point = _point(path, series, summary.coordinate)
+                series.add(callpath, metric, point, [summary.mean] if values is None else values)
+    return series, means
+
+
+def _new(path: Path, document: _New) -> Series:
+    series = Series(path, list(document.parameters))
+    for callpath, metrics in document.measurements.items():
+        for metric, measurements in metrics.items():
+            for measured in measurements:
+                point = _point(path, series, _listed(measured.point))
+                series.add(callpath, metric, point, _listed(measured.values))
+    return series
+
+
+def _old(path: Path, document: _Old) -> Series:
+    """Names have numbers; values that share all of them are repetitions."""
+    parameters = sorted(document.parameters, key=lambda named: named.id)
+    series = Series(path, [named.name for named in parameters])
+    callpaths = {named.id: named.name for named in document.callpaths}
+    metrics = {named.id: named.name for named in document.metrics}
+    points = {}
+    for coordinate in document.coordinates:
+        value_of = {
+            pair.parameter_id: pair.parameter_value for pair in coordinate.parameter_value_pairs
+        }
+        values = [value_of[named.id] for named in parameters if named.id in value_of]
+        points[coordinate.id] = _point(path, series, values)
+    measured: dict[tuple[str, str, tuple[float, ...]], list[float]] = {}
+    for value in document.measurements:
+        try:
+            key = (
+                callpaths[value.callpath_id],
+                metrics[value.metric_id],
+                points[value.coordinate_id],
+            )
+        except KeyError as missing:
+            raise InputError(
+                f"{path}: a measurement of number {missing}, which has no name", hint=COPY_IT_AGAIN
+            ) from None
+        measured.setdefault(key, []).append(value.value)
+    for (callpath, metric, point), found in measured.items():
+        series.add(callpath, metric, point, found)
+    return series
+
+
+def _listed(values: float | list[float]) -> list[float]:
+    return values if isinstance(values, list) else [values]
+
+
+def _point(path: Path, series: Series, values: Sequence[float]) -> tuple[float, ...]:
+    if len(values) != len(series.parameters):
+        raise InputError(
+            f"{path}: a point of {len(values)} numbers for {len(series.parameters)} parameters",
+            hint=COPY_IT_AGAIN,
+        )
+    return tuple(values)
+
+
+def _decoded(path: Path, text: str) -> object:
+    try:
+        # Not msgspec, which takes no NaN.
+        return json.loads(text)
+    except (ValueError, RecursionError) as cause:
+        raise InputError(f"{path}: not JSON: {cause}", hint=COPY_IT_AGAIN) from cause
+
+
+def _converted(path: Path, document: object, layout: type[_Layout]) -> _Layout:
+    try:
+        return msgspec.convert(document, layout, strict=False)
+    except (msgspec.ValidationError, OverflowError) as cause:
+        raise InputError(f"{path}: not Extra-P's layout: {cause}", hint=COPY_IT_AGAIN) from cause

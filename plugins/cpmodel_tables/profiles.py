@@ -1,0 +1,177 @@
+"""Profiles of one run in formats of other tools: folded stacks and Hatchet's literal."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import ClassVar
+
+import numpy as np
+
+from callpath_modeler.diagnostics import Finding
+from callpath_modeler.errors import InputError
+from callpath_modeler.readers.base import API_VERSION, Match, RunSource
+from callpath_modeler.readers.records import Records, runs_of
+from cpmodel_tables.text import first_text, whole_text
+
+_STACK = re.compile(r"(\S.*?)\s+(-?\d+(?:\.\d+)?(?:e[+-]?\d+)?)\s*")
+_LITERAL = re.compile(r'\s*\[\s*\{\s*"')
+_SAMPLES = "samples"
+_NO_VALUES = frozenset({"_hatchet_nid"})
+
+
+@dataclass(slots=True)
+class _Profile:
+    """Values by call path and title; those of one call path are added."""
+
+    path: Path
+    values: dict[tuple[tuple[str, ...], str], float] = field(default_factory=dict)
+
+    def add(self, names: tuple[str, ...], title: str, value: float) -> None:
+        self.values[names, title] = self.values.get((names, title), 0.0) + value
+
+    def runs(self, creator: str, noticed: Sequence[Finding] = ()) -> list[RunSource]:
+        if not self.values:
+            raise InputError(f"{self.path}: holds no values", hint="measure again")
+        paths: dict[tuple[str, ...], int] = {}
+        titles: dict[str, int] = {}
+        rows = [
+            (paths.setdefault(names, len(paths)), titles.setdefault(title, len(titles)))
+            for names, title in self.values
+        ]
+        index = np.array(rows, np.intp)
+        records = Records(
+            subject=str(self.path),
+            paths=list(paths),
+            path=index[:, 0],
+            parameters={},
+            repetition=None,
+            titles=list(titles),
+            title=index[:, 1],
+            values=np.array(list(self.values.values())),
+            creator=creator,
+        )
+        return runs_of(records, noticed)
+
+
+class FoldedReader:
+    """Reads folded stacks, what flame graphs are made of: ``main;solve;MPI_Send 12``."""
+
+    api_version: ClassVar[int] = API_VERSION
+    name: ClassVar[str] = "folded"
+    description: ClassVar[str] = "folded stacks, as for flame graphs"
+    suffixes: ClassVar[tuple[str, ...]] = (".folded", ".folded.gz", ".collapsed")
+
+    def match(self, path: Path) -> Match:
+        """Say by its first line whether `path` holds folded stacks."""
+        if not path.is_file() or not path.name.endswith(self.suffixes):
+            return Match.NO
+        lines = (line for line in first_text(path).splitlines() if line.strip())
+        first = next(lines, "")
+        if not first:
+            return Match.NO
+        return Match.CONTENT if _STACK.fullmatch(first) else Match.NAME
+
+    @contextmanager
+    def open_runs(self, path: Path) -> Iterator[Sequence[RunSource]]:
+        """Read the stacks; the same stack on several lines adds up.
+
+        Raises
+        ------
+        InputError
+            If a line is no stack with a number.
+        """
+        profile = _Profile(path)
+        for number, line in enumerate(whole_text(path).split("\n"), start=1):
+            if not line.strip() or line.startswith("#"):
+                continue
+            found = _STACK.fullmatch(line)
+            names = tuple(found[1].split(";")) if found else ()
+            if found is None or "" in names:
+                raise InputError(
+                    f"{path}: line {number}: no stack with a number", hint="e.g. main;solve 12"
+                )
+            profile.add(names, _SAMPLES, float(found[2]))
+        yield profile.runs("folded stacks")
+
+
+class HatchetReader:
+    """Reads the list of nodes that Hatchet's ``to_literal`` gives, written as JSON."""
+
+    api_version: ClassVar[int] = API_VERSION
+    name: ClassVar[str] = "hatchet"
+    description: ClassVar[str] = "Hatchet's literal as JSON"
+    suffixes: ClassVar[tuple[str, ...]] = (".json", ".json.gz")
+
+    def match(self, path: Path) -> Match:
+        """Say by its beginning whether `path` is a list of Hatchet's nodes."""
+        if not path.is_file() or not path.name.endswith(self.suffixes):
+            return Match.NO
+        text = first_text(path)
+        known = _LITERAL.match(text) and '"frame"' in text and '"metrics"' in text
+        return Match.CONTENT if known else Match.NO
+
+    @contextmanager
+    def open_runs(self, path: Path) -> Iterator[Sequence[RunSource]]:
+        """Read the nodes.
+
+        Raises
+        ------
+        InputError
+            If one is not what Hatchet writes.
+        """
+        try:
+            roots = json.loads(whole_text(path))
+        except (ValueError, RecursionError) as cause:
+            raise InputError(f"{path}: not JSON: {cause}", hint="copy it again") from cause
+        profile, added = _Profile(path), 0
+        stack: list[tuple[tuple[str, ...], object]]
+        stack = [((), node) for node in reversed(_list(path, roots))]
+        seen: set[tuple[str, ...]] = set()
+        while stack:
+            above, node = stack.pop()
+            names, metrics, children = _node(path, above, node)
+            added += names in seen
+            seen.add(names)
+            for title, value in metrics.items():
+                profile.add(names, title, value)
+            stack += [(names, child) for child in reversed(children)]
+        message = f"{added} call paths added to a sibling of their name"
+        yield profile.runs(
+            "Hatchet", [Finding("CPM112", str(path), message, added)] if added else []
+        )
+
+
+def _list(path: Path, nodes: object) -> list[object]:
+    if not isinstance(nodes, list):
+        raise InputError(f"{path}: {str(nodes)[:40]!r} is no list of nodes", hint="copy it again")
+    return nodes
+
+
+def _node(
+    path: Path, above: tuple[str, ...], node: object
+) -> tuple[tuple[str, ...], dict[str, float], list[object]]:
+    """Return call path, values and callees of a node."""
+    held = node if isinstance(node, dict) else {}
+    frame, metrics = held.get("frame"), held.get("metrics")
+    name = frame.get("name") if isinstance(frame, dict) else None
+    name = name or held.get("name")
+    if not isinstance(name, str) or not name or not isinstance(metrics, dict):
+        raise InputError(
+            f"{path}: a node below {'/'.join(above) or 'the root'} has no name or no metrics",
+            hint='e.g. {"frame": {"name": "main"}, "metrics": {"time": 1.5}, "children": []}',
+        )
+    values: dict[str, float] = {}
+    for title, value in metrics.items():
+        if title in _NO_VALUES or isinstance(value, bool) or not isinstance(value, int | float):
+            continue
+        try:
+            values[title] = float(value)
+        except OverflowError:
+            values[title] = math.inf
+    return (*above, name), values, _list(path, held.get("children") or [])

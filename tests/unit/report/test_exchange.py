@@ -1,0 +1,148 @@
+"""What is exported comes back as the same experiment."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from callpath_modeler import loading
+from callpath_modeler.errors import UsageError
+from callpath_modeler.profile.calltree import ROOT
+from callpath_modeler.report import exchange
+from callpath_modeler.report.export import values_table
+from callpath_modeler.report.formats import to_csv, to_json, to_jsonl
+from synthetic import TIME, call_tree, experiment
+
+ABSENT = float("nan")
+POINTS = (2.0, 4.0, 8.0)
+WHOLE = {
+    "main": [[1.0, 1.5], [1.25, 1.0], [1.0, 1.0]],
+    "main/solve": [[2.0, 2.1], [4.0, 4.1], [8.0, 8.3]],
+    "main/solve/MPI_Send": [[0.1, 0.2], [0.3, 1 / 3], [1e-9, 5e300]],
+}
+PARTLY = {**WHOLE, "main/late": [[ABSENT, ABSENT], [ABSENT, 7.0], [1.0, 2.0]]}
+
+
+def read(directory, name, content):
+    # The name of a directory tells parameters as well.
+    path = directory / "runs" / name
+    path.parent.mkdir(exist_ok=True)
+    if isinstance(content, bytes):
+        path.write_bytes(content)
+    else:
+        path.write_text(content, encoding="utf-8")
+    everything = loading.ReadOptions(metrics=None)
+    return loading.load([path], loading.LoadOptions(everything))
+
+
+def same(made, again):
+    """Tell whether two experiments hold the same values of the same call paths and runs."""
+    paths = [made.tree.path(row) for row in range(len(made.tree))]
+    assert [again.tree.path(row) for row in range(len(again.tree))] == paths
+    assert again.tree.parent.tolist() == made.tree.parent.tolist()
+    assert list(again.columns) == list(made.columns)
+    for name, values in made.columns.items():
+        np.testing.assert_array_equal(again.values(name), values.exclusive)
+        assert again.metric(name).unit == values.metric.unit
+    for run, read_again in zip(made.runs, again.runs, strict=True):
+        assert dict(read_again.parameters) == dict(run.parameters)
+        assert read_again.repetition == run.repetition
+    return True
+
+
+@pytest.mark.parametrize("name", ["a.txt", "a.json", "a.jsonl", "a.extra-p"])
+def test_extrap_formats_are_read_back_as_they_were(tmp_path, name):
+    made = experiment(WHOLE, POINTS)
+    content = exchange.for_extrap(made, tmp_path / name)
+    assert same(made, read(tmp_path, name, content))
+
+
+def test_a_call_path_that_is_absent_somewhere_stays_so(tmp_path):
+    made = experiment(PARTLY, POINTS)
+    assert same(made, read(tmp_path, "a.jsonl", exchange.extrap_json_lines(made)))
+    with pytest.raises(UsageError, match="1 call path not at every point"):
+        exchange.extrap_text(made)
+
+
+def test_a_unit_that_a_name_does_not_tell_is_written_down(tmp_path):
+    from callpath_modeler.profile.schema import Metric
+
+    made = experiment(WHOLE, POINTS, metric=Metric("energy", "J"))
+    text = exchange.extrap_text(made)
+    assert "METRIC energy [J]" in text
+    assert same(made, read(tmp_path, "a.txt", text))
+
+
+def test_names_that_look_like_other_formats_survive(tmp_path):
+    paths = ["main", "main/ptr::operator->()", "main/a;b", "main/f<a, b>(int)"]
+    made = experiment({path: [1.0, 2.0, 3.0] for path in paths}, POINTS)
+    for name in ("a.txt", "a.json", "a.jsonl", "a.extra-p"):
+        assert same(made, read(tmp_path, name, exchange.for_extrap(made, tmp_path / name)))
+
+
+@pytest.mark.parametrize(
+    ("name", "write"), [("a.csv", to_csv), ("a.json", to_json), ("a.jsonl", to_jsonl)]
+)
+@pytest.mark.parametrize("inclusive", [False, True])
+def test_tables_of_values_are_read_back_as_they_were(tmp_path, name, write, inclusive):
+    made = experiment(WHOLE, POINTS)
+    table = values_table(made, TIME, inclusive=inclusive)
+    again = read(tmp_path, name, write(table))
+    if inclusive:
+        # A huge value swallows the small ones beside it.
+        np.testing.assert_allclose(again.values("time")[:, :5], made.values("time")[:, :5])
+    else:
+        assert same(made, again)
+
+
+def test_tables_in_parquet_are_read_back_as_they_were(tmp_path):
+    pytest.importorskip("pyarrow")
+    made = experiment(PARTLY, POINTS)
+    path = tmp_path / "a.parquet"
+    values_table(made, TIME).to_frame().to_parquet(path)
+    assert same(made, read(tmp_path, "a.parquet", path.read_bytes()))
+
+
+def test_the_largest_runs_are_the_profile_of_an_experiment():
+    made = experiment(PARTLY, POINTS)
+    largest = exchange.at_largest(made, "time")
+    np.testing.assert_array_equal(largest[[0, 1, 3]], [1.0, np.median([8.0, 8.3]), 1.5])
+
+
+def test_folded_stacks_add_up_to_the_profile(tmp_path):
+    tree = call_tree(["main", "main/a;b", "main/a;b/c", "main/gone"])
+    text = exchange.folded(tree, np.array([1e-7, 2.5, 3.0, np.nan]))
+    assert text == "main 0.0000001\nmain;a:b 2.5\nmain;a:b;c 3\n"
+    again = read(tmp_path, "a.folded", text)
+    assert again.values("samples").ravel().tolist() == [1e-7, 2.5, 3.0]
+
+
+def test_the_literal_of_hatchet_is_read_back_as_it_was(tmp_path):
+    tree = call_tree(["main", "main/f", "main/f/g", "main/h", "other"])
+    exclusive = np.array([1.0, 2.0, 3.0, np.nan, 5.0])
+    text = exchange.hatchet_literal(tree, {TIME: exclusive})
+    main, other = json.loads(text)
+    assert main["metrics"] == {"time": 1.0, "time (inc)": 6.0}
+    assert [child["name"] for child in main["children"]] == ["f", "h"]
+    assert other["frame"] == {"name": "other", "type": "function"}
+    again = read(tmp_path, "a.json", text)
+    assert [again.tree.path(row) for row in range(4)] == ["main", "main/f", "main/f/g", "other"]
+    assert again.values("time").ravel().tolist() == [1.0, 2.0, 3.0, 5.0]
+    assert again.columns["time"].total.tolist() == [11.0]
+
+
+def test_deep_programs_are_written_without_recursion():
+    from callpath_modeler.profile.calltree import CallTree
+    from callpath_modeler.profile.schema import Region
+
+    depth = 50_000
+    chain = CallTree.from_parents(range(ROOT, depth - 1), np.zeros(depth, int), [Region("f")])
+    text = exchange.hatchet_literal(chain, {TIME: np.ones(depth)})
+    assert text.count('"children": [') == depth == text.count("]}")
+
+
+def test_without_a_parameter_there_is_nothing_for_extrap():
+    with pytest.raises(UsageError, match="no parameter varies"):
+        exchange.extrap_json_lines(experiment({"main": [1.0]}, (2.0,)))

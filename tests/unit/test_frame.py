@@ -1,0 +1,88 @@
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import callpath_modeler as cpm
+from callpath_modeler.errors import InputError, UsageError
+
+ROWS = [
+    (path, p, rep, 1000.0 * p * (1 + k), 5 * rep)
+    for p in (2, 4, 8)
+    for rep in (1, 2)
+    for k, path in enumerate(("main", "main/solve"))
+]
+
+
+@pytest.fixture
+def frame():
+    return pd.DataFrame(ROWS, columns=["path", "ranks", "rep", "time", "calls"])
+
+
+def test_a_data_frame_becomes_an_experiment(frame):
+    made = cpm.from_frame(
+        frame, callpath="path", parameters=["ranks"], repetition="rep", metrics={"time": "ms"}
+    )
+    assert list(made.columns) == ["time"]
+    assert made.points("p").tolist() == [2, 4, 8]
+    assert made.values("time").tolist() == [[2, 2, 4, 4, 8, 8], [4, 4, 8, 8, 16, 16]]
+    assert [run.repetition for run in made.runs] == [1, 2] * 3
+    assert made.runs[0].source == "data frame[p=2 r1]"
+
+
+def test_columns_of_numbers_are_metrics_unless_told(frame):
+    made = cpm.from_frame(frame, callpath="path", parameters=["ranks"], repetition="rep")
+    assert list(made.columns) == ["time", "calls"]
+    assert made.metric("time").unit == "s"
+
+
+def test_rows_alike_are_repetitions(frame):
+    made = cpm.from_frame(frame.drop(columns="rep"), callpath="path", parameters=["ranks"])
+    assert [run.repetition for run in made.runs] == [1, 2] * 3
+
+
+def test_index_levels_are_columns_too(frame):
+    indexed = frame.set_index(["path", "ranks", "rep"])
+    made = cpm.from_frame(indexed, callpath="path", parameters=["ranks"], repetition="rep")
+    assert made.values("calls")[0].tolist() == [5, 10] * 3
+
+
+def test_call_paths_may_be_sequences_or_several_columns():
+    data = pd.DataFrame({"c": [("main",), ("main", "a/b")], "p": [2, 2], "time": [1.0, 2.0]})
+    made = cpm.from_frame(data, callpath="c", parameters=["p"])
+    assert made.tree.names(1) == ("main", "a/b")
+    data = pd.DataFrame({"lib": ["A", "B"], "call": ["x", "y"], "p": [2, 2], "time": [1.0, 2.0]})
+    made = cpm.from_frame(data, callpath=["lib", "call"], parameters=["p"])
+    assert {made.tree.path(row) for row in range(4)} == {"A", "A/x", "B", "B/y"}
+
+
+def test_what_is_not_there_did_not_occur(frame):
+    frame.loc[0, "time"] = np.nan
+    made = cpm.from_frame(frame, callpath="path", parameters=["ranks"], repetition="rep")
+    assert np.isnan(made.values("time")[0, 0])
+
+
+def test_the_experiment_can_be_fitted_and_ranked(frame):
+    more = pd.concat([frame, frame.assign(ranks=frame["ranks"] * 8, time=frame["time"] * 8)])
+    made = cpm.from_frame(more, callpath="path", parameters=["ranks"], repetition="rep")
+    ranking = cpm.rank(cpm.fit(made, "time"), target=1024)
+    assert cpm.ranking_table(ranking).columns["callpath"][0] == "main/solve"
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"callpath": "route"}, UsageError, "no column 'route'"),
+        ({"callpath": "path", "metrics": ["tme"]}, UsageError, "no column 'tme'"),
+        ({"callpath": "path", "metrics": []}, UsageError, "no column of values"),
+        ({"callpath": "path", "metrics": ["text"]}, InputError, "text holds no numbers"),
+        ({"callpath": "calls"}, InputError, "no call path"),
+        ({"callpath": "path", "parameters": ["hole"]}, InputError, "hole is no number"),
+        ({"callpath": "path", "repetition": "half"}, InputError, "no whole numbers"),
+    ],
+)
+def test_columns_that_do_not_fit_are_an_error(frame, options, error, message):
+    frame = frame.assign(text="x", hole=np.nan, half=0.5)
+    with pytest.raises(error, match=message):
+        cpm.from_frame(frame, **options)
