@@ -117,6 +117,8 @@ def recognise_scaling(
     processes = np.unique(of_run)
     if not timed or len(processes) < 2:
         return Scaling.WEAK, "assumed: " + ("p does not vary" if timed else "no time measured")
+    if processes[0] <= 0:
+        return Scaling.WEAK, "assumed: p is not positive"
     own = np.array([_computes(region) for region in tree.regions])
     work = timed[0].exclusive[own[tree.region]][:, chosen]
     least = np.stack([work[:, of_run == p].min(axis=1) for p in processes], axis=1)

@@ -149,6 +149,10 @@ def test_a_directory_of_tables_is_an_experiment(tmp_path):
     assert experiment.findings == ()
 
 
+def test_a_number_of_processes_below_one_is_no_bug(load):
+    assert "p is not positive" in load("a.csv", GOOD + "main,-8,1\n").scaling_reason
+
+
 def test_random_damage_is_values_or_an_error_of_ours(load):
     rng = np.random.default_rng(0)
     texts = {
