@@ -104,6 +104,11 @@ KINDS: dict[str, Kind] = {
         "measurement paused", "raise SCOREP_TOTAL_MEMORY if the trace was flushed in between"
     ),
     "CPM130": Kind("repetitions were summarised", "export the experiment with its values kept"),
+    "CPM131": Kind(
+        "runs differ in more than their scale",
+        "compare like with like: leave the odd runs out with --where",
+    ),
+    "CPM132": Kind("values of some processes only", "give the profile of all processes"),
     "CPM201": Kind("too few points for a model", "measure at more scales"),
     "CPM202": Kind(
         "outside the model class", "measure more scales; read the band, not the formula"

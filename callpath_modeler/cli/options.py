@@ -40,7 +40,7 @@ _LOAD = (
         "parameters",
         metavar="NAME=SOURCE",
         multiple=True,
-        help="Where a parameter comes from: name, profile, processes, threads or nodes.",
+        help="Where it comes from: name, profile, processes, threads, nodes, metadata:KEY.",
     ),
     click.option("--name", "pattern", metavar="PATTERN", help="Run names: 'app.p{p}.n{n}.r{rep}'."),
     click.option(

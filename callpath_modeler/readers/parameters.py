@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
@@ -13,6 +14,7 @@ from callpath_modeler.readers.discover import RunFile
 FROM_PROFILE = {"p": "processes", "threads": "threads", "nodes": "nodes"}
 """Parameters that a profile tells by itself, and of what."""
 
+METADATA = "metadata:"
 SOURCES = ("name", "profile", *FROM_PROFILE.values())
 
 
@@ -25,6 +27,8 @@ class _Read(Protocol):
     def extent(self) -> Extent: ...
     @property
     def stated(self) -> Mapping[str, float]: ...
+    @property
+    def metadata(self) -> Mapping[str, str]: ...
 
 
 def settle_parameters(
@@ -49,10 +53,10 @@ def settle_parameters(
         If a source is unknown, or a run lacks a parameter that others have.
     """
     for name, source in sources.items():
-        if source not in SOURCES:
+        if source not in SOURCES and not source.startswith(METADATA):
             raise UsageError(
                 f"unknown source {source!r} of parameter {name!r}",
-                hint=f"--param NAME=SOURCE with one of {', '.join(SOURCES)}",
+                hint=f"--param NAME=SOURCE with one of {', '.join(SOURCES)}, {METADATA}KEY",
             )
     origins = _origins(runs, sources)
     settled: list[dict[str, float]] = []
@@ -80,7 +84,33 @@ def settle_parameters(
                 )
             parameters[name] = value
         settled.append(parameters)
+    if "threads" not in sources and origins.get("threads") == FROM_PROFILE["threads"]:
+        findings += _without_dependent(settled, origins, "threads")
     return settled, origins, findings
+
+
+def _without_dependent(
+    settled: list[dict[str, float]], origins: dict[str, str], name: str
+) -> list[Finding]:
+    """Take `name` out if the other parameters determine it, and say how it varies with them."""
+    values_at: dict[tuple[tuple[str, float], ...], set[float]] = {}
+    for parameters in settled:
+        others = tuple((key, value) for key, value in parameters.items() if key != name)
+        values_at.setdefault(others, set()).add(parameters[name])
+    if len(values_at) < 2 or any(len(values) > 1 for values in values_at.values()):
+        return []
+    scales: dict[float, set[float]] = {}
+    for parameters in settled:
+        scales.setdefault(parameters[name], set()).add(parameters.get("p", 0.0))
+        del parameters[name]
+    del origins[name]
+    if len(scales) < 2:
+        return []
+    spread = "; ".join(
+        f"{value:g} at p = {' '.join(f'{p:g}' for p in sorted(scales[value]))}"
+        for value in sorted(scales)
+    )
+    return [Finding("CPM131", name, f"{name} vary with the scale: {spread}")]
 
 
 def _processes_in_name(run: _Read) -> float | None:
@@ -113,13 +143,53 @@ def _of_profile(run: _Read, name: str, origin: str) -> float | None:
         return None
     if origin == "profile":
         return run.stated.get(name)
+    if origin.startswith(METADATA):
+        return _of_metadata(run, origin.removeprefix(METADATA))
     return float(getattr(run.extent, origin)) or None
+
+
+def _of_metadata(run: _Read, key: str) -> float:
+    try:
+        value = float(run.metadata[key])
+    except KeyError:
+        numeric = [name for name, text in run.metadata.items() if _is_number(text)]
+        raise UsageError(
+            f"{run.name}: no {key!r} in its metadata",
+            hint=f"numbers there: {', '.join(numeric) or 'none'}",
+        ) from None
+    except ValueError:
+        raise UsageError(
+            f"{run.name}: {key} = {run.metadata[key]!r} is no number", hint="choose another one"
+        ) from None
+    return value
+
+
+def _is_number(text: str) -> bool:
+    try:
+        return math.isfinite(float(text))
+    except ValueError:
+        return False
+
+
+def _named_as_well(runs: Sequence[_Read], stated: str) -> bool:
+    """Tell whether the names have what profiles state, under another name and in every run."""
+    return any(
+        all(
+            key in run.file.parameters
+            and key not in run.stated
+            and run.file.parameters[key] == run.stated.get(stated)
+            for run in runs
+        )
+        for key in runs[0].file.parameters
+        if key != "p"
+    )
 
 
 def _origins(runs: Sequence[_Read], sources: Mapping[str, str]) -> dict[str, str]:
     origins = dict(sources)
-    for name in (name for run in runs for name in run.stated):
-        origins.setdefault(name, "profile")
+    for name in dict.fromkeys(name for run in runs for name in run.stated):
+        if not _named_as_well(runs, name):
+            origins.setdefault(name, "profile")
     if _is_sample(runs):
         origins.setdefault("p", "name")
     elif any(run.extent.processes for run in runs):

@@ -41,8 +41,7 @@ def tree_of(paths: Sequence[tuple[str, ...]]) -> tuple[CallTree, NDArray[np.intp
     if (PROGRAM,) in paths:
         paths = [path if path[0] == PROGRAM else (PROGRAM, *path) for path in paths]
     number_of: dict[tuple[int, str], int] = {}
-    callees: list[list[int]] = []
-    roots: list[int] = []
+    callers: list[int] = []
     names: list[str] = []
     ends = []
     for path in paths:
@@ -51,10 +50,30 @@ def tree_of(paths: Sequence[tuple[str, ...]]) -> tuple[CallTree, NDArray[np.intp
             found = number_of.setdefault((node, name), len(names))
             if found == len(names):
                 names.append(name)
-                callees.append([])
-                (roots if node == ROOT else callees[node]).append(found)
+                callers.append(node)
             node = found
         ends.append(node)
+    tree, row_of = tree_of_nodes(callers, names)
+    return tree, row_of[ends]
+
+
+def tree_of_nodes(
+    callers: Sequence[int], names: Sequence[str]
+) -> tuple[CallTree, NDArray[np.intp]]:
+    """Return the call tree of nodes in any order that has callers before callees.
+
+    Parameters
+    ----------
+    callers : number of the node that calls each, or `ROOT`
+
+    Returns
+    -------
+    tree, and the row of each node in it; siblings stay in order
+    """
+    roots: list[int] = []
+    callees: list[list[int]] = [[] for _ in names]
+    for node, caller in enumerate(callers):
+        (roots if caller == ROOT else callees[caller]).append(node)
     row_of = np.empty(len(names), np.intp)
     parents: list[int] = []
     order: list[int] = []
@@ -69,7 +88,7 @@ def tree_of(paths: Sequence[tuple[str, ...]]) -> tuple[CallTree, NDArray[np.intp
     index: dict[str, int] = {}
     region = [index.setdefault(names[node], len(index)) for node in order]
     tree = CallTree.from_parents(parents, region, [known_region(name) for name in index])
-    return tree, row_of[ends]
+    return tree, row_of
 
 
 def exclusive_of(

@@ -16,16 +16,26 @@ class Read:
     file: RunFile
     extent: Extent
     stated: dict[str, float] = field(default_factory=dict)
+    metadata: dict[str, str] = field(default_factory=dict)
 
     @property
     def name(self):
         return str(self.file.path)
 
 
-def run(processes, *, threads=1, nodes=1, from_manifest=False, stated=None, **named):
+def run(
+    processes,
+    *,
+    threads=1,
+    nodes=1,
+    from_manifest=False,
+    stated=None,
+    metadata=None,
+    **named,
+):
     name = ".".join(f"{k}{v}" for k, v in named.items())
     file = RunFile(Path(f"app.{name}"), named, from_manifest=from_manifest)
-    return Read(file, Extent(processes, threads, nodes), stated or {})
+    return Read(file, Extent(processes, threads, nodes), stated or {}, metadata or {})
 
 
 def test_p_is_the_number_of_processes_in_the_profile():
@@ -166,3 +176,48 @@ def test_where_threads_vary_the_processes_in_names_do_not_count():
     settled, origins, _ = settle_parameters(runs, {})
     assert settled[1] == {"p": 1, "threads": 8}
     assert origins["p"] == "processes"
+
+
+def test_threads_that_vary_with_the_scale_are_a_finding_and_no_parameter():
+    runs = [run(8, threads=5, size=10), run(27, threads=2, size=10), run(64, threads=2, size=20)]
+    settled, origins, findings = settle_parameters(runs, {})
+    assert list(origins) == ["p", "size"]
+    assert settled[0] == {"p": 8, "size": 10}
+    assert [f.code for f in findings] == ["CPM131"]
+    assert "2 at p = 27 64; 5 at p = 8" in findings[0].message
+
+
+def test_threads_that_vary_on_their_own_are_a_parameter():
+    runs = [run(p, threads=t) for p in (2, 4) for t in (1, 2)]
+    settled, origins, findings = settle_parameters(runs, {})
+    assert origins["threads"] == "threads"
+    assert settled[1] == {"p": 2, "threads": 2}
+    assert findings == []
+
+
+def test_the_user_may_make_threads_a_parameter_though_they_vary_with_the_scale():
+    runs = [run(8, threads=5), run(27, threads=2)]
+    settled, _, findings = settle_parameters(runs, {"threads": "threads"})
+    assert settled[0] == {"threads": 5, "p": 8}
+    assert findings == []
+
+
+def test_what_names_and_profiles_state_alike_is_one_parameter_under_its_name():
+    runs = [run(p, size=s, stated={"problem_size": s}) for p in (8, 27) for s in (10, 20)]
+    settled, origins, _ = settle_parameters(runs, {})
+    assert origins == {"p": "processes", "size": "name"}
+    assert settled[1] == {"p": 8, "size": 20}
+    other = [run(8, size=10, stated={"problem_size": 30})]
+    assert settle_parameters(other, {})[0] == [{"problem_size": 30, "p": 8, "size": 10}]
+
+
+def test_the_user_may_have_a_parameter_from_the_metadata():
+    runs = [run(8, metadata={"cells": n, "compiler": "gcc"}) for n in ("1000", "2e3")]
+    settled, origins, _ = settle_parameters(runs, {"n": "metadata:cells"})
+    assert [parameters["n"] for parameters in settled] == [1000, 2000]
+    assert origins["n"] == "metadata:cells"
+    with pytest.raises(UsageError, match="no 'sells' in its metadata") as caught:
+        settle_parameters(runs, {"n": "metadata:sells"})
+    assert caught.value.hint == "numbers there: cells"
+    with pytest.raises(UsageError, match="compiler = 'gcc' is no number"):
+        settle_parameters(runs, {"n": "metadata:compiler"})

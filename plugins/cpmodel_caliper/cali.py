@@ -1,0 +1,263 @@
+"""The `.cali` format: one record per line, nodes of a context tree and what refers to them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from callpath_modeler.profile.calltree import ROOT
+from cpmodel_caliper.contents import CHANNELS, RANK, Column, Contents, MalformedError, Quantity
+
+MAGIC = "__rec="
+_NAME, _PROPERTIES = 8, 10
+_NUMERIC = frozenset({1, 2, 5})  # int, uint, double
+_TYPES = (0, 1, 2, 3, 4, 5, 6, 7, 11)
+_HIDDEN, _NESTED, _GLOBAL = 128, 256, 512
+_LABELS = frozenset({RANK, *CHANNELS})
+_UNITS = ("attribute.unit", "time.unit")
+_FIELD = re.compile(r"(?:[^\\,]|\\.)+", re.DOTALL)
+_VALUE = re.compile(r"((?:[^\\=]|\\.)*)(=?)", re.DOTALL)
+_ESCAPE = re.compile(r"\\(.)", re.DOTALL)
+_NO_LABELS: Mapping[str, str] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class _Node:
+    """A node of the context tree: an attribute with a value, below others.
+
+    `path` is the call path that it stands in, `labels` what else counts of its ancestors.
+    """
+
+    parent: _Node | None
+    attribute: int
+    data: str
+    path: int
+    labels: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class _Attribute:
+    name: str
+    properties: int
+    is_numeric: bool
+
+    @property
+    def is_nested(self) -> bool:
+        """Tell whether its values are regions."""
+        return bool(self.properties & _NESTED)
+
+    @property
+    def is_measured(self) -> bool:
+        """Tell whether its values are measurements."""
+        return self.is_numeric and not self.properties & (_HIDDEN | _GLOBAL)
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """What to do with the values of records that list the same attributes.
+
+    Attributes
+    ----------
+    attributes : of each value
+    labels : place and name of the values that say where a record was measured
+    columns : place of the measured values, and where they go
+    """
+
+    attributes: tuple[_Attribute, ...]
+    labels: tuple[tuple[int, str], ...]
+    columns: tuple[tuple[int, Column], ...]
+
+
+def read(lines: Iterable[str]) -> Contents:
+    """Read a `.cali` file, line by line.
+
+    Raises
+    ------
+    MalformedError
+        If it is none; names the line.
+    """
+    reader = _Reader()
+    number = 0
+    try:
+        for number, line in enumerate(lines, 1):  # noqa: B007 - named in errors
+            reader.take(line)
+    except MalformedError as error:
+        raise MalformedError(f"line {number}: {error}") from None
+    except ValueError as error:
+        raise MalformedError(f"line {number}: no Caliper record ({error})") from None
+    return reader.contents
+
+
+class _Reader:
+    def __init__(self) -> None:
+        self.contents = Contents()
+        self._nodes: dict[int, _Node] = {}
+        self._attributes: dict[int, _Attribute] = {
+            _NAME: _Attribute("cali.attribute.name", 0, is_numeric=False),
+            9: _Attribute("cali.attribute.type", 0, is_numeric=False),
+            _PROPERTIES: _Attribute("cali.attribute.prop", 0, is_numeric=False),
+        }
+        # Every file stands on these; they are never written.
+        for number in _TYPES:
+            self._nodes[number] = _Node(None, 9, "", ROOT, _NO_LABELS)
+        for number, kind in ((_NAME, 3), (9, 7), (_PROPERTIES, 1)):
+            name = self._attributes[number].name
+            self._nodes[number] = _Node(self._nodes[kind], _NAME, name, ROOT, _NO_LABELS)
+        self._type_of = {id(self._nodes[number]): number for number in _TYPES}
+        # Thousands of records refer to the same nodes and list the same attributes.
+        self._places: dict[str, tuple[int, Mapping[str, str]]] = {}
+        self._plans: dict[str, _Plan] = {}
+
+    def take(self, line: str) -> None:
+        if not line.endswith("\n"):
+            raise MalformedError("cut short")
+        line = line.rstrip("\r\n")
+        if not line:
+            return
+        if not line.startswith(MAGIC):
+            raise MalformedError("no Caliper record")
+        fields = _fields(line)
+        kind = fields["__rec"]
+        if kind == "ctx":
+            self._record(fields)
+        elif kind == "node":
+            self._node(fields)
+        elif kind == "globals":
+            self._globals(fields)
+
+    def _node(self, fields: Mapping[str, str]) -> None:
+        number, attribute = _one(fields, "id"), _one(fields, "attr")
+        known = self._attribute(attribute)
+        parent = self._known(_one(fields, "parent")) if "parent" in fields else None
+        path = ROOT if parent is None else parent.path
+        labels = _NO_LABELS if parent is None else parent.labels
+        value = _values(fields.get("data", ""))[0]
+        if known.is_nested:
+            path = self.contents.path(path, value)
+        if known.name in _LABELS:
+            labels = {**labels, known.name: value}
+        node = _Node(parent, attribute, value, path, labels)
+        if number in self._nodes:
+            # A second stream of records begins, which counts anew.
+            self._places.clear()
+            self._plans.clear()
+        self._nodes[number] = node
+        if attribute == _NAME:
+            self._define(number, node)
+
+    def _define(self, number: int, node: _Node) -> None:
+        """Make an attribute of a node that names one; what is above the node describes it."""
+        described: dict[str, str] = {}
+        top = node
+        for above in _up(node.parent):
+            top = above
+            described.setdefault(self._attribute(above.attribute).name, above.data)
+        properties = int(described.get("cali.attribute.prop") or 0)
+        is_numeric = self._type_of.get(id(top)) in _NUMERIC
+        self._attributes[number] = _Attribute(node.data, properties, is_numeric)
+        unit = next((described[key] for key in _UNITS if key in described), "")
+        self.contents.quantities[node.data] = Quantity(unit, described.get("attribute.alias", ""))
+
+    def _record(self, fields: Mapping[str, str]) -> None:
+        node, labels = self._place(fields.get("ref", ""))
+        plan, texts = self._planned(fields)
+        if plan.labels:
+            labels = {**labels, **{name: texts[k] for k, name in plan.labels}}
+        record = self.contents.begin(node, labels)
+        if record is None:
+            return
+        for k, column in plan.columns:
+            column.records.append(record)
+            column.values.append(float(texts[k]))
+
+    def _place(self, refs: str) -> tuple[int, Mapping[str, str]]:
+        """Return the call path that references lead to, and the labels on the way."""
+        found = self._places.get(refs)
+        if found is None:
+            path, labels = ROOT, _NO_LABELS
+            for ref in _values(refs) if refs else ():
+                node = self._known(int(ref))
+                if node.path != ROOT:
+                    below = self.contents.path_below
+                    path = node.path if path == ROOT else below(path, node.path)
+                labels = {**labels, **node.labels} if node.labels else labels
+            found = self._places[refs] = path, labels
+        return found
+
+    def _planned(self, fields: Mapping[str, str]) -> tuple[_Plan, list[str]]:
+        """Return what to do with the values that stand in a record itself, and the values."""
+        listed = fields.get("attr", "")
+        plan = self._plans.get(listed)
+        if plan is None:
+            attributes = tuple(self._attribute(int(k)) for k in _values(listed) if listed)
+            plan = self._plans[listed] = _Plan(
+                attributes,
+                tuple((k, a.name) for k, a in enumerate(attributes) if a.name in _LABELS),
+                tuple(
+                    (k, self.contents.column(a.name))
+                    for k, a in enumerate(attributes)
+                    if a.is_measured and a.name not in _LABELS
+                ),
+            )
+        texts = _values(fields["data"]) if "data" in fields else []
+        if len(texts) != len(plan.attributes):
+            raise MalformedError(f"{len(plan.attributes)} attributes, but {len(texts)} values")
+        return plan, texts
+
+    def _globals(self, fields: Mapping[str, str]) -> None:
+        refs = fields.get("ref", "")
+        for ref in _values(refs) if refs else ():
+            for node in _up(self._known(int(ref))):
+                name = self._attribute(node.attribute).name
+                self.contents.globals.setdefault(name, node.data)
+        plan, texts = self._planned(fields)
+        for attribute, text in zip(plan.attributes, texts, strict=True):
+            self.contents.globals[attribute.name] = text
+
+    def _attribute(self, number: int) -> _Attribute:
+        try:
+            return self._attributes[number]
+        except KeyError:
+            raise MalformedError(f"attribute {number} is not defined") from None
+
+    def _known(self, number: int) -> _Node:
+        try:
+            return self._nodes[number]
+        except KeyError:
+            raise MalformedError(f"node {number} is not defined") from None
+
+
+def _up(node: _Node | None) -> Iterator[_Node]:
+    """Yield a node and all above it."""
+    while node is not None:
+        yield node
+        node = node.parent
+
+
+def _one(fields: Mapping[str, str], key: str) -> int:
+    if key not in fields:
+        raise MalformedError(f"no {key!r} in the record")
+    return int(fields[key])
+
+
+def _fields(line: str) -> dict[str, str]:
+    r"""Take a record apart: ``key=values,...``, with ``\`` before signs that are data."""
+    fields = _FIELD.findall(line) if "\\" in line else line.split(",")
+    return {key: values for key, _, values in (field.partition("=") for field in fields)}
+
+
+def _values(text: str) -> list[str]:
+    r"""Take values apart: ``value=value=...``, with ``\`` before signs that are data."""
+    if "\\" not in text:
+        return text.split("=")
+    values = []
+    for value, sign in _VALUE.findall(text):
+        values.append(_ESCAPE.sub(_unescaped, value))
+        if not sign:
+            break
+    return values
+
+
+def _unescaped(found: re.Match[str]) -> str:
+    return "\n" if found[1] == "n" else found[1]

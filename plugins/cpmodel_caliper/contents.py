@@ -1,0 +1,115 @@
+"""What a Caliper file holds, whichever way it is written: records along call paths."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from callpath_modeler.profile.calltree import ROOT
+
+RANK = "mpi.rank"
+CHANNELS = ("spot.channel", "channel")
+_SERIES = "timeseries"
+"""The channel of this name repeats the profile, one slice of time after the other."""
+
+
+class MalformedError(Exception):
+    """Content that is no Caliper profile; says where."""
+
+
+@dataclass(frozen=True, slots=True)
+class Quantity:
+    """What a file says of a measured attribute beside its name.
+
+    Attributes
+    ----------
+    unit : as written, or ""
+    alias : what reports call it, or ""
+    """
+
+    unit: str = ""
+    alias: str = ""
+
+
+@dataclass(slots=True)
+class Column:
+    """Values of one attribute: at which records, and the values."""
+
+    records: list[int]
+    values: list[float]
+
+
+class Contents:
+    """Records, gathered while a file is read.
+
+    Attributes
+    ----------
+    callers, names : the call paths as nodes of a tree; callers come first
+    node : per record the call path, or `ROOT` for what happened in no region
+    rank : per record the MPI rank, or None where the file does not tell
+    columns : values by attribute
+    quantities : what is said of attributes
+    globals : what is said of the run
+    """
+
+    def __init__(self) -> None:
+        self.callers: list[int] = []
+        self.names: list[str] = []
+        self.node: list[int] = []
+        self.rank: list[int | None] = []
+        self.columns: dict[str, Column] = {}
+        self.quantities: dict[str, Quantity] = {}
+        self.globals: dict[str, str] = {}
+        self._number_of: dict[tuple[int, str], int] = {}
+
+    def path(self, caller: int, name: str) -> int:
+        """Return the node of `name` called by the node `caller`."""
+        found = self._number_of.setdefault((caller, name), len(self.names))
+        if found == len(self.names):
+            self.callers.append(caller)
+            self.names.append(printable(name))
+        return found
+
+    def path_below(self, caller: int, below: int) -> int:
+        """Return the node of the path `below`, called by the node `caller`."""
+        names = []
+        while below != ROOT:
+            names.append(self.names[below])
+            below = self.callers[below]
+        for name in reversed(names):
+            caller = self.path(caller, name)
+        return caller
+
+    def column(self, name: str) -> Column:
+        """Return the values of an attribute, to be filled."""
+        return self.columns.setdefault(name, Column([], []))
+
+    def begin(self, node: int, labels: Mapping[str, str]) -> int | None:
+        """Begin a record and return its number, or None if it does not count.
+
+        Parameters
+        ----------
+        node : its call path, or `ROOT`
+        labels : what else is said of where it was measured: rank, channel
+
+        Raises
+        ------
+        ValueError
+            If the rank is no number.
+        """
+        rank = None
+        if labels:
+            if any(labels.get(channel) == _SERIES for channel in CHANNELS):
+                return None
+            rank = int(labels[RANK]) if RANK in labels else None
+        self.node.append(node)
+        self.rank.append(rank)
+        return len(self.node) - 1
+
+
+def printable(name: str) -> str:
+    """Return a name in one line, without control characters."""
+    name = name.strip()
+    if not name:
+        return "(unnamed)"
+    return name if name.isprintable() else ascii(name)[1:-1]

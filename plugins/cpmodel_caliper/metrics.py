@@ -1,0 +1,124 @@
+"""Which attributes hold a metric, and whether their values are inclusive or summed over processes.
+
+Names are chains: ``sum#inclusive#sum#time.duration`` is, read from the right, time that was
+summed up in each process, taken with all that is called, and summed over processes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from callpath_modeler.profile.schema import Metric, base_unit
+from cpmodel_caliper.contents import Contents, Quantity
+
+_SUMS = frozenset({"sum", "inclusive", "scale", "inclusive_scale"})
+_AVERAGES = frozenset({"avg", *_SUMS})
+_ALONE = frozenset({"count", "scount", "time.duration", "time.duration.ns"})
+_NO_COST = frozenset({"aggregate.slot"})
+"""Attributes that can be added up and mean nothing when they are."""
+_DURATION = re.compile(r"time\.duration(\.ns)?")
+_TIMES = re.compile(r"time(?: \(?(I|E|inc|exc)\)?)?")
+_INCLUSIVE_WORDS = ("I", "inc")
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """One attribute that holds a metric.
+
+    Attributes
+    ----------
+    attribute : its name
+    metric : what it measures
+    factor : from stored values to base units
+    inclusive : True if values hold those of the callees
+    summed : True if values are sums over processes
+    note : why it cannot be used, or ""
+    """
+
+    attribute: str
+    metric: Metric
+    factor: float
+    inclusive: bool
+    summed: bool
+    note: str = ""
+
+
+def stored_metrics(contents: Contents, *, per_process: bool) -> list[Stored]:
+    """Return one attribute per metric: the best that the file has of it.
+
+    Parameters
+    ----------
+    per_process : whether records tell of which process they are
+    """
+    found: dict[str, list[Stored]] = {}
+    for name, column in contents.columns.items():
+        stored = _recognise(name, contents.quantities.get(name, Quantity()))
+        if stored is not None and column.records:
+            found.setdefault(stored.metric.name, []).append(stored)
+    return [_best(candidates, per_process=per_process) for candidates in found.values()]
+
+
+def _best(candidates: Iterable[Stored], *, per_process: bool) -> Stored:
+    """Prefer what can be used; sums over processes; inclusive values, which tell the total too."""
+
+    def rank(stored: Stored) -> tuple[bool, bool, bool]:
+        return not stored.note, stored.summed and not per_process, stored.inclusive
+
+    return max(candidates, key=rank)
+
+
+def _recognise(name: str, quantity: Quantity) -> Stored | None:
+    *operations, base = name.split("#")
+    if base in _NO_COST:
+        return None
+    titled = _TIMES.fullmatch(name)
+    if titled:
+        # A column that a report has renamed.
+        return _stored(name, "time", quantity, inclusive=titled[1] in _INCLUSIVE_WORDS)
+    chain = set(operations)
+    if not (operations or base in _ALONE) or not chain <= _AVERAGES:
+        return None
+    inclusive = bool(chain & {"inclusive", "inclusive_scale"})
+    if "avg" in chain:
+        # Averages of a process over its records say nothing; those over processes would.
+        if operations[0] != "avg" or len(operations) < 2:
+            return None
+        note = "only an average over the processes that have the region: add the sum to the output"
+    else:
+        note = ""
+    called = "time" if _DURATION.fullmatch(base) else base
+    scaled = bool(chain & {"scale", "inclusive_scale"})
+    return _stored(
+        name,
+        called,
+        quantity,
+        inclusive=inclusive,
+        summed=operations.count("sum") > 1,
+        nanoseconds=base.endswith(".ns") and not scaled,
+        seconds=base.endswith(".ns") and scaled,
+        note=note,
+    )
+
+
+def _stored(
+    name: str,
+    called: str,
+    quantity: Quantity,
+    *,
+    inclusive: bool,
+    summed: bool = False,
+    nanoseconds: bool = False,
+    seconds: bool = False,
+    note: str = "",
+) -> Stored:
+    unit, factor = base_unit(quantity.unit)
+    if nanoseconds and not quantity.unit:
+        unit, factor = "s", 1e-9
+    elif seconds and not quantity.unit:
+        unit, factor = "s", 1.0
+    elif called == "time" and unit != "s":
+        unit, note = "s", note or "the file does not tell the unit of its times"
+    metric = Metric(called, unit, quantity.alias or name)
+    return Stored(name, metric, factor, inclusive, summed, note)

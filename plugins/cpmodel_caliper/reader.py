@@ -1,0 +1,81 @@
+"""The reader of Caliper profiles."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import ClassVar
+
+from callpath_modeler.errors import InputError
+from callpath_modeler.readers.base import API_VERSION, Agreement, Match, RunSource
+from cpmodel_caliper import cali, cali_json
+from cpmodel_caliper.contents import Contents, MalformedError
+from cpmodel_caliper.profile import CaliperProfile
+
+_BLOCK = 1 << 14
+_COPY_IT_AGAIN = "copy the profile again, or measure the run again"
+
+
+class CaliperReader:
+    """Reads what Caliper and `cali-query` write."""
+
+    api_version: ClassVar[int] = API_VERSION
+    name: ClassVar[str] = "caliper"
+    description: ClassVar[str] = "Caliper profiles: .cali, JSON (json-split and records)"
+    suffixes: ClassVar[tuple[str, ...]] = (".cali", ".json")
+
+    def match(self, path: Path) -> Match:
+        """Say whether `path` is a Caliper profile, reading its first block."""
+        head = _head(path)
+        if head.startswith(cali.MAGIC) or cali_json.is_json(head):
+            return Match.CONTENT
+        return Match.NAME if head and path.name.endswith(".cali") else Match.NO
+
+    @contextmanager
+    def open_runs(self, path: Path) -> Iterator[Sequence[RunSource]]:
+        """Open the one run of `path`; its problem size counts as a parameter.
+
+        Raises
+        ------
+        InputError
+            If it is no Caliper profile, or one that tells nothing.
+        """
+        profile = CaliperProfile(contents_of(path), str(path))
+        yield [RunSource(profile, profile.parameters)]
+
+    def verify(self, path: Path) -> Sequence[Agreement]:
+        """Compare every value of a `.cali` file with what Caliper's own reader reads."""
+        from cpmodel_caliper.verify import verify
+
+        return verify(path, contents_of(path))
+
+
+def contents_of(path: Path) -> Contents:
+    """Read a file.
+
+    Raises
+    ------
+    InputError
+        If it cannot be read, or is no Caliper profile.
+    """
+    try:
+        with path.open(encoding="utf-8-sig", errors="backslashreplace", newline="\n") as file:
+            if _head(path).startswith(cali.MAGIC) or path.name.endswith(".cali"):
+                return cali.read(file)
+            return cali_json.read(file.read())
+    except OSError as cause:
+        what = cause.strerror or str(cause)
+        raise InputError(f"{path}: cannot be read: {what}", hint=_COPY_IT_AGAIN) from None
+    except MalformedError as error:
+        raise InputError(f"{path}: {error}", hint=_COPY_IT_AGAIN) from None
+
+
+def _head(path: Path) -> str:
+    try:
+        if not path.is_file():
+            return ""
+        with path.open("rb") as file:
+            return file.read(_BLOCK).decode("utf-8", "replace").removeprefix("\ufeff")
+    except OSError:
+        return ""

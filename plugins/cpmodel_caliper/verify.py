@@ -1,0 +1,54 @@
+"""Comparison with the reader that comes from Caliper's authors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from callpath_modeler.errors import UsageError
+from callpath_modeler.profile.calltree import ROOT
+from callpath_modeler.readers.base import Agreement
+from cpmodel_caliper.contents import Contents
+
+
+def verify(path: Path, contents: Contents) -> Sequence[Agreement]:
+    """Compare call paths and values of every record, attribute by attribute.
+
+    Raises
+    ------
+    UsageError
+        If the other reader is not installed.
+    """
+    if not path.name.endswith(".cali"):
+        return [Agreement(name, 0, 0, "JSON: nothing to compare with") for name in contents.columns]
+    try:
+        import caliperreader
+    except ModuleNotFoundError:
+        raise UsageError(
+            "comparing needs caliper-reader", hint="pip install 'callpath-modeler[caliper]'"
+        ) from None
+    other = caliperreader.CaliperReader()
+    other.read(str(path))
+    paths = {ROOT: ()} | _paths(contents)
+    agreements = []
+    for name, column in contents.columns.items():
+        ours = [
+            (paths[contents.node[record]], value)
+            for record, value in zip(column.records, column.values, strict=True)
+        ]
+        theirs = [
+            (tuple(record.get("path", ())), float(record[name]))
+            for record in other.records
+            if name in record and record.get("spot.channel") != "timeseries"
+        ]
+        differing = abs(len(ours) - len(theirs))
+        differing += sum(a != b for a, b in zip(ours, theirs, strict=False))
+        agreements.append(Agreement(name, len(ours), differing))
+    return agreements
+
+
+def _paths(contents: Contents) -> dict[int, tuple[str, ...]]:
+    paths: dict[int, tuple[str, ...]] = {ROOT: ()}
+    for node, (caller, name) in enumerate(zip(contents.callers, contents.names, strict=True)):
+        paths[node] = (*paths[caller], name)
+    return paths
