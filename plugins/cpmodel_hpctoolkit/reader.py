@@ -7,14 +7,16 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from callpath_modeler.errors import InputError
 from callpath_modeler.readers.base import API_VERSION, Agreement, Match
-from cpmodel_hpctoolkit import version2, version4
-from cpmodel_hpctoolkit.profile import HpctoolkitProfile, profile_of
+
+if TYPE_CHECKING:
+    from cpmodel_hpctoolkit.profile import HpctoolkitProfile
 
 _META, _PROFILE, _EXPERIMENT = "meta.db", "profile.db", "experiment.xml"
+_BLOCK = 4096
 _LOOKED_AT = 1000
 """Files of a directory that are looked at for measurements: it may hold very many."""
 
@@ -36,9 +38,9 @@ class HpctoolkitReader:
         directory = _directory(path)
         if directory is None:
             return Match.NO
-        if _begins(directory / _META, b"HPCTOOLKITmeta"):
+        if _head(directory / _META).startswith(b"HPCTOOLKITmeta"):
             return Match.CONTENT
-        if version2.is_experiment(directory / _EXPERIMENT):
+        if b"HPCToolkitExperiment" in _head(directory / _EXPERIMENT):
             return Match.CONTENT
         return Match.NAME if _is_ours(directory) else Match.NO
 
@@ -51,6 +53,9 @@ class HpctoolkitReader:
         InputError
             If it is no database, of a version that is not read, or damaged.
         """
+        from cpmodel_hpctoolkit import version2, version4
+        from cpmodel_hpctoolkit.profile import profile_of
+
         directory = _directory(path)
         if directory is None:
             raise InputError(f"{path}: no HPCToolkit database", hint=RUN_HPCPROF)
@@ -69,10 +74,12 @@ class HpctoolkitReader:
 
     def verify(self, path: Path) -> Sequence[Agreement]:
         """Compare every value of a version 4 database with its second copy, in `cct.db`."""
+        from cpmodel_hpctoolkit.version4 import verify
+
         directory = _directory(path)
         if directory is None or not (directory / _META).is_file():
             return [Agreement("all metrics", 0, 0, "version 2 holds its values once")]
-        return version4.verify(directory)
+        return verify(directory)
 
 
 class HpctoolkitLoopsReader(HpctoolkitReader):
@@ -95,21 +102,24 @@ def _directory(path: Path) -> Path | None:
     return path.parent if is_named else None
 
 
-def _begins(path: Path, start: bytes) -> bool:
+def _head(path: Path) -> bytes:
+    """Return the first block of a file; nothing if it cannot be read."""
     try:
         # Opening a pipe would wait for its other end.
         if not path.is_file():
-            return False
+            return b""
         with path.open("rb") as stream:
-            return stream.read(len(start)) == start
+            return stream.read(_BLOCK)
     except OSError:
-        return False
+        return b""
 
 
 def _is_ours(directory: Path) -> bool:
     """Tell whether a directory without a whole database is still one of this tool's."""
     files = (directory / _META, directory / _PROFILE)
-    return any(_begins(file, b"HPCTOOLKIT") for file in files) or _holds_measurements(directory)
+    return any(_head(file).startswith(b"HPCTOOLKIT") for file in files) or _holds_measurements(
+        directory
+    )
 
 
 def _holds_measurements(directory: Path) -> bool:

@@ -20,7 +20,6 @@ from cpmodel_hpctoolkit.locations import Location, Places
 from cpmodel_hpctoolkit.metrics import Measure
 from cpmodel_hpctoolkit.profile import Exclusive
 
-_HEAD = 4096
 _FILE = re.compile(r"-(\d+)-(\d+)-([0-9a-f]+)-\d+-\d+\.(metric-db|hpctrace)$")
 _FIRST_STREAM = 500
 """Threads from this number on are streams of an accelerator."""
@@ -29,18 +28,6 @@ _SHAPE = 24
 _VALUES = 32
 _PRINTED = 1e-5
 """Values in the XML have six digits: sums of them may be off by this share."""
-
-
-def is_experiment(path: Path) -> bool:
-    """Tell whether `path` is an `experiment.xml`, reading its first block."""
-    try:
-        # Opening a pipe would wait for its other end.
-        if not path.is_file():
-            return False
-        with path.open("rb") as stream:
-            return b"HPCToolkitExperiment" in stream.read(_HEAD)
-    except OSError:
-        return False
 
 
 @contextmanager
