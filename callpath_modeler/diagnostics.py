@@ -109,6 +109,9 @@ KINDS: dict[str, Kind] = {
         "compare like with like: leave the odd runs out with --where",
     ),
     "CPM132": Kind("values of some processes only", "give the profile of all processes"),
+    "CPM133": Kind(
+        "communication outside any call path", "it is not counted; instrument main at least"
+    ),
     "CPM201": Kind("too few points for a model", "measure at more scales"),
     "CPM202": Kind(
         "outside the model class", "measure more scales; read the band, not the formula"

@@ -19,7 +19,7 @@ from cpmodel_otf2.definitions import (
     resolve,
 )
 from cpmodel_otf2.events import BATCH_EVENTS, LEAVE, Batch, Message, Recorder, Request, Switch
-from cpmodel_otf2.library import Library
+from cpmodel_otf2.library import Library, raising
 
 COPY_IT_AGAIN = "copy the trace again with all its files, or measure again"
 _LARGEST_CHUNK = 1 << 28
@@ -35,12 +35,12 @@ def opened(path: Path, library: Library) -> Iterator[Archive]:
     InputError
         If it cannot be opened, or its definitions make no sense.
     """
-    with library.quiet() as raised:
+    with library.quiet():
         handle = library.functions.Reader_Open(str(path).encode(errors="surrogateescape"))
         if not handle:
             raise InputError(f"{path}: cannot be opened as an OTF2 anchor", hint=COPY_IT_AGAIN)
         try:
-            yield Archive(path, library, handle, raised)
+            yield Archive(path, library, handle)
         finally:
             library.functions.Reader_Close(handle)
 
@@ -48,10 +48,8 @@ def opened(path: Path, library: Library) -> Iterator[Archive]:
 class Archive:
     """An opened archive; an `EventSource`."""
 
-    def __init__(
-        self, path: Path, library: Library, handle: int, raised: list[BaseException]
-    ) -> None:
-        self._path, self._library, self._handle, self._raised = path, library, handle, raised
+    def __init__(self, path: Path, library: Library, handle: int) -> None:
+        self._path, self._library, self._handle = path, library, handle
         self._notices = Notices(str(path))
         self._check(library.functions.Reader_SetSerialCollectiveCallbacks(handle), path.name)
         self._check_chunks()
@@ -96,9 +94,10 @@ class Archive:
         # A broken file may go on for ever. Where nobody counted, an event takes a byte or more.
         most = location.events or (self._path.parent / name).stat().st_size
         while done <= most:
-            code = self._library.functions.Reader_ReadLocalEvents(
-                self._handle, reader, BATCH_EVENTS, ctypes.byref(count)
-            )
+            with raising():
+                code = self._library.functions.Reader_ReadLocalEvents(
+                    self._handle, reader, BATCH_EVENTS, ctypes.byref(count)
+                )
             done += count.value
             self._check(code, name, f" after {done} of {location.events} events")
             yield recorder.take()
@@ -121,7 +120,10 @@ class Archive:
             code = functions.Reader_RegisterGlobalDefCallbacks(handle, reader, table, None)
             self._check(code, name)
             count = ctypes.c_uint64()
-            code = functions.Reader_ReadAllGlobalDefinitions(handle, reader, ctypes.byref(count))
+            with raising():
+                code = functions.Reader_ReadAllGlobalDefinitions(
+                    handle, reader, ctypes.byref(count)
+                )
             self._check(code, name, f" after {count.value} definitions")
         finally:
             functions.Reader_CloseGlobalDefReader(handle, reader)
@@ -171,13 +173,7 @@ class Archive:
         return value.decode(errors="replace")
 
     def _check(self, code: int, name: str, where: str = "") -> None:
-        """Raise what a callback raised, or that the library gave up."""
-        if self._raised:
-            raised = self._raised[0]
-            self._raised.clear()
-            if isinstance(raised, UnicodeError | ValueError | OverflowError):
-                raise self._broken(name, str(raised)) from None
-            raise raised
+        """Raise that the library gave up, if it did."""
         if code:
             raise self._broken(name, f"{self._library.describe(code)}{where}")
 

@@ -163,26 +163,39 @@ class Library:
         return text.decode(errors="replace").lower() if text else f"error {code}"
 
     @contextmanager
-    def quiet(self) -> Iterator[list[BaseException]]:
-        """Keep the library from writing to stderr; collect what is raised in callbacks.
-
-        The library calls back from C, where exceptions, Ctrl-C among them, cannot pass: Python
-        would print and drop them.
-        """
-        raised: list[BaseException] = []
-
-        def collect(unraisable: Any) -> None:
-            if unraisable.exc_value is not None:
-                raised.append(unraisable.exc_value)
-
+    def quiet(self) -> Iterator[None]:
+        """Keep the library from writing to stderr."""
         complaint = _Complaint(lambda *arguments: int(arguments[4]))
-        hook, sys.unraisablehook = sys.unraisablehook, collect
         before = self.functions.Error_RegisterCallback(complaint, None)
         try:
-            yield raised
+            yield
         finally:
             self.functions.Error_RegisterCallback(before, None)
-            sys.unraisablehook = hook
+
+
+@contextmanager
+def raising() -> Iterator[None]:
+    """Raise what callbacks raise, after the call that they were called in.
+
+    The library calls back from C, where exceptions, Ctrl-C among them, cannot pass: Python would
+    print and drop them.
+    """
+    raised: list[BaseException] = []
+    hook = sys.unraisablehook
+
+    def collect(unraisable: Any) -> None:
+        if "ctypes callback" in (unraisable.err_msg or "") and unraisable.exc_value:
+            raised.append(unraisable.exc_value)
+        else:
+            hook(unraisable)
+
+    sys.unraisablehook = collect
+    try:
+        yield
+    finally:
+        sys.unraisablehook = hook
+    if raised:
+        raise raised[0]
 
 
 def load() -> Library:

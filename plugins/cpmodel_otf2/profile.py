@@ -179,6 +179,10 @@ class TraceProfile:
         open_regions = sum(tally.left_open for tally in self._tallies)
         if open_regions:
             self._notices.note("CPM127", f"{open_regions} regions are never left", open_regions)
+        outside = sum(tally.outside for tally in self._tallies)
+        if outside:
+            message = f"{outside} messages and operations outside any region"
+            self._notices.note("CPM133", message, outside)
         mended = sum(tally.mended for tally in self._tallies)
         if mended:
             self._notices.note(

@@ -26,6 +26,7 @@ class Tally:
     values : float64 [call paths] by metric, times in ticks; shorter than the number of call
         paths if the last ones were not met
     totals : by metric, counted without call paths
+    outside : number of messages and other operations outside any region
     left_open : number of regions that were never left
     mended : number of calls that do not nest
     paused : ticks that do not count, because measurement was off or the trace was written
@@ -35,6 +36,7 @@ class Tally:
 
     values: dict[str, Values] = field(default_factory=dict)
     totals: dict[str, float] = field(default_factory=dict)
+    outside: int = 0
     left_open: int = 0
     mended: int = 0
     paused: int = 0
@@ -180,25 +182,26 @@ class Replay:
         def paths_at(at: Column) -> Column:
             return self._before[at if place is None else place[at]]
 
-        messages, collectives = batch.messages, batch.collectives
+        messages, collectives, (at, put, got) = batch.messages, batch.collectives, batch.accesses.T
         is_sent = np.isin(messages.kind, (Message.SEND, Message.ISEND))
         paths = paths_at(messages.at)
         for name, chosen in (("sent", is_sent), ("received", ~is_sent)):
             self._book(f"bytes_{name}", paths[chosen], messages.bytes[chosen])
-            self._book(f"messages_{name}", paths[chosen])
-        paths = paths_at(collectives.at)
-        self._book("bytes_sent", paths, collectives.sent)
-        self._book("bytes_received", paths, collectives.received)
-        self._book("collectives", paths)
-        at, put, got = batch.accesses.T
-        paths = paths_at(at)
-        self._book("bytes_put", paths, put)
-        self._book("bytes_get", paths, got)
+            self._book(f"messages_{name}", paths[chosen], np.ones_like(paths[chosen]))
+        together, accessed = paths_at(collectives.at), paths_at(at)
+        self._book("bytes_sent", together, collectives.sent)
+        self._book("bytes_received", together, collectives.received)
+        self._book("collectives", together, np.ones_like(together))
+        self._book("bytes_put", accessed, put)
+        self._book("bytes_get", accessed, got)
+        for booked in (paths, together, accessed):
+            self.tally.outside += int(np.count_nonzero(booked == OUTSIDE))
 
-    def _book(self, metric: str, paths: Column, amounts: Column | None = None) -> None:
-        if len(paths):
-            self.tally.add(metric, paths, amounts)
-            self.tally.add_to_total(metric, float(len(paths) if amounts is None else amounts.sum()))
+    def _book(self, metric: str, paths: Column, amounts: Column) -> None:
+        within = paths != OUTSIDE
+        if within.any():
+            self.tally.add(metric, paths[within], amounts[within])
+            self.tally.add_to_total(metric, float(amounts[within].sum()))
 
 
 def nested(calls: Calls, stack: list[int]) -> tuple[Calls, Column, int]:

@@ -285,6 +285,14 @@ def test_a_trace_of_samples_is_refused_with_what_to_do(replayed):
     assert "SCOREP_TRACING_CONVERT_CALLING_CONTEXT_EVENTS" in caught.value.hint
 
 
+def test_messages_outside_any_region_are_not_counted_and_said(replayed):
+    message = ("mpi_send", 5, 0, Comm("WORLD"), 0, 8)
+    profile = replayed(one_rank(message, ("enter", 5, "main"), message, ("leave", 9, "main")))
+    reduced = profile.reduce("bytes_sent", Reduction.SUM)
+    assert reduced.total == reduced.exclusive.sum() == 8
+    assert codes(profile) == {"CPM133": 1}
+
+
 def test_events_that_the_writer_did_not_count_are_read(replayed):
     profile = replayed(one_rank(("enter", 0, "main"), ("leave", 9, "main"), counted=False))
     assert values(profile, "visits") == {"main": 1.0}
