@@ -74,6 +74,11 @@ class Wanted:
         inclusive = top_down if self.inclusive is None else self.inclusive
         return Selection(column, inclusive, self.least * whole, self.top, depth)
 
+    @property
+    def hot_levels(self) -> int | None:
+        """How far the hot path is followed: to its end, but only so many callers up."""
+        return CALLERS if self.kind is ViewKind.BOTTOM_UP else None
+
 
 @dataclass(frozen=True, slots=True)
 class Selection:

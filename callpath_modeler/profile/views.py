@@ -324,7 +324,11 @@ def open_view(tree: CallTree, kind: ViewKind, by: Sequence[Grouping] = (Grouping
 
 
 def hot_path(
-    view: View, worth: Callable[[Rows], Values], start: int = ROOT, part: float = HOT
+    view: View,
+    worth: Callable[[Rows], Values],
+    start: int = ROOT,
+    part: float = HOT,
+    levels: int | None = None,
 ) -> list[int]:
     """Follow the costliest node down, as long as it has most of what is above it.
 
@@ -333,6 +337,8 @@ def hot_path(
     worth : [nodes] -> [nodes], what is followed
     start : the node to begin below; `ROOT` = the costliest at the top
     part : the least part of its parent's value that a node on the path has
+    levels : most nodes of the path; None = to the end, which bottom-up may be as far as
+        recursion goes, with all call paths on every level
 
     Returns
     -------
@@ -341,7 +347,10 @@ def hot_path(
     path: list[int] = []
     least = 0.0 if start == ROOT else part * float(worth(np.array([start]))[0])
     node = start
-    while len(nodes := view.children(node) if node != ROOT else view.roots):
+    while levels is None or len(path) < levels:
+        nodes = view.children(node) if node != ROOT else view.roots
+        if not len(nodes):
+            break
         values = worth(nodes)
         values = np.where(np.isnan(values), -np.inf, values)
         best = int(np.argmax(values))

@@ -83,13 +83,13 @@ class ExcessView:
     def hot(self) -> list[int]:
         """The nodes of the hot path of the last pair."""
         costs = self.losses.excess.only(-1)
-        inclusive = self.wanted.selection(-1).inclusive
+        selection = self.wanted.selection(-1)
 
         def worth(nodes: Rows) -> Values:
             own, whole = self.view.values(nodes, costs)
-            return (whole if inclusive else own)[:, 0]
+            return (whole if selection.inclusive else own)[:, 0]
 
-        return hot_path(self.view, worth)
+        return hot_path(self.view, worth, levels=self.wanted.hot_levels)
 
     @cached_property
     def overlaps(self) -> list[_Overlaps]:

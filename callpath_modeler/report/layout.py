@@ -19,6 +19,8 @@ _ROOM = 24
 """A call path gets this many cells before columns that can go stay."""
 _STEP = 2
 """Cells by which a node of a tree is indented under the one above it."""
+_DEEPEST = 200
+"""Cells of indentation at most, where nothing is cut: call chains are 50,000 calls deep."""
 _LEAST = 8
 """However narrow the terminal, a call path keeps this many."""
 
@@ -100,10 +102,11 @@ def tree_table(
 
 def _node(depth: int, name: str, step: int, space: int | None, ellipsis: str) -> str:
     """Indent a name; where the tree is deeper than there is room, say how deep."""
-    indent = " " * (step * depth)
-    if space is not None and len(indent) > space // 2:
+    deepest = _DEEPEST if space is None else space // 2
+    indent = " " * min(step * depth, deepest)
+    if step * depth > deepest:
         mark = f"({depth}) "
-        indent = " " * max(0, space // 2 - len(mark)) + mark
+        indent = indent[: -len(mark)] + mark
     return indent + shorten([name], None if space is None else space - len(indent), ellipsis)
 
 
@@ -123,10 +126,11 @@ def _space(kept: Sequence[Column], width: int | None) -> int | None:
 
 
 def _lines(kept: Sequence[Column], labels: Sequence[str], title: str) -> list[Text]:
-    lines = [_line([(c.header, c, "bold") for c in kept], title, "bold")]
+    widths = [column.width for column in kept]
+    lines = [_line([(c.header, c, "bold") for c in kept], widths, title, "bold")]
     for row, label in enumerate(labels):
         cells = [(c.cells[row], c, c.styles[row] if c.styles else "") for c in kept]
-        lines.append(_line(cells, label, ""))
+        lines.append(_line(cells, widths, label, ""))
     return lines
 
 
@@ -156,10 +160,12 @@ def _taken(columns: Sequence[Column]) -> int:
     return sum(column.width + GAP for column in columns)
 
 
-def _line(cells: Sequence[tuple[str, Column, str]], label: str, style: str) -> Text:
+def _line(
+    cells: Sequence[tuple[str, Column, str]], widths: Sequence[int], label: str, style: str
+) -> Text:
     line = Text(no_wrap=True, overflow="ignore")
-    for text, column, cell_style in cells:
-        pad = " " * (column.width - cell_len(text))
+    for (text, column, cell_style), width in zip(cells, widths, strict=True):
+        pad = " " * (width - cell_len(text))
         line.append(pad + text if column.right else text + pad, cell_style or None)
         line.append(" " * GAP)
     line.append(label, style or None)
@@ -196,7 +202,8 @@ def shorten(names: Sequence[str], space: int | None, ellipsis: str = "…") -> s
     full = "/".join(names)
     if space is None or cell_len(full) <= space:
         return full
-    for start in range(2, len(names) - 1):
+    # A name and its slash take two cells, so no more names than half the room are tried.
+    for start in range(max(2, len(names) - space // 2 - 1), len(names) - 1):
         short = "/".join([names[0], ellipsis, *names[start:]])
         if cell_len(short) <= space:
             return short

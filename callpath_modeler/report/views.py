@@ -79,7 +79,7 @@ class ForecastView:
             own, whole = self.view.values(nodes, costs)
             return (whole if self.inclusive else own)[:, 0]
 
-        return hot_path(self.view, worth)
+        return hot_path(self.view, worth, levels=self.wanted.hot_levels)
 
     def leader(self, line: Line, *, inclusive: bool) -> int:
         """Return the call path that grows fastest of those a line is about, or -1."""

@@ -161,6 +161,7 @@ def test_the_hot_path_goes_down_while_a_node_has_half_of_the_one_above():
     assert hot_path(view, worth) == [0, 1, 2]
     assert hot_path(view, worth, part=0.6) == [0, 1]
     assert hot_path(view, worth, start=1) == [2]
+    assert hot_path(view, worth, levels=2) == [0, 1]
     assert hot_path(view, lambda nodes: -worth(nodes)) == []
     view = BottomUp(tree)
     assert [view.name(node) for node in hot_path(view, worth)] == ["main"]

@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from rich.cells import cell_len
 
@@ -14,7 +15,7 @@ from callpath_modeler.profile.schema import Metric
 from callpath_modeler.profile.views import ViewKind
 from callpath_modeler.report.excess import ExcessView, excess_table, excess_text
 from callpath_modeler.report.formats import to_csv, to_json
-from synthetic import experiment
+from synthetic import chain, experiment
 
 NAN = float("nan")
 POINTS = (2, 4, 8)
@@ -174,6 +175,22 @@ def test_no_line_is_wider_than_the_terminal(lost, kind, width):
 
 def test_ascii_is_ascii(lost):
     assert "\n".join(text(lost, ascii_only=True, depth=1)).isascii()
+
+
+def test_the_answer_does_not_depend_on_how_much_is_shown(lost):
+    for kind in ViewKind:
+        assert text(lost, kind=kind, depth=1, top=1)[0] == text(lost, kind=kind)[0]
+
+
+def test_chains_of_thousands_of_calls_are_written_in_every_view():
+    made = experiment({"f": [1, 2]}, (2, 4))
+    cost = np.tile([1.0, 2.0], (5000, 1))
+    time = replace(made.columns["time"], exclusive=cost)
+    deep = losses(replace(made, tree=chain(5000), columns={"time": time}))
+    for kind in ViewKind:
+        lines = text(deep, kind=kind, least=0.01)
+        assert lines[0].startswith("From p = 2 to 4, 50 % of the time is lost")
+        assert max(map(len, lines)) < 400
 
 
 def test_deep_trees_stay_inside_a_narrow_terminal():
