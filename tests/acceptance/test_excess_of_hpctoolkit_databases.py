@@ -91,24 +91,32 @@ def direct(shared_data):
     return {p: totals(folder / f"app_{p}") for p in SCALES}
 
 
+@pytest.mark.parametrize("locations", [cpm.Reduction.SUM, cpm.Reduction.MEAN])
 @pytest.mark.parametrize("scaling", cpm.Scaling)
 def test_the_excess_of_every_call_path_is_that_of_the_summary_profiles(
-    shared_data, direct, scaling
+    shared_data, direct, scaling, locations
 ):
     folder = shared_data / "hpctoolkit_synthetic" / "scal2000"
-    read = cpm.ReadOptions(locations=cpm.Reduction.SUM, scaling=scaling)
+    read = cpm.ReadOptions(locations=locations, scaling=scaling)
     found = losses(cpm.load([folder], cpm.LoadOptions(read)))
     assert found.pairs == ((8, 16), (8, 32), (8, 64), (8, 128))
     tree = found.experiment.tree
     paths = [tree.names(row) if tree.parent[row] >= 0 else () for row in range(len(tree))]
     assert len(set(paths)) == len(paths) > 1000
+
+    def cost(p, path, flavour):
+        # Every database holds 8 processes, whatever p its name says.
+        return direct[p].get(path, (0.0, 0.0))[flavour] / (
+            p if locations is cpm.Reduction.SUM else 8
+        )
+
     for pair, (p, q) in enumerate(found.pairs):
-        before, after = direct[p], direct[q]
-        assert set(before) | set(after) == set(paths)
-        # S is the cost per process times the number of processes.
-        shrink = 1 if scaling is cpm.Scaling.STRONG else q / p
+        assert set(direct[p]) | set(direct[q]) == set(paths)
+        run_time = cost(q, (), 0)
         for row, path in enumerate(paths):
             for flavour, values in enumerate((found.excess.inclusive, found.excess.exclusive)):
-                old = before.get(path, (0.0, 0.0))[flavour] * shrink
-                expected = (after.get(path, (0.0, 0.0))[flavour] - old) / after[()][0]
-                assert values[row, pair] == pytest.approx(expected, abs=1e-9)
+                before, after = cost(p, path, flavour), cost(q, path, flavour)
+                expected = (after - before) / run_time
+                if scaling is cpm.Scaling.STRONG:
+                    expected = (q * after - p * before) / (q * run_time)
+                assert values[row, pair] == pytest.approx(expected, rel=1e-9, abs=1e-12)
