@@ -25,6 +25,7 @@ HINT = (
 
 _MISSING = frozenset({"", "na", "n/a", "nan", "null", "none", "-"})
 _ROWS = re.compile(r'\s*(\[\s*)?\{\s*"')
+_MANY = 1000
 _DELIMITERS = (",", "\t", ";")
 
 
@@ -71,11 +72,10 @@ class Grid:
         return values
 
     def is_numeric(self, title: str) -> bool:
-        """Tell whether a column is meant to hold numbers: at least half of its cells do."""
-        cells = self.columns[title]
-        if as_numbers(cells) is not None:
+        """Tell whether a column is meant to hold numbers: at least half of its first cells do."""
+        there = [cell for cell in self.columns[title][:_MANY] if not _is_missing(cell)]
+        if as_numbers(there) is not None:
             return True
-        there = [cell for cell in cells if not _is_missing(cell)]
         return sum(as_numbers([cell]) is not None for cell in there) * 2 >= len(there)
 
     def texts(self, title: str) -> list[str]:
@@ -95,6 +95,14 @@ class Grid:
 
 def as_numbers(cells: Sequence[object]) -> NDArray[np.float64] | None:
     """Return cells as numbers, NaN for those that are empty; None if any is something else."""
+    try:
+        values = np.array(cells, np.float64)
+    except (TypeError, ValueError, OverflowError):
+        return _as_numbers_one_by_one(cells)
+    return values if values.ndim == 1 else None
+
+
+def _as_numbers_one_by_one(cells: Sequence[object]) -> NDArray[np.float64] | None:
     plain = [np.nan if _is_missing(cell) else cell for cell in cells]
     if not all(isinstance(cell, str | int | float) for cell in plain):
         return None

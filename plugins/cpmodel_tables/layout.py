@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -197,6 +197,16 @@ class _Search:
 
 def _codes(columns: Sequence[Sequence[object]], n: int) -> NDArray[np.intp]:
     """Return a number per row, the same for rows whose cells are the same, [n]."""
-    known: dict[str, int] = {}
-    rows = zip(*columns, strict=True) if columns else iter([()] * n)
-    return np.array([known.setdefault(repr(row), len(known)) for row in rows], np.intp)
+    if not columns:
+        return np.zeros(n, np.intp)
+    rows = list(zip(*columns, strict=True))
+    try:
+        return _numbered(rows)
+    except TypeError:
+        # JSON may hold lists, which are no keys.
+        return _numbered([repr(row) for row in rows])
+
+
+def _numbered(rows: Iterable[Hashable]) -> NDArray[np.intp]:
+    known: dict[Hashable, int] = {}
+    return np.array([known.setdefault(row, len(known)) for row in rows], np.intp)

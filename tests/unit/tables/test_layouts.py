@@ -8,6 +8,8 @@ import json
 import numpy as np
 import pytest
 
+from callpath_modeler.errors import InputError
+
 LONG = """callpath,p,metric,value
 main,4,time,1.0
 main/solve,4,time,2.5
@@ -74,6 +76,12 @@ def test_json_lines_may_hold_parameters_together_or_flat(load, value_of):
     flat = [{"p": p, "callpath": ["main", "f"], "time": 2 * p} for p in (2, 4)]
     for name, rows in (("a.jsonl", together), ("b.jsonl", flat)):
         assert value_of(load(name, json_lines(rows)), "time", "main/f", p=4) == 8
+
+
+def test_call_paths_as_lists_and_as_text_do_not_mix(load):
+    rows = [{"p": 2, "n": n, "callpath": path, "v": 1} for n in (1, 2) for path in (["a"], "a")]
+    with pytest.raises(InputError, match="line 2: callpath: not a list of names"):
+        load("a.jsonl", json_lines(rows))
 
 
 def test_json_lines_of_extrap_need_neither_call_path_nor_metric(load):
