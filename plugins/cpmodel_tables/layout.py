@@ -83,8 +83,8 @@ def layout_of(grid: Grid) -> Layout:
     """
     _refuse(grid)
     search = _Search(grid)
-    metric = search.take(_METRICS, numeric=False)
-    unit = search.take(_UNITS, numeric=False)
+    metric = search.take(_METRICS)
+    unit = search.take(_UNITS)
     callpath = search.take_call_path(metric)
     run = search.take(_RUNS, numeric=False)
     repetition = search.take(_REPETITIONS, numeric=True)
@@ -132,19 +132,23 @@ class _Search:
         self.free = {t: plain(t) for t in grid.columns if plain(t) not in _PASSED_OVER}
         self.free |= {title: plain(title) for title in grid.parameters}
 
-    def take(self, names: Iterable[str], *, numeric: bool) -> str | None:
-        """Take the first column that has one of `names`; it is free no more."""
+    def take(self, names: Iterable[str], *, numeric: bool | None = None) -> str | None:
+        """Take the first column that has one of `names`; it is free no more.
+
+        With `numeric` it has to be, or not to be, one of numbers.
+        """
         for name in names:
             for title, known in self.free.items():
-                told = title in self.grid.parameters
-                if known == name and not told and self.grid.is_numeric(title) is numeric:
+                if known != name or title in self.grid.parameters:
+                    continue
+                if numeric is None or self.grid.is_numeric(title) is numeric:
                     del self.free[title]
                     return title
         return None
 
     def take_call_path(self, metric: str | None) -> list[str]:
         """Take the column of call paths, or else the texts that a row begins with."""
-        title = self.take(_CALL_PATHS, numeric=False) or self.take(_REGIONS, numeric=False)
+        title = self.take(_CALL_PATHS) or self.take(_REGIONS, numeric=False)
         if title is not None:
             return [title]
         leading: list[str] = []

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -223,3 +225,15 @@ def test_endless_values_are_missing_and_said(load):
     experiment = load("a.csv", "callpath,p,time\nmain,2,inf\nmain/f,2,1\n")
     assert np.isnan(experiment.values("time")[0, 0])
     assert [f.code for f in experiment.findings] == ["CPM117"]
+
+
+def test_the_examples_of_the_manual_are_read(load):
+    manual = Path(__file__).parents[3] / "docs" / "how-to" / "read-tables.md"
+    blocks = re.findall(r"```\n(.*?)```", manual.read_text(), re.DOTALL)
+    tables = [block for block in blocks if block.startswith(("callpath", "{"))]
+    assert len(tables) == 3
+    for k, text in enumerate(tables):
+        experiment = load(f"{'abc'[k]}.{'csv' if text.startswith('c') else 'jsonl'}", text)
+        row = [experiment.tree.path(row) for row in range(len(experiment.tree))]
+        assert experiment.values("time")[row.index("main/solve"), 0] == 2.5
+        assert experiment.findings == ()

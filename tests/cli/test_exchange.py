@@ -1,0 +1,100 @@
+"""Experiments to and from the formats of other programs, on the command line."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+
+import pytest
+
+RANK = ("--target", "4096", "-f", "csv")
+FILES = {
+    "app.jsonl": ("-f", "extra-p"),
+    "app.extra-p": (),
+    "ours.csv": ("--what", "values"),
+    "ours.json": ("--what", "values"),
+    "ours.parquet": ("--what", "values"),
+}
+
+
+def ranked(outcome):
+    """Return the answer of a ranking, without what depends on names of files."""
+    assert outcome.status == 0, outcome.err
+    columns = ("rank", "callpath", "id", "growth", "model", "value_at_target[s]", "high[s]")
+    table = csv.DictReader(io.StringIO(outcome.out))
+    return [tuple(row[name] for name in columns) for row in table]
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_the_ranking_is_the_same_whatever_the_format(run, samples, tmp_path, name):
+    if name.endswith("parquet"):
+        pytest.importorskip("pyarrow")
+    folder = tmp_path / "runs"
+    folder.mkdir()
+    profiles = samples / "lulesh"
+    made = run("export", profiles, "-o", folder / name, *FILES[name])
+    assert made.status == 0
+    assert made.out == ""
+    assert ranked(run("rank", folder / name, *RANK)) == ranked(run("rank", profiles, *RANK))
+
+
+def test_what_cannot_be_said_in_text_of_extrap_is_refused(run, samples, tmp_path):
+    target = tmp_path / "app.txt"
+    outcome = run("export", samples / "lulesh", "-f", "extra-p", "-o", target)
+    outcome.fails(2, "not at every point")
+    assert not target.exists()
+    points = ("--where", "p>1", "-m", "time")
+    assert run("export", samples / "lulesh", "-f", "extra-p", "-o", target, *points).status == 0
+    assert target.read_text().startswith("PARAMETER p\nPOINTS ( 8 )\n")
+
+
+def test_json_lines_of_extrap_go_to_a_pipe(run, samples):
+    out = run("export", samples / "lulesh", "-f", "extra-p", "-m", "visits").out
+    first = json.loads(out.partition("\n")[0])
+    assert first["metric"] == "visits"
+    assert set(first["params"]) == {"p"}
+
+
+def test_an_experiment_of_extrap_is_binary(run, samples, tmp_path):
+    outcome = run("export", samples / "lulesh", "-o", tmp_path / "app.extra-p")
+    assert outcome.status == 0
+    assert (tmp_path / "app.extra-p").read_bytes().startswith(b"PK")
+    run("export", samples / "lulesh", "-o", tmp_path / "app.extra-p").fails(6, "exists")
+
+
+@pytest.mark.parametrize("form", ["folded", "hatchet"])
+def test_one_profile_is_as_measured_or_with_a_target_as_predicted(run, samples, form):
+    measured = run("export", samples / "lulesh", "-f", form)
+    predicted = run("export", samples / "lulesh", "-f", form, "--target", "4096")
+    assert measured.status == predicted.status == 0
+    assert measured.out != predicted.out
+    assert "MPI_Allreduce" in measured.out
+
+
+def test_folded_stacks_sum_up_to_the_predicted_total(run, samples):
+    stacks = run("export", samples / "lulesh", "-f", "folded", "--target", "4096").out
+    ranking = json.loads(run("rank", samples / "lulesh", "--target", "4096", "-f", "json").out)
+    total = sum(float(line.rpartition(" ")[2]) for line in stacks.splitlines())
+    assert total == pytest.approx(ranking["total"]["at_target"])
+
+
+def test_values_need_no_model(run, tmp_path):
+    table = tmp_path / "t.csv"
+    table.write_text("callpath,p,n,time\nmain,2,1,5\nmain,2,2,6\nmain,4,1,7\n")
+    outcome = run("export", table, "--what", "values", "-f", "csv")
+    assert outcome.status == 0
+    assert len(outcome.out.splitlines()) == 4
+    run("rank", table, "--target", "8").fails(4, "several parameters vary")
+
+
+def test_a_bad_table_is_one_line_with_its_number(run, tmp_path):
+    table = tmp_path / "t.csv"
+    table.write_text("callpath,p,time\nmain,2,5\nmain,4,six\n")
+    run("info", table).fails(3, "t.csv: line 3: time: 'six' is not a number")
+
+
+def test_reductions_of_a_table_cannot_be_chosen(run, tmp_path):
+    table = tmp_path / "t.csv"
+    table.write_text("callpath,p,time\nmain,2,5\n")
+    run("info", table, "--locations", "mean").fails(4, "holds no mean over processes")
