@@ -120,7 +120,9 @@ class TraceProfile:
         step = max(1, _BLOCK // self.columns.stored)
         for first in range(0, len(self._tree), step):
             rows = np.arange(first, min(first + step, len(self._tree)))
-            reducer.add(rows, self._block(metric, first, len(rows)))
+            block = self._block(metric, first, len(rows))
+            reducer.mark_missing(block)
+            reducer.add(rows, block)
         totals = np.array([[tally.totals.get(metric, 0.0) for tally in self._tallies]])
         reducer.add_to_total(totals)
         self._note_values(metric, reducer)
@@ -134,16 +136,16 @@ class TraceProfile:
     def _block(self, metric: str, first: int, count: int) -> NDArray[np.float64]:
         block = np.zeros((count, len(self._tallies)))
         for column, tally in enumerate(self._tallies):
-            values = tally.values.get(metric)
-            if values is not None:
-                rows = self._rows[: len(values)] - first
-                here = np.flatnonzero((rows >= 0) & (rows < count))
+            if metric in tally.cells:
+                paths, values = tally.cells[metric]
+                rows = self._rows[paths] - first
+                here = (rows >= 0) & (rows < count)
                 block[rows[here], column] = values[here]
         return block
 
     def _declared(self) -> dict[str, DeclaredMetric]:
         declared = {}
-        found = {name for tally in self._tallies for name in tally.values}
+        found = {name for tally in self._tallies for name in tally.cells}
         for name, metric in _OWN.items():
             self._scales[name] = 1 / self._definitions.ticks_per_second if name == "time" else 1.0
             status = MetricStatus.DATA if name in found else MetricStatus.ABSENT
@@ -196,6 +198,9 @@ class TraceProfile:
 
     def _note_values(self, metric: str, reducer: Reducer) -> None:
         noticed = reducer.noticed
+        if noticed.not_finite:
+            message = f"{metric}: {noticed.not_finite} values"
+            self._notices.note("CPM117", message, noticed.not_finite, about=metric)
         if noticed.negative:
             where = self._tree.path(noticed.worst_row)
             message = f"{metric}: {noticed.negative} values, the lowest in {where}"

@@ -23,8 +23,7 @@ class Tally:
 
     Attributes
     ----------
-    values : float64 [call paths] by metric, times in ticks; shorter than the number of call
-        paths if the last ones were not met
+    cells : (int32 [n] call paths, float64 [n] values other than zero) by metric, times in ticks
     totals : by metric, counted without call paths
     outside : number of messages and other operations outside any region
     left_open : number of regions that were never left
@@ -34,7 +33,7 @@ class Tally:
     program : the program that ran, as it was called, or ""
     """
 
-    values: dict[str, Values] = field(default_factory=dict)
+    cells: dict[str, tuple[NDArray[np.int32], Values]] = field(default_factory=dict)
     totals: dict[str, float] = field(default_factory=dict)
     outside: int = 0
     left_open: int = 0
@@ -42,23 +41,31 @@ class Tally:
     paused: int = 0
     sampled: int = 0
     program: str = ""
+    _dense: dict[str, Values] = field(default_factory=dict)
 
     def add(self, metric: str, paths: Column, amounts: Column | Values | None = None) -> None:
         """Add amounts [n] (None: ones) to call paths [n]."""
         if not len(paths):
             return
         found = np.bincount(paths, None if amounts is None else amounts.astype(np.float64))
-        held = self.values.get(metric)
+        held = self._dense.get(metric)
         if held is None or len(held) < len(found):
             grown = np.zeros(len(found))
             if held is not None:
                 grown[: len(held)] = held
-            held = self.values[metric] = grown
+            held = self._dense[metric] = grown
         held[: len(found)] += found
 
     def add_to_total(self, metric: str, amount: float) -> None:
         """Add to the total of a metric."""
         self.totals[metric] = self.totals.get(metric, 0.0) + amount
+
+    def pack(self) -> None:
+        """Move what was added to `cells`: a location may know few of all call paths."""
+        for metric, values in self._dense.items():
+            paths = np.flatnonzero(values).astype(np.int32)
+            self.cells[metric] = paths, values[paths]
+        self._dense.clear()
 
 
 class Replay:
@@ -109,6 +116,7 @@ class Replay:
             self._spend(np.array([self._path]), times)
             end = int(self._pauses.without(times)[1])
             self.tally.add_to_total("time", float(end - (self._origin or 0)))
+        self.tally.pack()
         return self.tally
 
     def _enter_and_leave(self, batch: Batch, calls: Calls, place: Column | None = None) -> bool:

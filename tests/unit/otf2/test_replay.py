@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import tracemalloc
 from collections import defaultdict
 
 import pytest
@@ -156,6 +158,21 @@ def test_a_return_ends_the_innermost_call_whatever_it_names(replayed):
     assert codes(profile) == {"CPM128": 2}
 
 
+def test_memory_does_not_grow_with_the_length_of_a_trace(tmp_path, monkeypatch):
+    monkeypatch.setattr(archive, "BATCH_EVENTS", 1000)
+    peaks = []
+    for length in (1, 1, 10):  # the first time, modules are imported
+        once = [("enter", 0, "main"), ("leave", 0, "main")]
+        events = [(kind, k, name) for k in range(2000 * length) for kind, _, name in once]
+        anchor = write_trace(tmp_path / str(len(peaks)), one_rank(*events))
+        tracemalloc.start()
+        with TraceReader().open(anchor) as profile:
+            assert profile.reduce("visits", Reduction.SUM).total == 2000 * length
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    assert peaks[2] < 1.2 * peaks[1]
+
+
 def test_a_chain_of_fifty_thousand_calls_is_replayed(replayed):
     deep = 50_000
     down = [("enter", k, f"f{k % 5}") for k in range(deep)]
@@ -194,6 +211,24 @@ def test_counters_belong_to_the_call_path_they_advanced_in(replayed):
     assert codes(profile) == {"CPM107": 1}
     with pytest.raises(KeyError):
         profile.reduce("heap", Reduction.SUM)
+
+
+def test_counters_that_run_backwards_or_overflow_are_said(replayed):
+    profile = replayed(
+        one_rank(
+            ("metric", 0, METRICS, [50, 1.0]),
+            ("enter", 0, "main"),
+            ("metric", 10, METRICS, [20, float("inf")]),
+            ("leave", 10, "main"),
+            metrics={
+                "CYCLES": ("#", "ACCUMULATED_START", "UINT64", 0),
+                "energy": ("J", "ACCUMULATED_START", "DOUBLE", 0),
+            },
+        )
+    )
+    assert values(profile, "CYCLES") == {"main": 0.0}
+    assert math.isnan(values(profile, "energy")["main"])
+    assert codes(profile) == {"CPM105": 1, "CPM117": 1}
 
 
 def test_threads_of_a_team_hang_below_the_call_that_started_them(replayed):
