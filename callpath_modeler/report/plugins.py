@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from callpath_modeler.report.formats import Cell, Table
-from callpath_modeler.report.layout import aligned
 from callpath_modeler.units import counted
 
 
@@ -42,22 +41,25 @@ class Plugin:
 
 
 def plugins_text(plugins: Sequence[Plugin]) -> list[str]:
-    """Return the lines of `cpmodel plugins`."""
+    """Return the lines of `cpmodel plugins`: two for each, then what cannot be used and why."""
     usable = [plugin for plugin in plugins if not plugin.problem]
-    readers = [
-        (p.name, " ".join(p.suffixes), p.origin, p.description)
-        for p in usable
-        if p.kind == "reader"
-    ]
-    commands = [(p.name, p.origin, p.description) for p in usable if p.kind == "command"]
-    lines = aligned([("reader", "files", "from", "reads"), *readers])
-    if commands:
-        lines += ["", *aligned([("command", "from", "does"), *commands])]
     unusable = [plugin for plugin in plugins if plugin.problem]
+    width = max((len(plugin.name) for plugin in usable), default=0)
+    lines: list[str] = []
+    for kind in ("reader", "command"):
+        listed = [plugin for plugin in usable if plugin.kind == kind]
+        lines += [f"{kind}s"] if listed else []
+        for plugin in listed:
+            lines.append(f"  {plugin.name:{width}}  {plugin.description}")
+            lines.append(f"  {'':{width}}  {' · '.join(filter(None, _facts(plugin)))}")
     if unusable:
-        lines += ["", f"{counted(len(unusable), 'plugin')} cannot be used:"]
+        lines.append(f"{counted(len(unusable), 'plugin')} cannot be used:")
         lines += [f"  {p.origin}: {p.problem} -> {p.remedy}" for p in unusable]
     return lines
+
+
+def _facts(plugin: Plugin) -> tuple[str, str]:
+    return " ".join(plugin.suffixes), plugin.origin
 
 
 def plugins_table(plugins: Sequence[Plugin]) -> Table:

@@ -7,6 +7,25 @@ import json
 import pytest
 
 
+def test_json_is_recognised_among_other_tables(run, tmp_path):
+    for p in (2, 4, 8, 16):
+        rows = [[0.5 * p, rank, 0] for rank in range(p)] + [[2.5, rank, 1] for rank in range(p)]
+        described = [{"is_value": True, "attribute.unit": "sec"}, {"is_value": True}]
+        document = {
+            "data": rows,
+            "columns": ["time", "mpi.rank", "path"],
+            "column_metadata": [*described, {"is_value": False}],
+            "nodes": [{"label": "main"}, {"label": "f", "parent": 0}],
+            "mpi.world.size": str(p),
+        }
+        (tmp_path / f"app.n{p}.json").write_text(json.dumps(document, indent=1))
+    info = run("info", tmp_path, "-f", "json")
+    assert info.status == 0, info.err
+    rows = json.loads(info.out)["rows"]
+    assert [row["reader"] for row in rows] == ["caliper"] * 4
+    assert [row["processes"] for row in rows] == [2, 4, 8, 16]
+
+
 @pytest.fixture
 def caliper(shared_data):
     return shared_data / "third_party" / "caliper"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import json
-import re
 import subprocess
 import sys
 from importlib.util import find_spec
@@ -89,8 +88,10 @@ def test_the_list_names_package_version_suffixes_and_commands(spawn, scratch):
     assert found["command", "hottest"]["description"].startswith("Name the call path")
     assert found["reader", "scorep"]["package"] == "callpath-modeler"
     text = spawn("plugins", PYTHONPATH=scratch).out
-    assert re.search(r"^timings +\.timings", text, re.MULTILINE)
-    assert "cpmodel-timings 1.0" in text
+    lines = [line.strip() for line in text.splitlines()]
+    at = next(k for k, line in enumerate(lines) if line.startswith("timings "))
+    assert lines[at].endswith("  Timings: seconds per call path and process")
+    assert lines[at + 1] == ".timings · cpmodel-timings 1.0"
 
 
 def test_the_list_says_what_does_not_load_and_why(spawn, tmp_path):
@@ -136,7 +137,7 @@ def test_a_reader_in_a_file_needs_no_installation(spawn, timings):
 
 def test_the_list_shows_the_readers_of_a_file(run):
     done = run("plugins", READER)
-    assert "timings  .timings" in done.out
+    assert "timings  Timings: seconds per call path and process\n" in done.out
     assert "cpmodel_timings.py" in done.out
 
 
