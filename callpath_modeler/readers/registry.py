@@ -209,8 +209,9 @@ class Registry:
         return tuple(dict.fromkeys(known))
 
     def _hint(self) -> str:
-        known = ", ".join(f"{reader.name} ({' '.join(reader.suffixes)})" for reader in self.readers)
-        return f"readers: {known or 'none'}" + "".join(f"; {error}" for error in self.broken)
+        known = ", ".join(reader.name for reader in self.readers) or "none"
+        broken = "".join(f"; {error}" for error in self.broken)
+        return f"readers: {known}; `cpmodel plugins` lists what they take{broken}"
 
 
 def _what(path: Path) -> str:

@@ -28,7 +28,7 @@ def readers_in(path: Path) -> tuple[Reader, ...]:
         If it does not load, holds no reader, or one that does not keep the contract.
     """
     if not path.is_file():
-        raise UsageError(f"--reader {path}: no such file", hint="check the spelling")
+        raise UsageError(f"{path}: no such file", hint="check the spelling")
     module = _imported(path)
     found = [
         value
