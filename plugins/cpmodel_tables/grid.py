@@ -253,15 +253,13 @@ def of_parquet(path: Path) -> Grid:
     return replace(of_rows(path, rows, range(1, len(rows) + 1)), place="row")
 
 
-def titles_of_json_lines(text: str) -> list[str]:
-    """Return the keys of the first object of JSON Lines; none if it is no such text."""
+def first_of_json_lines(text: str) -> Grid | None:
+    """Return the first row of JSON Lines; None if it is no such text."""
     try:
         row = json.loads(text.lstrip().partition("\n")[0])
     except (ValueError, RecursionError):
-        return []
-    if not isinstance(row, dict):
-        return []
-    return list(of_rows(Path(), [row], [1]).columns)
+        return None
+    return of_rows(Path(), [row], [1]) if isinstance(row, dict) else None
 
 
 def of_rows(path: Path, rows: Sequence[Mapping[str, object]], lines: Sequence[int]) -> Grid:

@@ -70,7 +70,8 @@ def is_table(titles: Sequence[str]) -> bool:
         return False
     if names & {*_CALL_PATHS}:
         return len(names) > 1
-    return any(map(is_processes, titles)) and any(map(is_measured, titles))
+    about_runs = any(map(is_processes, titles)) or bool(names & {*_REGIONS})
+    return about_runs and any(map(is_measured, titles))
 
 
 def layout_of(grid: Grid) -> Layout:
@@ -82,6 +83,8 @@ def layout_of(grid: Grid) -> Layout:
         If a role that is needed has no column, or a column has one that cannot be heeded.
     """
     _refuse(grid)
+    if not (grid.parameters or is_table(list(grid.columns))):
+        raise InputError(f"{grid.path}: no table of measurements", hint=HINT)
     search = _Search(grid)
     metric = search.take(_METRICS)
     unit = search.take(_UNITS)

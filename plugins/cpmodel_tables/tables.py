@@ -50,10 +50,11 @@ class TableReader:
         if path.name.endswith(_JSON):
             return Match.CONTENT if cells.is_json_of_rows(text) else Match.NO
         if path.name.endswith(_DELIMITED):
-            titles = cells.titles_of_delimited(text)
+            known = is_table(cells.titles_of_delimited(text))
         else:
-            titles = cells.titles_of_json_lines(text)
-        return Match.CONTENT if is_table(titles) else Match.NAME
+            row = cells.first_of_json_lines(text)
+            known = row is not None and (bool(row.parameters) or is_table(list(row.columns)))
+        return Match.CONTENT if known else Match.NAME
 
     @contextmanager
     def open_runs(self, path: Path) -> Iterator[Sequence[RunSource]]:

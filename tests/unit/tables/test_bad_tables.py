@@ -28,6 +28,8 @@ GOOD = "callpath,p,time\nmain,2,1\nmain/f,2,2\nmain,4,3\n"
         (GOOD + "main//f,8,1\n", "line 5: callpath: a name is empty"),
         (GOOD + '"main,8,1\n', "line 5: unexpected end of data"),
         ("p,time\n2,1\n", "no column of call paths"),
+        ("name,age\nAnn,30\n", "no table of measurements"),
+        ("city,population\nUlm,130000\n", "no table of measurements"),
         ("callpath,p\nmain,x\n", "no column of values"),
         ("callpath,p,p\nmain,2,1\n", "two columns are titled 'p'"),
         ("callpath,p,rank,time\nmain,2,0,1\n", "column 'rank' tells locations apart"),
@@ -118,6 +120,9 @@ def test_other_files_are_not_taken(tmp_path, name, content):
         ("a.csv", "name,city\nAnn,Ulm\n", Match.NAME),
         ("a.csv", "rank,callpath,growth,model\n", Match.NAME),
         ("a.jsonl", '{"params": {"p": 2}, "callpath": "main", "value": 1}\n', Match.CONTENT),
+        ("a.jsonl", '{"params": {"x": 2}, "value": 1}\n', Match.CONTENT),
+        ("a.csv", "function,n,seconds\nf,2,1\n", Match.NAME),
+        ("a.csv", "function,n,time\nf,2,1\n", Match.CONTENT),
         ("a.jsonl", '{"level": "info", "message": "ready"}\n', Match.NAME),
     ],
 )
