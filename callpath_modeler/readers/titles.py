@@ -75,8 +75,9 @@ def read_title(title: str, unit: str | None = None) -> Title:
     inclusive = True if flavours & _INCLUSIVE else False if flavours & _EXCLUSIVE else None
     units = [note for note in notes if note.lower() not in _INCLUSIVE | _EXCLUSIVE]
     if not units:
-        # The first word of a title names the metric, even if it also names a unit.
-        units = [word for word in lower[1:] if word in _DURATIONS]
+        # The first of several words names the metric, even if it also names a unit; s alone is no
+        # time.
+        units = [word for word in lower[1:] or lower if word in _DURATIONS and lower != ["s"]]
         dropped = _INCLUSIVE | _EXCLUSIVE | {*units}
     else:
         dropped = _INCLUSIVE | _EXCLUSIVE
@@ -92,9 +93,18 @@ def read_title(title: str, unit: str | None = None) -> Title:
 
 
 def is_measured(title: str) -> bool:
-    """Tell whether a title names a measured quantity rather than a parameter."""
-    words = {word.lower() for word in _SEPARATORS.split(title)}
-    return bool(words & _MEASURED) or _BRACKETS.search(title) is not None
+    """Tell whether a title names a measured quantity rather than a parameter.
+
+    >>> is_measured("wait [ms]"), is_measured("mean"), is_measured("grid [cells]")
+    (True, True, False)
+    """
+    words = {word.lower() for word in _SEPARATORS.split(_BRACKETS.sub("", title))}
+    notes = {note.strip().lower() for note in _BRACKETS.findall(title)}
+    units = {base_unit(note)[0] for note in notes}
+    words -= {"s"}
+    return bool(
+        words & (_MEASURED | _DURATIONS) or notes & (_INCLUSIVE | _EXCLUSIVE) or units & {"s", "B"}
+    )
 
 
 def is_processes(name: str) -> bool:

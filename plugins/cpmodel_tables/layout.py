@@ -185,7 +185,8 @@ class _Search:
         """Tell parameters from other numbers by what they hold.
 
         At each setting of the parameters most call paths have a row, so what is another number in
-        every row is no parameter; nor is what stands behind the first value.
+        every row is no parameter. A single call path tells nothing: then what stands behind the
+        first value is none.
         """
         order = list(self.grid.columns)
         first = min((order.index(title) for title in values), default=len(order))
@@ -196,7 +197,8 @@ class _Search:
             refined = _codes([setting.tolist(), self.grid.columns[title]], len(setting))
             filled = len(np.unique(np.stack([paths, refined]), axis=1).T)
             full = (int(paths.max()) + 1) * (int(refined.max()) + 1)
-            if is_processes(title) or (order.index(title) < first and filled > _FILLED * full):
+            telling = paths.any() or order.index(title) < first
+            if is_processes(title) or (telling and filled > _FILLED * full):
                 parameters.append(title)
                 setting = refined
         return parameters, [title for title in titles if title not in parameters]

@@ -186,6 +186,19 @@ def test_numbers_before_the_values_are_parameters_if_each_setting_has_the_call_p
     assert [p.name for p in experiment.parameters] == ["p", "cells"]
 
 
+def test_parameters_may_stand_behind_the_values(load):
+    rows = [f"{path},{p * n},{n},{p}" for p in (2, 4) for n in (10, 20) for path in ("a", "b")]
+    experiment = load("a.csv", "callpath,time,grid [cells],p\n" + "\n".join(rows))
+    assert sorted(p.name for p in experiment.parameters) == ["grid [cells]", "p"]
+    assert list(experiment.columns) == ["time"]
+
+
+def test_unknown_numbers_that_differ_in_every_row_are_values(load):
+    rows = [f"{path},{p},{p},{7 * p + k}" for p in (2, 4, 8) for k, path in enumerate("abc")]
+    experiment = load("a.csv", "callpath,p,time,L2_TCM\n" + "\n".join(rows))
+    assert list(experiment.columns) == ["time", "L2_TCM"]
+
+
 def test_a_column_of_run_names_tells_parameters_and_repetitions(load):
     text = "file,n_locations,callpath,time\n"
     for p, size in ((8, 30), (27, 30), (27, 40)):
