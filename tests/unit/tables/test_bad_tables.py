@@ -121,7 +121,7 @@ def test_other_files_are_not_taken(tmp_path, name, content):
         ("a.csv", "rank,callpath,growth,model\n", Match.NAME),
         ("a.jsonl", '{"params": {"p": 2}, "callpath": "main", "value": 1}\n', Match.CONTENT),
         ("a.jsonl", '{"params": {"x": 2}, "value": 1}\n', Match.CONTENT),
-        ("a.csv", "function,n,seconds\nf,2,1\n", Match.NAME),
+        ("a.csv", "function,n,colour\nf,2,1\n", Match.NAME),
         ("a.csv", "function,n,time\nf,2,1\n", Match.CONTENT),
         ("a.jsonl", '{"level": "info", "message": "ready"}\n', Match.NAME),
     ],
