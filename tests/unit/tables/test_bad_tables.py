@@ -166,7 +166,7 @@ def test_random_damage_is_values_or_an_error_of_ours(load):
         "a.txt": "PARAMETER p n\nPOINTS ( 2 3 ) (4 5)\nMETRIC t\nREGION f->g\nDATA 1 2\nDATA 3\n",
     }
     for name, text in texts.items():
-        for _ in range(40):
+        for _ in range(12):
             damaged = bytearray(text.encode())
             for _ in range(rng.integers(1, 4)):
                 at = int(rng.integers(len(damaged)))
