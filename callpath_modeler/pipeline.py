@@ -16,8 +16,8 @@ from callpath_modeler.diagnostics import Finding
 from callpath_modeler.errors import DataError, UsageError
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.loading import LoadOptions, load, parse_number
-from callpath_modeler.modeling import DEFAULT_SPACE, FitStatus, Models, SearchSpace
-from callpath_modeler.profile.experiment import Aggregate, Experiment
+from callpath_modeler.modeling import Aggregate, FitStatus, Method, Models, SearchSpace
+from callpath_modeler.profile.experiment import Experiment
 from callpath_modeler.readers.assemble import Progress
 
 RECOMMENDED_POINTS = 5
@@ -35,16 +35,18 @@ class FitOptions:
     Attributes
     ----------
     parameter : the parameter of the models; None = p if it varies
-    space : the hypotheses
-    folds : number of folds of the cross-validation; None = leave one out
+    method : a probability for every hypothesis, or one chosen by cross-validation
+    space : the terms of hypotheses; None = those of the method
+    folds : number of folds of the classic cross-validation; None = leave one out
     aggregate : how repetitions become one value
     confidence : probability that a band is to hold
     """
 
     parameter: str | None = None
-    space: SearchSpace = DEFAULT_SPACE
+    method: Method = "mixture"
+    space: SearchSpace | None = None
     folds: int | None = None
-    aggregate: Aggregate = "median"
+    aggregate: Aggregate = "auto"
     confidence: float = 0.95
 
 
@@ -109,6 +111,7 @@ def fit(
     measured = ~np.isnan(values).all(axis=(0, 2))
     points, values = points[measured], values[:, measured]
     _check_points(points, parameter)
+    _check_method(options)
     if options.folds is not None and options.folds > len(points):
         raise UsageError(
             f"--folds {options.folds}: there are {len(points)} points of {parameter}",
@@ -117,12 +120,13 @@ def fit(
     models = modeling.fit(
         points,
         values,
+        method=options.method,
         space=options.space,
         folds=options.folds,
         aggregate=options.aggregate,
         confidence=options.confidence,
     )
-    centres = modeling.centre(values, options.aggregate)
+    centres = modeling.centre(values, models.aggregate)
     return Fitted(
         experiment=experiment,
         metric=chosen,
@@ -136,6 +140,19 @@ def fit(
             *_fit_findings(models, points, centres),
         ),
     )
+
+
+def _check_method(options: FitOptions) -> None:
+    if options.method == "classic":
+        if options.aggregate in ("midrange", "trimmed"):
+            raise UsageError(
+                f"--aggregate {options.aggregate}: the classic method does not know it",
+                hint="median, mean or min; or --method mixture",
+            )
+    elif options.folds is not None:
+        raise UsageError(
+            "--folds: the mixture method does not cross-validate", hint="--method classic"
+        )
 
 
 def _covariates(experiment: Experiment, parameter: str) -> list[Finding]:
@@ -164,12 +181,14 @@ def _check_points(points: NDArray[np.float64], parameter: str) -> None:
 
 def _settings(options: FitOptions, parameter: str) -> dict[str, str]:
     """Return everything that decides a model, as text: what a stored model is known by."""
+    space = options.space or modeling.default_space(options.method)
     return {
         "parameter": parameter,
+        "method": options.method,
         "repetitions": options.aggregate,
         "cross-validation": "leave-one-out" if options.folds is None else f"{options.folds} folds",
         "confidence": f"{options.confidence:g}",
-        "hypotheses": json.dumps(options.space.to_header()),
+        "hypotheses": json.dumps(space.to_header()),
     }
 
 

@@ -68,11 +68,18 @@ PARAMETER = click.option("--parameter", metavar="NAME", help="Parameter to scale
 _FIT = (
     PARAMETER,
     click.option(
-        "--aggregate",
-        type=click.Choice(["median", "mean", "min"]),
-        default="median",
+        "--method",
+        type=click.Choice(["mixture", "classic"]),
+        default="mixture",
         show_default=True,
-        help="How repetitions become one value.",
+        help="A probability for every hypothesis, or the choice of one by cross-validation.",
+    ),
+    click.option(
+        "--aggregate",
+        type=click.Choice(["auto", "mean", "median", "trimmed", "midrange", "min"]),
+        default="auto",
+        show_default=True,
+        help="How repetitions become one value; auto: whatever scatters least here.",
     ),
     click.option(
         "--confidence",
@@ -83,11 +90,15 @@ _FIT = (
     ),
     click.option("--exponents", metavar="LIST", help="Exponents I, e.g. '0,1/4,1/2,1,3/2,2'."),
     click.option("--logs", metavar="LIST", help="Exponents J of log2, e.g. '0,1,2'."),
-    click.option("--terms", type=click.IntRange(1, 9), help="Most terms of a model. Default: 5."),
+    click.option(
+        "--terms",
+        type=click.IntRange(1, 9),
+        help="Most terms of a model. Default: 2, which is all that a mixture has; classic: 5.",
+    ),
     click.option(
         "--folds",
         type=click.IntRange(2),
-        help="Folds of the cross-validation. Default: leave one out.",
+        help="Folds of the classic cross-validation. Default: leave one out.",
     ),
 )
 _VIEW = (
@@ -357,6 +368,7 @@ def _make_question(
 def _make_fit(
     *,
     parameter: str | None,
+    method: str,
     aggregate: str,
     confidence: float,
     exponents: str | None,
@@ -371,27 +383,39 @@ def _make_fit(
         raise UsageError(f"--confidence {confidence} is no probability", hint="e.g. 0.95")
     return FitOptions(
         parameter=parameter,
-        space=_space(exponents, logs, terms),
+        method=method,  # type: ignore[arg-type] # click allows no other
+        space=_space(method, exponents, logs, terms),
         folds=folds,
         aggregate=aggregate,  # type: ignore[arg-type] # click allows no other
         confidence=confidence,
     )
 
 
-def _space(exponents: str | None, logs: str | None, terms: int | None) -> SearchSpace:
+def _space(
+    method: str, exponents: str | None, logs: str | None, terms: int | None
+) -> SearchSpace | None:
+    """Return the space that was asked for; None for the method's own."""
+    if exponents is None and logs is None and terms is None:
+        return None
     from dataclasses import replace
 
-    from callpath_modeler.modeling import DEFAULT_SPACE, SearchSpace
+    from callpath_modeler.modeling import SearchSpace, default_space
 
+    default = default_space(method)  # type: ignore[arg-type] # click allows no other
+    if method != "classic" and terms is not None and terms > default.max_terms:
+        raise UsageError(
+            f"--terms {terms}: a mixture is of models with up to {default.max_terms} terms",
+            hint="--method classic refines term by term",
+        )
     try:
-        chosen_logs = DEFAULT_SPACE.logs if logs is None else tuple(map(int, logs.split(",")))
+        chosen_logs = default.logs if logs is None else tuple(map(int, logs.split(",")))
         if exponents is not None:
             return SearchSpace.of(
                 exponents=exponents.split(","),
                 logs=chosen_logs,
-                max_terms=terms or DEFAULT_SPACE.max_terms,
+                max_terms=terms or default.max_terms,
             )
-        return replace(DEFAULT_SPACE, logs=chosen_logs, max_terms=terms or DEFAULT_SPACE.max_terms)
+        return replace(default, logs=chosen_logs, max_terms=terms or default.max_terms)
     except ValueError as cause:
         raise UsageError(
             f"no such space of hypotheses: {cause}", hint="--exponents 0,1/2,1,2 --logs 0,1,2"

@@ -1,25 +1,33 @@
 """Performance models: arrays in, arrays out; never sees a name or a path."""
 
-from callpath_modeler.modeling.fitting import MIN_POINTS, centre, fit
+from callpath_modeler.modeling.fitting import MIN_POINTS, Method, centre, default_space, fit
 from callpath_modeler.modeling.models import Alternative, Models
-from callpath_modeler.modeling.noise import Aggregate, Repetitions, summarise
+from callpath_modeler.modeling.noise import Aggregate, Centre, Repetitions, summarise
+from callpath_modeler.modeling.shapes import Break, Shape
 from callpath_modeler.modeling.status import FitStatus
-from callpath_modeler.modeling.terms import DEFAULT_SPACE, Growth, SearchSpace, Term
-from callpath_modeler.modeling.uncertainty import Prediction
+from callpath_modeler.modeling.terms import CLASSIC_SPACE, DEFAULT_SPACE, Growth, SearchSpace, Term
+from callpath_modeler.modeling.uncertainty import Mixture, Prediction
 
 __all__ = [
+    "CLASSIC_SPACE",
     "DEFAULT_SPACE",
     "MIN_POINTS",
     "Aggregate",
     "Alternative",
+    "Break",
+    "Centre",
     "FitStatus",
     "Growth",
+    "Method",
+    "Mixture",
     "Models",
     "Prediction",
     "Repetitions",
     "SearchSpace",
+    "Shape",
     "Term",
     "centre",
+    "default_space",
     "fit",
     "summarise",
 ]

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import numpy.typing as npt
 
-from callpath_modeler.modeling.terms import SearchSpace
+from callpath_modeler.modeling.shapes import Shape
 
 FloatArray = npt.NDArray[np.float64]
 TermArray = npt.NDArray[np.int16]
@@ -30,19 +32,19 @@ def targets(p: npt.ArrayLike) -> FloatArray:
     return wanted
 
 
-def term_table(space: SearchSpace, p: FloatArray) -> FloatArray:
-    """Evaluate all terms at all targets, [H + 1, m]; the last row, reached by code -1, is zero."""
-    return np.stack([*(term(p) for term in space.terms), np.zeros_like(p)])
+def shape_table(shapes: Sequence[Shape], p: FloatArray) -> FloatArray:
+    """Evaluate all shapes at all targets, [S + 1, m]; the last row, reached by code -1, is zero."""
+    return np.stack([*(shape(p) for shape in shapes), np.zeros(len(p))])
 
 
 def evaluate(
-    space: SearchSpace, terms: TermArray, coefficients: FloatArray, p: FloatArray
+    shapes: Sequence[Shape], terms: TermArray, coefficients: FloatArray, p: FloatArray
 ) -> FloatArray:
     """Evaluate models, clipped at zero.
 
     Parameters
     ----------
-    space : SearchSpace
+    shapes : sequence of Term or Break
         What `terms` refer to.
     terms : ndarray [n, T]
         Codes of terms.
@@ -56,9 +58,12 @@ def evaluate(
     ndarray [n, m]
         Values; NaN where coefficients are.
     """
-    table = term_table(space, p)
+    table = shape_table(shapes, p)
     value = np.repeat(coefficients[:, :1], len(p), axis=1)
     for slot in range(terms.shape[1]):
-        value += coefficients[:, slot + 1, None] * table[terms[:, slot]]
+        number = coefficients[:, slot + 1, None]
+        with np.errstate(invalid="ignore"):
+            part = number * table[terms[:, slot]]
+        value += np.where(number == 0, 0.0, part)  # nothing times infinity is nothing
     # Constraints forbid more than rounding below zero; the clip takes that away.
     return np.maximum(value, 0.0, out=value)

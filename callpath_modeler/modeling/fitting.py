@@ -2,48 +2,32 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from callpath_modeler.modeling.estimate import Estimate, estimate, runners_up
-from callpath_modeler.modeling.models import ALTERNATIVES, Models
-from callpath_modeler.modeling.noise import EXACT, Aggregate, Repetitions, looks_exact, summarise
-from callpath_modeler.modeling.refine import choose, coefficient_count
-from callpath_modeler.modeling.search import CONSTANT, Basis, Rows
-from callpath_modeler.modeling.significance import USUAL_DOF, USUAL_SPREAD, PureError
-from callpath_modeler.modeling.status import FitStatus
-from callpath_modeler.modeling.terms import DEFAULT_SPACE, SearchSpace
+from callpath_modeler.modeling.models import METHODS, Models
+from callpath_modeler.modeling.noise import CENTRES, Aggregate, Centre, centred
+from callpath_modeler.modeling.terms import CLASSIC_SPACE, DEFAULT_SPACE, SearchSpace
 
 FloatArray = npt.NDArray[np.float64]
-BoolArray = npt.NDArray[np.bool_]
-Columns = dict[str, npt.NDArray[Any]]
+Method = Literal["mixture", "classic"]
 
-MIN_POINTS = 4
-"""A model needs this many points with a value."""
+MIN_POINTS = 3
+"""A model needs this many points with a value; with the classic method one more."""
 
-_CHUNK = 1024
-_SMALLEST = 1e-12
-"""Share of the largest value of a row below which values all count the same."""
-
-_NOISY_SPREAD = 0.25
-_EXACT_MISFIT = 1e-3
-"""Relative misfit of counts from which on no model explains them: iterations until convergence
-follow a law to some parts in 10,000, while the nearest law of another class misses by a percent."""
-
-_MISFIT = 0.05
-_FAR_BEYOND_NOISE = 3.0
+_CLASSIC_CENTRES = ("median", "mean", "min")
 
 
 def fit(
     p: npt.ArrayLike,
     y: npt.ArrayLike,
     *,
-    space: SearchSpace = DEFAULT_SPACE,
+    method: Method = "mixture",
+    space: SearchSpace | None = None,
     folds: int | None = None,
-    aggregate: Aggregate = "median",
+    aggregate: Aggregate = "auto",
     confidence: float = 0.95,
 ) -> Models:
     """Model every row.
@@ -54,14 +38,18 @@ def fit(
         Points: distinct values of the parameter above zero, in any order.
     y : array_like [n, K, R]
         Values, in the unit of the metric, with repetitions along the last axis; NaN = missing.
-    space : SearchSpace
-        Terms a model may be made of. Terms with logarithms are left out where a point is below 1,
-        since they are negative there.
+    method : {'mixture', 'classic'}
+        Give every hypothesis a probability, with the noise and the habits of all rows in mind; or
+        choose one per row by cross-validation and term refinement.
+    space : SearchSpace, optional
+        Terms a model may be made of; by default those of the method. Terms with logarithms are
+        left out where a point is below 1, since they are negative there.
     folds : int, optional
-        Folds of the cross-validation, point k (in order of p) in fold k modulo `folds`;
-        None = leave one out.
-    aggregate : {'median', 'mean', 'min'}
-        The centre of repetitions.
+        Folds of the cross-validation of the classic method, point k (in order of p) in fold k
+        modulo `folds`; None = leave one out.
+    aggregate : {'auto', 'mean', 'median', 'trimmed', 'midrange', 'min'}
+        The centre of repetitions. ``'auto'`` is that of least variance under the noise of all
+        rows; of the classic method, which knows no other than mean, median and min, the median.
     confidence : float
         Of the bands, between 0 and 1.
 
@@ -75,49 +63,62 @@ def fit(
     ValueError
         If shapes, points or settings are not as described.
     """
-    points, values = _checked(p, y, folds, aggregate, confidence)
+    points, values = _checked(p, y, confidence)
+    if method not in METHODS:
+        raise ValueError(f"method is {method!r}; expected one of {', '.join(METHODS)}")
+    if aggregate != "auto" and aggregate not in CENTRES:
+        raise ValueError(f"aggregate is {aggregate!r}; expected auto or {', '.join(CENTRES)}")
     order = np.argsort(points)
-    points = points[order]
-    basis, codes = _basis(space, points)
-    setting = _Setting(points, basis, codes, folds, aggregate, confidence, space.max_terms)
-    chunks = [
-        _fit_chunk(values[start : start + _CHUNK][:, order], setting)
-        for start in range(0, max(len(values), 1), _CHUNK)
-    ]
-    return Models(space=space, points=points, confidence=confidence, **_joined(chunks))
+    points, values = points[order], values[:, order]
+    chosen = space or default_space(method)
+    if method == "classic":
+        from callpath_modeler.modeling.classic.fitting import fit_classic
+
+        centre_ = "median" if aggregate == "auto" else aggregate
+        if centre_ not in _CLASSIC_CENTRES:
+            raise ValueError(f"the classic method knows no {aggregate}; mean, median or min")
+        if folds is not None and not 2 <= folds <= len(points):
+            raise ValueError(f"{folds} folds; expected 2 to {len(points)}, the number of points")
+        return fit_classic(
+            points,
+            values,
+            space=chosen,
+            folds=folds,
+            aggregate=centre_,  # type: ignore[arg-type] # checked above
+            confidence=confidence,
+        )
+    from callpath_modeler.modeling.mixture.application import fit_mixture
+
+    if folds is not None:
+        raise ValueError("folds belong to the classic method")
+    return fit_mixture(points, values, space=chosen, aggregate=aggregate, confidence=confidence)
 
 
-def centre(y: npt.ArrayLike, aggregate: Aggregate = "median") -> FloatArray:
+def default_space(method: Method) -> SearchSpace:
+    """Return the terms that a method looks for models among, unless told otherwise."""
+    return CLASSIC_SPACE if method == "classic" else DEFAULT_SPACE
+
+
+def centre(y: npt.ArrayLike, aggregate: Centre = "median") -> FloatArray:
     """Reduce repetitions to one value per point, as `fit` does.
 
     Parameters
     ----------
     y : array_like [n, K, R]
         Values; NaN = missing.
-    aggregate : {'median', 'mean', 'min'}
-        How.
+    aggregate : {'mean', 'median', 'trimmed', 'midrange', 'min'}
+        How; ``Models.aggregate`` tells what was modelled.
 
     Returns
     -------
     ndarray [n, K]
         NaN where no repetition has a value.
     """
-    return summarise(np.asarray(y, dtype=np.float64), aggregate, 0.95).centre
-
-
-@dataclass(frozen=True, slots=True)
-class _Setting:
-    points: FloatArray
-    basis: Basis
-    codes: npt.NDArray[np.int16]
-    folds: int | None
-    aggregate: Aggregate
-    confidence: float
-    max_terms: int
+    return centred(np.asarray(y, dtype=np.float64), aggregate)
 
 
 def _checked(
-    p: npt.ArrayLike, y: npt.ArrayLike, folds: int | None, aggregate: str, confidence: float
+    p: npt.ArrayLike, y: npt.ArrayLike, confidence: float
 ) -> tuple[FloatArray, FloatArray]:
     points = np.array(p, dtype=np.float64)
     values = np.asarray(y, dtype=np.float64)
@@ -129,220 +130,6 @@ def _checked(
         raise ValueError(
             f"values have shape {values.shape}; expected (rows, {len(points)}, repetitions)"
         )
-    if folds is not None and not 2 <= folds <= len(points):
-        raise ValueError(f"{folds} folds; expected 2 to {len(points)}, the number of points")
-    if aggregate not in ("median", "mean", "min"):
-        raise ValueError(f"aggregate is {aggregate!r}; expected median, mean or min")
     if not 0 < confidence < 1:
         raise ValueError(f"confidence is {confidence}; expected a number between 0 and 1")
     return points, values
-
-
-def _basis(space: SearchSpace, points: FloatArray) -> tuple[Basis, npt.NDArray[np.int16]]:
-    """Evaluate the terms that fit the points; with their codes in the space."""
-    usable = [
-        (code, term, first)
-        for code, (term, first) in enumerate(zip(space.terms, space.first_class, strict=True))
-        if points[0] >= 1 or not term.log
-    ]
-    if not usable:
-        raise ValueError("all terms of the space have logarithms, which are negative below 1")
-    table = np.stack([term(points) for _, term, _ in usable])
-    scale = np.abs(table).max(axis=1)
-    scale = np.where(scale > 0, scale, 1.0)
-    start = min(1.0, float(points[0]))
-    reference = np.array([float(term(start)) for _, term, _ in usable])
-    return Basis(
-        table / scale[:, None],
-        scale,
-        reference / scale,
-        np.array([term.decreasing for _, term, _ in usable]),
-        np.array([first for _, _, first in usable]),
-    ), np.array([code for code, _, _ in usable], dtype=np.int16)
-
-
-def _fit_chunk(y: FloatArray, setting: _Setting) -> Columns:
-    infinite = np.isinf(y).any(axis=(1, 2))
-    reps = summarise(np.where(np.isinf(y), np.nan, y), setting.aggregate, setting.confidence)
-    present = reps.counts > 0
-    used = present.sum(axis=1)
-    centre_ = np.where(present, reps.centre, 0.0)
-    status = np.full(len(y), FitStatus.OK, dtype=np.int8)
-    status[(centre_ == 0).all(axis=1)] = FitStatus.ZERO
-    status[(centre_ < 0).any(axis=1)] = FitStatus.NEGATIVE
-    status[used < MIN_POINTS] = FitStatus.TOO_FEW_POINTS
-    status[infinite] = FitStatus.NON_FINITE
-    columns = _empty(len(y), status, reps, setting)
-    row = np.flatnonzero(status == FitStatus.OK)
-    if row.size:
-        _fit_rows(columns, row, reps, setting)
-    return columns
-
-
-def _empty(
-    count: int, status: npt.NDArray[np.int8], reps: Repetitions, setting: _Setting
-) -> Columns:
-    """Columns of a chunk before any fit."""
-    present = reps.counts > 0
-    zero = (status == FitStatus.ZERO)[:, None]
-    return {
-        "terms": np.full((count, 1), -1, dtype=np.int16),
-        "coefficients": np.where(zero, 0.0, [[np.nan, 0.0]]),
-        "covariance": np.zeros((count, 2, 2)),
-        "spread": np.zeros(count),
-        "dof": np.zeros(count),
-        "cv_error": np.where(zero[:, 0], 0.0, np.nan),
-        "r2": np.where(zero[:, 0], 1.0, np.nan),
-        "adjusted_r2": np.where(zero[:, 0], 1.0, np.nan),
-        "rss": np.where(zero[:, 0], 0.0, np.nan),
-        "noise": reps.spread.copy(),
-        "status": status,
-        "used": present.sum(axis=1).astype(np.int16),
-        "low_p": np.where(present, setting.points, np.inf).min(axis=1),
-        "high_p": np.where(present, setting.points, -np.inf).max(axis=1),
-        "weight": np.where(zero[:, 0], 1.0, 0.0),
-        "alternative_terms": np.full((count, ALTERNATIVES, 1), -1, dtype=np.int16),
-        "alternative_coefficients": np.zeros((count, ALTERNATIVES, 2)),
-        "alternative_weight": np.zeros((count, ALTERNATIVES)),
-    }
-
-
-def _fit_rows(
-    columns: Columns, row: npt.NDArray[np.intp], reps: Repetitions, setting: _Setting
-) -> None:
-    """Fit some rows of a chunk and write them into its columns."""
-    present = reps.counts[row] > 0
-    values = np.where(present, reps.centre[row], 0.0)
-    unit = values.max(axis=1)
-    rows = _relative_rows(values / unit[:, None], present, setting.folds)
-    known = reps.dof[row] > 0
-    pure = PureError(
-        np.where(known, np.maximum(reps.centre_variance[row], EXACT**2), 1.0), reps.dof[row]
-    )
-    exact = looks_exact(setting.points, values, reps.spread[row], reps.dof[row])
-    choice = choose(rows, setting.basis, pure, exact, setting.max_terms)
-    final = estimate(rows, setting.basis, choice)
-    others = runners_up(rows, choice, final, pure, ALTERNATIVES)
-    size = coefficient_count(final.form, final.terms)
-    freedom = np.maximum(rows.points - size, 1.0)
-    spread, dof = _spread(final.rss, freedom, rows.points, pure, exact)
-    columns["status"][row] = _status(final, rows, pure, reps.spread[row], exact)
-    columns["spread"][row], columns["dof"][row] = spread, dof
-    columns["cv_error"][row] = np.sqrt(final.cv / rows.points)
-    # Of the same weights as the final residuals' in all but the last iteration.
-    left = np.where(choice.constant_rss > 0, final.rss / np.maximum(choice.constant_rss, 1e-300), 0)
-    columns["r2"][row] = np.clip(1 - left, 0.0, 1.0)
-    columns["adjusted_r2"][row] = 1 - (1 - columns["r2"][row]) * (rows.points - 1) / freedom
-    columns["rss"][row] = final.rss
-    columns["weight"][row] = others.weight[:, 0]
-    columns["alternative_weight"][row, : others.terms.shape[1]] = others.weight[:, 1:]
-    _write_models(columns, row, unit, final, spread, setting)
-    count = others.terms.shape[1]
-    codes, scale = _coded(others.terms, setting)
-    columns["alternative_terms"][row, :count, 0] = codes
-    numbers = others.coefficients * unit[:, None, None]
-    numbers[..., 1] /= scale
-    columns["alternative_coefficients"][row, :count] = numbers
-
-
-def _coded(
-    terms: npt.NDArray[np.intp], setting: _Setting
-) -> tuple[npt.NDArray[np.int16], FloatArray]:
-    """Translate positions in the basis to codes of the space, with the scales of the basis."""
-    unused = terms < 0
-    codes = np.where(unused, -1, setting.codes[terms]).astype(np.int16)
-    return codes, np.where(unused, 1.0, setting.basis.scale[terms])
-
-
-def _write_models(
-    columns: Columns,
-    row: npt.NDArray[np.intp],
-    unit: FloatArray,
-    final: Estimate,
-    spread: FloatArray,
-    setting: _Setting,
-) -> None:
-    """Write coefficients in the unit of the metric, as wide as the largest model."""
-    width = max(1, int((final.terms >= 0).sum(axis=1).max()))
-    codes, scale = _coded(final.terms[:, :width], setting)
-    factor = unit[:, None] / np.concatenate([np.ones((len(row), 1)), scale], axis=1)
-    inverse = final.inverse[:, : width + 1, : width + 1]
-    covariance = inverse * (spread[:, None, None] ** 2) * factor[:, :, None] * factor[:, None, :]
-    for name, values, fill in (
-        ("terms", codes, -1),
-        ("coefficients", final.coefficients[:, : width + 1] * factor, 0.0),
-        ("covariance", covariance, 0.0),
-    ):
-        columns[name] = _widened(columns[name], values.shape[1:], fill)
-        columns[name][row] = values
-
-
-def _relative_rows(y: FloatArray, present: BoolArray, folds: int | None) -> Rows:
-    """Weigh relative errors; a zero counts as precise as the smallest other value."""
-    positive = np.where(y > 0, y, np.inf).min(axis=1)
-    floor = np.maximum(positive, 0.01)[:, None]
-    w = np.where(present, 1 / np.where(y > 0, np.maximum(y, _SMALLEST), floor) ** 2, 0.0)
-    position = np.cumsum(present, axis=1) - 1
-    fold = np.where(present, position if folds is None else position % folds, -1)
-    return Rows(y, w, fold, present.sum(axis=1).astype(np.float64))
-
-
-def _spread(
-    rss: FloatArray,
-    freedom: FloatArray,
-    points: FloatArray,
-    pure: PureError,
-    exact: BoolArray,
-) -> tuple[FloatArray, FloatArray]:
-    """Relative standard deviation of a centre about its model, and its degrees of freedom.
-
-    Residuals of the best of many hypotheses are too small by choice; where no repetition says how
-    large noise is, what is believed of it counts beside them.
-    """
-    residual = np.maximum(rss, points * EXACT**2)
-    blind = (pure.dof == 0) & ~exact
-    believed = (residual + USUAL_DOF * USUAL_SPREAD**2) / (freedom + USUAL_DOF)
-    variance = np.where(blind, believed, residual / freedom)
-    known = (pure.dof > 0) & ~pure.unexplained(rss, freedom)
-    larger = np.where(pure.dof > 0, np.maximum(variance, pure.variance), variance)
-    return np.sqrt(larger), freedom + np.where(known, pure.dof, blind * USUAL_DOF)
-
-
-def _status(
-    final: Estimate,
-    rows: Rows,
-    pure: PureError,
-    noise: FloatArray,
-    exact: BoolArray,
-) -> npt.NDArray[np.int8]:
-    """Name the outcome of each fitted row."""
-    misfit = np.sqrt(final.rss / rows.points)
-    freedom = np.maximum(rows.points - coefficient_count(final.form, final.terms), 1.0)
-    least = np.where(pure.dof > 0, pure.variance, np.inf)
-    beyond = np.sqrt(final.rss / freedom) > _FAR_BEYOND_NOISE * np.sqrt(least)
-    outside = np.where(exact, misfit > _EXACT_MISFIT, beyond & (misfit > _MISFIT))
-    flat = final.form == CONSTANT
-    status = np.where(flat, FitStatus.CONSTANT, FitStatus.OK)
-    noisy = flat & (np.nan_to_num(noise) > _NOISY_SPREAD)
-    status = np.where(outside, FitStatus.OUTSIDE, status)
-    return np.where(noisy, FitStatus.NOISY, status).astype(np.int8)
-
-
-def _widened(column: npt.NDArray[Any], shape: tuple[int, ...], fill: float) -> npt.NDArray[Any]:
-    """Give a column room for longer models."""
-    if column.shape[1:] == shape:
-        return column
-    wide = np.full((len(column), *shape), fill, dtype=column.dtype)
-    wide[tuple(slice(0, size) for size in column.shape)] = column
-    return wide
-
-
-def _joined(chunks: list[Columns]) -> Columns:
-    """Put the columns of all chunks together, as wide as the widest."""
-    joined: Columns = {}
-    for name in tuple(chunks[0]):
-        parts = [chunk.pop(name) for chunk in chunks]
-        shape = tuple(max(sizes) for sizes in zip(*(part.shape[1:] for part in parts), strict=True))
-        fill = -1 if name in ("terms", "alternative_terms") else 0
-        joined[name] = np.concatenate([_widened(part, shape, fill) for part in parts])
-    return joined

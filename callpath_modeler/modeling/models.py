@@ -9,16 +9,21 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from callpath_modeler.modeling.evaluation import evaluate, targets, term_table
+from callpath_modeler.modeling.evaluation import evaluate, shape_table, targets
+from callpath_modeler.modeling.noise import CENTRES, Centre
+from callpath_modeler.modeling.reach import mixture_at
+from callpath_modeler.modeling.shapes import Break, Shape, shapes_from_header, shapes_to_header
 from callpath_modeler.modeling.status import FitStatus
-from callpath_modeler.modeling.terms import CONSTANT_GROWTH, Growth, SearchSpace, Term
-from callpath_modeler.modeling.uncertainty import Prediction, prediction_band
+from callpath_modeler.modeling.terms import CONSTANT_GROWTH, Growth, SearchSpace
+from callpath_modeler.modeling.uncertainty import Mixture, Prediction, prediction_band
 
 FloatArray = npt.NDArray[np.float64]
 TermArray = npt.NDArray[np.int16]
 
-ALTERNATIVES = 3
-"""How many runners-up are kept per row."""
+_VERSION = 2
+
+METHODS = ("mixture", "classic")
+"""How models are made: a probability for every hypothesis, or one choice by cross-validation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,8 +37,9 @@ class Alternative:
     growth : Growth
         Its leading term.
     weight : float
-        Its Akaike weight among the chosen model and the alternatives of the row.
-    terms : tuple of Term
+        Its probability; with the classic method its Akaike weight among the chosen model and the
+        alternatives of the row.
+    terms : tuple of Term or Break
         What it is made of beside the constant.
     coefficients : tuple of float
         The constant, then one per term, in the unit of the metric.
@@ -42,7 +48,7 @@ class Alternative:
     formula: str
     growth: Growth
     weight: float
-    terms: tuple[Term, ...]
+    terms: tuple[Shape, ...]
     coefficients: tuple[float, ...]
 
     def values(self, p: npt.ArrayLike) -> FloatArray:
@@ -63,19 +69,27 @@ class Models:
     Attributes
     ----------
     space : SearchSpace
-        The space whose ``terms`` the codes refer to.
+        The terms that models were looked for among.
+    shapes : tuple of Term or Break
+        What the codes refer to, slowest growth first.
+    method : str
+        One of `METHODS`.
+    aggregate : str
+        The centre of repetitions that was modelled.
     points : ndarray [K]
         The points of the experiment, ascending.
     confidence : float
         Confidence of the bands.
     terms : ndarray [n, T] of int16
-        Positions in ``space.terms``, slowest growth first; -1 unused.
+        Positions in ``shapes``, slowest growth first; -1 unused.
     coefficients : ndarray [n, T + 1]
         The constant, then one per term, in the unit of the metric; NaN without a model.
     covariance : ndarray [n, T + 1, T + 1]
         Covariance of the coefficients, in squared units of the metric.
     spread : ndarray [n]
-        Relative standard deviation of a measured centre about the model.
+        Relative standard deviation of a measured centre about the model, at the largest point.
+    drift : ndarray [n]
+        Relative variance that is added to it per doubling of the parameter beyond.
     dof : ndarray [n]
         Degrees of freedom of `spread`.
     cv_error : ndarray [n]
@@ -91,18 +105,25 @@ class Models:
     low_p, high_p : ndarray [n]
         Smallest and largest point with a value.
     weight : ndarray [n]
-        Akaike weight of the model among itself and its alternatives.
-    alternative_terms, alternative_coefficients, alternative_weight : ndarray [n, 3, ...]
+        Probability of the model; with the classic method its Akaike weight among itself and its
+        alternatives.
+    alternative_terms, alternative_coefficients, alternative_weight : ndarray [n, A, ...]
         The runners-up, best first; weight 0 where there is none.
+    alternative_covariance : ndarray [n, A, 6]
+        Of their coefficients, upper triangle by rows; zero with the classic method.
     """
 
     space: SearchSpace
+    shapes: tuple[Shape, ...]
+    method: str
+    aggregate: Centre
     points: FloatArray
     confidence: float
     terms: TermArray
     coefficients: FloatArray
     covariance: FloatArray
     spread: FloatArray
+    drift: FloatArray
     dof: FloatArray
     cv_error: FloatArray
     r2: FloatArray
@@ -117,6 +138,7 @@ class Models:
     alternative_terms: TermArray
     alternative_coefficients: FloatArray
     alternative_weight: FloatArray
+    alternative_covariance: FloatArray
 
     def __post_init__(self) -> None:
         """Make every column read-only."""
@@ -166,7 +188,11 @@ class Models:
         ValueError
             If a value of the parameter is not above zero.
         """
-        return evaluate(self.space, self.terms, self.coefficients, targets(p))
+        return evaluate(self.shapes, self.terms, self.coefficients, targets(p))
+
+    def mixture(self, p: npt.ArrayLike) -> Mixture:
+        """Return what all hypotheses of each row say at finite `p` [m]."""
+        return mixture_at(self, targets(p))
 
     def predict(self, p: npt.ArrayLike) -> Prediction:
         """Predict with bands.
@@ -187,22 +213,25 @@ class Models:
             If a value of the parameter is not above zero.
         """
         wanted = targets(p)
-        value = evaluate(self.space, self.terms, self.coefficients, wanted)
+        if self.method != "classic":
+            return self._with_band(wanted)
+        value = evaluate(self.shapes, self.terms, self.coefficients, wanted)
+        others = range(self.alternative_weight.shape[1])
         alternatives = np.stack(
             [
                 evaluate(
-                    self.space,
+                    self.shapes,
                     self.alternative_terms[:, slot],
                     self.alternative_coefficients[:, slot],
                     wanted,
                 )
-                for slot in range(ALTERNATIVES)
+                for slot in others
             ]
             + [self._halted(wanted)],
             axis=1,
         )
         outside = (self.status == FitStatus.OUTSIDE)[:, None]
-        table = term_table(self.space, wanted)
+        table = shape_table(self.shapes, wanted)
         shapes = np.concatenate([np.ones((len(self), 1, len(wanted))), table[self.terms]], axis=1)
         return prediction_band(
             value,
@@ -215,6 +244,16 @@ class Models:
             self.confidence,
         )
 
+    def _with_band(self, p: FloatArray) -> Prediction:
+        value = self.values(p)
+        # At infinity nothing is known for sure but that values are not negative.
+        low = np.where(np.isnan(value), np.nan, 0.0)
+        high = np.where(np.isnan(value), np.nan, np.inf)
+        finite = np.isfinite(p)
+        if finite.any():
+            low[:, finite], high[:, finite] = self.mixture(p[finite]).band(self.confidence)
+        return Prediction(value, np.minimum(low, value), np.maximum(high, value))
+
     def alternative_count(self) -> npt.NDArray[np.int64]:
         """Return how many alternatives the data do not exclude, [n]: those that widen the band."""
         return np.asarray(self._counted().sum(axis=1), dtype=np.int64)
@@ -225,10 +264,10 @@ class Models:
 
     def _halted(self, p: FloatArray) -> FloatArray:
         """Predict as if nothing changed beyond the largest point, as a law outside may."""
-        at_points = evaluate(self.space, self.terms, self.coefficients, self.points)
+        at_points = evaluate(self.shapes, self.terms, self.coefficients, self.points)
         last = np.searchsorted(self.points, self.high_p).clip(0, len(self.points) - 1)
         end = np.take_along_axis(at_points, last[:, None], axis=1)
-        inside = evaluate(self.space, self.terms, self.coefficients, p)
+        inside = evaluate(self.shapes, self.terms, self.coefficients, p)
         return np.where(p > self.high_p[:, None], end, inside)
 
     def _counted(self) -> npt.NDArray[np.bool_]:
@@ -242,28 +281,38 @@ class Models:
     def lead(self) -> npt.NDArray[np.intp]:
         """Return where in `coefficients` the leading one stands, [n].
 
-        That of the fastest growing term; the constant before decreasing terms, unless it is zero.
+        That of the fastest growing term; the constant before terms that do not grow without end,
+        unless it is zero.
         """
         codes = self.terms.astype(np.intp)
-        growing = codes >= self._decreasing_terms()
+        growing = self._grows()[codes] & (codes >= 0)
         last = np.where(growing, np.arange(1, codes.shape[1] + 1), 0).max(axis=1, initial=0)
-        falling = codes >= 0
-        slot = np.where(falling, np.arange(1, codes.shape[1] + 1), 0).max(axis=1, initial=0)
+        slot = np.where(codes >= 0, np.arange(1, codes.shape[1] + 1), 0).max(axis=1, initial=0)
         alone = (last == 0) & (self.coefficients[:, 0] == 0)
         return np.asarray(np.where(alone, slot, last), dtype=np.intp)
 
     def leading_coefficient(self) -> FloatArray:
-        """Return the coefficient of the leading term, [n]; it ranks rows of the same growth."""
-        return np.take_along_axis(self.coefficients, self.lead()[:, None], axis=1)[:, 0]
+        """Return the coefficient of the leading term, [n]; it ranks rows of the same growth.
+
+        To a leading constant belongs what steps and ceilings add to it in the end.
+        """
+        lead = self.lead()
+        number = np.take_along_axis(self.coefficients, lead[:, None], axis=1)[:, 0]
+        ends = np.array([_ends_at_one(shape) for shape in self.shapes] + [False])
+        added = np.where(ends[self.terms], self.coefficients[:, 1:], 0.0).sum(axis=1)
+        return np.where(lead == 0, number + added, number)
 
     def growth_rank(self) -> npt.NDArray[np.int64]:
         """Return codes ordered as the growth is, [n]; -1 without a model."""
+        growths = sorted({CONSTANT_GROWTH, *(shape.growth for shape in self.shapes)})
+        of_shape = np.array([growths.index(shape.growth) for shape in self.shapes])
         lead = self.lead()
-        below = self._decreasing_terms()
         code = np.take_along_axis(self.terms, np.maximum(lead - 1, 0)[:, None], axis=1)[:, 0]
-        # Decreasing terms come first in the space, then the constant, then growing terms.
-        rank = np.where(lead == 0, below, code + (code >= below))
+        rank = np.where(lead == 0, growths.index(CONSTANT_GROWTH), of_shape[code])
         return np.where(self.status < FitStatus.TOO_FEW_POINTS, rank, -1).astype(np.int64)
+
+    def _grows(self) -> npt.NDArray[np.bool_]:
+        return np.array([shape.growth > CONSTANT_GROWTH for shape in self.shapes])
 
     def growth(self, row: int) -> Growth:
         """Return the growth of one row; O(1) without a model."""
@@ -312,13 +361,13 @@ class Models:
     def alternatives(self, row: int, parameter: str = "p") -> tuple[Alternative, ...]:
         """Return the runners-up of one row, best first."""
         found = []
-        for slot in range(ALTERNATIVES):
+        for slot in range(self.alternative_weight.shape[1]):
             weight = float(self.alternative_weight[row, slot])
             if weight > 0:
                 terms = self.alternative_terms[row, slot]
                 numbers = self.alternative_coefficients[row, slot]
                 text = self._formula(terms, numbers, parameter, pretty=False, exact=False)
-                used = tuple(self.space.terms[code] for code in terms if code >= 0)
+                used = tuple(self.shapes[code] for code in terms if code >= 0)
                 growth = self._growth(terms, numbers)
                 found.append(Alternative(text, growth, weight, used, tuple(numbers.tolist())))
         return tuple(found)
@@ -334,8 +383,11 @@ class Models:
             Small, of texts and numbers that JSON can hold.
         """
         header: dict[str, Any] = {
-            "version": 1,
+            "version": _VERSION,
             "space": self.space.to_header(),
+            "shapes": shapes_to_header(self.shapes),
+            "method": self.method,
+            "aggregate": self.aggregate,
             "confidence": self.confidence,
             "points": [float(point) for point in self.points],
         }
@@ -352,27 +404,26 @@ class Models:
         ValueError
             If the header or a column is missing or of another version.
         """
-        if header.get("version") != 1:
+        if header.get("version") != _VERSION:
             raise ValueError(f"models of version {header.get('version')} are not understood")
         missing = [name for name in column_names() if name not in arrays]
         if missing:
             raise ValueError(f"columns missing: {', '.join(missing)}")
         return cls(
             space=SearchSpace.from_header(header["space"]),
+            shapes=shapes_from_header(header["shapes"]),
+            method=str(header["method"]),
+            aggregate=_centre(header["aggregate"]),
             points=np.array(header["points"], dtype=np.float64),
             confidence=float(header["confidence"]),
             **{name: arrays[name].view() for name in column_names()},
         )
 
-    def _decreasing_terms(self) -> int:
-        return sum(term.decreasing for term in self.space.terms)
-
     def _growth(self, terms: TermArray, coefficients: FloatArray) -> Growth:
-        used = [self.space.terms[int(code)] for code in terms if code >= 0]
-        if not used or (used[-1].decreasing and coefficients[0] != 0):
+        used = [self.shapes[int(code)].growth for code in terms if code >= 0]
+        if not used or (max(used) < CONSTANT_GROWTH and coefficients[0] != 0):
             return CONSTANT_GROWTH
-        growth: Growth = used[-1].growth
-        return growth
+        return max(used)
 
     def _formula(
         self,
@@ -388,7 +439,7 @@ class Models:
         if coefficients[0] != 0:
             pieces.append((float(coefficients[0]), ""))
         pieces += [
-            (float(number), self.space.terms[code].text(parameter, pretty=pretty))
+            (float(number), self.shapes[code].text(parameter, pretty=pretty))
             for code, number in zip(terms, coefficients[1:], strict=True)
             if code >= 0
         ]
@@ -408,10 +459,21 @@ def _sum_text(pieces: list[tuple[float, str]], times: str, exact: bool) -> str:
     return text
 
 
+def _centre(text: str) -> Centre:
+    for known in CENTRES:
+        if known == text:
+            return known
+    raise ValueError(f"no centre of repetitions is called {text!r}")
+
+
+def _ends_at_one(shape: Shape) -> bool:
+    return isinstance(shape, Break) and shape.growth == CONSTANT_GROWTH
+
+
 def column_names() -> tuple[str, ...]:
     """Return the names of the fields of `Models` that are columns over rows."""
     return tuple(
         field.name
         for field in fields(Models)
-        if field.name not in ("space", "points", "confidence")
+        if field.name not in ("space", "shapes", "method", "aggregate", "points", "confidence")
     )

@@ -7,7 +7,7 @@ Using Automated Performance Modeling to Find Scalability Bugs in Complex Codes, 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, Self
 
@@ -143,6 +143,15 @@ class Term:
                 factors.append(f"log2({parameter})" + ("" if self.log == 1 else f"^{power}"))
         return (" " if pretty else " * ").join(factors)
 
+    def to_header(self) -> dict[str, Any]:
+        """Describe the term with texts and numbers that JSON can hold."""
+        return {"exponent": str(self.exponent), "log": self.log}
+
+    @classmethod
+    def from_header(cls, header: dict[str, Any]) -> Self:
+        """Undo `to_header`; `ValueError` or `KeyError` if it does not describe a term."""
+        return cls(Fraction(header["exponent"]), int(header["log"]))
+
 
 def as_exponent(value: ExponentLike) -> Fraction:
     """Read an exponent exactly.
@@ -188,7 +197,10 @@ class SearchSpace:
     secondary : tuple of Fraction
         Finer exponents, combined with `logs`, of second class: one is chosen only where it at
         least halves the cross-validated error of the best privileged hypothesis, alone or, in rows
-        of counts without any noise, in a pair.
+        of counts without any noise, in a pair. With the mixture method they are half as probable.
+    thinned : bool
+        Whether secondary exponents above 1 go without squared logarithms, and those above 3/2
+        without any: neighbours that no measurement tells apart.
 
     Raises
     ------
@@ -201,6 +213,7 @@ class SearchSpace:
     max_terms: int = 5
     decreasing: tuple[Fraction, ...] = ()
     secondary: tuple[Fraction, ...] = ()
+    thinned: bool = False
 
     def __post_init__(self) -> None:
         """Check the ranges; every later step relies on them."""
@@ -262,9 +275,14 @@ class SearchSpace:
             Term(exponent, log)
             for exponent in (*self.exponents, *self.secondary)
             for log in self.logs
-            if exponent or log
+            if (exponent or log) and not self._left_out(exponent, log)
         }
         return tuple(sorted(grown | {Term(exponent, 0) for exponent in self.decreasing}))
+
+    def _left_out(self, exponent: Fraction, log: int) -> bool:
+        if not self.thinned or exponent in self.exponents or exponent < 1:
+            return False
+        return log > (1 if exponent < Fraction(3, 2) else 0)
 
     @property
     def first_class(self) -> tuple[bool, ...]:
@@ -291,6 +309,7 @@ class SearchSpace:
             "max_terms": self.max_terms,
             "decreasing": [str(exponent) for exponent in self.decreasing],
             "secondary": [str(exponent) for exponent in self.secondary],
+            "thinned": self.thinned,
         }
 
     @classmethod
@@ -309,12 +328,13 @@ class SearchSpace:
                 int(header["max_terms"]),
                 tuple(Fraction(text) for text in header["decreasing"]),
                 tuple(Fraction(text) for text in header["secondary"]),
+                bool(header["thinned"]),
             )
         except (KeyError, TypeError) as error:
             raise ValueError(f"not a search space: {error}") from error
 
 
-DEFAULT_SPACE = SearchSpace(
+CLASSIC_SPACE = SearchSpace(
     exponents=tuple(Fraction(half, 2) for half in range(7)),
     logs=(0, 1, 2),
     max_terms=5,
@@ -331,3 +351,13 @@ DEFAULT_SPACE = SearchSpace(
         )
     ),
 )
+"""The space of the classic method, whose finer fractions have to halve the error."""
+
+DEFAULT_SPACE = replace(
+    CLASSIC_SPACE,
+    max_terms=2,
+    thinned=True,
+    # Surface against volume: strong scaling of halo exchanges goes by thirds.
+    decreasing=tuple(Fraction(-sixths, 6) for sixths in (6, 4, 3, 2)),
+)
+"""The space of the mixture method."""

@@ -10,6 +10,10 @@ import numpy.typing as npt
 FloatArray = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]
 
+_LEAST_SPREAD = 1e-12
+_REACH = 4.0
+_HALVINGS = 26
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Prediction:
@@ -24,6 +28,64 @@ class Prediction:
     value: FloatArray
     low: FloatArray
     high: FloatArray
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Mixture:
+    """What n rows may be at m targets: a mixture of C two-piece log-normal distributions each.
+
+    Attributes
+    ----------
+    centre : ndarray [n, C, m]
+        What each hypothesis predicts, in the unit of the metric.
+    below, above : ndarray [n, C, m]
+        Standard deviations of the logarithm on either side.
+    weight : ndarray [n, C]
+        Probabilities; 0 = no such hypothesis.
+    """
+
+    centre: FloatArray
+    below: FloatArray
+    above: FloatArray
+    weight: FloatArray
+
+    def exceedance(self, value: FloatArray) -> FloatArray:
+        """Return the probability to lie above `value`, which broadcasts against [n, m]; [n, m]."""
+        with np.errstate(divide="ignore"):
+            return self._exceedance_of_log(np.log(np.asarray(value, dtype=np.float64)))
+
+    def _exceedance_of_log(self, log: FloatArray) -> FloatArray:
+        from scipy import special
+
+        with np.errstate(divide="ignore", invalid="ignore"):
+            distance = np.log(self.centre) - log[..., None, :]
+        # Where prediction and threshold are both zero, neither exceeds the other.
+        distance = np.where(np.isnan(distance), 0.0, distance)
+        spread = np.where(distance > 0, self.below, self.above)
+        share = special.ndtr(distance / np.maximum(spread, _LEAST_SPREAD))
+        return np.asarray(np.einsum("nc,ncm->nm", self.weight, share))
+
+    def quantile(self, probability: float) -> FloatArray:
+        """Return a quantile, [n, m]: bisection in the logarithm."""
+        present = np.broadcast_to((self.weight > 0)[:, :, None], self.centre.shape)
+        with np.errstate(divide="ignore"):
+            log = np.log(self.centre)
+        reach = _REACH * np.maximum(self.below, self.above)
+        low = np.where(present, log - reach, np.inf).min(axis=1)
+        high = np.where(present, log + reach, -np.inf).max(axis=1)
+        usable = np.isfinite(low) & np.isfinite(high)
+        low, high = np.where(usable, low, 0.0), np.where(usable, high, 0.0)
+        for _ in range(_HALVINGS):
+            middle = (low + high) / 2
+            above = self._exceedance_of_log(middle) > 1 - probability
+            low, high = np.where(above, middle, low), np.where(above, high, middle)
+        nothing = np.where(present, self.centre, 0.0).max(axis=1) == 0
+        return np.where(usable, np.exp((low + high) / 2), np.where(nothing, 0.0, np.inf))
+
+    def band(self, confidence: float) -> tuple[FloatArray, FloatArray]:
+        """Return the outer quantiles, each [n, m]."""
+        tail = (1 - confidence) / 2
+        return self.quantile(tail), self.quantile(1 - tail)
 
 
 def prediction_band(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,8 +17,6 @@ from callpath_modeler.profile.schema import Extent, Metric, Reduction
 
 if TYPE_CHECKING:
     import pandas as pd
-
-Aggregate = Literal["median", "mean", "min"]
 
 
 class Scaling(StrEnum):

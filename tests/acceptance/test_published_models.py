@@ -101,10 +101,32 @@ def test_the_growth_of_every_published_kernel_is_found(
 ) -> None:
     missed = {}
     for kernel, (law, growth) in laws.items():
-        models = fit(points, measured(law, points, repetitions, noise))
+        models = fit(points, measured(law, points, repetitions, noise), method="classic")
         if share_of(models, growth) < least:
             missed[kernel] = share_of(models, growth)
     assert not missed
+
+
+@pytest.mark.parametrize("repetitions", [1, 5])
+@pytest.mark.parametrize(
+    ("points", "laws"),
+    [(SWEEP_P1, SWEEP), (SWEEP_P2, SWEEP), (MILC_P, MILC), (HOMME_P5, HOMME)],
+    ids=["Sweep3D P1", "Sweep3D P2", "MILC P3", "HOMME P5"],
+)
+@pytest.mark.parametrize(("noise", "least"), [("uniform", 0.95), ("gaussian", 0.8)])
+def test_a_mixture_finds_the_published_growth_and_holds_the_value_beyond(
+    points: FloatArray,
+    laws: dict[str, tuple[Law, str]],
+    repetitions: int,
+    noise: str,
+    least: float,
+) -> None:
+    target = np.array([4 * points[-1]])
+    for kernel, (law, growth) in laws.items():
+        models = fit(points, measured(law, points, repetitions, noise))
+        band, truth = models.predict(target), law(target)[0]
+        assert share_of(models, growth) >= least, kernel
+        assert np.mean((band.low <= truth) & (truth <= band.high)) >= 0.9, kernel
 
 
 @pytest.mark.parametrize(
@@ -118,7 +140,7 @@ def test_the_two_terms_of_the_allreduce_of_sweep3d_are_of_the_published_power(
     def law(p: FloatArray) -> FloatArray:
         return 1.06 * p**0.5 + 0.03 * p**0.5 * np.log2(p)
 
-    models = fit(points, measured(law, points, 5, "uniform"))
+    models = fit(points, measured(law, points, 5, "uniform"), method="classic")
     powers = np.array([float(models.growth(row).exponent) for row in range(SEEDS)])
     error = np.abs(models.values([SWEEP_TARGET])[:, 0] / law(np.array([SWEEP_TARGET])) - 1)
     assert np.mean(powers == 0.5) >= least

@@ -53,7 +53,7 @@ def test_no_prediction_is_ever_negative(data: st.DataObject) -> None:
     assert (band.low <= band.value).all()
     assert (band.value <= band.high).all()
     # Not even before the clip, but for rounding.
-    table = np.stack([term(targets) for term in models.space.terms] + [np.zeros(60)])
+    table = np.stack([shape(targets) for shape in models.shapes] + [np.zeros(60)])
     raw = models.coefficients[:, :1] + np.einsum(
         "nt,ntm->nm", models.coefficients[:, 1:], table[models.terms]
     )
@@ -86,19 +86,21 @@ def test_the_same_data_give_the_same_models_to_the_last_bit() -> None:
     assert same(fit(POINTS, power_laws()), fit(POINTS, power_laws()))
 
 
-def test_rows_do_not_depend_on_how_many_are_fitted_at_once() -> None:
+def test_rows_of_the_classic_method_do_not_depend_on_others() -> None:
     y = power_laws(1500, 2)
-    whole, part = fit(POINTS, y), fit(POINTS, y[1000:1100])
+    whole, part = fit(POINTS, y, method="classic"), fit(POINTS, y[1000:1100], method="classic")
     targets = np.array([8.0, 1e5])
     assert whole.values(targets)[1000:1100] == pytest.approx(part.values(targets), rel=1e-9)
 
 
 @pytest.mark.parametrize("folds", [None, 2, 3])
 @pytest.mark.parametrize("aggregate", ["median", "mean", "min"])
-def test_every_setting_finds_a_clear_growth(folds: int | None, aggregate: Any) -> None:
+def test_every_setting_of_the_classic_method_finds_a_clear_growth(
+    folds: int | None, aggregate: Any
+) -> None:
     y = np.stack([3 + 2 * POINTS, 7 * POINTS**2, 4 + 0 * POINTS])[..., None]
     y = y * (1 + np.random.default_rng(1).uniform(-0.001, 0.001, (3, 6, 3)))
-    models = fit(POINTS, y, folds=folds, aggregate=aggregate)
+    models = fit(POINTS, y, method="classic", folds=folds, aggregate=aggregate)
     assert [models.growth(row).text() for row in range(3)] == ["O(p)", "O(p^2)", "O(1)"]
 
 
@@ -108,7 +110,7 @@ def test_every_outcome_has_a_status() -> None:
     y[0] = (2 * POINTS)[:, None] * (1 + random.normal(0, 0.01, (6, 2)))
     y[1] *= 1 + random.normal(0, 0.01, (6, 2))
     y[2] = 0
-    y[3, :3] = NAN
+    y[3, :4] = NAN
     y[4, 0, 0] = np.inf
     y[5, 1] = -1
     y[6] = random.lognormal(0, 0.6, (6, 2))
@@ -124,7 +126,7 @@ def test_every_outcome_has_a_status() -> None:
         "NOISY",
         "OUTSIDE",
     ]
-    assert models.used.tolist() == [6, 6, 6, 3, 6, 6, 6, 6]
+    assert models.used.tolist() == [6, 6, 6, 2, 6, 6, 6, 6]
     without = [3, 4, 5]
     assert np.isnan(models.values([100.0])[without]).all()
     assert np.isnan(models.predict([100.0]).low[without]).all()
@@ -206,8 +208,16 @@ def test_bands_of_clear_data_are_narrow_and_of_noisy_data_wide() -> None:
         ([1, 2, 3, 3], np.ones((1, 4, 1)), {}, "must differ"),
         ([1, 2, 3, 4], np.ones((1, 5, 1)), {}, "expected"),
         ([1, 2, 3, 4], np.ones((1, 4)), {}, "expected"),
-        ([1, 2, 3, 4], np.ones((1, 4, 1)), {"folds": 1}, "folds"),
-        ([1, 2, 3, 4], np.ones((1, 4, 1)), {"folds": 5}, "folds"),
+        ([1, 2, 3, 4], np.ones((1, 4, 1)), {"folds": 1, "method": "classic"}, "folds"),
+        ([1, 2, 3, 4], np.ones((1, 4, 1)), {"folds": 5, "method": "classic"}, "folds"),
+        ([1, 2, 3, 4], np.ones((1, 4, 1)), {"folds": 2}, "classic"),
+        ([1, 2, 3, 4], np.ones((1, 4, 1)), {"method": "bayes"}, "method"),
+        (
+            [1, 2, 3, 4],
+            np.ones((1, 4, 1)),
+            {"method": "classic", "aggregate": "trimmed"},
+            "classic method knows no",
+        ),
         ([1, 2, 3, 4], np.ones((1, 4, 1)), {"aggregate": "max"}, "aggregate"),
         ([1, 2, 3, 4], np.ones((1, 4, 1)), {"confidence": 1.0}, "confidence"),
     ],

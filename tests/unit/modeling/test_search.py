@@ -7,9 +7,9 @@ import numpy.typing as npt
 import pytest
 
 from callpath_modeler.modeling import DEFAULT_SPACE
-from callpath_modeler.modeling.fitting import _basis, _relative_rows
-from callpath_modeler.modeling.pairs import best_pair, one_more, solve_terms
-from callpath_modeler.modeling.search import (
+from callpath_modeler.modeling.classic.fitting import _basis, _relative_rows
+from callpath_modeler.modeling.classic.pairs import best_pair, one_more, solve_terms
+from callpath_modeler.modeling.classic.search import (
     EDGE,
     WITH_CONSTANT,
     WITHOUT_CONSTANT,

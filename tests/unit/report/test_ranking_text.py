@@ -77,7 +77,7 @@ def test_the_footer_says_what_excess_means(fit):
 
 
 def test_nothing_to_rank_is_said():
-    fit = fitted({"main": [NAN, NAN, 1, 1, 1], "main/f": [1, 1, 1, NAN, NAN]})
+    fit = fitted({"main": [NAN, NAN, NAN, 1, 1], "main/f": [1, 1, 1, NAN, NAN]})
     assert shown(rank(fit, 64))[0] == "At p = 64: nothing could be predicted."
 
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from callpath_modeler.modeling.classic.search import Basis
 from callpath_modeler.modeling.noise import EXACT
-from callpath_modeler.modeling.search import Basis
 
 FloatArray = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from callpath_modeler.modeling.noise import EXACT
-from callpath_modeler.modeling.pairs import Candidate, best_pair, one_more
-from callpath_modeler.modeling.search import (
+from callpath_modeler.modeling.classic.pairs import Candidate, best_pair, one_more
+from callpath_modeler.modeling.classic.search import (
     CONSTANT,
     WITH_CONSTANT,
     Basis,
@@ -17,7 +16,7 @@ from callpath_modeler.modeling.search import (
     Rows,
     fit_one_term,
 )
-from callpath_modeler.modeling.significance import (
+from callpath_modeler.modeling.classic.significance import (
     HINT_LEVEL,
     LEVEL,
     MORE_LEVEL,
@@ -27,6 +26,7 @@ from callpath_modeler.modeling.significance import (
     one_term_probability,
     path_length,
 )
+from callpath_modeler.modeling.noise import EXACT
 
 FloatArray = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]

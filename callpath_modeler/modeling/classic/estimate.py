@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from callpath_modeler.modeling.pairs import constant_stands
-from callpath_modeler.modeling.refine import Choice, coefficient_count
-from callpath_modeler.modeling.search import (
+from callpath_modeler.modeling.classic.pairs import constant_stands
+from callpath_modeler.modeling.classic.refine import Choice, coefficient_count
+from callpath_modeler.modeling.classic.search import (
     CONSTANT,
     EDGE,
     WITH_CONSTANT,
@@ -19,7 +19,7 @@ from callpath_modeler.modeling.search import (
     Solution,
     solve,
 )
-from callpath_modeler.modeling.significance import PureError, floored
+from callpath_modeler.modeling.classic.significance import PureError, floored
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.intp]

@@ -1,0 +1,1 @@
+"""The mixture method: every hypothesis gets a probability, predictions come from all of them."""

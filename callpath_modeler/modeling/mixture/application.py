@@ -1,0 +1,185 @@
+"""All rows of one metric together: noise and habits are learnt, then each row is modelled."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from callpath_modeler.modeling.mixture.candidates import (
+    Data,
+    candidates,
+    data_of,
+    rough_fit,
+    smoothed,
+)
+from callpath_modeler.modeling.mixture.hypotheses import Hypotheses, hypotheses
+from callpath_modeler.modeling.mixture.learn import Deviations, deviations
+from callpath_modeler.modeling.mixture.outcome import Columns, empty_columns, write_models
+from callpath_modeler.modeling.mixture.posterior import Beliefs, Posterior, believe, posterior
+from callpath_modeler.modeling.mixture.spread import Noise, Within, noise_of, within
+from callpath_modeler.modeling.models import Models
+from callpath_modeler.modeling.noise import Aggregate, Centre, relative_efficiency
+from callpath_modeler.modeling.status import FitStatus
+from callpath_modeler.modeling.terms import SearchSpace
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.intp]
+
+FEWEST_POINTS = 3
+_CHUNK = 512
+_OFF = 3.0
+_SAMPLE = 500
+"""Rows that habits are learnt from: of all sizes, evenly."""
+
+
+def fit_mixture(
+    points: FloatArray,
+    y: FloatArray,
+    *,
+    space: SearchSpace,
+    aggregate: Aggregate,
+    confidence: float,
+) -> Models:
+    """Give every hypothesis of every row a probability.
+
+    Parameters
+    ----------
+    points : ndarray [K]
+        Ascending.
+    y : ndarray [n, K, R]
+        Values, NaN = missing.
+    space, aggregate, confidence
+        As for `fit`, which checks them.
+
+    Raises
+    ------
+    ValueError
+        If no term of the space fits the points.
+    """
+    known = hypotheses(space, points)
+    reps = _in_chunks(y, "mean")
+    status, used = _outcomes(y, reps)
+    rows = np.flatnonzero(status == FitStatus.OK)
+    how, efficiency = _centre(points, y, reps, rows, known, aggregate)
+    if how != "mean":
+        reps = _in_chunks(y, how)
+    columns = empty_columns(len(y))
+    _write_facts(columns, points, reps, status, used)
+    if rows.size:
+        noise = noise_of(_rows(reps, rows), efficiency)
+        columns["noise"][rows] = noise.spread
+        known_noise = deviations(noise_known=noise.known)
+        beliefs = _beliefs(points, noise, known, known_noise)
+        for start in range(0, len(rows), _CHUNK):
+            part = slice(start, start + _CHUNK)
+            data, unit = data_of(points, noise, part)
+            found = _fit(data, known, known_noise, beliefs)
+            write_models(columns, rows[part], found, data, unit, known)
+    return Models(
+        space=space,
+        shapes=known.shapes,
+        method="mixture",
+        aggregate=how,
+        points=points,
+        confidence=confidence,
+        **columns,
+    )
+
+
+def _in_chunks(y: FloatArray, how: Centre) -> Within:
+    parts = [within(y[k : k + _CHUNK * 8], how) for k in range(0, max(len(y), 1), _CHUNK * 8)]
+    return Within(
+        np.concatenate([part.centre for part in parts]),
+        np.concatenate([part.count for part in parts]),
+        np.concatenate([part.squares for part in parts]),
+    )
+
+
+def _rows(reps: Within, rows: IntArray) -> Within:
+    return Within(reps.centre[rows], reps.count[rows], reps.squares[rows])
+
+
+def _outcomes(y: FloatArray, reps: Within) -> tuple[npt.NDArray[np.int8], npt.NDArray[np.int64]]:
+    """Name the rows that cannot be modelled; the others are OK for now."""
+    used = (reps.count > 0).sum(axis=1)
+    centre = np.where(reps.count > 0, reps.centre, 0.0)
+    status = np.full(len(y), FitStatus.OK, dtype=np.int8)
+    status[(centre == 0).all(axis=1)] = FitStatus.ZERO
+    status[(centre < 0).any(axis=1)] = FitStatus.NEGATIVE
+    status[used < FEWEST_POINTS] = FitStatus.TOO_FEW_POINTS
+    for start in range(0, len(y), _CHUNK * 8):
+        part = slice(start, start + _CHUNK * 8)
+        status[part][np.isinf(y[part]).any(axis=(1, 2))] = FitStatus.NON_FINITE
+    return status, used
+
+
+def _write_facts(
+    columns: Columns,
+    points: FloatArray,
+    reps: Within,
+    status: npt.NDArray[np.int8],
+    used: npt.NDArray[np.int64],
+) -> None:
+    """Write what is known of rows without any model."""
+    present = reps.count > 0
+    columns["status"][:] = status
+    columns["used"][:] = used
+    columns["low_p"][:] = np.where(present, points, np.inf).min(axis=1)
+    columns["high_p"][:] = np.where(present, points, -np.inf).max(axis=1)
+    zero = status == FitStatus.ZERO
+    columns["coefficients"][zero] = 0.0
+    columns["weight"][zero] = 1.0
+    for name, number in (("cv_error", 0.0), ("rss", 0.0), ("r2", 1.0), ("adjusted_r2", 1.0)):
+        columns[name][zero] = number
+
+
+def _centre(
+    points: FloatArray,
+    y: FloatArray,
+    reps: Within,
+    rows: IntArray,
+    known: Hypotheses,
+    aggregate: Aggregate,
+) -> tuple[Centre, float]:
+    """Choose the centre of repetitions by the noise about models of means."""
+    if y.shape[2] < 3 or not rows.size:
+        return ("mean" if aggregate == "auto" else aggregate), 1.0
+    some = rows[_sample(reps.centre[rows])]
+    noise = noise_of(_rows(reps, some), 1.0)
+    data, unit = data_of(points, noise, slice(None))
+    ways = deviations(noise_known=noise.known)
+    beliefs = believe(data, known, ways, rough_fit(data, known))
+    fitted = _fit(data, known, ways, beliefs).fitted * unit[:, None]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = y[some] / fitted[:, :, None]
+        # Where the model is off by more than noise, residuals are not noise.
+        off = np.abs(noise.centre / fitted - 1) > _OFF * np.sqrt(noise.variance)[:, None]
+    ratio[off] = np.nan
+    return relative_efficiency(ratio[np.isfinite(ratio) & (ratio > 0)], y.shape[2], aggregate)
+
+
+def _sample(centre: FloatArray) -> IntArray:
+    """Return rows of all sizes, evenly; the same ones whatever the order of rows."""
+    size = np.nanmax(np.where(np.isnan(centre), -np.inf, centre), axis=1)
+    order = np.lexsort((*np.nan_to_num(centre).T, size))
+    return order[:: -(-len(order) // _SAMPLE)]
+
+
+def _beliefs(points: FloatArray, noise: Noise, known: Hypotheses, ways: Deviations) -> Beliefs:
+    data, _ = data_of(points, noise, _sample(noise.centre))
+    fitted = rough_fit(data, known)
+    beliefs = believe(data, known, ways, fitted)
+    fitted = smoothed(data, _posterior(data, known, ways, beliefs, fitted).fitted)
+    return believe(data, known, ways, fitted)
+
+
+def _fit(data: Data, known: Hypotheses, ways: Deviations, beliefs: Beliefs) -> Posterior:
+    """Fit rows twice: errors are relative to the model, which is not known before."""
+    first = _posterior(data, known, ways, beliefs, rough_fit(data, known))
+    return _posterior(data, known, ways, beliefs, smoothed(data, first.fitted))
+
+
+def _posterior(
+    data: Data, known: Hypotheses, ways: Deviations, beliefs: Beliefs, fitted: FloatArray
+) -> Posterior:
+    return posterior(candidates(data, known, ways, fitted), data, known, ways, beliefs)

@@ -1,0 +1,195 @@
+"""What could be true of a row, and how probable it is before its values are seen."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+
+import numpy as np
+import numpy.typing as npt
+
+from callpath_modeler.modeling.shapes import Break, Shape, breaks
+from callpath_modeler.modeling.terms import SearchSpace, Term
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.intp]
+
+
+class Group(IntEnum):
+    """Kinds of hypotheses; how common each is is learnt from the application."""
+
+    CONSTANT = 0
+    GROWING = 1  # c1 x or c0 + c1 x, x growing, coefficients positive
+    FALLING = 2  # c1 x or c0 + c1 x, x decreasing, positive: strong scaling
+    BREAK = 3  # c0 + c1 x, x a step, bend, ceiling, ...: outside the model class
+    OFFSET = 4  # c1 x - c0, x growing; or c0 - c1 x, x decreasing: still positive at all points
+    PAIR = 5  # c0 + c1 x + c2 z, all positive; x growing or decreasing, z growing
+
+
+_PRIOR = {
+    Group.CONSTANT: 0.42,
+    Group.GROWING: 0.32,
+    Group.FALLING: 0.05,
+    Group.BREAK: 0.05,
+    Group.OFFSET: 0.10,
+    Group.PAIR: 0.06,
+}
+_SECOND_CLASS = 0.5
+"""How probable a finer fraction is against a privileged exponent."""
+
+_WITHOUT_CONSTANT = 0.35
+"""Of the hypotheses with one shape and positive coefficients, the share that have no constant."""
+
+_MOST_PAIRED = 14
+_PAIRED = 1.0
+"""In spaces of more growing terms only plain ones are tried in pairs; pairs of near neighbours are
+one curve."""
+
+_ALIKE = 1e-6
+
+
+@dataclass(frozen=True, slots=True)
+class Hypotheses:
+    """All hypotheses over one set of points.
+
+    A hypothesis has a constant and up to two shapes. Those with one shape come in two groups that
+    share their regression and differ in the signs allowed.
+
+    Attributes
+    ----------
+    shapes : the shapes, slowest growth first
+    table : [S, K] each shape at each point, largest magnitude 1
+    scale : [S] that magnitude
+    first, second : [P] the shapes of the pairs
+    single_group : [S] group of the hypothesis with one shape and positive coefficients
+    offset : [S] whether the shape has one in `Group.OFFSET` as well
+    log_prior : [1 + 3 S + P] constant, single, offset, without a constant, pairs; -inf = not there
+    """
+
+    shapes: tuple[Shape, ...]
+    table: FloatArray
+    scale: FloatArray
+    first: IntArray
+    second: IntArray
+    single_group: IntArray
+    offset: npt.NDArray[np.bool_]
+    log_prior: FloatArray
+
+    @property
+    def groups(self) -> IntArray:
+        """Group of every hypothesis, in the order of `log_prior`."""
+        n = len(self.shapes)
+        return np.concatenate(
+            [
+                [Group.CONSTANT],
+                self.single_group,
+                np.full(n, Group.OFFSET),
+                self.single_group,
+                np.full(len(self.first), Group.PAIR),
+            ]
+        )
+
+
+def hypotheses(space: SearchSpace, points: FloatArray) -> Hypotheses:
+    """Make the hypotheses of a space over `points` [K], ascending.
+
+    Breaks that no measurement at these points tells from another shape are left out.
+
+    Raises
+    ------
+    ValueError
+        If no term of the space fits the points.
+    """
+    terms = [term for term in space.terms if points[0] >= 1 or not term.log]
+    if not terms:
+        raise ValueError("all terms of the space have logarithms, which are negative below 1")
+    shapes, table, scale = _distinct([*terms, *breaks(points)], points)
+    first_class = dict(zip(space.terms, space.first_class, strict=True))
+    pairs = _pairs(shapes) if space.max_terms > 1 else []
+    groups = np.array([_group(shape) for shape in shapes], dtype=np.intp)
+    offset = groups != Group.BREAK
+    weight = np.array([1.0 if first_class.get(s, True) else _SECOND_CLASS for s in shapes])  # type: ignore[arg-type]
+    known = Hypotheses(
+        tuple(shapes),
+        table,
+        scale,
+        np.array([a for a, _ in pairs], dtype=np.intp),
+        np.array([b for _, b in pairs], dtype=np.intp),
+        groups,
+        offset,
+        np.empty(0),
+    )
+    alone, bare = weight * (1 - _WITHOUT_CONSTANT), weight * _WITHOUT_CONSTANT
+    each = np.concatenate([[1.0], alone, weight * offset, bare, np.ones(len(pairs))])
+    whole = np.bincount(known.groups, weights=each, minlength=len(Group))
+    prior = np.array([_PRIOR[group] for group in Group])
+    share = each * (prior / np.where(whole > 0, whole, 1.0))[known.groups]
+    with np.errstate(divide="ignore"):
+        log_prior = np.log(share / share.sum())
+    return Hypotheses(
+        known.shapes,
+        known.table,
+        known.scale,
+        known.first,
+        known.second,
+        known.single_group,
+        known.offset,
+        log_prior,
+    )
+
+
+def _group(shape: Shape) -> Group:
+    if isinstance(shape, Break):
+        return Group.BREAK
+    return Group.FALLING if shape.decreasing else Group.GROWING
+
+
+def _distinct(
+    candidates: Sequence[Shape], points: FloatArray
+) -> tuple[list[Shape], FloatArray, FloatArray]:
+    """Keep shapes that vary over the points; of breaks alike there, or like a term, none."""
+    kept: list[tuple[Shape, FloatArray, float]] = []
+    seen: set[tuple[float, ...]] = set()
+    for shape in candidates:
+        values = shape(points)
+        size = float(np.abs(values).max())
+        if not np.isfinite(size) or size == 0 or np.ptp(values) <= _ALIKE * size:
+            continue
+        form = (values - values.min()) / np.ptp(values)
+        key = tuple(np.round(form / _ALIKE).tolist())
+        if isinstance(shape, Break) and key in seen:
+            continue
+        seen.add(key)
+        kept.append((shape, values / size, size))
+    kept.sort(key=lambda entry: entry[0].growth)
+    return (
+        [shape for shape, _, _ in kept],
+        np.array([values for _, values, _ in kept]).reshape(len(kept), len(points)),
+        np.array([size for _, _, size in kept]),
+    )
+
+
+def _pairs(shapes: Sequence[Shape]) -> list[tuple[int, int]]:
+    """Pair growing terms with each other and with decreasing ones."""
+    growing = [
+        code
+        for code, shape in enumerate(shapes)
+        if isinstance(shape, Term) and not shape.decreasing
+    ]
+    if len(growing) > _MOST_PAIRED:
+        growing = [code for code in growing if _intricacy(shapes[code]) <= _PAIRED]
+    falling = [code for code, shape in enumerate(shapes) if shape.decreasing]
+    pairs = [(a, b) for a in growing for b in growing if a < b]
+    return pairs + [(a, b) for a in falling for b in growing]
+
+
+def _intricacy(shape: Shape) -> float:
+    """Tell how far a term is from those that programs are known to have."""
+    if isinstance(shape, Break):
+        return np.inf
+    exponent = float(shape.exponent)
+    steep = max(0.0, exponent - 1)
+    logs = max(shape.log - (exponent == 0), 0) * (0.5 if steep == 0 else 2.0)
+    fine = {1: 0.0, 2: 0.0, 3: 0.3}.get(shape.exponent.denominator, 0.6)
+    return steep / 2 + logs + fine * (1 if steep == 0 else 4)

@@ -1,0 +1,203 @@
+"""From the posterior of rows to the columns of their models."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from callpath_modeler.modeling.mixture.candidates import Data, floor_of
+from callpath_modeler.modeling.mixture.hypotheses import Group, Hypotheses
+from callpath_modeler.modeling.mixture.posterior import Posterior, far_values, shape_codes
+from callpath_modeler.modeling.noise import looks_exact
+from callpath_modeler.modeling.status import FitStatus
+
+FloatArray = npt.NDArray[np.float64]
+Columns = dict[str, npt.NDArray[Any]]
+
+ALTERNATIVES = 7
+"""How many runners-up are kept per row. Each stands for those next to it in growth, too."""
+
+_TAILS = np.array([0.03, 0.1, 0.3, 0.7, 0.9, 0.97])
+"""Where the runners-up of a row, ordered by growth, are divided, in shares of their weight: finest
+at the ends, where bands end."""
+
+_FAR = 16.0
+
+_ROUNDING = 1e-11
+"""Against the smallest value of a row, a coefficient that is zero but for rounding."""
+
+_UPPER = np.array([[0, 1, 2], [1, 3, 4], [2, 4, 5]])
+_NOISY_SPREAD = 0.25
+_MISFIT = 0.05
+_FAR_BEYOND_NOISE = 3.0
+_EXACT_MISFIT = 1e-3
+
+
+def empty_columns(count: int) -> Columns:
+    """Return the columns of rows before any fit."""
+    numbers = np.full(count, np.nan)
+    return {
+        "terms": np.full((count, 2), -1, dtype=np.int16),
+        "coefficients": np.tile([np.nan, 0.0, 0.0], (count, 1)),
+        "covariance": np.zeros((count, 3, 3)),
+        "spread": np.zeros(count),
+        "drift": np.zeros(count),
+        "dof": np.zeros(count),
+        "cv_error": numbers,
+        "r2": numbers.copy(),
+        "adjusted_r2": numbers.copy(),
+        "rss": numbers.copy(),
+        "noise": numbers.copy(),
+        "status": np.zeros(count, dtype=np.int8),
+        "used": np.zeros(count, dtype=np.int16),
+        "low_p": numbers.copy(),
+        "high_p": numbers.copy(),
+        "weight": np.zeros(count),
+        "alternative_terms": np.full((count, ALTERNATIVES, 2), -1, dtype=np.int16),
+        "alternative_coefficients": np.zeros((count, ALTERNATIVES, 3)),
+        "alternative_weight": np.zeros((count, ALTERNATIVES)),
+        "alternative_covariance": np.zeros((count, ALTERNATIVES, 6)),
+    }
+
+
+def write_models(
+    columns: Columns,
+    rows: npt.NDArray[np.intp],
+    found: Posterior,
+    data: Data,
+    unit: FloatArray,
+    known: Hypotheses,
+) -> None:
+    """Write the models of some rows into their columns, in the unit of the metric."""
+    kept, weight = _kept(found, data, known)
+    here = np.arange(len(kept))[:, None]
+    chosen = found.chosen[here, kept]
+    codes = shape_codes(chosen, known)
+    # A coefficient of zero is no term: its shape would claim a growth that is not there.
+    scaled = found.coefficients[here, kept]
+    least = np.where(data.values > 0, data.values, np.inf).min(axis=1)
+    scaled = np.where(np.abs(scaled) > _ROUNDING * least[:, None, None], scaled, 0.0)
+    codes = np.where(scaled[..., 1:] != 0, codes, -1)
+    scale = np.concatenate([known.scale, [1.0]])[codes]
+    factor = np.concatenate([np.ones((*codes.shape[:2], 1)), 1 / scale], axis=2)
+    factor *= unit[:, None, None]
+    numbers = scaled * factor
+    upper = np.triu_indices(3)
+    covariance = found.covariance[here, kept] * factor[..., upper[0]] * factor[..., upper[1]]
+    columns["terms"][rows] = codes[:, 0]
+    columns["coefficients"][rows] = numbers[:, 0]
+    columns["covariance"][rows] = covariance[:, 0][:, _UPPER]
+    columns["weight"][rows] = weight[:, 0]
+    others = kept.shape[1] - 1
+    columns["alternative_terms"][rows, :others] = codes[:, 1:]
+    columns["alternative_coefficients"][rows, :others] = numbers[:, 1:]
+    columns["alternative_covariance"][rows, :others] = covariance[:, 1:]
+    columns["alternative_weight"][rows, :others] = weight[:, 1:]
+    columns["spread"][rows] = np.sqrt(found.variance)
+    columns["drift"][rows] = found.drift
+    columns["dof"][rows] = data.dof
+    _write_quality(columns, rows, scaled[:, 0], codes[:, 0], data, known)
+    columns["status"][rows] = _status(columns, rows, found, data, unit, known)
+
+
+def _kept(
+    found: Posterior, data: Data, known: Hypotheses
+) -> tuple[npt.NDArray[np.intp], FloatArray]:
+    """Choose the candidates that stand for all, the most probable first, [n, 1 + A]; their weights.
+
+    The runners-up are put in order of what they predict far beyond the points and divided; of each
+    part the most probable one stays and takes the weight of the part.
+    """
+    n = np.arange(len(found.weight))
+    first = found.weight.argmax(axis=1)
+    rest = found.weight.copy()
+    rest[n, first] = 0.0
+    far = far_values(found, data, known, _FAR)
+    order = np.argsort(far, axis=1, kind="stable")
+    ordered = np.take_along_axis(rest, order, axis=1)
+    running = ordered.cumsum(axis=1)
+    whole = running[:, -1:]
+    middle = (running - ordered / 2) / np.where(whole > 0, whole, 1.0)
+    part = np.searchsorted(_TAILS, middle)
+    kept, weight = [first], [found.weight[n, first]]
+    for k in range(ALTERNATIVES):
+        inside = np.where(part == k, ordered, 0.0)
+        kept.append(order[n, inside.argmax(axis=1)])
+        weight.append(inside.sum(axis=1))
+    chosen, share = np.stack(kept, 1), np.stack(weight, 1)
+    by_weight = 1 + np.argsort(-share[:, 1:], axis=1, kind="stable")
+    by_weight = np.concatenate([np.zeros((len(n), 1), dtype=np.intp), by_weight], axis=1)
+    return np.take_along_axis(chosen, by_weight, 1), np.take_along_axis(share, by_weight, 1)
+
+
+def _write_quality(
+    columns: Columns,
+    rows: npt.NDArray[np.intp],
+    numbers: FloatArray,
+    codes: npt.NDArray[np.intp],
+    data: Data,
+    known: Hypotheses,
+) -> None:
+    """Write what the most probable model leaves at the points, in relative terms."""
+    table = np.concatenate([known.table, np.zeros((1, known.table.shape[1]))])
+    used = data.weight > 0
+    ones = np.ones((len(rows), 1, used.shape[1]))
+    design = np.concatenate([ones, table[codes]], axis=1)
+    model = np.einsum("nq,nqk->nk", numbers, design)
+    value = np.where(used, np.maximum(data.values, floor_of(data)), 1.0)
+    points = used.sum(axis=1)
+    residual = np.where(used, (data.values - model) / value, 0.0)
+    level = (np.where(used, 1 / value, 0.0)).sum(axis=1) / np.where(used, value**-2, 0.0).sum(
+        axis=1
+    )
+    about = np.where(used, (data.values - level[:, None]) / value, 0.0)
+    rss, total = (residual**2).sum(axis=1), (about**2).sum(axis=1)
+    size = (numbers != 0).sum(axis=1)
+    freedom = np.maximum(points - size, 1)
+    leverage = _leverage(design * np.where(used, 1 / value, 0.0)[:, None], numbers != 0)
+    left_out = residual / np.maximum(1 - leverage, 1e-6)
+    columns["rss"][rows] = rss
+    columns["cv_error"][rows] = np.sqrt((left_out**2).sum(axis=1) / points)
+    r2 = np.clip(1 - np.where(total > 0, rss / np.where(total > 0, total, 1.0), 0.0), 0.0, 1.0)
+    columns["r2"][rows] = r2
+    columns["adjusted_r2"][rows] = 1 - (1 - r2) * (points - 1) / freedom
+
+
+def _leverage(design: FloatArray, used: npt.NDArray[np.bool_]) -> FloatArray:
+    """Return how far each point pulls its own prediction, [n, K]; `design` is [n, q, K]."""
+    design = design * used[:, :, None]
+    normal = design @ design.transpose(0, 2, 1)
+    size = np.sqrt(np.maximum(np.einsum("nqq->nq", normal), np.finfo(float).tiny))
+    design = design / size[:, :, None]
+    normal = normal / size[:, :, None] / size[:, None, :]
+    normal[:, np.arange(3), np.arange(3)] = np.where(used, 1 + 1e-12, 1.0)
+    hat = np.einsum("nqk,nqk->nk", design, np.linalg.solve(normal, design))
+    return np.asarray(np.clip(hat, 0.0, 1.0))
+
+
+def _status(
+    columns: Columns,
+    rows: npt.NDArray[np.intp],
+    found: Posterior,
+    data: Data,
+    unit: FloatArray,
+    known: Hypotheses,
+) -> npt.NDArray[np.int8]:
+    """Name the outcome of each row."""
+    groups = known.groups[found.chosen]
+    broken = np.where(groups == Group.BREAK, found.weight, 0.0).sum(axis=1) > 0.5
+    noise, spread = np.sqrt(data.variance), np.sqrt(found.variance)
+    beyond = (spread > _FAR_BEYOND_NOISE * noise) & (spread > _MISFIT)
+    repeated = ~np.isnan(columns["noise"][rows])
+    spread_, dof = columns["noise"][rows], np.where(repeated, 1.0, 0.0)
+    exact = looks_exact(data.points, data.values * unit[:, None], spread_, dof)
+    points = np.maximum((data.weight > 0).sum(axis=1), 1)
+    misfit = np.sqrt(columns["rss"][rows] / points)
+    outside = broken | (repeated & beyond) | (exact & (misfit > _EXACT_MISFIT))
+    flat = (columns["terms"][rows] < 0).all(axis=1)
+    status = np.where(flat, FitStatus.CONSTANT, FitStatus.OK)
+    status = np.where(outside, FitStatus.OUTSIDE, status)
+    noisy = flat & (np.nan_to_num(columns["noise"][rows]) > _NOISY_SPREAD)
+    return np.where(noisy, FitStatus.NOISY, status).astype(np.int8)

@@ -1,0 +1,117 @@
+"""How far predictions of each hypothesis may be off: from coefficients to distributions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+from scipy import special
+
+from callpath_modeler.modeling.evaluation import shape_table
+from callpath_modeler.modeling.uncertainty import Mixture
+
+if TYPE_CHECKING:
+    from callpath_modeler.modeling.models import Models
+
+FloatArray = npt.NDArray[np.float64]
+
+_OUTER = 0.975
+_DEVIATES = float(special.ndtri(_OUTER))
+_NEGLIGIBLE = 1e-6
+"""Against the largest of a row's hypotheses, a prediction that counts as zero."""
+
+
+def mixture_at(models: Models, p: FloatArray) -> Mixture:
+    """Return the distributions of all rows at finite `p` [m].
+
+    Each hypothesis predicts a value; coefficients within their errors and signs spread it, and so
+    does what measurements deviate from laws, by noise and the further out the more.
+    """
+    codes = np.concatenate([models.terms[:, None, :2], models.alternative_terms], axis=1)
+    numbers = np.concatenate([models.coefficients[:, None, :3], models.alternative_coefficients], 1)
+    upper = models.covariance[:, *np.triu_indices(3)]
+    covariance = np.concatenate([upper[:, None], models.alternative_covariance], axis=1)
+    weight = np.concatenate([models.weight[:, None], models.alternative_weight], axis=1)
+    weight = weight / np.maximum(weight.sum(axis=1, keepdims=True), np.finfo(float).tiny)
+    # All rows of an experiment are alike in what they are made of: the same table serves them.
+    at, inside = shape_table(models.shapes, p), shape_table(models.shapes, models.points)
+    x, z = at[codes[..., 0]], at[codes[..., 1]]
+    centre = numbers[..., :1] + numbers[..., 1:2] * x + numbers[..., 2:3] * z
+    largest = centre.max(axis=1, initial=0.0)[:, None]
+    centre = np.maximum(centre, _NEGLIGIBLE * largest)
+    below, above = _by_covariance(centre, covariance, x, z)
+    alone = (codes[..., 0] >= 0) & (codes[..., 1] < 0)
+    low, high = _by_slope(numbers, covariance, codes[..., 0], inside, x)
+    single_below, single_above = (_log_distance(centre, edge) for edge in (low, high))
+    level = _level_spread(numbers, covariance)[..., None]
+    below = np.where(alone[..., None], np.hypot(single_below, level), below)
+    above = np.where(alone[..., None], np.hypot(single_above, level), above)
+    beyond = np.log2(np.maximum(p / models.points[-1], 1.0))
+    scatter = np.sqrt(models.spread[:, None] ** 2 + models.drift[:, None] * beyond)[:, None]
+    return Mixture(centre, np.hypot(below, scatter), np.hypot(above, scatter), weight)
+
+
+def _by_covariance(
+    centre: FloatArray, covariance: FloatArray, x: FloatArray, z: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Spread of a linear combination of coefficients, as of a log-normal variable."""
+    cc, cx, cz, xx, xz, zz = (covariance[..., k, None] for k in range(6))
+    variance = cc + 2 * cx * x + 2 * cz * z + xx * x**2 + 2 * xz * x * z + zz * z**2
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        relative = np.where(centre > 0, np.maximum(variance, 0.0) / centre**2, 0.0)
+    spread = np.sqrt(np.log1p(relative))
+    return spread, spread
+
+
+def _by_slope(
+    numbers: FloatArray,
+    covariance: FloatArray,
+    code: npt.NDArray[np.int16],
+    inside: FloatArray,
+    x: FloatArray,
+) -> tuple[FloatArray, FloatArray]:
+    """Outer predictions of a model with one shape, whose slope keeps its signs, [n, C, m].
+
+    A regression is ``level + slope (x - at)`` with independent level and slope; the slope is normal
+    between the bounds that positive coefficients, or positive values at all points, set it.
+    """
+    constant, slope = numbers[..., 0], numbers[..., 1]
+    variance = np.maximum(covariance[..., 3], np.finfo(float).tiny)
+    at = -covariance[..., 1] / variance
+    level = constant + slope * at
+    spread = np.sqrt(variance)
+    least, most = inside.min(axis=1)[code], inside.max(axis=1)[code]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        no_constant = np.where(at > 0, level / at, np.inf)
+        steepest = np.where(at > least, level / (at - least), np.inf)
+        to_zero = np.where(most > at, -level / (most - at), -np.inf)
+    rounding = 1e-9 * np.abs(level)
+    offset, rising = constant < -rounding, slope < 0
+    lowest = np.where(rising, to_zero, np.where(offset, no_constant, 0.0))
+    highest = np.where(rising, 0.0, np.where(offset, steepest, no_constant))
+    bounds = [special.ndtr((bound - slope) / spread) for bound in (lowest, highest)]
+    edges = []
+    for tail in (1 - _OUTER, _OUTER):
+        share = bounds[0] + tail * (bounds[1] - bounds[0])
+        edge = slope + spread * special.ndtri(np.clip(share, 1e-12, 1 - 1e-12))
+        edge = np.minimum(np.maximum(edge, lowest), highest)
+        edges.append(level[..., None] + edge[..., None] * (x - at[..., None]))
+    return np.minimum(*edges), np.maximum(*edges)
+
+
+def _log_distance(centre: FloatArray, edge: FloatArray) -> FloatArray:
+    """Return the deviation of the logarithm that puts `edge` at the outer quantile."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        distance = np.abs(np.log(np.maximum(edge, _NEGLIGIBLE * centre) / centre))
+    return np.where(np.isfinite(distance), distance, 0.0) / _DEVIATES
+
+
+def _level_spread(numbers: FloatArray, covariance: FloatArray) -> FloatArray:
+    """Relative error of the level of models with one shape, [n, C]."""
+    variance = np.maximum(covariance[..., 3], np.finfo(float).tiny)
+    at = -covariance[..., 1] / variance
+    level = numbers[..., 0] + numbers[..., 1] * at
+    free = np.maximum(covariance[..., 0] - covariance[..., 1] ** 2 / variance, 0.0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(level > 0, np.sqrt(free) / level, 0.0)

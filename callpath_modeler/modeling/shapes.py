@@ -1,0 +1,147 @@
+"""Shapes that a model is made of beside terms of the normal form: breaks in the law.
+
+A program that switches to another algorithm, fills a cache, or adds a level to a tree does not
+follow one smooth law. Each shape here is one such break as a function of the parameter, to be
+scaled by a coefficient and added to a constant as a term is. A row that is explained by one of them
+is outside the model class, and is said to be.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from fractions import Fraction
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from callpath_modeler.modeling.terms import CONSTANT_GROWTH, Growth, Term
+
+FloatArray = npt.NDArray[np.float64]
+
+
+class Kind(StrEnum):
+    """Kinds of breaks."""
+
+    STEP = "step"  # 1 beyond `at`, else 0: a protocol or an algorithm switches
+    BEND = "bend"  # flat up to `at`, then a power: a segment of another law
+    CEILING = "ceiling"  # 1 - exp(-p / at): saturates
+    LEVELS = "levels"  # levels of a tree of fan-out `at`
+    BLOCKS = "blocks"  # nodes of `at` processes each
+
+
+@dataclass(frozen=True, slots=True)
+class Break:
+    """One shape with a break.
+
+    Parameters
+    ----------
+    kind : Kind
+        What kind.
+    at : float
+        Where, in the parameter's unit; the fan-out of `LEVELS`, the size of `BLOCKS`.
+    exponent : Fraction
+        The power beyond a `BEND`.
+    """
+
+    kind: Kind
+    at: float
+    exponent: Fraction = Fraction(0)
+
+    decreasing = False
+
+    def __call__(self, p: npt.ArrayLike) -> FloatArray:
+        """Value at `p`, which may be infinite; the shape of `p`."""
+        scale = np.asarray(p, dtype=np.float64)
+        if self.kind is Kind.STEP:
+            return np.where(scale > self.at, 1.0, 0.0)
+        if self.kind is Kind.BEND:
+            value: FloatArray = np.maximum(1.0, scale / self.at) ** float(self.exponent)
+            return value
+        if self.kind is Kind.CEILING:
+            return np.asarray(-np.expm1(-scale / self.at))
+        # Rounding must not lift log_3(9) over a level.
+        within = 1 - 1e-9
+        if self.kind is Kind.LEVELS:
+            levels = np.log(np.maximum(scale, 1.0)) / np.log(self.at)
+            return np.asarray(np.ceil(levels * within))
+        return np.asarray(np.ceil(scale / self.at * within))
+
+    @property
+    def growth(self) -> Growth:
+        """How fast it grows in the end."""
+        if self.kind is Kind.BEND:
+            return Growth(self.exponent, 0)
+        if self.kind is Kind.LEVELS:
+            return Growth(Fraction(0), 1)
+        return Growth(Fraction(1), 0) if self.kind is Kind.BLOCKS else CONSTANT_GROWTH
+
+    def text(self, parameter: str = "p", *, pretty: bool = False) -> str:
+        """Write the shape as a factor of a formula, for example ``[p > 91]``."""
+        at = f"{self.at:.4g}"
+        if self.kind is Kind.STEP:
+            return f"[{parameter} > {at}]"
+        if self.kind is Kind.BEND:
+            power = Growth(self.exponent, 0).text("x", pretty=pretty)[3:-1]
+            return f"max(1, {parameter}/{at}){power}"
+        if self.kind is Kind.CEILING:
+            return f"(1 - exp(-{parameter}/{at}))"
+        if self.kind is Kind.LEVELS:
+            return f"ceil(log_{at}({parameter}))"
+        return f"ceil({parameter}/{at})"
+
+    def to_header(self) -> dict[str, Any]:
+        """Describe the shape with texts and numbers that JSON can hold."""
+        return {"kind": str(self.kind), "at": self.at, "exponent": str(self.exponent)}
+
+    @classmethod
+    def from_header(cls, header: dict[str, Any]) -> Self:
+        """Undo `to_header`; `ValueError` or `KeyError` if it does not describe a shape."""
+        return cls(Kind(header["kind"]), float(header["at"]), Fraction(header["exponent"]))
+
+
+Shape = Term | Break
+
+
+def breaks(points: FloatArray) -> tuple[Break, ...]:
+    """Return the breaks that measurements at `points` [K], ascending, could show.
+
+    A step between any two neighbours, a bend at any inner point, a ceiling reached within or beyond
+    the points, levels and blocks of usual sizes. Below four points every two-coefficient law
+    fits about as well, and none is returned.
+    """
+    if len(points) < 4 or points[0] <= 0:
+        return ()
+    middle = np.sqrt(points[1:] * points[:-1])
+    found = [Break(Kind.STEP, float(at)) for at in middle]
+    for at in points[1:-1]:
+        found += [Break(Kind.BEND, float(at), Fraction(half, 2)) for half in (1, 2, 4)]
+    found += [Break(Kind.CEILING, float(at)) for at in np.geomspace(points[0], 2 * points[-1], 4)]
+    if points[0] >= 1:
+        found += [Break(Kind.LEVELS, float(fan)) for fan in (3, 4, 8, 16, 32)]
+        found += [Break(Kind.BLOCKS, float(size)) for size in (24, 36, 48, 64, 96)]
+    return tuple(found)
+
+
+def shapes_to_header(shapes: Sequence[Shape]) -> list[dict[str, Any]]:
+    """Describe shapes with texts and numbers that JSON can hold."""
+    return [shape.to_header() for shape in shapes]
+
+
+def shapes_from_header(header: Sequence[dict[str, Any]]) -> tuple[Shape, ...]:
+    """Undo `shapes_to_header`.
+
+    Raises
+    ------
+    ValueError
+        If an entry does not describe a shape.
+    """
+    try:
+        return tuple(
+            Break.from_header(entry) if "kind" in entry else Term.from_header(entry)
+            for entry in header
+        )
+    except (KeyError, TypeError) as error:
+        raise ValueError(f"not a shape: {error}") from error
