@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from callpath_modeler.analysis.predict import Predicted, predict, squared_widths, with_callees
 from callpath_modeler.analysis.rank import Ranking, rank
+from callpath_modeler.analysis.trust import marks_of_trust
 from callpath_modeler.errors import UsageError
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.profile.groups import Costs, Rows, Values
@@ -34,7 +35,7 @@ class Foreseen:
     value, low, high : predicted, with band; NaN = no model
     share_at_largest, share : fractions of the total
     excess : excess work between the smallest scale and the target
-    trust : marks of trust, the mean of the call paths' by their share; -1 = no model
+    trust : marks of trust, by how far the band reaches; -1 = no model
     """
 
     at_largest: Values
@@ -55,7 +56,7 @@ class Forecast:
     ----------
     ranking : the exclusive predictions of all call paths
     costs : [call paths, columns]: measured, predicted, squared widths down and up, share,
-        excess, weight of the marks of trust, and weighted marks
+        excess
     own, whole : predictions of each call path by itself, and with what it calls
     """
 
@@ -78,21 +79,18 @@ class Forecast:
         return self.of_lines(*view.values(nodes, self.costs))
 
     def _foreseen(self, columns: Values) -> Foreseen:
-        at_largest, value, below, above, share, excess, weight, marks = columns.T
+        at_largest, value, below, above, share, excess = columns.T
         total = self.ranking.total_at_largest
-        weight = np.nan_to_num(weight)
-        has_model = weight > 0
-        # What rounding errors take off a whole mark is no doubt.
-        trust = np.floor(np.nan_to_num(marks) / np.where(has_model, weight, 1.0) + 1e-9)
+        low, high = np.maximum(value - np.sqrt(below), 0.0), value + np.sqrt(above)
         return Foreseen(
             at_largest,
             value,
-            np.maximum(value - np.sqrt(below), 0.0),
-            value + np.sqrt(above),
+            low,
+            high,
             at_largest / total if total > 0 else np.full_like(at_largest, np.nan),
             share,
             excess,
-            np.where(has_model, trust, -1).astype(np.int8),
+            marks_of_trust(value, low, high),
         )
 
     def leader(self, rows: Rows, *, inclusive: bool) -> int:
@@ -125,8 +123,6 @@ def forecast(fitted: Fitted, target: float) -> Forecast:
     ranking = rank(fitted, target)
     own = predict(fitted, target)
     below, above = squared_widths(ranking.value, ranking.low, ranking.high)
-    weight = np.nan_to_num(ranking.own_share) + np.finfo(float).tiny
-    weight = np.where(ranking.trust >= 0, weight, 0.0)
     columns = (
         ranking.at_largest,
         ranking.value,
@@ -134,8 +130,6 @@ def forecast(fitted: Fitted, target: float) -> Forecast:
         above,
         ranking.own_share,
         ranking.excess.exclusive,
-        weight,
-        weight * np.maximum(ranking.trust, 0),
     )
     costs = Costs.of(tree, np.column_stack(columns))
     return Forecast(ranking, costs, own, with_callees(tree, own))

@@ -10,14 +10,14 @@ from numpy.typing import NDArray
 
 from callpath_modeler.analysis.excess import Excess, excess_work, per_process, scaling_over
 from callpath_modeler.analysis.predict import Predicted, predict, squared_widths, with_callees
+from callpath_modeler.analysis.trust import among_the_first, marks_of_probability, marks_of_trust
 from callpath_modeler.errors import UsageError
 from callpath_modeler.fitted import Fitted
-from callpath_modeler.profile.calltree import CallTree
 from callpath_modeler.profile.experiment import inclusive_values
 from callpath_modeler.profile.schema import Reduction
 
-MARKS = 4
-"""Marks of trust that a prediction can have."""
+FIRST = 10
+"""Among how many a call path may be: as many as a table shows."""
 
 
 class By(StrEnum):
@@ -50,7 +50,8 @@ class Ranking:
     own_share : fraction of the total at the target of each call path by itself
     excess : excess work between the base and the target, of both kinds
     lost : cost per process at the target beyond the ideal
-    trust : marks of trust, 0 to `MARKS`; -1 = no model
+    trust : marks of trust, 0 to `MARKS`, by how far the band reaches; -1 = no model
+    first : probability to be among the `FIRST` largest values at the target; at infinity NaN
     total_at_largest, total : sums over all call paths, the total with its band
     unmodelled : rows that occur at the largest scale but have no model
     unmodelled_share : their share of the total at the largest scale
@@ -73,6 +74,7 @@ class Ranking:
     excess: Excess
     lost: NDArray[np.float64]
     trust: NDArray[np.int8]
+    first: NDArray[np.float64]
     total_at_largest: float
     total: tuple[float, float, float]
     unmodelled: NDArray[np.intp]
@@ -113,12 +115,10 @@ def rank(fitted: Fitted, target: float, by: By = By.VALUE, *, inclusive: bool = 
     total_at_largest, total = _total(fitted, at_largest), _total_with_band(fitted, own)
     share = own_share = _share_at_target(fitted, own, total[0], target)
     excess = _excess_at(fitted, target, own.value, own_share)
-    trust = _trust(fitted, target)
     occurs = ~np.isnan(fitted.measured).all(axis=1)
     unmodelled = np.flatnonzero(~fitted.modelled & occurs)
     unmodelled_share = _fraction(float(np.nansum(at_largest[unmodelled])), total_at_largest)
     if inclusive:
-        trust = _trust_of_sums(tree, trust, own_share)
         at_largest, share = (inclusive_values(tree, column) for column in (at_largest, share))
     share_before = at_largest / total_at_largest if total_at_largest > 0 else at_largest * np.nan
     # Shares of what is predicted can only be held against shares of the same call paths.
@@ -142,12 +142,28 @@ def rank(fitted: Fitted, target: float, by: By = By.VALUE, *, inclusive: bool = 
         own_share=own_share,
         excess=excess,
         lost=lost,
-        trust=trust,
+        trust=_trust(fitted, view, target),
+        first=_first(fitted, view, target),
         total_at_largest=total_at_largest,
         total=total,
         unmodelled=unmodelled,
         unmodelled_share=unmodelled_share,
     )
+
+
+def _trust(fitted: Fitted, view: Predicted, target: float) -> NDArray[np.int8]:
+    """Give marks by the band; at infinity, which has none, by how probable the growth is."""
+    if np.isfinite(target):
+        return marks_of_trust(view.value, view.low, view.high)
+    probability = np.where(view.leader >= 0, fitted.models.weight[view.leader], np.nan)
+    return marks_of_probability(probability)
+
+
+def _first(fitted: Fitted, view: Predicted, target: float) -> NDArray[np.float64]:
+    if np.isinf(target):
+        return np.full(len(view.value), np.nan)
+    confidence = fitted.models.confidence
+    return among_the_first(view.value, view.low, view.high, FIRST, confidence)
 
 
 def _order(
@@ -219,34 +235,6 @@ def _excess_at(
     before = per_process(experiment, fitted.parameter, before, base)
     after = per_process(experiment, fitted.parameter, value, target)
     return excess_work(tree, scaling, (base, before), (target, after))
-
-
-def _trust(fitted: Fitted, target: float) -> NDArray[np.int8]:
-    """Give marks of trust: one is lost for each thing that speaks against the prediction.
-
-    They are: a cross-validated error of 5 % or more; a target more than twice the largest
-    scale, or less than half the smallest;
-    another hypothesis that the data do not exclude; a fit that is outside the model class or noisy.
-    """
-    models = fitted.models
-    marks = np.full(len(models.status), MARKS, np.int8)
-    marks -= ~(models.cv_error < 0.05)
-    marks -= (target > 2 * fitted.points[-1]) | (target < fitted.points[0] / 2)
-    marks -= models.alternative_count() > 0
-    marks -= models.doubtful()
-    return np.where(fitted.modelled, marks, -1).astype(np.int8)
-
-
-def _trust_of_sums(
-    tree: CallTree, trust: NDArray[np.int8], share: NDArray[np.float64]
-) -> NDArray[np.int8]:
-    """Give a sum the marks of its parts, each weighted by its share, rounded down."""
-    weight = np.nan_to_num(share) + np.finfo(float).tiny
-    weight = np.where(trust >= 0, weight, 0.0)
-    whole = tree.inclusive(weight)
-    marks = tree.inclusive(weight * trust) / np.where(whole > 0, whole, 1.0)
-    # What rounding errors take off a whole mark is no doubt.
-    return np.where(whole > 0, np.floor(marks + 1e-9), -1).astype(np.int8)
 
 
 def _fraction(part: float, whole: float) -> float:

@@ -31,11 +31,10 @@ if TYPE_CHECKING:
 
 _TOP_OF_A_TABLE = 10
 _TRUST = """\
-●●●● four marks, one is lost for each of these:
-  the cross-validated error is 5 % or more
-  the target is more than twice the largest scale measured
-  another hypothesis fits the data nearly as well (cpmodel show lists it)
-  the call path is outside the model class, or too noisy to tell growth
+●●●● four marks: the band lies within 10 % of the value; ●●●○ within 25 %;
+●●○○ within a factor of 2; ●○○○ within a factor of 5; ○○○○ beyond.
+A band is made to hold the value in 95 of 100 cases (--confidence), so four
+marks say: in 95 of 100 cases the prediction is right to 10 %.
 """
 
 

@@ -36,7 +36,7 @@ _SENTENCES: Mapping[FitStatus, str] = {
     FitStatus.NOISY: "Repetitions differ by more than 25 %; growth could hide behind the noise.",
     FitStatus.OUTSIDE: "No model of the class explains the measurements within their noise; "
     "the best one is given.",
-    FitStatus.TOO_FEW_POINTS: "Fewer than 4 points have a value; no model.",
+    FitStatus.TOO_FEW_POINTS: "Too few points have a value; no model.",
     FitStatus.NON_FINITE: "A value is infinite; no model.",
     FitStatus.NEGATIVE: "A value is below zero; no model.",
 }

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from callpath_modeler.analysis.excess import measured_excess, scaling_over
 from callpath_modeler.analysis.predict import predict_curve
-from callpath_modeler.analysis.rank import Ranking
+from callpath_modeler.analysis.rank import FIRST, Ranking
 from callpath_modeler.modeling import FitStatus, summarise
 from callpath_modeler.profile.calltree import ROOT
 from callpath_modeler.profile.pattern import short_name
@@ -125,15 +125,26 @@ def _quality(ranking: Ranking, row: int, *, ascii_only: bool) -> list[str]:
         for other in models.alternatives(row, fitted.parameter)
         if other.weight >= _WORTH_A_WORD
     ]
+    if models.method != "classic":
+        lines.append(
+            f"model     probability {float(models.weight[row]):.0%}{_chance(ranking, row)}"
+        )
     if not others:
         return [*lines, "could also be: nothing else fits the data nearly as well"]
     at = f"{fitted.parameter} = {parameter_value(ranking.target)}"
-    lines.append(f"{'could also be':<46} weight at {at}")
+    share = "weight" if models.method == "classic" else "prob. "
+    lines.append(f"{'could also be':<46} {share} at {at}")
     for other in others:
         value = float(other.values([ranking.target])[0])
         text = quantity(value, fitted.metric.unit, ascii_only=ascii_only)
         lines.append(f"  {other.formula:<44} {other.weight:>6.0%} {text}")
     return lines
+
+
+def _chance(ranking: Ranking, row: int) -> str:
+    if np.isnan(ranking.first[row]):
+        return ""
+    return f"; among the {FIRST} costliest at the target with {ranking.first[row]:.0%}"
 
 
 def _control(ranking: Ranking, row: int) -> list[str]:

@@ -12,7 +12,8 @@ import numpy as np
 from rich.text import Text
 
 from callpath_modeler.analysis.excess import scaling_over
-from callpath_modeler.analysis.rank import MARKS, Ranking
+from callpath_modeler.analysis.rank import Ranking
+from callpath_modeler.analysis.trust import MARKS
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.profile.experiment import Scaling
 from callpath_modeler.profile.pattern import short_name
@@ -105,6 +106,8 @@ def ranking_table(
         shown = np.where(modelled, values, np.nan) if name in of_model else values
         columns[name] = [float(value) for value in shown[rows]]
     columns["trust"] = [int(mark) if mark >= 0 else None for mark in ranking.trust[rows]]
+    chance = np.where(modelled, ranking.first, np.nan)
+    columns["top10"] = [float(number) for number in chance[rows]]
     # The status goes with the growth: it is that of the model which grows fastest.
     speaks = np.where(modelled, ranking.leader, np.arange(len(tree)))
     columns["status"] = [fitted.status(int(speaks[row])) for row in rows]

@@ -10,7 +10,7 @@ import numpy as np
 from rich.text import Text
 
 from callpath_modeler.analysis.forecast import SHARE, Forecast, Foreseen
-from callpath_modeler.analysis.rank import MARKS
+from callpath_modeler.analysis.trust import MARKS
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.profile.groups import Rows, Values
 from callpath_modeler.profile.outline import Line, Outline, SumCheck, Wanted, outline

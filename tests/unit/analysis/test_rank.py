@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from callpath_modeler.analysis.predict import predict_curve
-from callpath_modeler.analysis.rank import MARKS, By, rank
+from callpath_modeler.analysis.rank import FIRST, By, rank
+from callpath_modeler.analysis.trust import MARKS, among_the_first, marks_of_trust
 from callpath_modeler.errors import UsageError
 from callpath_modeler.profile.experiment import Scaling
 from callpath_modeler.profile.schema import Metric, Reduction
@@ -212,11 +213,47 @@ def test_a_metric_that_is_zero_everywhere_is_ranked_without_shares():
     assert not ranking.excess.exclusive.any()
 
 
-def test_trust_loses_a_mark_for_a_far_target(fit):
-    near, far = rank(fit, 64).trust, rank(fit, 65).trust
-    row = NAMES.index("main/linear")
-    assert near[row] == far[row] + 1
-    assert near[row] <= MARKS
+def test_trust_says_how_far_the_band_reaches():
+    value = np.array([10, 10, 10, 10, 10, 0, NAN, 10.0])
+    low = np.array([9.5, 8.5, 6, 3, 1, 0, NAN, 0])
+    high = np.array([10.5, 12, 19, 40, 12, 0, NAN, 11])
+    assert marks_of_trust(value, low, high).tolist() == [MARKS, 3, 2, 1, 0, MARKS, -1, 0]
+
+
+def test_at_infinity_trust_is_how_probable_the_growth_is(fit):
+    ranking = rank(fit, np.inf)
+    weight = fit.models.weight[ranking.leader]
+    assert ((ranking.trust == MARKS) == (weight >= 0.95))[ranking.leader >= 0].all()
+    assert np.isnan(ranking.first).all()
+
+
+def test_chances_to_be_among_the_first_sum_to_their_number():
+    random = np.random.default_rng(1)
+    value = random.lognormal(0, 2, 300)
+    chance = among_the_first(value, value / 3, value * 4, FIRST, 0.95)
+    assert chance.sum() == pytest.approx(FIRST)
+    assert (np.diff(chance[np.argsort(value)]) >= -1e-12).all()
+    sure = among_the_first(value, value, value, FIRST, 0.95)
+    assert np.sort(sure)[-FIRST:] == pytest.approx(1, abs=0.5)
+    assert np.sort(sure)[:-FIRST].max() < 0.5
+
+
+def test_chances_to_be_among_the_first_agree_with_drawing_lots():
+    random = np.random.default_rng(2)
+    value = random.lognormal(0, 1, 60)
+    below, above = random.uniform(0.1, 1, 60), random.uniform(0.1, 1, 60)
+    band = value * np.exp(-1.959964 * below), value * np.exp(1.959964 * above)
+    chance = among_the_first(value, *band, 10, 0.95)
+    lots = random.normal(size=(4000, 60))
+    drawn = np.log(value) + np.where(lots < 0, lots * below, lots * above)
+    first = np.argsort(-drawn, axis=1)[:, :10]
+    seen = np.bincount(first.ravel(), minlength=60) / len(lots)
+    assert np.abs(chance - seen).max() < 0.06
+
+
+def test_of_few_call_paths_all_are_among_the_first(fit):
+    first = rank(fit, 64).first
+    assert (first[rank(fit, 64).order] == 1).all()
 
 
 def test_the_parameter_of_the_ranking_need_not_be_p():
@@ -240,10 +277,9 @@ def test_points_at_which_a_metric_was_not_measured_are_no_points():
     assert ranking.excess.exclusive == pytest.approx([0, 0])
 
 
-def test_below_the_smallest_run_there_is_less_trust_and_no_excess():
+def test_below_the_smallest_run_there_is_no_excess():
     ranking = rank(fitted({"main": [4] * 5}), 1)
     assert np.isnan(ranking.excess.exclusive).all()
-    assert ranking.trust[0] == rank(fitted({"main": [4] * 5}), 16).trust[0] - (P[0] / 2 > 1)
 
 
 def test_sums_over_ever_more_processes_have_no_excess_at_infinity():

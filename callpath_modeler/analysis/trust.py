@@ -1,0 +1,93 @@
+"""What a band is worth: marks of trust, and the chance to be among the costliest.
+
+Both say what the bands say, in other words: a band is made to hold the value in as many cases as
+the confidence tells, and how often it does is measured (docs/explanation/modeling.md).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+Values = NDArray[np.float64]
+
+MARKS = 4
+"""Marks of trust that a prediction can have."""
+
+WITHIN = (1.1, 1.25, 2.0, 5.0)
+"""Factors: a prediction whose band stays within the first has four marks, within the next three."""
+
+PROBABLE = (0.25, 0.5, 0.8, 0.95)
+"""Least probabilities of a model for one to four marks, where there is no band: at infinity."""
+
+_HALVINGS = 60
+_LEAST = 1e-12
+
+
+def marks_of_trust(value: Values, low: Values, high: Values) -> NDArray[np.int8]:
+    """Give marks by how far the band reaches, as a factor of the value.
+
+    Parameters
+    ----------
+    value, low, high : [n] predictions and bands; NaN = no model
+
+    Returns
+    -------
+    [n]
+        0 to `MARKS`; -1 without a model. A value of zero in a band of zero is sure.
+    """
+    with np.errstate(divide="ignore", invalid="ignore"):
+        reach = np.maximum(high / value, value / low)
+    reach = np.where((value == low) & (value == high), 1.0, reach)
+    marks = MARKS - np.searchsorted(WITHIN, np.nan_to_num(reach, nan=np.inf) * (1 - _LEAST))
+    return np.where(np.isnan(value), -1, marks).astype(np.int8)
+
+
+def marks_of_probability(probability: Values) -> NDArray[np.int8]:
+    """Give marks to growth in the limit by how probable the model is, [n]; -1 where that is NaN."""
+    marks = np.searchsorted(PROBABLE, np.nan_to_num(probability), side="right")
+    return np.where(np.isnan(probability), -1, marks).astype(np.int8)
+
+
+def among_the_first(
+    value: Values, low: Values, high: Values, count: int, confidence: float
+) -> Values:
+    """Return the probability to be among the `count` largest, [n]; 0 without a model.
+
+    Values are taken as independent, and log-normal on either side of the prediction with the band
+    as quantiles. The probability is that of exceeding a threshold which `count` of them exceed on
+    average; so the probabilities sum to `count`.
+
+    Parameters
+    ----------
+    value, low, high : [n] finite predictions and bands; NaN = no model
+    count : how many
+    confidence : of the bands
+    """
+    from scipy import special
+
+    known = np.isfinite(value) & (value > 0)
+    if known.sum() <= count:
+        return np.where(np.isnan(value), 0.0, 1.0)
+    reach = float(special.ndtri(0.5 + confidence / 2))
+    centre = np.log(value[known])
+    with np.errstate(divide="ignore"):
+        below = (centre - np.log(np.maximum(low[known], np.exp(centre - 50)))) / reach
+        furthest = np.exp(np.minimum(centre + 50, 700))
+        above = (np.log(np.minimum(high[known], furthest)) - centre) / reach
+
+    def exceeding(threshold: float) -> Values:
+        distance = centre - threshold
+        spread = np.maximum(np.where(distance > 0, below, above), _LEAST)
+        return np.asarray(special.ndtr(distance / spread))
+
+    least, most = float(centre.min()) - 50, float(centre.max()) + 50
+    for _ in range(_HALVINGS):
+        middle = (least + most) / 2
+        if exceeding(middle).sum() > count:
+            least = middle
+        else:
+            most = middle
+    chance = np.zeros(len(value))
+    chance[known] = exceeding((least + most) / 2)
+    return chance
