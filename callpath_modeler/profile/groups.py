@@ -8,6 +8,7 @@ performance analysis of optimized parallel programs, 2010; the views of recursiv
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -134,19 +135,23 @@ def outermost(tree: CallTree, rows: Rows, group: Rows) -> NDArray[np.bool_]:
 def functions(regions: Sequence[Region]) -> tuple[Rows, tuple[str, ...]]:
     """Return a number for the function of each region, and the functions' names.
 
-    Functions of one name in several files carry the file's name.
+    Names are full, but where builds gave a function several, it has what they share. Functions of
+    one name in several files carry the file's name.
     """
     numbers: dict[tuple[str, str], int] = {}
     number_of = [
-        numbers.setdefault((r.name, r.file.rpartition("/")[2]), len(numbers)) for r in regions
+        numbers.setdefault((r.common_name, r.file.rpartition("/")[2]), len(numbers))
+        for r in regions
     ]
-    homes: dict[str, int] = {}
-    for name, _ in numbers:
-        homes[name] = homes.get(name, 0) + 1
-    names = tuple(
-        f"{name} ({file})" if homes[name] > 1 and file else name for name, file in numbers
-    )
-    return np.array(number_of, np.intp), names
+    full: list[set[str]] = [set() for _ in numbers]
+    for number, region in zip(number_of, regions, strict=True):
+        full[number].add(region.name)
+    homes = Counter(name for name, _ in numbers)
+    names = []
+    for (name, file), known in zip(numbers, full, strict=True):
+        shown = known.pop() if len(known) == 1 else name
+        names.append(f"{shown} ({file})" if homes[name] > 1 and file else shown)
+    return np.array(number_of, np.intp), tuple(names)
 
 
 def level(regions: Sequence[Region], grouping: Grouping) -> tuple[Rows, tuple[str, ...]]:

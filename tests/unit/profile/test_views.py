@@ -135,6 +135,17 @@ def test_functions_are_told_apart_by_file_but_not_by_line_or_directory():
     assert names == ("f (x.c)", "f (y.c)", "g")
 
 
+def test_functions_are_one_whatever_builds_append_to_their_names():
+    regions = [
+        Region("solve.isra.3", key="solve"),
+        Region("solve.isra.5", key="solve"),
+        Region("poll [libc-2.28.so]", key="poll [libc.so]"),
+    ]
+    numbers, names = functions(regions)
+    assert numbers.tolist() == [0, 0, 1]
+    assert names == ("solve", "poll [libc-2.28.so]")
+
+
 def test_siblings_of_one_name_are_one_function():
     tree = call_tree(["main", "main/f", "main/f"], ["", "", "#2"])
     view, costs = BottomUp(tree), of(tree, [1, 2, 4])
