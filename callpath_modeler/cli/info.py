@@ -82,4 +82,5 @@ def _verify(console: Console, sources: tuple[str, ...], load: LoadOptions) -> No
         raise DataError(
             f"{differing} of {compared} values differ", hint="please report the profile"
         )
-    console.note(f"{compared} values compared, all agree")
+    verdict = f"{compared} values compared, all agree" if compared else "nothing was compared"
+    console.note(verdict)

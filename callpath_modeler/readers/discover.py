@@ -163,11 +163,13 @@ def _in_directory(directory: Path, registry: Registry, parse: _Parser) -> list[R
             runs += [_named(path, registry, parse, alone=len(chosen) == 1) for path in chosen]
         if runs:
             break
-    if not runs:
-        # What is no profile yet is opened all the same, to hear what is to be done about it.
-        runs = [
-            _named(path, registry, parse, alone=False) for path in _doubtful(directory, registry)
-        ]
+    # What is no profile yet is opened all the same, to hear what is to be done about it.
+    known = {path for run in runs for path in (run.path, *run.path.parents)}
+    runs += [
+        _named(path, registry, parse, alone=False)
+        for path in _recognised_folders(directory, registry)
+        if path not in known and not any(_is_made_of(run.path, path) for run in runs)
+    ]
     if not runs:
         raise InputError(
             f"{directory}: no profiles in this directory",
@@ -183,9 +185,7 @@ def _walk(
     for folder, subfolders, files in os.walk(
         directory, onerror=lambda error: closed.append(error.filename)
     ):
-        subfolders[:] = sorted(
-            (name for name in subfolders if not name.startswith(".")), key=natural_order
-        )
+        subfolders[:] = _in_order(subfolders)
         names = sorted(files, key=natural_order)
         profiles = [path for name in names if is_profile(path := Path(folder, name), registry)]
         if profiles:
@@ -193,6 +193,11 @@ def _walk(
     # A directory that may not be read is left out by name, when it is opened as a profile.
     for name in closed:
         yield [Path(name)]
+
+
+def _in_order(subfolders: Sequence[str]) -> list[str]:
+    """Return the names of the directories to look into; hidden ones are not."""
+    return sorted((name for name in subfolders if not name.startswith(".")), key=natural_order)
 
 
 def _without_traces(paths: Sequence[Path]) -> Sequence[Path]:
@@ -208,10 +213,25 @@ def _is_one(folder: Path, files: Sequence[Path], registry: Registry) -> bool:
     return reader is not None and all(registry.match(file) is reader for file in files)
 
 
-def _doubtful(directory: Path, registry: Registry) -> list[Path]:
-    """Return the directories that a reader knows as its own, though they hold no profile."""
-    folders = sorted((Path(folder) for folder, _, _ in os.walk(directory)), key=str)
-    return [folder for folder in folders if registry.match(folder) is not None]
+def _recognised_folders(directory: Path, registry: Registry) -> Iterator[Path]:
+    """Yield the directories that a reader knows as its own, whether they hold a profile or not."""
+    for folder, subfolders, _ in os.walk(directory):
+        subfolders[:] = _in_order(subfolders)
+        if registry.match(Path(folder)) is not None:
+            yield Path(folder)
+
+
+def _is_made_of(profile: Path, raw: Path) -> bool:
+    """Tell whether a directory is what a tool measured of the run that `profile` is of.
+
+    They lie side by side, and one word tells them apart: ``hpctoolkit-app-measurements-17`` and
+    ``hpctoolkit-app-database-17``.
+    """
+    if profile.parent != raw.parent:
+        return False
+    words, others = (re.split(r"[._-]", path.name) for path in (profile, raw))
+    pairs = [pair for pair in zip(words, others, strict=False) if pair[0] != pair[1]]
+    return len(words) == len(others) and len(pairs) == 1 and "".join(pairs[0]).isalpha()
 
 
 def _is_profile(path: Path, registry: Registry) -> bool:

@@ -56,30 +56,28 @@ class HpctoolkitReader:
         from cpmodel_hpctoolkit import version2, version4
         from cpmodel_hpctoolkit.profile import profile_of
 
-        directory = _directory(path)
-        if directory is None:
-            raise InputError(f"{path}: no HPCToolkit database", hint=RUN_HPCPROF)
+        directory = _database(path)
         if (directory / _META).is_file():
             with version4.opened(directory, keep_loops=self._keep_loops) as database:
                 yield profile_of(database)
-        elif (directory / _EXPERIMENT).is_file():
+        else:
             with version2.opened(directory, keep_loops=self._keep_loops) as older:
                 yield profile_of(older)
-        elif _holds_measurements(directory):
-            raise InputError(
-                f"{directory}: measurements of HPCToolkit, not a database", hint=RUN_HPCPROF
-            )
-        else:
-            raise InputError(f"{directory}: {_META} is missing", hint=RUN_HPCPROF)
 
     def verify(self, path: Path) -> Sequence[Agreement]:
-        """Compare every value of a version 4 database with its second copy, in `cct.db`."""
+        """Compare every value of a version 4 database with its second copy, in `cct.db`.
+
+        Raises
+        ------
+        InputError
+            If it is no database, or a damaged one.
+        """
         from cpmodel_hpctoolkit.version4 import verify
 
-        directory = _directory(path)
-        if directory is None or not (directory / _META).is_file():
-            return [Agreement("all metrics", 0, 0, "version 2 holds its values once")]
-        return verify(directory)
+        directory = _database(path)
+        if (directory / _META).is_file():
+            return verify(directory)
+        return [Agreement("all metrics", 0, 0, "version 2 holds its values once")]
 
 
 class HpctoolkitLoopsReader(HpctoolkitReader):
@@ -100,6 +98,26 @@ def _directory(path: Path) -> Path | None:
         return path
     is_named = path.name in {_META, _PROFILE, _EXPERIMENT} and path.exists()
     return path.parent if is_named else None
+
+
+def _database(path: Path) -> Path:
+    """Return the directory of a database, which has definitions of either version.
+
+    Raises
+    ------
+    InputError
+        If there is none.
+    """
+    directory = _directory(path)
+    if directory is None:
+        raise InputError(f"{path}: no HPCToolkit database", hint=RUN_HPCPROF)
+    if (directory / _META).is_file() or (directory / _EXPERIMENT).is_file():
+        return directory
+    if _holds_measurements(directory):
+        raise InputError(
+            f"{directory}: measurements of HPCToolkit, not a database", hint=RUN_HPCPROF
+        )
+    raise InputError(f"{directory}: {_META} is missing", hint=RUN_HPCPROF)
 
 
 def _head(path: Path) -> bytes:

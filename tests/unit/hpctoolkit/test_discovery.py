@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from callpath_modeler.errors import InputError
+from callpath_modeler.readers.assemble import ReadOptions, assemble
 from callpath_modeler.readers.discover import discover
 from callpath_modeler.readers.registry import Registry
 from callpath_modeler.testing.hpctoolkit import write_database
@@ -54,18 +55,34 @@ def test_numbers_that_end_names_are_kept_apart(tmp_path, database):
     assert [(run.parameters, run.ending) for run in runs] == [({}, 8), ({}, 16)]
 
 
-def test_measurements_beside_a_database_are_passed_over(tmp_path, database):
-    database(tmp_path / "hpctoolkit-app-database")
-    (tmp_path / "hpctoolkit-app-measurements").mkdir()
-    (tmp_path / "hpctoolkit-app-measurements" / "app-0-0.hpcrun").touch()
+def measure(folder):
+    folder.mkdir(parents=True)
+    (folder / "app-0-0.hpcrun").touch()
+
+
+@pytest.mark.parametrize("job", ["", "-17"])
+def test_measurements_beside_their_database_are_passed_over(tmp_path, database, job):
+    database(tmp_path / f"hpctoolkit-app-database{job}")
+    measure(tmp_path / f"hpctoolkit-app-measurements{job}")
     (run,) = discover([tmp_path], READERS)
-    assert run.path.name == "hpctoolkit-app-database"
+    assert run.path.name == f"hpctoolkit-app-database{job}"
+
+
+@pytest.mark.parametrize(
+    "name", ["hpctoolkit-app-measurements-18", "app.p16.m", "p16/hpctoolkit-app-measurements-17"]
+)
+def test_measurements_without_a_database_are_a_run_that_is_left_out(tmp_path, database, name):
+    database(tmp_path / "hpctoolkit-app-database-17")
+    measure(tmp_path / name)
+    made = assemble(discover([tmp_path], READERS), READERS, ReadOptions())
+    (finding,) = [finding for finding in made.findings if finding.code == "CPM101"]
+    assert finding.subject == str(tmp_path / name)
+    assert finding.message == "measurements of HPCToolkit, not a database"
 
 
 def test_measurements_alone_are_opened_to_hear_the_remedy(tmp_path):
     folder = tmp_path / "app.p8" / "hpctoolkit-app-measurements"
-    folder.mkdir(parents=True)
-    (folder / "app-0-0.hpcrun").touch()
+    measure(folder)
     (run,) = discover([tmp_path], READERS)
     assert run.path == folder
     with pytest.raises(InputError) as caught, READERS.find(run.path).open(run.path):

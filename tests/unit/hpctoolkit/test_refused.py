@@ -32,6 +32,8 @@ def test_measurements_are_refused_with_the_remedy(reader, tmp_path):
     error = refused(reader, tmp_path)
     assert "measurements" in error.message
     assert "run hpcprof" in error.hint
+    with pytest.raises(InputError, match="measurements"):
+        reader.verify(tmp_path)
 
 
 def test_the_interim_format_is_refused_with_the_remedy(reader, tmp_path):
@@ -79,12 +81,13 @@ def test_contexts_that_contain_each_other_are_refused(reader, tmp_path, contexts
     assert "contain each other" in refused(reader, tmp_path).message
 
 
-def test_a_context_number_given_twice_is_refused(reader, tmp_path, contexts, ranks):
+@pytest.mark.parametrize("number", [2, 2**32 - 1])
+def test_a_context_number_given_twice_or_wild_is_refused(reader, tmp_path, contexts, ranks, number):
     path = write_database(tmp_path, contexts, ranks) / "meta.db"
     content = bytearray(path.read_bytes())
     (table,) = struct.unpack_from("<Q", content, 0x48)
     (entry,) = struct.unpack_from("<Q", content, table)
-    struct.pack_into("<L", content, entry + 16, 2)
+    struct.pack_into("<L", content, entry + 16, number)
     path.write_bytes(content)
     assert "given twice" in refused(reader, tmp_path).message
 
