@@ -187,18 +187,19 @@ class _MetaWriter:
     def _all_metrics(self) -> tuple[int, int]:
         place = self._buffer.section(32)
         put, text, spare = self._buffer.put, self._buffer.text, bytes(self._layout.spare)
-        formula = text("$$")
+        formula, one = text("$$"), text("1")
         scope = {name: put(struct.pack("<QBB6x", text(name), 1, 0)) for name in _SCOPES}
         rows = b""
         for metric in self._metrics:
             stored = self._stored(metric)
             scopes = put(b"".join(struct.pack("<QH6x", scope[s], n) + spare for n, s in stored))
             sums = (struct.pack("<QQBxH4x", scope[s], formula, 0, n) + spare for n, s in stored)
-            # A minimum, to be passed over: its number is nobody's.
+            # A minimum and counts of threads, to be passed over: their number is nobody's.
             least = struct.pack("<QQBxH4x", scope[stored[0][1]], formula, 1, 60000) + spare
-            summaries = put(least + b"".join(sums))
-            count = len(stored)
-            rows += struct.pack("<QQQHH4x", text(metric), scopes, summaries, count, count + 1)
+            counts = (struct.pack("<QQBxH4x", scope[s], one, 0, 60000) + spare for _, s in stored)
+            summaries = put(b"".join([least, *sums, *counts]))
+            sizes = len(stored), 2 * len(stored) + 1
+            rows += struct.pack("<QQQHH4x", text(metric), scopes, summaries, *sizes)
             rows += spare
         size, first = self._layout.spare, put(rows)
         numbers = (first, len(self._metrics), 32 + size, 16 + size, 24 + size)

@@ -17,10 +17,10 @@ XML = """<?xml version="1.0"?>
 <!DOCTYPE HPCToolkitExperiment [<!ELEMENT HPCToolkitExperiment ANY>]>
 <HPCToolkitExperiment version="2.2"><Header n="app"/><SecCallPathProfile><SecHeader>
 <MetricTable>
-<Metric i="10" n="CPUTIME (usec):Sum (I)" t="inclusive" md="time"/>
-<Metric i="11" n="CPUTIME (usec):Sum (E)" t="exclusive"/>
 <Metric i="12" n="CPUTIME (usec):Mean (I)" t="inclusive"/>
 <Metric i="13" n="CPUTIME (usec):Mean (E)" t="exclusive"/>
+<Metric i="10" n="CPUTIME (usec):Sum (I)" t="inclusive" md="time"/>
+<Metric i="11" n="CPUTIME (usec):Sum (E)" t="exclusive"/>
 </MetricTable>
 <MetricDBTable>
 <MetricDB i="0" n="CPUTIME (usec) (I)" db-id="0" db-num-metrics="2"/>
@@ -34,7 +34,7 @@ XML = """<?xml version="1.0"?>
 <M n="10" v="30"/><M n="12" v="15"/>
 <PF i="2" n="4" lm="2" f="3" l="0"><M n="10" v="30"/>
  <C i="3" l="0"><PF i="4" n="5" lm="2" f="3" l="7"><M n="10" v="30"/><M n="11" v="20"/>
-  <L i="5" f="3" l="9"><M n="10" v="20"/><M n="11" v="12"/>
+  <L i="5" l="9"><M n="10" v="20"/><M n="11" v="12"/>
    <S i="6" l="10"><M n="10" v="12"/><M n="11" v="12"/></S>
    <Pr i="7" n="6" lm="2" f="3" l="1" a="1"><M n="10" v="8"/><M n="11" v="8"/>
     <S i="8" l="2"><M n="10" v="8"/><M n="11" v="8"/></S></Pr></L>
@@ -53,14 +53,15 @@ def write(directory, xml=XML):
     return directory
 
 
-def write_metric_db(directory, rank, thread, factor):
+def write_metric_db(directory, rank, thread, factor, *, order="big"):
     values = np.zeros((11, 2))
     values[0, 0] = 30 * factor
     for number, cost in STATEMENTS.items():
         values[number - 1] = cost * factor
-    head = b"HPCPROF-metricdb__00.10b" + struct.pack(">ii", *values.shape)
+    sign = {"big": ">", "little": "<"}[order]
+    head = f"HPCPROF-metricdb__00.10{order[0]}".encode() + struct.pack(f"{sign}ii", *values.shape)
     name = f"1.app-{rank:06d}-{thread:03d}-a8c00270-{100 + rank}-0.metric-db"
-    (directory / name).write_bytes(head + values.astype(">f8").tobytes())
+    (directory / name).write_bytes(head + values.astype(f"{sign}f8").tobytes())
 
 
 def exclusive(source, reduction):
@@ -112,6 +113,24 @@ def test_values_of_threads_come_from_metric_db_files(reader, tmp_path):
         assert exclusive(source, Reduction.SUM)["main"] == pytest.approx(12 * (3 + 2))
         assert exclusive(source, Reduction.MIN)[RENAMED] == pytest.approx(18 * 2)
         assert source.reduce("CPUTIME", Reduction.MEAN).total == pytest.approx(30e-6 * 2.5)
+
+
+def test_values_of_threads_are_read_in_either_byte_order(reader, tmp_path):
+    write(tmp_path)
+    write_metric_db(tmp_path, 0, 0, 1.0)
+    write_metric_db(tmp_path, 1, 0, 5.0, order="little")
+    with reader.open(tmp_path) as source:
+        assert exclusive(source, Reduction.MAX)["main"] == pytest.approx(12 * 5)
+
+
+def test_a_total_with_six_digits_gives_way_to_the_sum_it_rounds(reader, tmp_path):
+    for printed, total in (("30.0002", 30e-6), ("31", 31e-6)):
+        write(
+            tmp_path,
+            XML.replace('<M n="10" v="30"/><M n="12"', f'<M n="10" v="{printed}"/><M n="12"'),
+        )
+        with reader.open(tmp_path) as source:
+            assert source.reduce("CPUTIME", Reduction.SUM).total == pytest.approx(total, rel=1e-12)
 
 
 def test_there_is_no_second_copy_to_verify_with(reader, tmp_path):
