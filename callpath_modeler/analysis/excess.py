@@ -111,8 +111,12 @@ def per_process(
     experiment: Experiment, parameter: str, values: NDArray[np.float64], point: float
 ) -> NDArray[np.float64]:
     """Return cost per process at a point, where the locations were summed and `parameter` is p."""
-    summed = experiment.reduction is Reduction.SUM and parameter == "p"
-    return values / point if summed else values
+    return values / point if is_summed(experiment, parameter) else values
+
+
+def is_summed(experiment: Experiment, parameter: str) -> bool:
+    """Tell whether values are sums over p processes."""
+    return experiment.reduction is Reduction.SUM and parameter == "p"
 
 
 def median(values: NDArray[np.float64]) -> NDArray[np.float64]:

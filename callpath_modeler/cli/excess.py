@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,7 +23,7 @@ from callpath_modeler.cli.options import (
     table_options,
     view_options,
 )
-from callpath_modeler.errors import UsageError
+from callpath_modeler.errors import DataError, UsageError
 
 if TYPE_CHECKING:
     from callpath_modeler.analysis.ensemble import Pair
@@ -76,9 +77,14 @@ def command(
     wanted = viewing(form, top, inclusive, exclusive)
     chosen, first = _scales(pair, base)
     experiment_read = read(experiment, load.of_metric(metric), console.progress("read"))
-    found = losses(experiment_read, metric, parameter, pair=chosen, base=first)
+    findings = experiment_read.findings
+    try:
+        found = losses(experiment_read, metric, parameter, pair=chosen, base=first)
+    except DataError:
+        # A run that was left out may be the scale that is missing.
+        console.findings(findings)
+        raise
     shown = ExcessView(found, wanted)
-    findings = found.experiment.findings
     if form == "table":
         width = None if output is not None or wide else console.width
         lines = excess_text(
@@ -86,13 +92,21 @@ def command(
             width=width,
             full_names=wide,
             ascii_only=console.ascii_only,
-            again=retold(click.get_current_context()),
+            again=_again(click.get_current_context(), pair, base),
         )
         render_lines(console, lines, output, force=force)
     else:
         content = picked(excess_table(shown, findings), columns)
         render_table(console, content, form, output, force=force, header=not no_header)
     console.findings(findings)
+
+
+def _again(ctx: click.Context, pair: str | None, base: str | None) -> tuple[str, str]:
+    """Return the sources and options that ask for the same losses."""
+    sources, options = retold(ctx)
+    scales = {"--pair": pair, "--base": base}
+    given = [shlex.join([option, text]) for option, text in scales.items() if text is not None]
+    return sources, " ".join([*given, options]).rstrip()
 
 
 def _scales(pair: str | None, base: str | None) -> tuple[Pair | None, float | None]:

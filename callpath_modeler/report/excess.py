@@ -18,6 +18,7 @@ from callpath_modeler.analysis.ensemble import (
     readings,
     unmatched,
 )
+from callpath_modeler.analysis.excess import is_summed
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.profile.experiment import Scaling
 from callpath_modeler.profile.groups import Costs, Rows, Values
@@ -286,8 +287,9 @@ def _context(shown: ExcessView) -> str:
     if losses.scaling is Scaling.STRONG:
         formula = "(q C_q - p C_p) / (q T_q)"
     why = f" ({experiment.scaling_reason})" if losses.scaling is experiment.scaling else ""
+    each = " / p" if is_summed(experiment, losses.parameter) else ""
     return (
-        f"{experiment.name} · {losses.metric.name}, {experiment.reduction} over processes · "
+        f"{experiment.name} · {losses.metric.name}, {experiment.reduction} over processes{each} · "
         f"{losses.scaling} scaling{why} · X = {formula}"
     )
 
@@ -353,8 +355,8 @@ def _footer(shown: ExcessView, again: tuple[str, str], *, ascii_only: bool) -> l
     losses, k = shown.losses, len(shown.losses.pairs) - 1
     p, q = (f"{losses.parameter} = {parameter_value(point)}" for point in losses.pairs[k])
     against = f"against {losses.parameter} = {parameter_value(losses.pairs[k][0])}"
-    what = f"{losses.parameter}=..." if k else "excess"
-    shares = f"excess work {against} with callees, share of the {losses.metric.name} there"
+    what, where = (f"{losses.parameter}=...", "that scale") if k else ("excess", q)
+    shares = f"excess work {against} with callees, share of the {losses.metric.name} at {where}"
     lines = [
         f"{what}: {shares}; own: by itself; negative: superlinear",
         f"reading at {q}: own = {Reading.OWN}, callees = {Reading.CALLEES}; > is the hot path",

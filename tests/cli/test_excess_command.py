@@ -20,6 +20,29 @@ def test_losses_of_profiles_are_told_with_their_hot_path(run, lulesh):
     assert "sum check: the lines add up to the total" in told.out
     assert "unmatched: 25 call paths at p = 125 only" in told.out
     assert f"next: cpmodel excess {lulesh} --view bottom-up" in told.out
+    assert "share of the time at that scale" in told.out
+
+
+@pytest.mark.parametrize("scales", [("--pair", "8,125"), ("--base", "27")])
+def test_the_next_command_compares_the_same_scales(run, stored, scales):
+    told = run("excess", stored, *scales)
+    assert " ".join(["--view bottom-up", *scales]) in " ".join(told.out.split())
+
+
+def test_sums_over_processes_are_said_to_be_brought_back_to_one(run, lulesh):
+    told = run("excess", lulesh, "--locations", "sum", "--pair", "8,125")
+    assert "time, sum over processes / p · weak" in told.out
+    assert "share of the time at p = 125" in told.out
+
+
+def test_a_scale_that_is_missing_because_its_run_is_broken_is_named(run, series):
+    folder = series()
+    for profile in folder.glob("*/profile.cubex"):
+        if not profile.parent.name.startswith("app.p1."):
+            profile.write_bytes(profile.read_bytes()[:1000])
+    told = run("excess", folder)
+    told.fails(4, "all runs are at one scale")
+    assert told.err.startswith("CPM101 profile left out: ")
 
 
 def test_a_stored_experiment_needs_no_profiles(run, stored, lulesh):
