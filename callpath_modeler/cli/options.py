@@ -89,6 +89,11 @@ _FIT = (
         help="Probability that a band is to hold.",
     ),
     click.option("--exponents", metavar="LIST", help="Exponents I, e.g. '0,1/4,1/2,1,3/2,2'."),
+    click.option(
+        "--exponential",
+        metavar="LIST",
+        help="Rates of 2^(rate x), e.g. '1/2,1': for parameters of algorithms. Default: none.",
+    ),
     click.option("--logs", metavar="LIST", help="Exponents J of log2, e.g. '0,1,2'."),
     click.option(
         "--terms",
@@ -372,6 +377,7 @@ def _make_fit(
     aggregate: str,
     confidence: float,
     exponents: str | None,
+    exponential: str | None,
     logs: str | None,
     terms: int | None,
     folds: int | None,
@@ -384,7 +390,7 @@ def _make_fit(
     return FitOptions(
         parameter=parameter,
         method=method,  # type: ignore[arg-type] # click allows no other
-        space=_space(method, exponents, logs, terms),
+        space=_space(method, exponents, exponential, logs, terms),
         folds=folds,
         aggregate=aggregate,  # type: ignore[arg-type] # click allows no other
         confidence=confidence,
@@ -392,14 +398,19 @@ def _make_fit(
 
 
 def _space(
-    method: str, exponents: str | None, logs: str | None, terms: int | None
+    method: str,
+    exponents: str | None,
+    exponential: str | None,
+    logs: str | None,
+    terms: int | None,
 ) -> SearchSpace | None:
     """Return the space that was asked for; None for the method's own."""
-    if exponents is None and logs is None and terms is None:
+    if (exponents, exponential, logs, terms) == (None,) * 4:
         return None
     from dataclasses import replace
 
     from callpath_modeler.modeling import SearchSpace, default_space
+    from callpath_modeler.modeling.terms import as_exponent
 
     default = default_space(method)  # type: ignore[arg-type] # click allows no other
     if method != "classic" and terms is not None and terms > default.max_terms:
@@ -409,13 +420,12 @@ def _space(
         )
     try:
         chosen_logs = default.logs if logs is None else tuple(map(int, logs.split(",")))
+        rates = tuple(as_exponent(rate) for rate in (exponential or "").split(",") if rate)
+        most = terms or default.max_terms
         if exponents is not None:
-            return SearchSpace.of(
-                exponents=exponents.split(","),
-                logs=chosen_logs,
-                max_terms=terms or default.max_terms,
-            )
-        return replace(default, logs=chosen_logs, max_terms=terms or default.max_terms)
+            plain = SearchSpace.of(exponents.split(","), chosen_logs, most)
+            return replace(plain, exponential=rates)
+        return replace(default, logs=chosen_logs, max_terms=most, exponential=rates)
     except ValueError as cause:
         raise UsageError(
             f"no such space of hypotheses: {cause}", hint="--exponents 0,1/2,1,2 --logs 0,1,2"

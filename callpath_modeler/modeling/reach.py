@@ -18,6 +18,9 @@ FloatArray = npt.NDArray[np.float64]
 
 _OUTER = 0.975
 _DEVIATES = float(special.ndtri(_OUTER))
+_LARGEST = 1e100
+"""An exponential beyond it is as good as infinite, and its square is still a number."""
+
 _NEGLIGIBLE = 1e-6
 """Against the largest of a row's hypotheses, a prediction that counts as zero."""
 
@@ -35,7 +38,10 @@ def mixture_at(models: Models, p: FloatArray) -> Mixture:
     weight = np.concatenate([models.weight[:, None], models.alternative_weight], axis=1)
     weight = weight / np.maximum(weight.sum(axis=1, keepdims=True), np.finfo(float).tiny)
     # All rows of an experiment are alike in what they are made of: the same table serves them.
-    at, inside = shape_table(models.shapes, p), shape_table(models.shapes, models.points)
+    at, inside = (
+        np.minimum(shape_table(models.shapes, p), _LARGEST),
+        shape_table(models.shapes, models.points),
+    )
     x, z = at[codes[..., 0]], at[codes[..., 1]]
     centre = numbers[..., :1] + numbers[..., 1:2] * x + numbers[..., 2:3] * z
     largest = centre.max(axis=1, initial=0.0)[:, None]

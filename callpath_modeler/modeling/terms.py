@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import total_ordering
 from typing import Any, Self
 
 import numpy as np
@@ -40,7 +41,18 @@ def _power_text(exponent: Fraction, parameter: str, pretty: bool) -> str:
     return f"{parameter}^({exponent.numerator}/{exponent.denominator})"
 
 
-@dataclass(frozen=True, slots=True, order=True)
+def _exponential_text(rate: Fraction, parameter: str, pretty: bool) -> str:
+    """Write ``2 ** (rate * parameter)``; the rate is not zero."""
+    if rate == 1:
+        return f"2^{parameter}"
+    if rate.numerator == 1:
+        return f"2^({parameter}/{rate.denominator})"
+    factor = _VULGAR.get(rate, str(rate)) if pretty else str(rate)
+    return f"2^({factor} {parameter})"
+
+
+@total_ordering
+@dataclass(frozen=True, slots=True)
 class Growth:
     """The leading term of a model without its coefficient; ordered by how fast it grows.
 
@@ -50,10 +62,16 @@ class Growth:
         The power of the parameter.
     log : int
         The power of the binary logarithm; decides between equal exponents.
+    rate : Fraction
+        That of an exponential ``2 ** (rate * p)``, zero or more; decides before all others.
     """
 
     exponent: Fraction
     log: int
+    rate: Fraction = Fraction(0)
+
+    def __lt__(self, other: Growth) -> bool:
+        return (self.rate, self.exponent, self.log) < (other.rate, other.exponent, other.log)
 
     def text(self, parameter: str = "p", *, pretty: bool = False) -> str:
         """Write the growth in O notation.
@@ -73,6 +91,8 @@ class Growth:
         factors = []
         if self.exponent:
             factors.append(_power_text(self.exponent, parameter, pretty))
+        if self.rate:
+            factors.append(_exponential_text(self.rate, parameter, pretty))
         if self.log:
             power = str(self.log)
             suffix = power.translate(_SUPERSCRIPTS) if pretty else f"^{power}"
@@ -87,7 +107,8 @@ class Growth:
 CONSTANT_GROWTH = Growth(Fraction(0), 0)
 
 
-@dataclass(frozen=True, slots=True, order=True)
+@total_ordering
+@dataclass(frozen=True, slots=True)
 class Term:
     """One term of the normal form without its coefficient: ``p**exponent * log2(p)**log``.
 
@@ -97,10 +118,17 @@ class Term:
         The power of the parameter; negative for a decreasing term.
     log : int
         The power of the binary logarithm, zero or more.
+    rate : Fraction
+        Zero or more: the term is multiplied by ``2 ** (rate * p)``. Exponentials are for
+        parameters of algorithms, such as dimensions; no program does so in p and is run twice.
     """
 
     exponent: Fraction
     log: int
+    rate: Fraction = Fraction(0)
+
+    def __lt__(self, other: Term) -> bool:
+        return self.growth < other.growth
 
     def __call__(self, p: npt.ArrayLike) -> FloatArray:
         """Value of the term.
@@ -117,23 +145,29 @@ class Term:
         """
         scale = np.asarray(p, dtype=np.float64)
         value: FloatArray = np.power(scale, float(self.exponent))
-        return value * np.log2(scale) ** self.log if self.log else value
+        value = value * np.log2(scale) ** self.log if self.log else value
+        if self.rate:
+            with np.errstate(over="ignore"):
+                value = value * np.exp2(float(self.rate) * scale)
+        return value
 
     @property
     def growth(self) -> Growth:
         """The growth of the term."""
-        return Growth(self.exponent, self.log)
+        return Growth(self.exponent, self.log, self.rate)
 
     @property
     def decreasing(self) -> bool:
         """Whether the term falls as the parameter rises."""
-        return self.exponent < 0
+        return self.exponent < 0 and not self.rate
 
     def text(self, parameter: str = "p", *, pretty: bool = False) -> str:
         """Write the term as a factor of a formula, for example ``p^(1/2) * log2(p)``."""
         factors = []
         if self.exponent:
             factors.append(_power_text(self.exponent, parameter, pretty))
+        if self.rate:
+            factors.append(_exponential_text(self.rate, parameter, pretty))
         if self.log:
             power = str(self.log)
             if pretty:
@@ -145,12 +179,12 @@ class Term:
 
     def to_header(self) -> dict[str, Any]:
         """Describe the term with texts and numbers that JSON can hold."""
-        return {"exponent": str(self.exponent), "log": self.log}
+        return {"exponent": str(self.exponent), "log": self.log, "rate": str(self.rate)}
 
     @classmethod
     def from_header(cls, header: dict[str, Any]) -> Self:
         """Undo `to_header`; `ValueError` or `KeyError` if it does not describe a term."""
-        return cls(Fraction(header["exponent"]), int(header["log"]))
+        return cls(Fraction(header["exponent"]), int(header["log"]), Fraction(header["rate"]))
 
 
 def as_exponent(value: ExponentLike) -> Fraction:
@@ -201,6 +235,9 @@ class SearchSpace:
     thinned : bool
         Whether secondary exponents above 1 go without squared logarithms, and those above 3/2
         without any: neighbours that no measurement tells apart.
+    exponential : tuple of Fraction
+        Rates above zero of exponentials ``2 ** (rate * x)``, each alone and times the whole
+        privileged powers of the parameter; for parameters of algorithms, not for p.
 
     Raises
     ------
@@ -214,6 +251,7 @@ class SearchSpace:
     decreasing: tuple[Fraction, ...] = ()
     secondary: tuple[Fraction, ...] = ()
     thinned: bool = False
+    exponential: tuple[Fraction, ...] = ()
 
     def __post_init__(self) -> None:
         """Check the ranges; every later step relies on them."""
@@ -227,6 +265,8 @@ class SearchSpace:
             raise ValueError("negative exponents belong to the decreasing terms")
         if any(exponent >= 0 for exponent in self.decreasing):
             raise ValueError("exponents of decreasing terms are below zero")
+        if any(rate <= 0 for rate in self.exponential):
+            raise ValueError("rates of exponentials are above zero")
         if not self.terms:
             raise ValueError("the search space has no term besides the constant")
 
@@ -277,7 +317,12 @@ class SearchSpace:
             for log in self.logs
             if (exponent or log) and not self._left_out(exponent, log)
         }
-        return tuple(sorted(grown | {Term(exponent, 0) for exponent in self.decreasing}))
+        powers = {exponent for exponent in self.exponents if exponent.denominator == 1}
+        exploding = {
+            Term(power, 0, rate) for rate in self.exponential for power in {Fraction(0), *powers}
+        }
+        falling = {Term(exponent, 0) for exponent in self.decreasing}
+        return tuple(sorted(grown | exploding | falling))
 
     def _left_out(self, exponent: Fraction, log: int) -> bool:
         if not self.thinned or exponent in self.exponents or exponent < 1:
@@ -299,7 +344,8 @@ class SearchSpace:
         text = f"I={listed(self.exponents)} J={listed(self.logs)} n={self.max_terms}"
         if self.decreasing:
             text += f" decreasing={listed(self.decreasing)}"
-        return text + (f" secondary={listed(self.secondary)}" if self.secondary else "")
+        text += f" secondary={listed(self.secondary)}" if self.secondary else ""
+        return text + (f" exponential={listed(self.exponential)}" if self.exponential else "")
 
     def to_header(self) -> dict[str, Any]:
         """Describe the space with texts and numbers that JSON can hold."""
@@ -310,6 +356,7 @@ class SearchSpace:
             "decreasing": [str(exponent) for exponent in self.decreasing],
             "secondary": [str(exponent) for exponent in self.secondary],
             "thinned": self.thinned,
+            "exponential": [str(rate) for rate in self.exponential],
         }
 
     @classmethod
@@ -329,6 +376,7 @@ class SearchSpace:
                 tuple(Fraction(text) for text in header["decreasing"]),
                 tuple(Fraction(text) for text in header["secondary"]),
                 bool(header["thinned"]),
+                tuple(Fraction(text) for text in header["exponential"]),
             )
         except (KeyError, TypeError) as error:
             raise ValueError(f"not a search space: {error}") from error

@@ -188,6 +188,8 @@ def _intricacy(shape: Shape) -> float:
     """Tell how far a term is from those that programs are known to have."""
     if isinstance(shape, Break):
         return np.inf
+    if shape.rate:
+        return 0.0 if not shape.exponent else float(shape.exponent) / 2
     exponent = float(shape.exponent)
     steep = max(0.0, exponent - 1)
     logs = max(shape.log - (exponent == 0), 0) * (0.5 if steep == 0 else 2.0)

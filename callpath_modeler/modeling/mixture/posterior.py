@@ -112,6 +112,8 @@ def far_values(found: Posterior, data: Data, known: Hypotheses, factor: float) -
     at = np.concatenate([[shape(target)[0] for shape in known.shapes] / known.scale, [0.0]])
     codes = shape_codes(found.chosen, known)
     numbers = found.coefficients
+    # Beyond all numbers an exponential is infinite, and nothing times infinity is nothing.
+    at = np.minimum(at, np.finfo(float).max / 1e9)
     return np.asarray(
         numbers[..., 0] + numbers[..., 1] * at[codes[..., 0]] + numbers[..., 2] * at[codes[..., 1]]
     )

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -9,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from callpath_modeler.modeling import FitStatus, Models, SearchSpace, fit
+from callpath_modeler.modeling import FitStatus, Models, SearchSpace, default_space, fit
 from callpath_modeler.modeling.models import column_names
 
 FloatArray = npt.NDArray[np.float64]
@@ -39,6 +41,30 @@ def same(one: Models, two: Models) -> bool:
         np.array_equal(getattr(one, name), getattr(two, name), equal_nan=True)
         for name in column_names()
     )
+
+
+@pytest.mark.parametrize("method", ["mixture", "classic"])
+@pytest.mark.parametrize(
+    ("law", "growth"),
+    [
+        (lambda k: 3 + 2 * 2**k, "O(2^k)"),
+        (lambda k: 0.1 * k**3 * 2**k, "O(k^3 2^k)"),
+        (lambda k: 1 + 4 * 2 ** (k / 2), "O(2^(k/2))"),
+        (lambda k: 3 + 2 * k**2, "O(k^2)"),
+        (lambda k: 7 + 0 * k, "O(1)"),
+    ],
+)
+def test_exponentials_of_a_parameter_of_an_algorithm_are_found(
+    law: Any, growth: str, method: Any
+) -> None:
+    k = np.arange(3, 17.0)
+    space = replace(default_space(method), exponential=(Fraction(1, 2), Fraction(1)))
+    noise = 1 + np.random.default_rng(1).normal(0, 0.01, (10, len(k), 3))
+    models = fit(k, law(k)[None, :, None] * noise, space=space, method=method)
+    assert [models.growth(row).text("k") for row in range(10)].count(growth) >= 9
+    band = models.predict([20.0, 5000.0])
+    assert not np.isnan(band.high).any()
+    assert models.predict([18.0]).value[:, 0] == pytest.approx(law(18.0), rel=0.1)
 
 
 @settings(max_examples=60, deadline=None)
