@@ -37,8 +37,8 @@ class Alternative:
     growth : Growth
         Its leading term.
     weight : float
-        Its probability; with the classic method its Akaike weight among the chosen model and the
-        alternatives of the row.
+        The probability of it and of the hypotheses next to it in growth that it stands for; with
+        the classic method its Akaike weight among the chosen model and the alternatives.
     terms : tuple of Term or Break
         What it is made of beside the constant.
     coefficients : tuple of float

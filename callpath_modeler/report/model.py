@@ -132,8 +132,9 @@ def _quality(ranking: Ranking, row: int, *, ascii_only: bool) -> list[str]:
     if not others:
         return [*lines, "could also be: nothing else fits the data nearly as well"]
     at = f"{fitted.parameter} = {parameter_value(ranking.target)}"
-    share = "weight" if models.method == "classic" else "prob. "
-    lines.append(f"{'could also be':<46} {share} at {at}")
+    classic = models.method == "classic"
+    title = "could also be" if classic else "could also be (or much like)"
+    lines.append(f"{title:<46} {'weight' if classic else 'prob. '} at {at}")
     for other in others:
         value = float(other.values([ranking.target])[0])
         text = quantity(value, fitted.metric.unit, ascii_only=ascii_only)
