@@ -20,13 +20,16 @@ from callpath_modeler.analysis.ensemble import (
 )
 from callpath_modeler.analysis.excess import is_summed
 from callpath_modeler.diagnostics import Finding
+from callpath_modeler.profile.calltree import CallTree
 from callpath_modeler.profile.experiment import Scaling
-from callpath_modeler.profile.groups import Costs, Rows, Values
-from callpath_modeler.profile.outline import Outline, SumCheck, Wanted, outline
-from callpath_modeler.profile.views import View, ViewKind, hot_path, open_view
+from callpath_modeler.profile.groups import Costs, Values
+from callpath_modeler.profile.outline import Wanted
+from callpath_modeler.profile.views import ViewKind
 from callpath_modeler.report.formats import Cell, Table
 from callpath_modeler.report.layout import Column, shorten, wrap
 from callpath_modeler.report.outlines import (
+    NAMED,
+    Shown,
     check_text,
     node_columns,
     provenance,
@@ -38,8 +41,6 @@ from callpath_modeler.units import counted, parameter_value, percent, quantity, 
 _Overlaps = tuple[NDArray[np.bool_], NDArray[np.bool_]] | None
 
 _GREY = "dim"
-_NAMED = 60
-"""Cells for a call path in a sentence."""
 _DIVERGING = 5
 """So many places where call trees diverge are listed for people."""
 _SHORT = {
@@ -52,7 +53,7 @@ _SHORT = {
 
 
 @dataclass(frozen=True, eq=False)
-class ExcessView:
+class ExcessView(Shown):
     """Excess work in one of the three views.
 
     Attributes
@@ -64,33 +65,20 @@ class ExcessView:
     losses: Losses
     wanted: Wanted
 
-    @cached_property
-    def view(self) -> View:
-        """The view."""
-        return open_view(self.losses.experiment.tree, self.wanted.kind, self.wanted.by)
+    @property
+    def tree(self) -> CallTree:
+        """The call paths."""
+        return self.losses.experiment.tree
 
-    @cached_property
-    def outline(self) -> Outline:
-        """What of it gets a line; the last pair decides."""
-        last = len(self.losses.pairs) - 1
-        return outline(self.view, self.losses.excess, self.wanted.selection(last))
+    @property
+    def costs(self) -> Costs:
+        """Excess work, [call paths, pairs]."""
+        return self.losses.excess
 
-    @cached_property
-    def check(self) -> SumCheck:
-        """Whether the lines add up to the excess work of the program, [pairs]."""
-        return self.outline.check(self.losses.excess)
-
-    @cached_property
-    def hot(self) -> list[int]:
-        """The nodes of the hot path of the last pair."""
-        costs = self.losses.excess.only(-1)
-        selection = self.wanted.selection(-1)
-
-        def worth(nodes: Rows) -> Values:
-            own, whole = self.view.values(nodes, costs)
-            return (whole if selection.inclusive else own)[:, 0]
-
-        return hot_path(self.view, worth, levels=self.wanted.hot_levels)
+    @property
+    def column(self) -> int:
+        """The last pair decides."""
+        return len(self.losses.pairs) - 1
 
     @cached_property
     def overlaps(self) -> list[_Overlaps]:
@@ -108,8 +96,6 @@ def excess_table(shown: ExcessView, findings: Sequence[Finding] = ()) -> Table:
     losses, lines = shown.losses, shown.outline.lines
     own, whole = shown.outline.values(losses.excess)
     cost_own, cost_whole = shown.outline.values(losses.costs)
-    hot = set(shown.hot)
-    is_hot = [not line.is_rest and line.node in hot for line in lines]
     parts = []
     for k, (p, q) in enumerate(losses.pairs):
         base, scale = losses.columns(k)
@@ -131,7 +117,7 @@ def excess_table(shown: ExcessView, findings: Sequence[Finding] = ()) -> Table:
                 "overlap_exclusive": _flags(overlaps, 1, len(lines)),
                 "reading": [str(reading) for reading in readings(whole[:, k], own[:, k])],
                 "occurs": _occurs(cost_whole[:, base], cost_whole[:, scale]),
-                "is_hot": list(is_hot),
+                "is_hot": list(shown.is_hot),
             }
         )
     # All pairs of one line stand together.
@@ -155,7 +141,7 @@ def _occurs(before: Values, after: Values) -> list[Cell]:
 
 
 def _header(shown: ExcessView, findings: Sequence[Finding]) -> dict[str, object]:
-    losses, tree = shown.losses, shown.losses.experiment.tree
+    losses, tree = shown.losses, shown.tree
     pairs = []
     for k, (p, q) in enumerate(losses.pairs):
         base, scale = losses.columns(k)
@@ -259,26 +245,19 @@ def _hot_text(shown: ExcessView) -> str:
     """Say where the loss is, and how to read it."""
     if not shown.hot:
         return ""
-    own, whole = (v[0, -1] for v in shown.view.values(np.array(shown.hot[-1:]), _excess(shown)))
-    names = short_names(shown.view.name(node) for node in shown.hot)
+    node, name = shown.culprit
+    own, whole = (v[0, -1] for v in shown.view.values(np.array([node]), shown.costs))
     if shown.wanted.kind is not ViewKind.TOP_DOWN:
-        by_callers = shown.wanted.kind is ViewKind.BOTTOM_UP and len(names) > 1
-        called = f", called by {names[1]}" if by_callers else ""
-        inclusive = shown.wanted.selection(-1).inclusive
-        share = percent(whole) if inclusive else f"{percent(own)} by itself"
-        return f"Most is lost in {names[0]}{called}: {share}."
+        share = percent(whole) if shown.inclusive else f"{percent(own)} by itself"
+        return f"Most is lost in {name}: {share}."
     (reading,) = readings(np.array([whole]), np.array([own]))
-    answer = f"The hot path leads to {shorten(names, _NAMED)}: {percent(whole)}, {reading}."
-    by_itself = np.nan_to_num(_excess(shown).exclusive[:, -1])
+    answer = f"The hot path leads to {name}: {percent(whole)}, {reading}."
+    by_itself = np.nan_to_num(shown.costs.exclusive[:, -1])
     worst = int(np.argmax(by_itself))
-    if worst == shown.hot[-1] or by_itself[worst] < NOTICEABLE:
+    if worst == node or by_itself[worst] < NOTICEABLE:
         return answer
-    names = short_names(shown.losses.experiment.tree.names(worst))
-    return f"{answer} Most by itself: {shorten(names, _NAMED)}, {percent(by_itself[worst])}."
-
-
-def _excess(shown: ExcessView) -> Costs:
-    return shown.losses.excess
+    names = short_names(shown.tree.names(worst))
+    return f"{answer} Most by itself: {shorten(names, NAMED)}, {percent(by_itself[worst])}."
 
 
 def _context(shown: ExcessView) -> str:
@@ -315,8 +294,7 @@ def _columns(shown: ExcessView, *, ascii_only: bool) -> list[Column]:
         columns.append(Column("efficiency", efficiency, droppable=2))
     words = [_SHORT[reading] for reading in readings(whole[:, last], own[:, last])]
     columns.append(Column("reading", [*words, ""], right=False, droppable=1))
-    hot = set(shown.hot)
-    marks = [">" * (not line.is_rest and line.node in hot) for line in shown.outline.lines]
+    marks = [">" * is_hot for is_hot in shown.is_hot]
     return [*columns, Column("", [*marks, ""])]
 
 
@@ -374,7 +352,7 @@ def _footer(shown: ExcessView, again: tuple[str, str], *, ascii_only: bool) -> l
 
 def _unmatched(shown: ExcessView, *, ascii_only: bool, base: str, scale: str) -> list[str]:
     """List where the call trees of the last pair diverge."""
-    losses, tree = shown.losses, shown.losses.experiment.tree
+    losses, tree = shown.losses, shown.tree
     parted = unmatched(losses, len(losses.pairs) - 1)
     if not len(parted.rows):
         return [f"unmatched: none, all call paths occur at {base} and at {scale}"]
@@ -391,9 +369,7 @@ def _unmatched(shown: ExcessView, *, ascii_only: bool, base: str, scale: str) ->
         for place in mine[:_DIVERGING]:
             cost = quantity(float(parted.cost[place]), losses.metric.unit, ascii_only=ascii_only)
             names = short_names(tree.names(int(parted.rows[place])))
-            lines.append(
-                f"  {cost:>8}  {percent(parted.share[place]):>5}  {shorten(names, _NAMED)}"
-            )
+            lines.append(f"  {cost:>8}  {percent(parted.share[place]):>5}  {shorten(names, NAMED)}")
         if len(mine) > _DIVERGING:
             rest = percent(float(parted.share[mine[_DIVERGING:]].sum()))
             lines.append(f"  ... and {len(mine) - _DIVERGING} more places, {rest}")

@@ -1,27 +1,107 @@
-"""What the tables of all views have in common: names, paths, what has no line, the sum check."""
+"""What the tables of all views have in common: lines, names, the hot path, the sum check."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from functools import cached_property
 
 from rich.text import Text
 
 from callpath_modeler.diagnostics import Finding
-from callpath_modeler.profile.calltree import escape
+from callpath_modeler.profile.calltree import CallTree, escape
 from callpath_modeler.profile.experiment import Experiment
-from callpath_modeler.profile.outline import Line, Outline, SumCheck
+from callpath_modeler.profile.groups import Costs, Rows, Values
+from callpath_modeler.profile.outline import Line, Outline, SumCheck, Wanted, outline
 from callpath_modeler.profile.pattern import short_name
 from callpath_modeler.profile.schema import PROGRAM
-from callpath_modeler.profile.views import Flat, ViewKind
+from callpath_modeler.profile.views import Flat, View, ViewKind, hot_path, open_view
 from callpath_modeler.report.formats import Cell
-from callpath_modeler.report.layout import Column, tree_table
+from callpath_modeler.report.layout import Column, shorten, tree_table
 from callpath_modeler.units import counted, to_ascii
+
+NAMED = 60
+"""Cells for a call path in a sentence."""
 
 TITLES = {
     ViewKind.TOP_DOWN: "call path",
     ViewKind.BOTTOM_UP: "function, then its callers",
 }
+
+
+class Shown(ABC):
+    """Values in one of the three views, as much of it as is wanted.
+
+    Attributes
+    ----------
+    wanted : which view, and how much of it
+    """
+
+    wanted: Wanted
+
+    @property
+    @abstractmethod
+    def tree(self) -> CallTree:
+        """The call paths."""
+
+    @property
+    @abstractmethod
+    def costs(self) -> Costs:
+        """The values, of which one column decides what is shown."""
+
+    @property
+    @abstractmethod
+    def column(self) -> int:
+        """The column that decides."""
+
+    @cached_property
+    def view(self) -> View:
+        """The view."""
+        return open_view(self.tree, self.wanted.kind, self.wanted.by)
+
+    @property
+    def inclusive(self) -> bool:
+        """Whether lines are ordered by inclusive values."""
+        return self.wanted.selection(self.column).inclusive
+
+    @cached_property
+    def outline(self) -> Outline:
+        """What of the view gets a line."""
+        return outline(self.view, self.costs, self.wanted.selection(self.column))
+
+    @cached_property
+    def check(self) -> SumCheck:
+        """Whether the lines add up to the program, [columns]."""
+        return self.outline.check(self.costs)
+
+    @cached_property
+    def hot(self) -> list[int]:
+        """The nodes of the hot path."""
+        costs = self.costs.only(self.column)
+
+        def worth(nodes: Rows) -> Values:
+            own, whole = self.view.values(nodes, costs)
+            return (whole if self.inclusive else own)[:, 0]
+
+        return hot_path(self.view, worth, levels=self.wanted.hot_levels)
+
+    @property
+    def is_hot(self) -> list[bool]:
+        """Which lines are on the hot path."""
+        hot = set(self.hot)
+        return [not line.is_rest and line.node in hot for line in self.outline.lines]
+
+    @property
+    def culprit(self) -> tuple[int, str]:
+        """The node to name in a sentence, of a hot path that is not empty, and its name.
+
+        Bottom-up it is a function on behalf of its caller, else the end of the hot path.
+        """
+        by_caller = self.wanted.kind is ViewKind.BOTTOM_UP
+        hot = self.hot[:2] if by_caller else self.hot
+        names = short_names(self.view.name(node) for node in hot)
+        return hot[-1], ", called by ".join(names) if by_caller else shorten(names, NAMED)
 
 
 def title(outline: Outline) -> str:

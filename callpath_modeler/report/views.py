@@ -12,28 +12,27 @@ from rich.text import Text
 from callpath_modeler.analysis.forecast import SHARE, Forecast, Foreseen
 from callpath_modeler.analysis.trust import MARKS
 from callpath_modeler.diagnostics import Finding
-from callpath_modeler.profile.groups import Rows, Values
-from callpath_modeler.profile.outline import Line, Outline, SumCheck, Wanted, outline
-from callpath_modeler.profile.views import View, ViewKind, hot_path, open_view
+from callpath_modeler.profile.calltree import CallTree
+from callpath_modeler.profile.groups import Costs, Values
+from callpath_modeler.profile.outline import Line, Wanted
+from callpath_modeler.profile.views import ViewKind
 from callpath_modeler.report.formats import Cell, Table, json_number
-from callpath_modeler.report.layout import Column, shorten, wrap
+from callpath_modeler.report.layout import Column, wrap
 from callpath_modeler.report.outlines import (
+    Shown,
     check_text,
     node_columns,
     provenance,
-    short_names,
     tree_lines,
 )
 from callpath_modeler.report.ranking import fit_settings
 from callpath_modeler.units import counted, interval, parameter_value, percent, quantity, to_ascii
 
 _GREY = "dim"
-_NAMED = 60
-"""Cells for a call path in a sentence."""
 
 
 @dataclass(frozen=True, eq=False)
-class ForecastView:
+class ForecastView(Shown):
     """A forecast in one of the three views.
 
     Attributes
@@ -45,41 +44,25 @@ class ForecastView:
     forecast: Forecast
     wanted: Wanted
 
-    @cached_property
-    def view(self) -> View:
-        """The view."""
-        return open_view(self.forecast.fitted.experiment.tree, self.wanted.kind, self.wanted.by)
+    @property
+    def tree(self) -> CallTree:
+        """The call paths."""
+        return self.forecast.fitted.experiment.tree
 
     @property
-    def inclusive(self) -> bool:
-        """Whether lines are ordered by inclusive values."""
-        return self.wanted.selection(SHARE).inclusive
+    def costs(self) -> Costs:
+        """The columns of the forecast."""
+        return self.forecast.costs
 
-    @cached_property
-    def outline(self) -> Outline:
-        """What of the view gets a line; shares at the target decide."""
-        return outline(self.view, self.forecast.costs, self.wanted.selection(SHARE))
+    @property
+    def column(self) -> int:
+        """Shares at the target decide."""
+        return SHARE
 
     @cached_property
     def values(self) -> tuple[Foreseen, Foreseen]:
         """Exclusive and inclusive values, each [lines]."""
         return self.forecast.of_lines(*self.outline.values(self.forecast.costs))
-
-    @cached_property
-    def check(self) -> SumCheck:
-        """Whether the lines add up to the program, [columns of the forecast]."""
-        return self.outline.check(self.forecast.costs)
-
-    @cached_property
-    def hot(self) -> list[int]:
-        """The nodes of the hot path of the predicted values."""
-        costs = self.forecast.costs.only(SHARE)
-
-        def worth(nodes: Rows) -> Values:
-            own, whole = self.view.values(nodes, costs)
-            return (whole if self.inclusive else own)[:, 0]
-
-        return hot_path(self.view, worth, levels=self.wanted.hot_levels)
 
     def leader(self, line: Line, *, inclusive: bool) -> int:
         """Return the call path that grows fastest of those a line is about, or -1."""
@@ -116,8 +99,7 @@ def views_table(shown: ForecastView, findings: Sequence[Finding] = ()) -> Table:
         }
         numbers |= {f"{name}_{kind}": column.tolist() for name, column in named.items()}
         numbers[f"trust_{kind}"] = [int(t) if t >= 0 else None for t in values.trust]
-    hot = set(shown.hot)
-    flags: dict[str, list[Cell]] = {"is_hot": [not li.is_rest and li.node in hot for li in lines]}
+    flags: dict[str, list[Cell]] = {"is_hot": list(shown.is_hot)}
     united = [name for name in numbers if name.startswith(("value", "low", "high"))]
     units = dict.fromkeys(united, fitted.metric.unit)
     return Table({**columns, **numbers, **flags}, units, _header(shown, findings))
@@ -197,18 +179,14 @@ def _verdict(shown: ForecastView, *, ascii_only: bool) -> str:
     if np.isfinite(ranking.target):
         amount = quantity(total, unit, ascii_only=ascii_only)
         answer = f"At {at}: {amount} ({interval(low, high, unit, ascii_only=ascii_only)}); "
-    end = np.array(shown.hot[-1:])
+    node, name = shown.culprit
+    end, inclusive = np.array([node]), shown.inclusive
     own, whole = shown.forecast.of_nodes(shown.view, end)
-    kind, inclusive = shown.wanted.kind, shown.inclusive
     share = percent(float((whole if inclusive else own).share[0]))
     line = Line(end, 0, is_rest=False, is_closed=False)
     growth = shown.growth(line, inclusive=inclusive, pretty=not ascii_only)
-    names = short_names(shown.view.name(node) for node in shown.hot)
-    if kind is ViewKind.TOP_DOWN:
-        where = f"the hot path leads to {shorten(names, _NAMED)}"
-    else:
-        caller = f", called by {names[1]}" if kind is ViewKind.BOTTOM_UP and len(names) > 1 else ""
-        where = f"most is in {names[0]}{caller}"
+    top_down = shown.wanted.kind is ViewKind.TOP_DOWN
+    where = f"the hot path leads to {name}" if top_down else f"most is in {name}"
     return f"{answer}{where}: {share}{'' if inclusive else ' by itself'}, {growth}."
 
 
@@ -244,8 +222,7 @@ def _columns(shown: ForecastView, *, ascii_only: bool) -> list[Column]:
     lines = shown.outline.lines
     inclusive, pretty = shown.inclusive, not ascii_only
     growth = [shown.growth(li, inclusive=inclusive, pretty=pretty) or "" for li in lines]
-    hot = set(shown.hot)
-    flags = [">" * (not line.is_rest and line.node in hot) for line in lines]
+    flags = [">" * is_hot for is_hot in shown.is_hot]
     largest, target = (
         f"{fitted.parameter}={parameter_value(v)}" for v in (fitted.points[-1], ranking.target)
     )

@@ -9,7 +9,7 @@ from rich.cells import cell_len
 
 from callpath_modeler.analysis.ensemble import losses
 from callpath_modeler.diagnostics import Finding
-from callpath_modeler.profile.groups import Costs
+from callpath_modeler.profile.groups import Costs, Grouping
 from callpath_modeler.profile.outline import Wanted
 from callpath_modeler.profile.schema import Metric
 from callpath_modeler.profile.views import ViewKind
@@ -137,6 +137,18 @@ def test_bottom_up_the_function_that_loses_most_by_itself_comes_first(lost):
     assert lines[5].split()[-1] == "main"
     flat = text(lost, kind=ViewKind.FLAT, inclusive=True)
     assert flat[0].endswith("Most is lost in slower: 60 %.")
+
+
+def test_a_share_is_that_of_the_function_that_is_named_however_far_the_hot_path_goes():
+    calls = {"a": [0, 0], "a/c": [0, 0], "a/c/f": [0, 40], "b": [0, 0], "b/c": [0, 0]}
+    calls |= {"b/c/f": [0, 30], "d": [0, 0], "d/f": [0, 30]}
+    found = losses(experiment(calls, (2, 4)))
+    shown = ExcessView(found, Wanted(kind=ViewKind.BOTTOM_UP))
+    assert [shown.view.name(node) for node in shown.hot] == ["f", "c", "a"]
+    told = text(found, kind=ViewKind.BOTTOM_UP)[0]
+    assert told.endswith("Most is lost in f, called by c: 70 % by itself.")
+    told = text(found, kind=ViewKind.FLAT, by=(Grouping.PARADIGM, Grouping.REGION))[0]
+    assert told.endswith("Most is lost in compiler/f: 100 % by itself.")
 
 
 def test_superlinear_and_perfect_scaling_are_said_in_words():
