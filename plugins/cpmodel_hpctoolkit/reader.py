@@ -115,7 +115,7 @@ def _database(path: Path) -> Path:
         return directory
     if _holds_measurements(directory):
         raise InputError(
-            f"{directory}: measurements of HPCToolkit, not a database", hint=RUN_HPCPROF
+            f"{directory}: measurements that hpcprof has made no database of", hint=RUN_HPCPROF
         )
     raise InputError(f"{directory}: {_META} is missing", hint=RUN_HPCPROF)
 
