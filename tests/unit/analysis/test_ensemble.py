@@ -167,3 +167,10 @@ def test_repetitions_are_brought_to_the_larger_scale():
     assert isinstance(before, Costs)
     assert before.inclusive[0].tolist() == [4, 3]
     assert after.inclusive[0].tolist() == [4, 2]
+
+
+def test_repetitions_of_sums_are_per_process():
+    made = experiment({"main": [[8, 6], [12, 8]]}, (2, 4), reduction=Reduction.SUM)
+    before, after = losses(made).repetitions(0)
+    assert before.inclusive[0].tolist() == [4, 3]
+    assert after.inclusive[0].tolist() == [3, 2]

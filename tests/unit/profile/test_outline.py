@@ -41,6 +41,12 @@ def test_small_nodes_share_a_line_and_large_negative_ones_do_not():
     assert [PATHS[row] for row in lines.hidden] == ["main/a/y", "main/c", "main/c/x"]
 
 
+def test_top_down_a_loss_that_callees_win_back_has_a_line():
+    costs = Costs.of(TREE, np.array([1.0, 5.0, -5.0, 0.0, 1.0, 1.0, 0.0, 0.0]))
+    lines = outline(TopDown(TREE), costs, Selection(least=2.0))
+    assert text(lines) == ["main", "  a", "    x", "    ... 1 more", "  ... 3 more"]
+
+
 def test_the_first_siblings_are_the_largest_in_size():
     lines = written(TopDown(TREE), top=2)
     assert text(lines) == ["main", "  b", "  a", "    x", "    y", "  ... 2 more"]
