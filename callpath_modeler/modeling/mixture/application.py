@@ -63,6 +63,9 @@ def fit_mixture(
     how, efficiency = _centre(points, y, reps, rows, known, aggregate)
     if how != "mean":
         reps = _in_chunks(y, how)
+        # A centre may be zero, or below, where the mean is not.
+        status, used = _outcomes(y, reps)
+        rows = np.flatnonzero(status == FitStatus.OK)
     columns = empty_columns(len(y))
     _write_facts(columns, points, reps, status, used)
     if rows.size:

@@ -195,6 +195,10 @@ def _status(
     exact = looks_exact(data.points, data.values * unit[:, None], spread_, dof)
     points = np.maximum((data.weight > 0).sum(axis=1), 1)
     misfit = np.sqrt(columns["rss"][rows] / points)
+    # Few points leave the deviation to what was believed before; it has to show.
+    size = 1 + (columns["terms"][rows] >= 0).sum(axis=1)
+    left = np.sqrt(columns["rss"][rows] / np.maximum(points - size, 1))
+    beyond &= left > _FAR_BEYOND_NOISE * noise
     outside = broken | (repeated & beyond) | (exact & (misfit > _EXACT_MISFIT))
     flat = (columns["terms"][rows] < 0).all(axis=1)
     status = np.where(flat, FitStatus.CONSTANT, FitStatus.OK)

@@ -1,0 +1,55 @@
+"""Outcomes: what the rows of an experiment are said to be."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from callpath_modeler.modeling import FitStatus, fit
+
+FloatArray = npt.NDArray[np.float64]
+POINTS = 2.0 ** np.arange(3, 9)
+
+
+def measured(law: FloatArray, noise: float, rows: int, repetitions: int, seed: int) -> FloatArray:
+    random = np.random.default_rng(seed)
+    return law[:, None] * (1 + noise * random.normal(0, 1, (rows, len(law), repetitions)))
+
+
+def delayed(rows: int) -> FloatArray:
+    """Return values whose noise only delays, so that the least of the repetitions is the centre."""
+    random = np.random.default_rng(0)
+    law = 3 + 2 * POINTS
+    return law[:, None] * (1 + 0.1 * random.exponential(1, (rows, 6, 5)))
+
+
+@pytest.mark.parametrize("aggregate", ["median", "min"])
+def test_a_row_whose_centres_are_zero_is_zero_whatever_its_means(aggregate: str) -> None:
+    y = np.tile([0.0, 0.0, 5.0], (1, 6, 1))
+    models = fit(POINTS, y, aggregate=aggregate)  # type: ignore[arg-type]
+    assert models.status[0] == FitStatus.ZERO
+    assert models.predict([1e6]).high[0, 0] == 0
+
+
+def test_a_row_that_is_mostly_zero_does_not_harm_the_others() -> None:
+    y = np.concatenate([np.tile([0.0, 0.0, 0.0, 0.0, 5.0], (1, 6, 1)), delayed(30)])
+    models = fit(POINTS, y)
+    assert models.aggregate == "min"
+    assert models.status[0] == FitStatus.ZERO
+    assert (models.status[1:] == FitStatus.OK).all()
+    assert np.median(models.values([1024.0])[1:]) == pytest.approx(3 + 2 * 1024, rel=0.1)
+
+
+def test_a_centre_below_zero_makes_a_row_negative() -> None:
+    y = np.concatenate([delayed(1), delayed(30)])
+    y[0, 2] = [-1.0, 15.0, 15.0, 15.0, 15.0]
+    assert fit(POINTS, y).status[0] == FitStatus.NEGATIVE
+
+
+@pytest.mark.parametrize("rows", [1, 20, 200])
+def test_three_points_that_follow_a_law_within_noise_are_not_outside(rows: int) -> None:
+    points = POINTS[:3]
+    for law in (3 + 2 * points, 5 / points + 0.1, 5 + 0 * points):
+        status = fit(points, measured(law, 0.02, rows, 5, seed=rows)).status
+        assert (status == FitStatus.OUTSIDE).mean() <= 0.02
