@@ -1,0 +1,72 @@
+"""An application teaches its habits: noise makes no growth, and rows alike support each other."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from callpath_modeler.modeling import FitStatus, Models, fit
+
+FloatArray = npt.NDArray[np.float64]
+POINTS = 2.0 ** np.arange(3, 9)
+
+
+def growing(models: Models) -> FloatArray:
+    """Tell the rows that are said to grow without end."""
+    return np.array([str(models.growth(row)) != "O(1)" for row in range(len(models))])
+
+
+@pytest.mark.parametrize("repetitions", [1, 5])
+@pytest.mark.parametrize("noise", [0.01, 0.1, 0.3, 0.5, 1.0])
+def test_noise_about_a_constant_is_no_growth(noise: float, repetitions: int) -> None:
+    random = np.random.default_rng(int(1000 * noise) + repetitions)
+    y = 5 * random.lognormal(0, noise, (70, 6, repetitions))
+    models = fit(POINTS, y)
+    assert growing(models).mean() <= 0.03
+    assert (models.values([4096.0]) < 50 * np.exp(noise)).mean() >= 0.97
+
+
+@pytest.mark.parametrize("noise", [0.3, 1.0])
+def test_evenly_spread_noise_about_a_constant_is_no_growth(noise: float) -> None:
+    random = np.random.default_rng(5)
+    y = random.uniform(5 * (1 - noise) + 0.01, 5 * (1 + noise), (70, 6, 1))
+    assert growing(fit(POINTS, y)).mean() <= 0.03
+
+
+def test_rows_of_much_noise_and_no_growth_are_noisy() -> None:
+    random = np.random.default_rng(6)
+    y = 5 * random.lognormal(0, [[[0.02]], [[0.6]]] * np.ones((2, 1, 1)), (20, 2, 6, 5)[1:])
+    models = fit(POINTS, y)
+    assert [FitStatus(code) for code in models.status] == [FitStatus.CONSTANT, FitStatus.NOISY]
+    assert models.noise[1] > 0.25 > models.noise[0]
+
+
+def test_growth_beyond_all_noise_is_found_among_noisy_constants() -> None:
+    random = np.random.default_rng(7)
+    law = np.concatenate([np.full((60, 6), 5.0), np.tile(POINTS, (3, 1))])
+    models = fit(POINTS, law[..., None] * random.lognormal(0, 0.1, (63, 6, 3)))
+    assert growing(models).tolist() == [False] * 60 + [True] * 3
+
+
+def test_a_weak_growth_that_many_rows_share_is_found_more_often_than_alone() -> None:
+    random = np.random.default_rng(8)
+    law = 5 + 0.006 * POINTS
+    y = law[:, None] * (1 + 0.05 * random.standard_normal((60, 6, 2)))
+    together = growing(fit(POINTS, y)).mean()
+    alone = np.mean([growing(fit(POINTS, y[row : row + 1]))[0] for row in range(20)])
+    assert together >= alone
+
+
+def test_more_rows_than_habits_are_learnt_from_are_all_modelled_alike() -> None:
+    random = np.random.default_rng(9)
+    laws = np.stack([5 + 0 * POINTS, 3 + 2 * POINTS, 100 / POINTS])
+    y = laws[np.arange(1500) % 3][..., None] * (1 + 0.01 * random.standard_normal((1500, 6, 2)))
+    models = fit(POINTS, y)
+    assert (models.status < FitStatus.NOISY).all()
+    for law, growth in enumerate(("O(1)", "O(p)", "O(p^-1)")):
+        rows = np.arange(law, 1500, 3)
+        said = [str(models.growth(row)) for row in rows[::10]]
+        # A constant beside a term that falls is what remains in the end.
+        assert np.mean([text in (growth, "O(1)") for text in said]) > 0.85
+    assert models.values([256.0])[:, 0] == pytest.approx(laws[np.arange(1500) % 3, -1], rel=0.05)
