@@ -54,14 +54,16 @@ def centred(y: FloatArray, how: Centre) -> FloatArray:
     if how == "min":
         return ordered[:, :, 0].copy()
     last = np.maximum(counts.astype(np.int64) - 1, 0)[..., None]
-    largest = np.take_along_axis(ordered, last, axis=2)[..., 0]
     if how == "midrange":
+        largest = np.take_along_axis(ordered, last, axis=2)[..., 0]
         return np.asarray(ordered[:, :, 0] / 2 + largest / 2)
-    total = np.nansum(ordered, axis=2)
     if how == "trimmed":
         enough = counts > 2
-        total = total - np.where(enough, ordered[:, :, 0] + largest, 0.0)
+        number = np.arange(ordered.shape[2])
+        end = (number == 0) | (number == last)
+        ordered[end & enough[..., None]] = np.nan
         counts = np.where(enough, counts - 2, counts)
+    total = np.nansum(ordered, axis=2)
     return np.where(counts > 0, total / np.maximum(counts, 1.0), np.nan)
 
 

@@ -143,5 +143,5 @@ def shapes_from_header(header: Sequence[dict[str, Any]]) -> tuple[Shape, ...]:
             Break.from_header(entry) if "kind" in entry else Term.from_header(entry)
             for entry in header
         )
-    except (KeyError, TypeError) as error:
+    except (KeyError, TypeError, ArithmeticError) as error:
         raise ValueError(f"not a shape: {error}") from error

@@ -378,7 +378,7 @@ class SearchSpace:
                 bool(header["thinned"]),
                 tuple(Fraction(text) for text in header["exponential"]),
             )
-        except (KeyError, TypeError) as error:
+        except (KeyError, TypeError, ArithmeticError) as error:
             raise ValueError(f"not a search space: {error}") from error
 
 

@@ -49,10 +49,10 @@ class Mixture:
     above: FloatArray
     weight: FloatArray
 
-    def exceedance(self, value: FloatArray) -> FloatArray:
+    def exceedance(self, value: npt.ArrayLike) -> FloatArray:
         """Return the probability to lie above `value`, which broadcasts against [n, m]; [n, m]."""
         with np.errstate(divide="ignore"):
-            return self._exceedance_of_log(np.log(np.asarray(value, dtype=np.float64)))
+            return self._exceedance_of_log(np.log(np.atleast_1d(value)))
 
     def _exceedance_of_log(self, log: FloatArray) -> FloatArray:
         from scipy import special

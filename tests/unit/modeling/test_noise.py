@@ -1,11 +1,24 @@
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
+import numpy.typing as npt
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as arrays
 
-from callpath_modeler.modeling import centre
-from callpath_modeler.modeling.noise import looks_exact, summarise
+from callpath_modeler.modeling import Centre, centre, fit
+from callpath_modeler.modeling.noise import (
+    CENTRES,
+    looks_exact,
+    relative_efficiency,
+    summarise,
+)
 
+FloatArray = npt.NDArray[np.float64]
+Noise = Callable[[np.random.Generator, tuple[int, ...]], FloatArray]
 NAN = np.nan
 
 
@@ -74,3 +87,110 @@ def test_equal_repetitions_are_exact_whatever_their_values() -> None:
     reps = summarise(np.full((1, 3, 2), 0.1234567), "median", 0.95)
     points = np.array([8.0, 27.0, 64.0])
     assert looks_exact(points, reps.centre, reps.spread, reps.dof).tolist() == [True]
+
+
+@pytest.mark.parametrize(
+    ("how", "values"),
+    [("trimmed", [3.0, 2.5, 7.0]), ("midrange", [51.0, 2.5, 7.0]), ("mean", [27.0, 2.5, 7.0])],
+)
+def test_centres_of_few_and_missing_repetitions(how: Centre, values: list[float]) -> None:
+    y = np.array([[[2.0, 100.0, 4.0, 2.0], [3.0, NAN, 2.0, NAN], [NAN, NAN, NAN, 7.0]]])
+    assert centre(y, how).tolist() == [values]
+    assert np.isnan(centre(np.full((1, 1, 3), NAN), how)).all()
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    y=arrays.arrays(np.float64, (2, 3, 5), elements=st.floats(0, 1e6) | st.just(NAN)),
+    order=st.permutations(range(5)),
+    how=st.sampled_from(CENTRES),
+)
+def test_a_centre_lies_within_the_repetitions_whatever_their_order(
+    y: FloatArray, order: list[int], how: Centre
+) -> None:
+    found = centre(y, how)
+    assert np.array_equal(found, centre(y[:, :, order], how), equal_nan=True)
+    some = ~np.isnan(y).all(axis=2)
+    assert np.array_equal(~np.isnan(found), some)
+    assert (found[some] >= np.nanmin(y[some], axis=1) * (1 - 1e-12)).all()
+    assert (found[some] <= np.nanmax(y[some], axis=1) * (1 + 1e-12)).all()
+
+
+def uniform(random: np.random.Generator, size: tuple[int, ...]) -> FloatArray:
+    return random.uniform(0.9, 1.1, size)
+
+
+def normal(random: np.random.Generator, size: tuple[int, ...]) -> FloatArray:
+    return 1 + 0.05 * random.standard_normal(size)
+
+
+def spiky(random: np.random.Generator, size: tuple[int, ...]) -> FloatArray:
+    spike = np.where(random.random(size) < 0.12, random.exponential(0.8, size), 0.0)
+    return 1 + 0.02 * random.standard_normal(size) + spike
+
+
+def delayed(random: np.random.Generator, size: tuple[int, ...]) -> FloatArray:
+    return 1 + random.exponential(0.1, size)
+
+
+def heavy(random: np.random.Generator, size: tuple[int, ...]) -> FloatArray:
+    return 1 + random.laplace(0, 0.05, size)
+
+
+NOISES = [
+    (uniform, {"midrange"}),
+    (normal, {"mean"}),
+    (spiky, {"median", "min"}),
+    (delayed, {"min"}),
+    (heavy, {"trimmed", "median"}),
+]
+
+
+@pytest.mark.parametrize(("noise", "best"), NOISES)
+def test_the_centre_is_the_one_that_scatters_least_under_the_noise(
+    noise: Noise, best: set[str]
+) -> None:
+    random = np.random.default_rng(7)
+    how, efficiency = relative_efficiency(noise(random, (3000,)), 7)
+    assert how in best
+    again = np.random.default_rng(8)
+    drawn = noise(again, (20_000, 1, 7))
+    chosen, mean = (centre(drawn, which)[:, 0] for which in (how, "mean"))
+    relative = (chosen.std() / chosen.mean()) ** 2 / (mean.std() / mean.mean()) ** 2
+    assert efficiency == pytest.approx(relative, rel=0.35)
+    assert (efficiency < 1) == (how != "mean")
+
+
+@pytest.mark.parametrize(("noise", "best"), NOISES)
+def test_models_are_of_the_centre_that_suits_the_noise_of_the_experiment(
+    noise: Noise, best: set[str]
+) -> None:
+    points = 2.0 ** np.arange(3, 9)
+    random = np.random.default_rng(9)
+    law = np.stack([3 + 2 * points, 5 + 0 * points, 100 / points, 4 * points**0.5] * 5)
+    y = law[:, :, None] * noise(random, (20, 6, 7))
+    models = fit(points, y)
+    assert models.aggregate in best
+
+
+def test_a_user_who_asks_for_the_chosen_centre_gets_the_same_models() -> None:
+    points = 2.0 ** np.arange(3, 9)
+    y = (3 + 2 * points)[:, None] * delayed(np.random.default_rng(9), (10, 6, 7))
+    chosen = fit(points, y)
+    told = fit(points, y, aggregate=chosen.aggregate)
+    assert np.array_equal(told.coefficients, chosen.coefficients)
+    other = fit(points, y, aggregate="median")
+    assert other.aggregate == "median"
+    assert other.values([256.0]) == pytest.approx(chosen.values([256.0]) * 1.07, rel=0.1)
+
+
+def test_too_little_is_known_of_noise_to_leave_the_mean() -> None:
+    random = np.random.default_rng(1)
+    assert relative_efficiency(delayed(random, (500,)), 2) == ("mean", 1.0)
+    assert relative_efficiency(delayed(random, (10,)), 9) == ("mean", 1.0)
+    assert relative_efficiency(np.ones(500), 9) == ("mean", 1.0)
+    assert relative_efficiency(delayed(random, (500,)), 9, "median")[0] == "median"
+
+
+def test_an_enormous_spike_takes_no_digits_from_a_trimmed_mean() -> None:
+    assert centre([[[0.25, 1e17, 0.25, 0.5, 0.0]]], "trimmed")[0, 0] == pytest.approx(1 / 3)

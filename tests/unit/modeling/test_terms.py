@@ -81,8 +81,9 @@ def test_a_space_survives_json() -> None:
     assert SearchSpace.from_header(json.loads(json.dumps(DEFAULT_SPACE.to_header()))) == (
         DEFAULT_SPACE
     )
-    with pytest.raises(ValueError, match="not a search space"):
-        SearchSpace.from_header({})
+    for damage in ({}, {**DEFAULT_SPACE.to_header(), "exponents": ["1/0"]}):
+        with pytest.raises(ValueError, match="not a search space"):
+            SearchSpace.from_header(damage)
 
 
 @pytest.mark.parametrize(

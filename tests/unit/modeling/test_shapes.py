@@ -1,0 +1,206 @@
+from __future__ import annotations
+
+import json
+import re
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from callpath_modeler.modeling import Break, FitStatus, Growth, Models, Shape, Term, fit
+from callpath_modeler.modeling.models import column_names
+from callpath_modeler.modeling.shapes import Kind, breaks, shapes_from_header, shapes_to_header
+
+HALF, ONE, TWO = Fraction(1, 2), Fraction(1), Fraction(2)
+STEP = Break(Kind.STEP, 91)
+BEND = Break(Kind.BEND, 64, TWO)
+CEILING = Break(Kind.CEILING, 20)
+LEVELS = Break(Kind.LEVELS, 3)
+BLOCKS = Break(Kind.BLOCKS, 24)
+ALL = (STEP, BEND, CEILING, LEVELS, BLOCKS)
+CONSTANT = Growth(Fraction(0), 0)
+
+
+@pytest.mark.parametrize(
+    ("shape", "p", "values"),
+    [
+        (STEP, [1, 91, 92, 1e9], [0, 0, 1, 1]),
+        (BEND, [1, 64, 128, 640], [1, 1, 4, 100]),
+        (Break(Kind.BEND, 16, HALF), [4, 16, 64], [1, 1, 2]),
+        (CEILING, [20, 40, 1e6], [1 - np.exp(-1), 1 - np.exp(-2), 1]),
+        (LEVELS, [1, 2, 3, 4, 9, 27, 28, 3**20], [0, 1, 1, 2, 2, 3, 4, 20]),
+        (BLOCKS, [1, 24, 25, 48, 49, 2400], [1, 1, 2, 2, 3, 100]),
+    ],
+)
+def test_a_break_has_the_values_its_formula_says(
+    shape: Break, p: list[float], values: list[float]
+) -> None:
+    assert shape(p) == pytest.approx(values, rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("shape", "text", "pretty"),
+    [
+        (STEP, "[p > 91]", "[p > 91]"),
+        (Break(Kind.STEP, 2.0**6.5), "[p > 90.51]", "[p > 90.51]"),
+        (BEND, "max(1, p/64)^2", "max(1, p/64)²"),
+        (Break(Kind.BEND, 64, ONE), "max(1, p/64)", "max(1, p/64)"),
+        (Break(Kind.BEND, 64, HALF), "max(1, p/64)^(1/2)", "max(1, p/64)^½"),
+        (CEILING, "(1 - exp(-p/20))", "(1 - exp(-p/20))"),
+        (LEVELS, "ceil(log_3(p))", "ceil(log_3(p))"),
+        (BLOCKS, "ceil(p/24)", "ceil(p/24)"),
+    ],
+)
+def test_a_break_is_written_as_a_factor(shape: Break, text: str, pretty: str) -> None:
+    assert shape.text() == text
+    assert shape.text(pretty=True) == pretty
+    assert shape.text("n") == re.sub(r"\bp\b", "n", text)
+
+
+@pytest.mark.parametrize(
+    ("shape", "growth", "end"),
+    [
+        (STEP, CONSTANT, 1.0),
+        (BEND, Growth(TWO, 0), np.inf),
+        (Break(Kind.BEND, 8, HALF), Growth(HALF, 0), np.inf),
+        (CEILING, CONSTANT, 1.0),
+        (LEVELS, Growth(Fraction(0), 1), np.inf),
+        (BLOCKS, Growth(ONE, 0), np.inf),
+    ],
+)
+def test_a_break_grows_as_its_values_do_in_the_end(
+    shape: Break, growth: Growth, end: float
+) -> None:
+    assert shape.growth == growth
+    assert not shape.decreasing
+    assert shape([np.inf]).tolist() == [end]
+    far = np.array([2.0**60, 2.0**62])
+    law = Term(growth.exponent, growth.log)(far)
+    near, further = shape(far) / law
+    assert further == pytest.approx(near, rel=0.05)
+
+
+@settings(max_examples=40, deadline=None)
+@given(shape=st.sampled_from(ALL), p=st.lists(st.floats(1e-3, 1e12), min_size=2, max_size=20))
+def test_no_break_ever_falls_or_is_negative(shape: Break, p: list[float]) -> None:
+    values = shape(np.sort(p))
+    assert (values >= 0).all()
+    assert (np.diff(values) >= 0).all()
+
+
+def test_shapes_survive_json() -> None:
+    shapes: tuple[Shape, ...] = (Term(Fraction(-2, 3), 0), *ALL, Term(Fraction(3, 2), 2))
+    again = shapes_from_header(json.loads(json.dumps(shapes_to_header(shapes))))
+    assert again == shapes
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        {"kind": "leap", "at": 3, "exponent": "0"},
+        {"kind": "step", "exponent": "0"},
+        {"kind": "step", "at": None, "exponent": "0"},
+        {"kind": "bend", "at": 3, "exponent": "x"},
+        {"kind": "bend", "at": 3, "exponent": "1/0"},
+        {"log": 1},
+        {"exponent": "1/0", "log": 1},
+        {},
+        7,
+    ],
+)
+def test_what_describes_no_shape_is_refused(entry: object) -> None:
+    with pytest.raises(ValueError, match=r"."):
+        shapes_from_header([entry])  # type: ignore[list-item]
+
+
+def test_breaks_lie_where_measurements_could_show_them() -> None:
+    points = np.array([4.0, 16, 64, 256])
+    found = breaks(points)
+    steps = [shape.at for shape in found if shape.kind is Kind.STEP]
+    assert steps == pytest.approx([8, 32, 128])
+    assert {shape.at for shape in found if shape.kind is Kind.BEND} == {16, 64}
+    assert {shape.exponent for shape in found if shape.kind is Kind.BEND} == {HALF, ONE, TWO}
+
+
+def test_below_four_points_and_below_one_process_there_are_fewer_breaks() -> None:
+    assert breaks(np.array([4.0, 16, 64])) == ()
+    kinds = {shape.kind for shape in breaks(np.array([0.25, 0.5, 1, 2, 4]))}
+    assert kinds == {Kind.STEP, Kind.BEND, Kind.CEILING}
+
+
+POINTS = 2.0 ** np.arange(3, 11)
+LAWS = {
+    "5 + 5.5 * [p > 90.51]": lambda p: 5 + 5.5 * (p > 90),
+    "5.5 * max(1, p/64)^2": lambda p: 5.5 * np.maximum(1, p / 64) ** 2,
+    "1 + 2.5 * max(1, p/32)": lambda p: 1 + 2.5 * np.maximum(1, p / 32),
+    "3.25 + 1.5 * ceil(p/24)": lambda p: 3.25 + 1.5 * np.ceil(p / 24),
+    "2.5 * ceil(log_16(p))": lambda p: 2.5 * np.ceil(np.log2(p) / 4),
+}
+
+
+@pytest.fixture(scope="module")
+def broken() -> Models:
+    laws = [law(POINTS) for law in LAWS.values()]
+    return fit(POINTS, np.stack([*laws, 5 + 0.5 * POINTS, 8 / POINTS])[..., None].repeat(2, 2))
+
+
+def test_breaks_without_noise_come_out_as_they_went_in(broken: Models) -> None:
+    assert [broken.formula(row) for row in range(5)] == list(LAWS)
+    assert (broken.status[:5] == FitStatus.OUTSIDE).all()
+    assert broken.doubtful().tolist() == [True] * 5 + [False] * 2
+    assert broken.formula(0, "n", pretty=True) == "5 + 5.5 [n > 90.51]"
+
+
+def test_growth_ranks_of_breaks_stand_among_those_of_terms(broken: Models) -> None:
+    growths = ["O(1)", "O(p^2)", "O(p)", "O(p)", "O(log p)", "O(p)", "O(p^-1)"]
+    assert [str(broken.growth(row)) for row in range(7)] == growths
+    ranks = broken.growth_rank()
+    assert ranks[2] == ranks[3] == ranks[5]
+    assert ranks[6] < ranks[0] < ranks[4] < ranks[2] < ranks[1]
+
+
+def test_what_a_step_adds_belongs_to_the_leading_constant(broken: Models) -> None:
+    leading = broken.leading_coefficient()
+    assert leading == pytest.approx([10.5, 5.5, 2.5, 1.5, 2.5, 0.5, 8])
+
+
+def test_breaks_are_predicted_to_infinity(broken: Models) -> None:
+    band = broken.predict([1.0, 4096.0, np.inf])
+    inf = np.inf
+    assert band.value[:, 2] == pytest.approx([10.5, inf, inf, inf, inf, inf, 0])
+    assert not np.isnan(band.low).any()
+    assert not np.isnan(band.high).any()
+    expected = [law(np.array([4096.0]))[0] for law in LAWS.values()]
+    assert band.value[:5, 1] == pytest.approx(expected)
+    assert band.value[4, 0] == 0  # no level below two processes
+
+
+def test_models_with_breaks_survive_a_store(broken: Models) -> None:
+    arrays, header = broken.to_arrays()
+    again = Models.from_arrays(arrays, json.loads(json.dumps(header)))
+    assert again.shapes == broken.shapes
+    assert (again.method, again.aggregate) == (broken.method, broken.aggregate)
+    for name in column_names():
+        assert np.array_equal(getattr(again, name), getattr(broken, name), equal_nan=True)
+    targets = np.array([1.0, 91, 1e5])
+    assert np.array_equal(again.predict(targets).high, broken.predict(targets).high)
+
+
+def test_a_store_with_a_centre_that_nobody_knows_is_refused(broken: Models) -> None:
+    arrays, header = broken.to_arrays()
+    with pytest.raises(ValueError, match="centre"):
+        Models.from_arrays(arrays, {**header, "aggregate": "mode"})
+
+
+def test_shapes_are_in_order_of_growth_and_differ_at_the_points(broken: Models) -> None:
+    growths = [shape.growth for shape in broken.shapes]
+    assert growths == sorted(growths)
+    table = np.stack([shape(POINTS) for shape in broken.shapes])
+    assert (np.ptp(table, axis=1) > 0).all()
+    form = (table - table.min(axis=1)[:, None]) / np.ptp(table, axis=1)[:, None]
+    kinds = np.array([isinstance(shape, Break) for shape in broken.shapes])
+    for code in np.flatnonzero(kinds):
+        others = np.delete(form, code, axis=0)
+        assert (np.abs(others - form[code]).max(axis=1) > 1e-7).all()

@@ -1,0 +1,95 @@
+"""Noise is that of a whole experiment: what few repetitions of a row say, other rows complete."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from callpath_modeler.modeling import fit
+from callpath_modeler.modeling.mixture.spread import noise_of, within
+
+FloatArray = npt.NDArray[np.float64]
+POINTS = 2.0 ** np.arange(3, 9)
+
+
+def rows(spread: npt.ArrayLike, count: int, repetitions: int, seed: int = 0) -> FloatArray:
+    random = np.random.default_rng(seed)
+    deviate = random.standard_normal((count, len(POINTS), repetitions))
+    return 5 * (1 + np.reshape(spread, (-1, 1, 1)) * deviate)
+
+
+def width(y: FloatArray) -> float:
+    band = fit(POINTS, y).predict([1024.0])
+    return float(((band.high - band.low) / band.value)[0, 0])
+
+
+def test_the_noise_of_a_row_is_the_pooled_relative_spread_of_its_repetitions() -> None:
+    y = rows(0.1, 4, 5) * np.array([1e-6, 1, 10, 1e6])[:, None, None]
+    models = fit(POINTS, y)
+    relative = y / y.mean(axis=2, keepdims=True)
+    pooled = np.sqrt(relative.var(axis=2, ddof=1).mean(axis=1))
+    assert models.noise == pytest.approx(pooled)
+
+
+def test_noise_is_unknown_without_repetitions_and_none_where_they_agree() -> None:
+    assert np.isnan(fit(POINTS, rows(0.1, 3, 1)).noise).all()
+    y = np.repeat(3 + 2 * POINTS, 4).reshape(1, 6, 4) / 7
+    models = fit(POINTS, y)
+    assert models.noise[0] < 1e-9
+    assert models.formula(0) == "0.4286 + 0.2857 * p"
+    assert models.predict([1e4]).high[0, 0] == pytest.approx(20003 / 7, rel=1e-3)
+
+
+def test_a_row_borrows_the_noise_of_the_others() -> None:
+    row = rows(0.03, 1, 2, seed=3)
+    quiet = np.concatenate([row, rows(0.03, 60, 2, seed=4)])
+    loud = np.concatenate([row, rows(0.30, 60, 2, seed=4)])
+    assert width(quiet) < 0.7 * width(row)
+    assert width(loud) > 1.3 * width(row)
+
+
+def test_variances_shrink_to_those_of_like_rows_and_scatter_less() -> None:
+    y = rows(0.05, 400, 2)
+    reps = within(y, "mean")
+    noise = noise_of(reps, 1.0)
+    alone = y.var(axis=2, ddof=1).mean(axis=1) / 25 / 2
+    truth = 0.05**2 / 2
+    assert np.abs(np.log(noise.variance / truth)).max() < np.abs(np.log(alone / truth)).max() / 3
+    assert np.median(noise.variance) == pytest.approx(truth, rel=0.1)
+
+
+def test_rows_that_really_differ_keep_their_own_noise() -> None:
+    y = rows(np.repeat([0.01, 0.2], 100), 200, 5)
+    noise = noise_of(within(y, "mean"), 1.0)
+    spread = np.sqrt(noise.variance * 5)
+    assert np.median(spread[:100]) == pytest.approx(0.01, rel=0.15)
+    assert np.median(spread[100:]) == pytest.approx(0.2, rel=0.15)
+
+
+def test_small_rows_that_are_noisier_borrow_from_small_rows() -> None:
+    size = np.geomspace(1e-4, 1e4, 300)
+    spread = 0.02 * size**-0.25
+    y = rows(spread, 300, 2) * size[:, None, None]
+    noise = noise_of(within(y, "mean"), 1.0)
+    found = np.sqrt(noise.variance * 2)
+    assert np.abs(np.log(found / spread)).mean() < 0.3
+
+
+def test_a_point_with_more_repetitions_counts_more() -> None:
+    y = np.repeat(rows(0.0, 1, 1), 8, axis=2) + 0.2 * np.array([1, -1] * 4)
+    y[0, :, 2:] = np.nan
+    y[0, 2] = 6 + 0.2 * np.array([1, -1] * 4)
+    few = np.array(y)
+    few[0, 2, 2:] = np.nan
+    many, little = (fit(POINTS, case).values([32.0])[0, 0] for case in (y, few))
+    assert many > little
+
+
+def test_exact_rows_do_not_make_noisy_ones_look_exact() -> None:
+    noisy = rows(0.05, 20, 3)
+    exact = np.repeat(np.full((60, 6, 1), 7.0), 3, axis=2)
+    together = fit(POINTS, np.concatenate([noisy, exact])).predict([1024.0])
+    alone = fit(POINTS, noisy).predict([1024.0])
+    narrow = (together.high - together.low)[:20, 0] / (alone.high - alone.low)[:, 0]
+    assert np.median(narrow) > 0.5
