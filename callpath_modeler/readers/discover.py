@@ -167,8 +167,10 @@ def _in_directory(directory: Path, registry: Registry, parse: _Parser) -> list[R
     known = {path for run in runs for path in (run.path, *run.path.parents)}
     runs += [
         _named(path, registry, parse, alone=False)
-        for path in _recognised_folders(directory, registry)
-        if path not in known and not any(_is_made_of(run.path, path) for run in runs)
+        for path in _folders(directory)
+        if path not in known
+        and registry.match(path) is not None
+        and not any(_is_made_of(run.path, path) for run in runs)
     ]
     if not runs:
         raise InputError(
@@ -213,12 +215,10 @@ def _is_one(folder: Path, files: Sequence[Path], registry: Registry) -> bool:
     return reader is not None and all(registry.match(file) is reader for file in files)
 
 
-def _recognised_folders(directory: Path, registry: Registry) -> Iterator[Path]:
-    """Yield the directories that a reader knows as its own, whether they hold a profile or not."""
+def _folders(directory: Path) -> Iterator[Path]:
     for folder, subfolders, _ in os.walk(directory):
         subfolders[:] = _in_order(subfolders)
-        if registry.match(Path(folder)) is not None:
-            yield Path(folder)
+        yield Path(folder)
 
 
 def _is_made_of(profile: Path, raw: Path) -> bool:
