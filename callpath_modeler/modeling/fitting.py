@@ -69,7 +69,8 @@ def fit(
     if aggregate != "auto" and aggregate not in CENTRES:
         raise ValueError(f"aggregate is {aggregate!r}; expected auto or {', '.join(CENTRES)}")
     order = np.argsort(points)
-    points, values = points[order], values[:, order]
+    # Sums round by their order; that of points and repetitions is not to show.
+    points, values = points[order], np.sort(values[:, order], axis=2)
     chosen = space or default_space(method)
     if method == "classic":
         from callpath_modeler.modeling.classic.fitting import fit_classic

@@ -46,10 +46,11 @@ def all_rows(ranking: Ranking) -> NDArray[np.intp]:
 
 
 def fit_settings(fitted: Fitted) -> dict[str, object]:
-    """Return how the models were fitted, as JSON values."""
+    """Return how the models were fitted, as JSON values; `centre` is what auto chose."""
     settings = dict(fitted.settings)
     numbers = {"confidence": float(settings.pop("confidence"))}
-    return {**settings, **numbers, "hypotheses": json.loads(settings["hypotheses"])}
+    chosen = {"centre": fitted.models.aggregate}
+    return {**settings, **chosen, **numbers, "hypotheses": json.loads(settings["hypotheses"])}
 
 
 def growth_text(ranking: Ranking, row: int, *, pretty: bool = False) -> str:

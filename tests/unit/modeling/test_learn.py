@@ -60,13 +60,14 @@ def test_a_weak_growth_that_many_rows_share_is_found_more_often_than_alone() -> 
 
 def test_more_rows_than_habits_are_learnt_from_are_all_modelled_alike() -> None:
     random = np.random.default_rng(9)
-    laws = np.stack([5 + 0 * POINTS, 3 + 2 * POINTS, 100 / POINTS])
-    y = laws[np.arange(1500) % 3][..., None] * (1 + 0.01 * random.standard_normal((1500, 6, 2)))
-    models = fit(POINTS, y)
+    points = POINTS[:5]
+    laws = np.stack([5 + 0 * points, 3 + 2 * points, 100 / points])
+    y = laws[np.arange(1500) % 3][..., None] * (1 + 0.01 * random.standard_normal((1500, 5, 2)))
+    models = fit(points, y)
     assert (models.status < FitStatus.NOISY).all()
     for law, growth in enumerate(("O(1)", "O(p)", "O(p^-1)")):
         rows = np.arange(law, 1500, 3)
         said = [str(models.growth(row)) for row in rows[::10]]
         # A constant beside a term that falls is what remains in the end.
         assert np.mean([text in (growth, "O(1)") for text in said]) > 0.85
-    assert models.values([256.0])[:, 0] == pytest.approx(laws[np.arange(1500) % 3, -1], rel=0.05)
+    assert models.values([128.0])[:, 0] == pytest.approx(laws[np.arange(1500) % 3, -1], rel=0.05)

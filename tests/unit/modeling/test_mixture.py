@@ -1,0 +1,178 @@
+"""What holds of every fit: of any rows, in any order and unit, with anything missing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as arrays
+
+from callpath_modeler.modeling import FitStatus, Models, SearchSpace, fit
+from callpath_modeler.modeling.models import column_names
+
+FloatArray = npt.NDArray[np.float64]
+POINTS = 2.0 ** np.arange(3, 9)
+TARGETS = np.array([1e-3, 0.5, 1, 8, 100, 256, 1e4, 1e9, 1e15, np.inf])
+NAN = np.nan
+
+values = st.floats(1e-9, 1e9) | st.just(NAN) | st.just(0.0)
+
+
+def sane(models: Models) -> None:
+    """Check what every prediction promises."""
+    band = models.predict(TARGETS)
+    modelled = models.status < FitStatus.TOO_FEW_POINTS
+    for column in (band.value, band.low, band.high):
+        assert np.array_equal(np.isnan(column), np.repeat(~modelled[:, None], len(TARGETS), 1))
+    low, value, high = band.low[modelled], band.value[modelled], band.high[modelled]
+    assert (low >= 0).all()
+    assert (low <= value).all()
+    assert (value <= high).all()
+    assert (models.weight[modelled] > 0).all()
+    total = models.weight + models.alternative_weight.sum(axis=1)
+    assert total[modelled] == pytest.approx(1)
+
+
+def laws(random: np.random.Generator, repetitions: int = 3) -> FloatArray:
+    clean = np.stack([5 + 0 * POINTS, 3 + 2 * POINTS, 100 / POINTS, 4 + np.sqrt(POINTS)])
+    return clean[..., None] * (1 + 0.03 * random.standard_normal((4, 6, repetitions)))
+
+
+@settings(max_examples=30, deadline=None)
+@given(data=st.data())
+def test_whatever_is_measured_predictions_keep_their_promises(data: st.DataObject) -> None:
+    points = data.draw(
+        st.lists(
+            st.sampled_from([0.25, 0.5, 1, 2, 3, 8, 27, 64, 100, 1000, 4096]),
+            min_size=1,
+            max_size=7,
+            unique=True,
+        )
+    )
+    repetitions = data.draw(st.integers(1, 4))
+    y = data.draw(arrays.arrays(np.float64, (3, len(points), repetitions), elements=values))
+    models = fit(points, y)
+    sane(models)
+    used = (~np.isnan(y)).any(axis=2).sum(axis=1)
+    assert models.used.tolist() == used.tolist()
+    assert (models.status[used < 3] == FitStatus.TOO_FEW_POINTS).all()
+    zero = (np.nan_to_num(y) == 0).all(axis=(1, 2)) & (used >= 3)
+    assert (models.status[zero] == FitStatus.ZERO).all()
+
+
+@pytest.mark.parametrize("unit", [1e-60, 1e-15, 2.0**-40, 1e-3, 7.3, 2.0**40, 1e18, 1e60])
+@pytest.mark.parametrize("repetitions", [1, 3])
+def test_no_unit_changes_a_model_or_its_band(unit: float, repetitions: int) -> None:
+    y = laws(np.random.default_rng(41), repetitions) * np.pi
+    one, two = fit(POINTS, y), fit(POINTS, y * unit)
+    assert np.array_equal(one.terms, two.terms)
+    assert np.array_equal(one.status, two.status)
+    assert two.aggregate == one.aggregate
+    before, after = one.predict([8, 4096]), two.predict([8, 4096])
+    for column in ("value", "low", "high"):
+        scaled = getattr(before, column) * unit
+        assert getattr(after, column) == pytest.approx(scaled, rel=1e-5, abs=0)
+    assert two.weight == pytest.approx(one.weight, rel=1e-5)
+    assert two.noise == pytest.approx(one.noise, rel=1e-9, nan_ok=True)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_neither_the_order_of_points_nor_of_rows_nor_of_repetitions_matters(seed: int) -> None:
+    random = np.random.default_rng(seed)
+    y = np.concatenate([laws(random, 5) for _ in range(5)])
+    y[3, 2, 1:] = NAN
+    y[7, 4] = NAN
+    plain = fit(POINTS, y)
+    points, repetitions, rows = (random.permutation(count) for count in (6, 5, 20))
+    same = fit(POINTS[points], y[:, points][:, :, repetitions])
+    for name in column_names():
+        assert np.array_equal(getattr(plain, name), getattr(same, name), equal_nan=True)
+    moved = fit(POINTS, y[rows])
+    assert np.array_equal(moved.terms, plain.terms[rows])
+    assert moved.aggregate == plain.aggregate
+    assert moved.predict([1024.0]).high == pytest.approx(
+        plain.take(rows).predict([1024.0]).high, rel=1e-6
+    )
+
+
+def test_rows_without_a_model_do_not_change_those_with_one() -> None:
+    y = np.concatenate([laws(np.random.default_rng(42)) for _ in range(4)])
+    odd = np.full((6, 6, 3), 5.0)
+    odd[0], odd[1, :, 0], odd[2, 1], odd[3, :4] = 0, np.inf, -1, NAN
+    odd[4], odd[5, 3, 2] = NAN, -np.inf
+    mixed = fit(POINTS, np.concatenate([odd, y]))
+    assert [FitStatus(code).name for code in mixed.status[:6]] == [
+        "ZERO",
+        "NON_FINITE",
+        "NEGATIVE",
+        "TOO_FEW_POINTS",
+        "TOO_FEW_POINTS",
+        "NON_FINITE",
+    ]
+    alone = fit(POINTS, y)
+    for name in column_names():
+        assert np.array_equal(getattr(mixed, name)[6:], getattr(alone, name), equal_nan=True)
+    sane(mixed)
+
+
+@pytest.mark.parametrize(
+    ("points", "law", "formula"),
+    [
+        ([8.0, 16, 32], lambda p: 3 + 2 * p, "3 + 2 * p"),
+        ([1.0, 2, 4], lambda p: 1 + np.log2(p), "1 + 1 * log2(p)"),
+        ([0.01, 0.02, 0.04, 0.1, 0.3], lambda p: 1 + 3 * p, "1 + 3 * p"),
+        ([0.01, 0.02, 0.04, 0.1, 0.3], lambda p: 1 + 3 / p, "1 + 3 * p^-1"),
+        ([1e3, 1e6, 1e9, 1e12, 1e15], lambda p: 3 * p, "3 * p"),
+        (np.arange(1.0, 66), lambda p: 2 * np.sqrt(p), "2 * p^(1/2)"),
+    ],
+)
+def test_laws_come_out_at_few_many_small_and_large_points(
+    points: npt.ArrayLike, law: Any, formula: str
+) -> None:
+    p = np.asarray(points)
+    models = fit(p, law(p)[None, :, None].repeat(2, axis=2))
+    assert models.formula(0) == formula
+    assert models.status[0] == FitStatus.OK
+    sane(models)
+
+
+def test_two_points_make_no_model_and_say_so() -> None:
+    models = fit([8.0, 16], np.ones((2, 2, 5)))
+    assert (models.status == FitStatus.TOO_FEW_POINTS).all()
+    assert models.formula(0) == "no model"
+    assert "no model" in FitStatus(int(models.status[0])).sentence
+    sane(models)
+
+
+def test_zeros_and_enormous_ranges_are_survived() -> None:
+    y = np.array(
+        [
+            [0, 0, 5.125, 5.125, 5.125, 5.125],
+            [1.3, 0, 0, 0, 0, 0],
+            [0, 0, 0, 0, 0, 1.3],
+            [1, 1e3, 1e6, 1e9, 1e12, 1e15],
+            [1e15, 1e12, 1e9, 1e6, 1e3, 1],
+            [1e-30, 1e30, 1, 1, 1, 1],
+        ]
+    )
+    for repetitions in (1, 3):
+        models = fit(POINTS, y[..., None].repeat(repetitions, axis=2))
+        sane(models)
+        assert (models.status == FitStatus.OUTSIDE).all()
+
+
+def test_a_missing_repetition_is_like_one_that_was_never_made() -> None:
+    y = laws(np.random.default_rng(43), 2)
+    padded = np.concatenate([y, np.full_like(y, NAN)], axis=2)
+    assert fit(POINTS, padded).coefficients == pytest.approx(fit(POINTS, y).coefficients)
+
+
+def test_a_space_without_growing_terms_makes_models_without_growing_terms() -> None:
+    models = fit(POINTS, laws(np.random.default_rng(44)), space=SearchSpace.of([-1], [0], 2))
+    sane(models)
+    assert str(models.growth(2)) in ("O(p^-1)", "O(1)")
+    assert models.status[1] == FitStatus.OUTSIDE
