@@ -11,7 +11,7 @@ FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.intp]
 
 _GROUP_STRENGTH = 10.0
-_CLASS_STRENGTH = 1e4
+_CLASS_STRENGTH = 150.0
 _DEVIATION_STRENGTH = 60.0
 """Before they move, priors count as so many call paths: of kinds, of terms, of deviations."""
 
