@@ -56,7 +56,7 @@ def centred(y: FloatArray, how: Centre) -> FloatArray:
     last = np.maximum(counts.astype(np.int64) - 1, 0)[..., None]
     if how == "midrange":
         largest = np.take_along_axis(ordered, last, axis=2)[..., 0]
-        return np.asarray(ordered[:, :, 0] / 2 + largest / 2)
+        return np.asarray(ordered[:, :, 0] + (largest - ordered[:, :, 0]) / 2)
     if how == "trimmed":
         enough = counts > 2
         number = np.arange(ordered.shape[2])
