@@ -1,0 +1,86 @@
+"""Closed forms against numerical integration and plain least squares."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from scipy import integrate
+
+from callpath_modeler.modeling.mixture.evidence import constant_evidence, moments, pairs
+
+FloatArray = npt.NDArray[np.float64]
+POINTS = 2.0 ** np.arange(3, 9)
+TABLE = np.stack([POINTS.min() / POINTS, np.log2(POINTS) / 8, POINTS / 256, (POINTS / 256) ** 2])
+FIRST, SECOND = np.array([0, 0, 1, 2]), np.array([1, 2, 3, 3])
+
+
+def rows() -> tuple[FloatArray, FloatArray]:
+    random = np.random.default_rng(51)
+    laws = [0.3 + 0.1 * TABLE[0] + 0.5 * TABLE[2], TABLE[0] + TABLE[2], 0.2 + 0 * POINTS, TABLE[3]]
+    values = np.stack(laws) * (1 + 0.05 * random.standard_normal((4, 6)))
+    weights = random.uniform(0.5, 2, (4, 6)) / values**2
+    weights[0, 2] = 0
+    return values, weights
+
+
+def test_moments_are_weighted_sums_about_weighted_means() -> None:
+    values, weights = rows()
+    sums = moments(values, weights, TABLE)
+    for row in range(4):
+        w, y = weights[row], values[row]
+        mean = np.average(y, weights=w)
+        assert sums.mean[row] == pytest.approx(mean)
+        assert sums.total[row] == pytest.approx((w * (y - mean) ** 2).sum())
+        for shape, x in enumerate(TABLE):
+            about = x - np.average(x, weights=w)
+            assert sums.square[row, shape] == pytest.approx((w * about**2).sum())
+            assert sums.product[row, shape] == pytest.approx((w * about * (y - mean)).sum())
+
+
+def test_pairs_of_shapes_are_least_squares_with_a_constant_only_where_it_is_positive() -> None:
+    values, weights = rows()
+    found = pairs(moments(values, weights, TABLE), weights, TABLE, FIRST, SECOND)
+    seen = set()
+    for row in range(4):
+        root = np.sqrt(weights[row])
+        for pair in range(4):
+            full = np.stack([np.ones(6), TABLE[FIRST[pair]], TABLE[SECOND[pair]]], axis=1)
+            best = np.linalg.lstsq(full * root[:, None], values[row] * root, rcond=None)[0]
+            free = best[0] > 0
+            used = full if free else full[:, 1:]
+            design = used * root[:, None]
+            if not free:
+                best = np.linalg.lstsq(design, values[row] * root, rcond=None)[0]
+            seen.add(bool(free))
+            assert found.free[row, pair] == free
+            numbers = np.array([best[0] if free else 0.0, *best[-2:]])
+            mine = np.array([found.constant, found.first, found.second])[:, row, pair]
+            assert mine == pytest.approx(numbers, rel=1e-6, abs=1e-9)
+            left = ((design @ best - values[row] * root) ** 2).sum()
+            assert found.residual[row, pair] == pytest.approx(left, rel=1e-6, abs=1e-12)
+            normal = design.T @ design
+            assert found.determinant[row, pair] == pytest.approx(np.linalg.det(normal), rel=1e-6)
+            inverse = np.zeros((3, 3))
+            inverse[3 - len(best) :, 3 - len(best) :] = np.linalg.inv(normal)
+            mine = np.array([column[row, pair] for column in found.covariance])
+            assert mine == pytest.approx(inverse[np.triu_indices(3)], rel=1e-5, abs=1e-9)
+    assert seen == {True, False}
+
+
+def test_the_evidence_of_a_constant_is_likelihood_times_prior_over_all_constants() -> None:
+    values, weights = rows()
+    sums = moments(values, weights, TABLE)
+    variance = 0.05**2
+    for row in range(4):
+        w, y = weights[row], values[row]
+
+        def density(constant: float, w: FloatArray = w, y: FloatArray = y, row: int = row) -> float:
+            worse = (w * (y - constant) ** 2).sum() - sums.total[row]
+            return float(np.exp(-worse / (2 * variance)) / constant)
+
+        reach = 12 * np.sqrt(variance / sums.weight[row])
+        around = max(sums.mean[row] - reach, 1e-9), sums.mean[row] + reach
+        area = integrate.quad(density, *around)[0]
+        closed = constant_evidence(sums)[row] + 0.5 * np.log(variance)
+        assert closed == pytest.approx(np.log(area), abs=0.01)
