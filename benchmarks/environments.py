@@ -16,6 +16,16 @@ WORK = Path(__file__).resolve().parent / ".work"
 """Everything that benchmarks write besides their results."""
 
 _COMPLETE = "complete"
+_LIBRARIES = """
+import platform
+from importlib import metadata
+told = f"Python {platform.python_version()}"
+try:
+    told += f", numpy {metadata.version('numpy')}"
+except metadata.PackageNotFoundError:
+    pass
+print(told)
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,12 +55,9 @@ class Peer:
         return self.directory / "bin" / name
 
     def libraries(self) -> str:
-        """Return the versions of Python and numpy that it runs with."""
-        code = "import platform, numpy; print(platform.python_version(), numpy.__version__)"
-        command: list[str | Path] = [self.executable(), "-c", code]
-        done = subprocess.run(command, check=True, capture_output=True, text=True)
-        python, numpy = done.stdout.split()
-        return f"Python {python}, numpy {numpy}"
+        """Return the versions of Python and, if it needs it, numpy that it runs with."""
+        command: list[str | Path] = [self.executable(), "-c", _LIBRARIES]
+        return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
 
     def _install(self) -> None:
         print(f"installing {self.package} {self.version} ...", flush=True)
@@ -67,7 +74,8 @@ class Peer:
 EXTRAP = Peer("Extra-P", "extrap", "4.2.5")
 PYCUBEXR = Peer("pycubexr", "pycubexr", "2.1.1")
 HATCHET = Peer("Hatchet", "llnl-hatchet", "2026.2.0")
-PEERS = (EXTRAP, PYCUBEXR, HATCHET)
+CALIPER = Peer("caliper-reader", "caliper-reader", "0.4.1")
+PEERS = (EXTRAP, PYCUBEXR, HATCHET, CALIPER)
 
 
 if __name__ == "__main__":

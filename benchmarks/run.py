@@ -23,6 +23,7 @@ from pathlib import Path
 from types import ModuleType
 
 import accuracy
+import caliper
 import fit
 import hpctoolkit
 import ingest
@@ -32,7 +33,7 @@ import results
 import startup
 import traces
 import views
-from environments import EXTRAP, HATCHET, PYCUBEXR, Peer
+from environments import CALIPER, EXTRAP, HATCHET, PYCUBEXR, Peer
 from laws import AbsentError
 from results import Table
 
@@ -65,6 +66,7 @@ BENCHMARKS = {
     "reduce": _compared(reduce, PYCUBEXR),
     "hpctoolkit": _compared(hpctoolkit, HATCHET),
     "traces": _compared(traces),
+    "caliper": _compared(caliper, CALIPER),
     "views": _compared(views),
     "fit": _compared(fit, EXTRAP),
     "accuracy": Benchmark(accuracy.table, accuracy.NOTES, (EXTRAP,)),
@@ -109,7 +111,8 @@ def _measured(name: str, shared: Path) -> bool:
 
 
 def _delete_files() -> None:
-    for directory in (ingest.SERIES, reduce.LARGE, hpctoolkit.DATABASES, traces.TRACES):
+    files = ingest.SERIES, reduce.LARGE, hpctoolkit.DATABASES, traces.TRACES, caliper.PROFILES
+    for directory in files:
         shutil.rmtree(directory, ignore_errors=True)
 
 
