@@ -12,6 +12,7 @@ from callpath_modeler.profile.calltree import ROOT, CallTree
 from callpath_modeler.profile.schema import PROGRAM, Region
 
 _ARROW = re.compile(r"(?<!operator)\s*->\s*")
+_ARROW_INSIDE = re.compile(r"(?<!operator)->")
 _SLASH = re.compile(r"(?<!\\)/")
 _MPI = re.compile(r"P?MPI_[A-Z]")
 _OPENMP = re.compile(r"!\$omp (?:implicit )?(\w+)")
@@ -140,6 +141,11 @@ def split_paths(texts: Sequence[str]) -> list[tuple[str, ...]]:
 def split_at_arrows(text: str) -> tuple[str, ...]:
     """Split a call path as Extra-P writes it."""
     return tuple(_ARROW.split(text.strip()))
+
+
+def join_with_arrows(names: Sequence[str]) -> str:
+    """Write a call path as Extra-P does; an arrow inside of a name becomes ``→``."""
+    return "->".join(_ARROW_INSIDE.sub("→", " ".join(name.split())) for name in names)
 
 
 def split_at_slashes(text: str) -> tuple[str, ...]:

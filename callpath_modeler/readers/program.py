@@ -70,7 +70,7 @@ def one_program(runs: Sequence[_R]) -> tuple[list[_R], list[Finding]]:
         Finding(
             "CPM121",
             run.name,
-            f"left out: shares hardly a function with {_program(groups[0][1][0])}",
+            f"left out: shares hardly a function with {groups[0][1][0].name}",
         )
         for _, members in groups[1:]
         for run in members

@@ -215,6 +215,8 @@ class Registry:
 
 
 def _what(path: Path) -> str:
+    if not (path.is_file() or path.is_dir()):
+        return "neither a file nor a directory"
     if path.is_file() and path.stat().st_size == 0:
         return "empty file"
     if not os.access(path, os.R_OK):

@@ -18,6 +18,7 @@ from callpath_modeler.errors import UsageError
 from callpath_modeler.profile.calltree import CallTree
 from callpath_modeler.profile.experiment import Experiment, inclusive_values
 from callpath_modeler.profile.schema import Metric
+from callpath_modeler.readers.paths import join_with_arrows
 from callpath_modeler.readers.titles import read_title
 from callpath_modeler.units import counted
 
@@ -172,7 +173,7 @@ def _all_series(experiment: Experiment) -> Iterator[_Series]:
     """Yield the values of every metric and call path that has any, points in order."""
     names = _parameters(experiment)
     at = [tuple(run.parameters[name] for name in names) for run in experiment.runs]
-    paths = [_arrowed(experiment.tree, row) for row in range(len(experiment.tree))]
+    paths = [join_with_arrows(experiment.tree.names(row)) for row in range(len(experiment.tree))]
     for column in experiment.columns.values():
         title = _title(column.metric)
         for row, measured in enumerate(column.exclusive.tolist()):
@@ -197,11 +198,6 @@ def _points(experiment: Experiment) -> list[tuple[float, ...]]:
     names = _parameters(experiment)
     at = (tuple(run.parameters[name] for name in names) for run in experiment.runs)
     return list(dict.fromkeys(at))
-
-
-def _arrowed(tree: CallTree, row: int) -> str:
-    """Return a call path as Extra-P writes it."""
-    return "->".join(" ".join(name.split()) for name in tree.names(row))
 
 
 def _title(metric: Metric) -> str:

@@ -12,7 +12,8 @@ import numpy as np
 
 from callpath_modeler.errors import InputError
 from cpmodel_tables.extrap_json import read_experiment
-from cpmodel_tables.series import COPY_IT_AGAIN, Series
+from cpmodel_tables.series import Series
+from cpmodel_tables.text import COPY_IT_AGAIN
 
 _DOCUMENT = "experiment.json"
 _MAGIC = 16
@@ -52,7 +53,8 @@ def read(path: Path) -> tuple[Series, int]:
             f"{path}: no Extra-P experiment: {cause.args[0]}", hint=COPY_IT_AGAIN
         ) from cause
     except _DAMAGED as cause:
-        raise InputError(f"{path}: damaged: {cause}", hint=COPY_IT_AGAIN) from cause
+        what = getattr(cause, "strerror", None) or cause
+        raise InputError(f"{path}: damaged: {what}", hint=COPY_IT_AGAIN) from cause
 
 
 def _member(archive: zipfile.ZipFile, name: str) -> bytes:

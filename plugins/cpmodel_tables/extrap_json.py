@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -11,7 +10,8 @@ from typing import TypeVar
 import msgspec
 
 from callpath_modeler.errors import InputError
-from cpmodel_tables.series import COPY_IT_AGAIN, Series
+from cpmodel_tables.series import Series
+from cpmodel_tables.text import COPY_IT_AGAIN, json_of
 
 _BEGINS = re.compile(r'\s*\{\s*"')
 _PARAMETERS = re.compile(r'"parameters"\s*:\s*\[')
@@ -88,7 +88,7 @@ def read(path: Path, text: str) -> Series:
     InputError
         If it is in neither.
     """
-    document = _decoded(path, text)
+    document = json_of(path, text)
     if isinstance(document, dict) and "callpaths" in document:
         return _old(path, _converted(path, document, _Old))
     return _new(path, _converted(path, document, _New))
@@ -102,7 +102,7 @@ def read_experiment(path: Path, text: str, stored: Stored) -> tuple[Series, int]
     InputError
         If it is not in the layout.
     """
-    experiment = _converted(path, _decoded(path, text), _Experiment)
+    experiment = _converted(path, json_of(path, text), _Experiment)
     series = Series(path, list(experiment.parameters))
     means = 0
     for callpath, metrics in experiment.measurements.items():
@@ -167,14 +167,6 @@ def _point(path: Path, series: Series, values: Sequence[float]) -> tuple[float, 
             hint=COPY_IT_AGAIN,
         )
     return tuple(values)
-
-
-def _decoded(path: Path, text: str) -> object:
-    try:
-        # Not msgspec, which takes no NaN.
-        return json.loads(text)
-    except (ValueError, RecursionError) as cause:
-        raise InputError(f"{path}: not JSON: {cause}", hint=COPY_IT_AGAIN) from cause
 
 
 def _converted(path: Path, document: object, layout: type[_Layout]) -> _Layout:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -14,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from callpath_modeler.errors import InputError
+from cpmodel_tables.text import COPY_IT_AGAIN, json_of
 
 PARAMETERS = ("params", "parameters")
 """Keys under which a line of JSON may hold its parameters together."""
@@ -200,10 +200,7 @@ def of_json(path: Path, text: str) -> Grid:
     InputError
         If it is neither.
     """
-    try:
-        document = json.loads(text)
-    except (ValueError, RecursionError) as cause:
-        raise InputError(f"{path}: not JSON: {cause}", hint="the file may be cut short") from cause
+    document = json_of(path, text)
     units = document.get("units") if isinstance(document, dict) else None
     rows = document.get("rows") if isinstance(document, dict) else document
     if not isinstance(rows, list) or not rows or not all(isinstance(row, dict) for row in rows):
@@ -247,7 +244,7 @@ def of_parquet(path: Path) -> Grid:
         rows = pq.read_table(path).to_pylist()
     except (pa.ArrowException, OSError, ValueError, MemoryError) as cause:
         reason = str(cause).partition("\n")[0]
-        raise InputError(f"{path}: no Parquet file: {reason}", hint="copy it again") from cause
+        raise InputError(f"{path}: no Parquet file: {reason}", hint=COPY_IT_AGAIN) from cause
     if not rows:
         raise InputError(f"{path}: a table without rows", hint=HINT)
     return replace(of_rows(path, rows, range(1, len(rows) + 1)), place="row")
@@ -256,8 +253,8 @@ def of_parquet(path: Path) -> Grid:
 def first_of_json_lines(text: str) -> Grid | None:
     """Return the first row of JSON Lines; None if it is no such text."""
     try:
-        row = json.loads(text.lstrip().partition("\n")[0])
-    except (ValueError, RecursionError):
+        row = json_of(Path(), text.lstrip().partition("\n")[0])
+    except InputError:
         return None
     return of_rows(Path(), [row], [1]) if isinstance(row, dict) else None
 
@@ -281,12 +278,7 @@ def of_rows(path: Path, rows: Sequence[Mapping[str, object]], lines: Sequence[in
 
 
 def _object(path: Path, number: int, line: str) -> dict[str, object]:
-    try:
-        row = json.loads(line)
-    except (ValueError, RecursionError) as cause:
-        raise InputError(
-            f"{path}: line {number}: not JSON: {cause}", hint="the file may be cut short"
-        ) from cause
+    row = json_of(path, line, number)
     if not isinstance(row, dict):
         raise InputError(f"{path}: line {number}: no JSON object", hint=HINT)
     return row

@@ -100,9 +100,10 @@ def layout_of(grid: Grid) -> Layout:
         parameters, others = search.parameters(rest, values, callpath)
         if metric is None:
             values = [*values, *others]
-        if not values and parameters:
-            values = [parameters.pop()]
-    values = values or numeric
+        if not values:
+            values = search.unnamed_values(parameters)
+            parameters = [title for title in parameters if title not in values]
+    values = values or [title for title in numeric if title not in parameters]
     if not values:
         raise InputError(f"{grid.path}: no column of values", hint=HINT)
     used = {*callpath, *parameters, *values, run}
@@ -178,6 +179,12 @@ class _Search:
                 hint="call it value",
             )
         return found
+
+    def unnamed_values(self, parameters: Sequence[str]) -> list[str]:
+        """Return what has to be the values where no column of numbers is titled like them."""
+        measured = [t for t in self.free if is_measured(t) and not is_processes(t)]
+        # Those that hold no numbers are refused with the line when they are read.
+        return measured or [t for t in parameters if not is_processes(t)][-1:]
 
     def parameters(
         self, titles: Sequence[str], values: Sequence[str], callpath: Sequence[str]

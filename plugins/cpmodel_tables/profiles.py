@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from collections.abc import Iterator, Sequence
@@ -17,7 +16,7 @@ from callpath_modeler.diagnostics import Finding
 from callpath_modeler.errors import InputError
 from callpath_modeler.readers.base import API_VERSION, Match, RunSource
 from callpath_modeler.readers.records import Records, runs_of
-from cpmodel_tables.text import first_text, whole_text
+from cpmodel_tables.text import COPY_IT_AGAIN, first_text, json_of, whole_text
 
 _STACK = re.compile(r"(\S.*?)\s+(-?\d+(?:\.\d+)?(?:e[+-]?\d+)?)\s*")
 _LITERAL = re.compile(r'\s*\[\s*\{\s*"')
@@ -125,10 +124,7 @@ class HatchetReader:
         InputError
             If one is not what Hatchet writes.
         """
-        try:
-            roots = json.loads(whole_text(path))
-        except (ValueError, RecursionError) as cause:
-            raise InputError(f"{path}: not JSON: {cause}", hint="copy it again") from cause
+        roots = json_of(path, whole_text(path))
         profile, added = _Profile(path), 0
         stack: list[tuple[tuple[str, ...], object]]
         stack = [((), node) for node in reversed(_list(path, roots))]
@@ -149,7 +145,7 @@ class HatchetReader:
 
 def _list(path: Path, nodes: object) -> list[object]:
     if not isinstance(nodes, list):
-        raise InputError(f"{path}: {str(nodes)[:40]!r} is no list of nodes", hint="copy it again")
+        raise InputError(f"{path}: {str(nodes)[:40]!r} is no list of nodes", hint=COPY_IT_AGAIN)
     return nodes
 
 

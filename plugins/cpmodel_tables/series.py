@@ -11,14 +11,13 @@ import numpy as np
 from callpath_modeler.errors import InputError
 from callpath_modeler.readers.paths import split_at_arrows
 from callpath_modeler.readers.records import Records
+from cpmodel_tables.text import COPY_IT_AGAIN
 
 WHOLE = "<root>"
 """The call path of what names none."""
 
 ONLY_METRIC = "<default>"
 """The metric of what names none."""
-
-COPY_IT_AGAIN = "copy it again, or export it anew"
 
 
 @dataclass(slots=True)

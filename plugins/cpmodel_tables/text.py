@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import gzip
+import json
 import zlib
 from pathlib import Path
 
 from callpath_modeler.errors import InputError
+
+COPY_IT_AGAIN = "copy it again, or export it anew"
 
 _BLOCK = 1 << 16
 _GZIP = b"\x1f\x8b"
@@ -61,7 +64,29 @@ def whole_content(path: Path) -> bytes:
         return gzip.decompress(content) if content.startswith(_GZIP) else content
     except (OSError, EOFError, zlib.error) as cause:
         what = getattr(cause, "strerror", None) or cause
-        raise InputError(f"{path}: cannot be read: {what}", hint="copy it again") from cause
+        raise InputError(f"{path}: cannot be read: {what}", hint=COPY_IT_AGAIN) from cause
+
+
+def json_of(path: Path, text: str, line: int = 0) -> object:
+    """Return what is written in JSON, of a whole file or of one `line` of it.
+
+    Raises
+    ------
+    InputError
+        If it is no JSON.
+    """
+    try:
+        # Not msgspec, which takes no NaN.
+        return json.loads(text)
+    except json.JSONDecodeError as cause:
+        what = f"not JSON: {cause.msg} in column {cause.colno}"
+        line, hint = line or cause.lineno, COPY_IT_AGAIN
+    except RecursionError:
+        what, hint = "JSON nested too deeply", "write a table or folded stacks instead"
+    except ValueError as cause:
+        what, hint = f"not JSON: {cause}", COPY_IT_AGAIN
+    where = f"line {line}: " if line else ""
+    raise InputError(f"{path}: {where}{what}", hint=hint)
 
 
 def _encoding(content: bytes) -> str:

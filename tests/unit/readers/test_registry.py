@@ -77,7 +77,7 @@ def test_the_surest_reader_is_taken(tmp_path):
         (Path, "no such file"),
         (lambda path: path.write_bytes(b""), "empty file"),
         (lambda path: path.write_text("hello"), "not a profile"),
-        (os.mkfifo, "not a profile"),
+        (os.mkfifo, "neither a file nor a directory"),
         (os.mkdir, "not a profile"),
         (lambda path: path.symlink_to(path.parent / "nowhere"), "no such file"),
     ],

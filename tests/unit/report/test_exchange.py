@@ -10,6 +10,7 @@ import pytest
 from callpath_modeler import loading
 from callpath_modeler.errors import UsageError
 from callpath_modeler.profile.calltree import ROOT
+from callpath_modeler.readers.paths import join_with_arrows
 from callpath_modeler.report import exchange
 from callpath_modeler.report.export import values_table
 from callpath_modeler.report.formats import to_csv, to_json, to_jsonl
@@ -80,6 +81,21 @@ def test_names_that_look_like_other_formats_survive(tmp_path):
     made = experiment({path: [1.0, 2.0, 3.0] for path in paths}, POINTS)
     for name in ("a.txt", "a.json", "a.jsonl", "a.extra-p"):
         assert same(made, read(tmp_path, name, exchange.for_extrap(made, tmp_path / name)))
+
+
+def test_an_arrow_inside_of_a_name_does_not_split_it(tmp_path):
+    tree = call_tree(["main", "main/[](int) -> int", "main/operator->"])
+    assert [join_with_arrows(tree.names(row)) for row in range(3)] == [
+        "main",
+        "main->[](int) → int",
+        "main->operator->",
+    ]
+    made = experiment({"main": [1.0, 2.0, 3.0], "main/[](int) -> int": [1.0, 2.0, 3.0]}, POINTS)
+    again = read(tmp_path, "a.jsonl", exchange.extrap_json_lines(made))
+    assert [again.tree.path(row) for row in range(len(again.tree))] == [
+        "main",
+        "main/[](int) → int",
+    ]
 
 
 @pytest.mark.parametrize(

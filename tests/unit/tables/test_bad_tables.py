@@ -31,6 +31,8 @@ GOOD = "callpath,p,time\nmain,2,1\nmain/f,2,2\nmain,4,3\n"
         ("name,age\nAnn,30\n", "no table of measurements"),
         ("city,population\nUlm,130000\n", "no table of measurements"),
         ("callpath,p\nmain,x\n", "no column of values"),
+        ("callpath,p\nmain,2\n", "no column of values"),
+        ("callpath;p;time\nmain;2;1,5\n", "line 2: time: '1,5' is not a number"),
         ("callpath,p,p\nmain,2,1\n", "two columns are titled 'p'"),
         ("callpath,p,rank,time\nmain,2,0,1\n", "column 'rank' tells locations apart"),
         ("rank,callpath,growth,model\n1,main,O(p),p\n", "a table of results"),
@@ -60,9 +62,9 @@ def test_a_bad_table_is_an_input_error_with_its_line(load, text, message):
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("{", "line 2: not JSON"),
+        ("{", "line 2: not JSON: Expecting property name enclosed in double quotes in column 2"),
         ("[1]", "line 2: no JSON object"),
-        ("[" * 100_000, "line 2: not JSON"),
+        ("[" * 100_000, "line 2: JSON nested too deeply"),
         ('{"params": {"p": 1e999}, "callpath": "main", "value": 1}', "line 2: no number"),
         ('{"params": {"p": 4}, "callpath": 5, "value": [1]}', "line 2: value: [1]"),
         ('{"params": {"p": 4}, "callpath": ["main", 3], "value": 1}', "callpath"),

@@ -185,7 +185,7 @@ def test_a_bad_literal_is_an_input_error(load, node):
 
 def test_a_literal_that_is_nested_too_deeply_is_an_input_error(load):
     start = '[{"frame": {"name": "f"}, "metrics": {"time": 1}, "children": '
-    with pytest.raises(InputError, match="not JSON"):
+    with pytest.raises(InputError, match="nested too deeply"):
         load("bad.json", start * 50_000)
 
 
