@@ -42,7 +42,8 @@ def command(
         found = [*_readers(), *_commands()]
     form = format_of(format_, output)
     if form == "table":
-        render_lines(console, plugins_text(found), output, force=force)
+        width = None if output is not None else console.width
+        render_lines(console, plugins_text(found, width), output, force=force)
     else:
         render_table(console, plugins_table(found), form, output, force=force)
 

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from callpath_modeler.report.formats import Cell, Table
+from callpath_modeler.report.layout import wrap
 from callpath_modeler.units import counted
+
+if TYPE_CHECKING:
+    from rich.text import Text
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,26 +45,31 @@ class Plugin:
         return f"{self.package} {self.version}".strip()
 
 
-def plugins_text(plugins: Sequence[Plugin]) -> list[str]:
-    """Return the lines of `cpmodel plugins`: two for each, then what cannot be used and why."""
+def plugins_text(plugins: Sequence[Plugin], width: int | None = None) -> list[Text]:
+    """Return the lines of `cpmodel plugins`: two for each, then what cannot be used and why.
+
+    Parameters
+    ----------
+    width : columns; what is wider goes on below its beginning; None = any
+    """
     usable = [plugin for plugin in plugins if not plugin.problem]
     unusable = [plugin for plugin in plugins if plugin.problem]
-    width = max((len(plugin.name) for plugin in usable), default=0)
-    lines: list[str] = []
+    names = max((len(plugin.name) for plugin in usable), default=0)
+    beside, below = f"{'':{names + 4}}", " " * 4
+    lines: list[Text] = []
     for kind in ("reader", "command"):
         listed = [plugin for plugin in usable if plugin.kind == kind]
-        lines += [f"{kind}s"] if listed else []
+        lines += wrap(f"{kind}s", width) if listed else []
         for plugin in listed:
-            lines.append(f"  {plugin.name:{width}}  {plugin.description}")
-            lines.append(f"  {'':{width}}  {' · '.join(filter(None, _facts(plugin)))}")
+            facts = " · ".join(filter(None, (" ".join(plugin.suffixes), plugin.origin)))
+            lines += wrap(f"  {plugin.name:{names}}  {plugin.description}", width, indent=beside)
+            lines += wrap(beside + facts, width, indent=beside)
     if unusable:
-        lines.append(f"{counted(len(unusable), 'plugin')} cannot be used:")
-        lines += [f"  {p.origin}: {p.problem} -> {p.remedy}" for p in unusable]
+        lines += wrap(f"{counted(len(unusable), 'plugin')} cannot be used:", width)
+        for plugin in unusable:
+            told = f"  {plugin.origin}: {plugin.problem} -> {plugin.remedy}"
+            lines += wrap(told, width, indent=below)
     return lines
-
-
-def _facts(plugin: Plugin) -> tuple[str, str]:
-    return " ".join(plugin.suffixes), plugin.origin
 
 
 def plugins_table(plugins: Sequence[Plugin]) -> Table:

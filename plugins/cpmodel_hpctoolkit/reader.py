@@ -84,7 +84,7 @@ class HpctoolkitLoopsReader(HpctoolkitReader):
     """Reads the same, with loops as call paths of their own; taken only when asked for."""
 
     name: ClassVar[str] = "hpctoolkit-loops"
-    description: ClassVar[str] = "the same with loops as call paths (--reader hpctoolkit-loops)"
+    description: ClassVar[str] = "the same with loops as call paths; only if named"
     _keep_loops: ClassVar[bool] = True
 
     def match(self, path: Path) -> Match:

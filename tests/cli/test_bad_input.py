@@ -21,7 +21,7 @@ RANK = ("--target", "64")
         (lambda path: path.write_bytes(os.urandom(4096)), "not a Cube profile"),
         (lambda path: path.mkdir(), "no profiles in this directory"),
         (lambda path: path.symlink_to("nowhere"), "no such file"),
-        (os.mkfifo, "not a profile"),
+        (os.mkfifo, "neither a file nor a directory"),
         (lambda path: path.parent, "no such file"),
     ],
     ids=["text", "empty", "noise", "directory", "dangling", "pipe", "missing"],

@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from callpath_modeler.report.plugins import Plugin, plugins_text
+
 EXAMPLE = Path(__file__).resolve().parents[2] / "plugins" / "example"
 READER = EXAMPLE / "cpmodel_timings.py"
 
@@ -139,6 +141,15 @@ def test_the_list_shows_the_readers_of_a_file(run):
     done = run("plugins", READER)
     assert "timings  Timings: seconds per call path and process\n" in done.out
     assert "cpmodel_timings.py" in done.out
+
+
+def test_the_list_fits_a_terminal_and_goes_on_below_its_beginning():
+    plugin = Plugin("reader", "mine", "p", "1.0", "what it reads", tuple([".longer"] * 20))
+    lines = [line.plain for line in plugins_text([plugin], 40)]
+    assert max(map(len, lines)) <= 40
+    assert lines[:2] == ["readers", "  mine  what it reads"]
+    assert len(lines) > 4
+    assert all(line.startswith(" " * 8 + ".longer") for line in lines[2:-1])
 
 
 def test_a_file_that_is_not_there_is_a_usage_error(run, timings):
