@@ -25,6 +25,9 @@ COPY_IT_AGAIN = "copy the trace again with all its files, or measure again"
 _LARGEST_CHUNK = 1 << 28
 """Bytes; the format allows 2^24. The library allocates what a broken anchor says."""
 
+_DEFINITIONS_PER_BYTE = 16
+"""One takes several bytes, which may be compressed."""
+
 
 @contextmanager
 def opened(path: Path, library: Library) -> Iterator[Archive]:
@@ -119,12 +122,14 @@ class Archive:
         try:
             code = functions.Reader_RegisterGlobalDefCallbacks(handle, reader, table, None)
             self._check(code, name)
-            count = ctypes.c_uint64()
+            count, most = ctypes.c_uint64(), self._most_definitions(name)
             with raising():
-                code = functions.Reader_ReadAllGlobalDefinitions(
-                    handle, reader, ctypes.byref(count)
+                code = functions.Reader_ReadGlobalDefinitions(
+                    handle, reader, most, ctypes.byref(count)
                 )
             self._check(code, name, f" after {count.value} definitions")
+            if count.value >= most:
+                raise self._broken(name, "the definitions do not end")
         finally:
             functions.Reader_CloseGlobalDefReader(handle, reader)
             functions.GlobalDefReaderCallbacks_Delete(table)
@@ -152,9 +157,14 @@ class Archive:
         reader = functions.Reader_GetDefReader(handle, location.reference)
         if not reader:
             raise self._broken(name, "the definitions of this location cannot be opened")
-        code = functions.Reader_ReadAllLocalDefinitions(handle, reader, ctypes.byref(count))
+        most = self._most_definitions(name)
+        code = functions.Reader_ReadLocalDefinitions(handle, reader, most, ctypes.byref(count))
         functions.Reader_CloseDefReader(handle, reader)
         self._check(code, name)
+
+    def _most_definitions(self, name: str) -> int:
+        """Return a number that the definitions in a file stay below: broken ones never end."""
+        return 1 + _DEFINITIONS_PER_BYTE * (self._path.parent / name).stat().st_size
 
     def _check_chunks(self) -> None:
         events, definitions = ctypes.c_uint64(), ctypes.c_uint64()
