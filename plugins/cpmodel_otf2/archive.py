@@ -28,6 +28,10 @@ _LARGEST_CHUNK = 1 << 28
 _DEFINITIONS_PER_BYTE = 16
 """One takes several bytes, which may be compressed."""
 
+_NOT_COMPRESSED = 1
+_END_OF_FILE = b"\x01"
+"""The last byte of every file that is not compressed."""
+
 
 @contextmanager
 def opened(path: Path, library: Library) -> Iterator[Archive]:
@@ -56,6 +60,7 @@ class Archive:
         self._notices = Notices(str(path))
         self._check(library.functions.Reader_SetSerialCollectiveCallbacks(handle), path.name)
         self._check_chunks()
+        self._is_compressed = self._read_compression() != _NOT_COMPRESSED
         self.creator = self._read_creator()
         try:
             self.definitions: Definitions = resolve(self._read_definitions())
@@ -69,6 +74,7 @@ class Archive:
         name = f"{self._path.stem}/{location.reference}.evt"
         if not location.events and not (self._path.parent / name).exists():
             return
+        self._require_end(name)
         reader = functions.Reader_GetEvtReader(self._handle, location.reference)
         if not reader:
             raise self._broken(name, "the events of this location are missing")
@@ -113,6 +119,7 @@ class Archive:
     def _read_definitions(self) -> Raw:
         functions, handle = self._library.functions, self._handle
         name = f"{self._path.stem}.def"
+        self._require_end(name)
         reader = functions.Reader_GetGlobalDefReader(handle)
         if not reader:
             raise self._broken(name, "the definitions cannot be opened")
@@ -154,6 +161,7 @@ class Archive:
         name = f"{self._path.stem}/{location.reference}.def"
         if not (self._path.parent / name).exists():
             return
+        self._require_end(name)
         reader = functions.Reader_GetDefReader(handle, location.reference)
         if not reader:
             raise self._broken(name, "the definitions of this location cannot be opened")
@@ -161,6 +169,25 @@ class Archive:
         code = functions.Reader_ReadLocalDefinitions(handle, reader, most, ctypes.byref(count))
         functions.Reader_CloseDefReader(handle, reader)
         self._check(code, name)
+
+    def _require_end(self, name: str) -> None:
+        """Refuse a file that was cut: the library reads on in memory that held another file."""
+        path = self._path.parent / name
+        if self._is_compressed or not path.is_file():
+            return
+        try:
+            with path.open("rb") as file:
+                file.seek(max(0, path.stat().st_size - 1))
+                last = file.read(1)
+        except OSError as error:
+            raise self._broken(name, error.strerror or str(error)) from None
+        if last != _END_OF_FILE:
+            raise self._broken(name, "cut short")
+
+    def _read_compression(self) -> int:
+        kind = ctypes.c_uint8()
+        self._library.functions.Reader_GetCompression(self._handle, ctypes.byref(kind))
+        return kind.value
 
     def _most_definitions(self, name: str) -> int:
         """Return a number that the definitions in a file stay below: broken ones never end."""

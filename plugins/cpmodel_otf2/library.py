@@ -79,6 +79,7 @@ _FUNCTIONS: dict[str, tuple[Any, ...]] = {
     "Reader_Close": (_Code, _Handle),
     "Reader_SetSerialCollectiveCallbacks": (_Code, _Handle),
     "Reader_GetChunkSize": (_Code, _Handle, _Handle, _Handle),
+    "Reader_GetCompression": (_Code, _Handle, _Handle),
     "Reader_GetCreator": (_Code, _Handle, ctypes.POINTER(_Handle)),
     "Reader_GetGlobalDefReader": (_Handle, _Handle),
     "GlobalDefReaderCallbacks_New": (_Handle,),
