@@ -5,17 +5,25 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from callpath_modeler.modeling.mixture.candidates import (
+from callpath_modeler.modeling.mixture.candidates import Candidates, candidates
+from callpath_modeler.modeling.mixture.deviations import Deviations, deviations
+from callpath_modeler.modeling.mixture.hypotheses import Hypotheses, hypotheses
+from callpath_modeler.modeling.mixture.learn import learn
+from callpath_modeler.modeling.mixture.outcome import Columns, empty_columns, write_models
+from callpath_modeler.modeling.mixture.posterior import (
+    Beliefs,
+    Posterior,
+    fitted_values,
+    posterior,
+)
+from callpath_modeler.modeling.mixture.screen import (
     Data,
-    candidates,
+    bounds,
     data_of,
+    look,
     rough_fit,
     smoothed,
 )
-from callpath_modeler.modeling.mixture.hypotheses import Hypotheses, hypotheses
-from callpath_modeler.modeling.mixture.learn import Deviations, deviations
-from callpath_modeler.modeling.mixture.outcome import Columns, empty_columns, write_models
-from callpath_modeler.modeling.mixture.posterior import Beliefs, Posterior, believe, posterior
 from callpath_modeler.modeling.mixture.spread import Noise, Within, noise_of, within
 from callpath_modeler.modeling.models import Models
 from callpath_modeler.modeling.noise import Aggregate, Centre, relative_efficiency
@@ -151,8 +159,9 @@ def _centre(
     noise = noise_of(_rows(reps, some), 1.0)
     data, unit = data_of(points, noise, slice(None))
     ways = deviations(noise_known=noise.known)
-    beliefs = believe(data, known, ways, rough_fit(data, known))
-    fitted = _fit(data, known, ways, beliefs).fitted * unit[:, None]
+    before = Beliefs(known.log_prior, ways.log_prior)
+    beliefs = _learnt(data, known, ways, before, rough_fit(data, known))
+    fitted = fitted_values(_fit(data, known, ways, beliefs), known) * unit[:, None]
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = y[some] / fitted[:, :, None]
         # Where the model is off by more than noise, residuals are not noise.
@@ -170,19 +179,35 @@ def _sample(centre: FloatArray) -> IntArray:
 
 def _beliefs(points: FloatArray, noise: Noise, known: Hypotheses, ways: Deviations) -> Beliefs:
     data, _ = data_of(points, noise, _sample(noise.centre))
-    fitted = rough_fit(data, known)
-    beliefs = believe(data, known, ways, fitted)
-    fitted = smoothed(data, _posterior(data, known, ways, beliefs, fitted).fitted)
-    return believe(data, known, ways, fitted)
+    before = Beliefs(known.log_prior, ways.log_prior)
+    beliefs = _learnt(data, known, ways, before, rough_fit(data, known))
+    first = _posterior(data, known, ways, beliefs, rough_fit(data, known))
+    return _learnt(data, known, ways, before, smoothed(data, fitted_values(first, known)))
+
+
+def _learnt(
+    data: Data, known: Hypotheses, ways: Deviations, before: Beliefs, fitted: FloatArray
+) -> Beliefs:
+    found = _candidates(data, known, ways, before, fitted)
+    return Beliefs(*learn(found, known.groups, before.hypotheses, before.deviations))
 
 
 def _fit(data: Data, known: Hypotheses, ways: Deviations, beliefs: Beliefs) -> Posterior:
     """Fit rows twice: errors are relative to the model, which is not known before."""
     first = _posterior(data, known, ways, beliefs, rough_fit(data, known))
-    return _posterior(data, known, ways, beliefs, smoothed(data, first.fitted))
+    fitted = smoothed(data, fitted_values(first, known))
+    return _posterior(data, known, ways, beliefs, fitted)
 
 
 def _posterior(
     data: Data, known: Hypotheses, ways: Deviations, beliefs: Beliefs, fitted: FloatArray
 ) -> Posterior:
-    return posterior(candidates(data, known, ways, fitted), data, known, ways, beliefs)
+    return posterior(_candidates(data, known, ways, beliefs, fitted), data, ways, beliefs)
+
+
+def _candidates(
+    data: Data, known: Hypotheses, ways: Deviations, beliefs: Beliefs, fitted: FloatArray
+) -> Candidates:
+    looks = [look(data, known, fitted, drift) for drift in ways.drifts]
+    bound = bounds(looks, data, known, beliefs.hypotheses)
+    return candidates(data, looks, bound, known, ways, beliefs.hypotheses)

@@ -2,73 +2,59 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
+from callpath_modeler.modeling.mixture.deviations import Deviations
 from callpath_modeler.modeling.mixture.evidence import (
-    Doubles,
-    Moments,
-    Singles,
+    Slopes,
     bare_evidence,
     constant_evidence,
     likelihood,
-    moments,
+    offset_evidence,
     pair_evidence,
+    pair_volume,
     pairs,
-    single_evidence,
-    singles,
+    positive_evidence,
 )
 from callpath_modeler.modeling.mixture.hypotheses import Group, Hypotheses
-from callpath_modeler.modeling.mixture.learn import Deviations
-from callpath_modeler.modeling.mixture.spread import EXACT_VARIANCE, Noise
+from callpath_modeler.modeling.mixture.screen import (
+    Data,
+    Look,
+    apart,
+    pair_profile,
+    typical_variance,
+    worth,
+)
+from callpath_modeler.modeling.mixture.spread import EXACT_VARIANCE
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.intp]
 BoolArray = npt.NDArray[np.bool_]
 
-_SINGLES_KEPT = 30
 _PAIRS_KEPT = 40
 _FEWEST_FOR_PAIRS = 5
 _MISFIT_FOR_PAIRS = 1.0
-_WITHIN = 3.0
-"""A model differs from a measured value by this factor at most where weights are made of it."""
-
-
-@dataclass(frozen=True, slots=True)
-class Data:
-    """Rows to fit, [n, K]; zero weight where a value is missing.
-
-    Attributes
-    ----------
-    points : [K] ascending
-    values : in units of the row
-    weight : of the points, about 1
-    variance, dof : [n] of the noise of a centre
-    """
-
-    points: FloatArray
-    values: FloatArray
-    weight: FloatArray
-    variance: FloatArray
-    dof: FloatArray
 
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
-    """The hypotheses of n rows that are worth a look, C each, under D deviations.
+    """M hypotheses of n rows, under D deviations with L drifts, in no particular order.
 
     Attributes
     ----------
-    chosen : [n, C] which hypothesis
-    log_evidence : [n, C, D]
-    coefficients : [n, C, L, 3] constant, first, second, for each of L drifts
-    covariance : [n, C, L, 6] of the coefficients, without the variance of a point: cc, cf, cs, ff,
+    row : [M] whose hypothesis
+    chosen : [M] which hypothesis
+    log_evidence : [D, M]; of each row against a level of its own
+    coefficients : [L, 3, M] constant, first, second
+    covariance : [L, 6, M] of the coefficients, without the variance of a point: cc, cf, cs, ff,
         fs, ss
-    variance : [n, D] of a point
+    variance : [D, n] of a point
     """
 
+    row: IntArray
     chosen: IntArray
     log_evidence: FloatArray
     coefficients: FloatArray
@@ -76,290 +62,213 @@ class Candidates:
     variance: FloatArray
 
 
-def data_of(points: FloatArray, noise: Noise, rows: IntArray | slice) -> tuple[Data, FloatArray]:
-    """Return some rows, and the unit of each: its largest value."""
-    weight = noise.weight[rows]
-    values = np.where(weight > 0, noise.centre[rows], 0.0)
-    unit = values.max(axis=1)
-    values = values / unit[:, None]
-    return Data(points, values, weight, noise.variance[rows], noise.dof[rows]), unit
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """Some candidates as in `Candidates`; what they leave, and what it does not depend on."""
+
+    row: IntArray
+    chosen: IntArray
+    residual: FloatArray
+    evidence: FloatArray
+    size: FloatArray
+    coefficients: FloatArray
+    covariance: FloatArray
+
+
+@dataclass(frozen=True, slots=True)
+class _OneShape:
+    """Rows and shapes to look at, [M], and roughly the variance of a point."""
+
+    row: IntArray
+    shape: IntArray
+    variance: FloatArray
+    known: Hypotheses
+
+    def chosen(self, family: int) -> IntArray:
+        return 1 + family * len(self.known.shapes) + self.shape
+
+
+def _empty_part(row: IntArray, chosen: IntArray, drifts: int, size: int) -> _Part:
+    shape = (drifts, len(row))
+    return _Part(
+        row,
+        chosen,
+        np.empty(shape),
+        np.empty(shape),
+        np.full(shape, float(size)),
+        np.zeros((drifts, 3, len(row))),
+        np.zeros((drifts, 6, len(row))),
+    )
 
 
 def candidates(
-    data: Data, known: Hypotheses, deviations: Deviations, fitted: FloatArray
+    data: Data,
+    looks: list[Look],
+    bound: FloatArray,
+    known: Hypotheses,
+    deviations: Deviations,
+    log_prior: FloatArray,
 ) -> Candidates:
     """Find the candidates of each row, and their evidence.
 
     Parameters
     ----------
     data : n rows
+    looks : at them, one per drift
+    bound : [n, 1 + 3 S] of the hypotheses with at most one shape
     known : the hypotheses
     deviations : how measurements may differ from them
-    fitted : [n, K] values that weights are made of: errors are relative
+    log_prior : [H] of the hypotheses
     """
-    drifts = np.unique(deviations.drift)
-    distance = np.log2(data.points[-1] / data.points)
-    falling = known.single_group == Group.FALLING
-    looks = []
-    for drift in drifts:
-        weights = _relative_weights(data, fitted, 1 + drift * distance)
-        sums = moments(data.values, weights, known.table)
-        looks.append(_Look(weights, sums, singles(sums, known.table, falling)))
-    variance = data.variance[:, None] + deviations.deviation**2
-    typical = np.maximum(_typical(looks[0], data), data.variance)
-    kept = _best(np.stack([look.singles.residual for look in looks]), _SINGLES_KEPT)
-    parts = [
-        _constant_part(looks),
-        *_single_parts(looks, kept, known, typical),
-    ]
-    points = (data.weight > 0).sum(axis=1).astype(np.float64)
-    wanted = _rows_for_pairs(looks[0], data, points) if len(known.first) else None
-    if wanted is not None and wanted.any():
-        parts.append(_pair_part(looks, wanted, known, typical))
-    return _joined(parts, data, deviations, drifts, variance, points)
+    best = bound.max(axis=1)
+    chosen = worth(bound, best)
+    chosen[:, 0] = True
+    typical = typical_variance(looks[0], data)
+    parts = [_constant_part(looks)]
+    families = np.split(chosen[:, 1:], 3, axis=1)
+    for make, worthy in zip((_positive_part, _offset_part, _bare_part), families, strict=True):
+        row, shape = np.nonzero(worthy)
+        parts.append(make(looks, _OneShape(row, shape, typical[row], known)))
+    paired = _rows_for_pairs(looks[0], data) if len(known.first) else np.zeros(0, dtype=np.intp)
+    if len(paired):
+        parts.append(_pair_part(looks, paired, best, data, known, typical, log_prior))
+    return _joined(parts, data, deviations)
 
 
-def rough_fit(data: Data, known: Hypotheses) -> FloatArray:
-    """Return what the best hypothesis with one shape says, [n, K]; good enough for weights."""
-    weights = _relative_weights(data, data.values, np.ones(len(data.points)))
-    sums = moments(data.values, weights, known.table)
-    found = singles(sums, known.table, known.single_group == Group.FALLING)
-    slope = _bounded(found.slope, found.positive)
-    residual = sums.total[:, None] - slope * (2 * sums.product - slope * sums.square)
-    best = residual.argmin(axis=1)
-    rows = np.arange(len(best))
-    model = sums.mean - slope[rows, best] * sums.at[rows, best]
-    return smoothed(data, model[:, None] + slope[rows, best, None] * known.table[best])
+def _constant_part(looks: list[Look]) -> _Part:
+    rows = np.arange(len(looks[0].sums.mean))
+    part = _empty_part(rows, np.zeros(len(rows), dtype=np.intp), len(looks), 1)
+    for drift, seen in enumerate(looks):
+        part.residual[drift] = seen.sums.total
+        part.evidence[drift] = constant_evidence(seen.sums)
+        part.coefficients[drift, 0] = seen.sums.mean
+        part.covariance[drift, 0] = 1 / seen.sums.weight
+    return part
 
 
-def smoothed(data: Data, fitted: FloatArray) -> FloatArray:
-    """Keep a model within reach of the values, so that one bad fit does not upset weights."""
-    floor = floor_of(data)
-    near = np.clip(fitted, data.values / _WITHIN, data.values * _WITHIN)
-    return np.where(data.values > 0, near, np.maximum(fitted, floor))
-
-
-def floor_of(data: Data) -> FloatArray:
-    """Return the least value that counts in relative terms, [n, 1]: a zero is as precise as it."""
-    positive = np.where(data.values > 0, data.values, np.inf).min(axis=1)
-    return np.asarray(np.maximum(positive, 0.01)[:, None])
-
-
-@dataclass(frozen=True, slots=True)
-class _Look:
-    weights: FloatArray
-    sums: Moments
-    singles: Singles
-
-
-@dataclass(frozen=True, slots=True)
-class _Part:
-    """Some candidates, as in `Candidates`; `residual`, `evidence` and `size` are [n, c, L]."""
-
-    chosen: IntArray
-    residual: FloatArray
-    evidence: FloatArray
-    coefficients: FloatArray
-    covariance: FloatArray
-    size: IntArray
-
-
-def _relative_weights(data: Data, fitted: FloatArray, spread: FloatArray) -> FloatArray:
-    """Weigh by 1 / (value**2 spread), [n, K]; the spread is normalised to a geometric mean of 1."""
-    used = data.weight > 0
-    points = np.maximum(used.sum(axis=1), 1)
-    level = np.exp((used * np.log(spread)).sum(axis=1) / points)
-    scale = np.maximum(fitted, floor_of(data))
-    return np.asarray(data.weight / scale**2 / spread * level[:, None])
-
-
-def _typical(look: _Look, data: Data) -> FloatArray:
-    """Return a rough variance of a point, [n]: what the best hypothesis with one shape leaves."""
-    freedom = np.maximum((data.weight > 0).sum(axis=1) - 2, 1)
-    return np.asarray(np.maximum(look.singles.residual.min(axis=1) / freedom, EXACT_VARIANCE))
-
-
-def _best(residual: FloatArray, count: int) -> IntArray:
-    """Return the shapes that fit best under any drift, [n, c]; `residual` is [L, n, S]."""
-    least = residual.min(axis=2, keepdims=True)
-    ratio = (residual / (least + 1e-300)).min(axis=0)
-    if ratio.shape[1] <= count:
-        return np.broadcast_to(np.arange(ratio.shape[1]), ratio.shape).copy()
-    return np.sort(np.argpartition(ratio, count - 1, axis=1)[:, :count], axis=1)
-
-
-def _constant_part(looks: list[_Look]) -> _Part:
-    n = len(looks[0].sums.mean)
-    coefficients = np.zeros((n, 1, len(looks), 3))
-    covariance = np.zeros((n, 1, len(looks), 6))
-    for k, look in enumerate(looks):
-        coefficients[:, 0, k, 0] = look.sums.mean
-        covariance[:, 0, k, 0] = 1 / look.sums.weight
-    return _Part(
-        np.zeros((n, 1), dtype=np.intp),
-        np.stack([look.sums.total[:, None] for look in looks], 2),
-        np.stack([constant_evidence(look.sums)[:, None] for look in looks], 2),
-        coefficients,
-        covariance,
-        np.ones((n, 1, len(looks)), dtype=np.intp),
+def _slopes(part: _Part, drift: int, seen: Look, shape: IntArray) -> Slopes:
+    sums, row = seen.sums, part.row
+    flat = row * seen.slope.shape[1] + shape
+    part.residual[drift] = seen.residual.ravel()[flat]
+    return Slopes(
+        sums.weight[row],
+        sums.mean[row],
+        sums.at.ravel()[flat],
+        sums.square.ravel()[flat],
+        seen.slope.ravel()[flat],
     )
 
 
-def _single_parts(
-    looks: list[_Look], kept: IntArray, known: Hypotheses, typical: FloatArray
-) -> list[_Part]:
-    """Return the candidates of one shape: with positive coefficients, and offset."""
-    rows = np.arange(len(kept))[:, None]
-    n, c = kept.shape
-    residual = np.empty((n, c, len(looks)))
-    evidence = np.empty((2, n, c, len(looks)))
-    coefficients = np.zeros((2, n, c, len(looks), 3))
-    covariance = np.zeros((n, c, len(looks), 6))
-    for k, look in enumerate(looks):
-        some = look.singles
-        sums = replace(
-            look.sums,
-            at=look.sums.at[rows, kept],
-            square=look.sums.square[rows, kept],
-            product=look.sums.product[rows, kept],
-        )
-        few = Singles(
-            some.slope[rows, kept],
-            some.residual[rows, kept],
-            (some.positive[0][rows, kept], some.positive[1][rows, kept]),
-            (some.offset[0][rows, kept], some.offset[1][rows, kept]),
-        )
-        residual[:, :, k] = few.residual
-        evidence[0, :, :, k], evidence[1, :, :, k] = single_evidence(sums, few, typical)
-        for family, bounds in enumerate((few.positive, few.offset)):
-            slope = _bounded(few.slope, bounds)
-            coefficients[family, :, :, k, 0] = sums.mean[:, None] - slope * sums.at
-            coefficients[family, :, :, k, 1] = slope
-        covariance[:, :, k, 0] = 1 / sums.weight[:, None] + sums.at**2 / sums.square
-        covariance[:, :, k, 1] = -sums.at / sums.square
-        covariance[:, :, k, 3] = 1 / sums.square
-    size = np.full(residual.shape, 2)
-    offset = 1 + len(known.shapes) + kept
-    return [
-        _Part(1 + kept, residual, evidence[0], coefficients[0], covariance, size),
-        _Part(offset, residual, evidence[1], coefficients[1], covariance, size),
-        _bare_part(looks, kept, known),
-    ]
+def _write(part: _Part, drift: int, found: Slopes, slope: FloatArray) -> None:
+    part.coefficients[drift, 0] = found.mean - slope * found.at
+    part.coefficients[drift, 1] = slope
+    covariance = part.covariance[drift]
+    covariance[0], covariance[1], covariance[3] = found.covariance()
 
 
-def _bare_part(looks: list[_Look], kept: IntArray, known: Hypotheses) -> _Part:
+def _positive_part(looks: list[Look], one: _OneShape) -> _Part:
+    part = _empty_part(one.row, one.chosen(0), len(looks), 2)
+    for drift, seen in enumerate(looks):
+        found = _slopes(part, drift, seen, one.shape)
+        part.evidence[drift], slope = positive_evidence(found, one.variance)
+        _write(part, drift, found, slope)
+    return part
+
+
+def _offset_part(looks: list[Look], one: _OneShape) -> _Part:
+    part = _empty_part(one.row, one.chosen(1), len(looks), 2)
+    table = one.known.table
+    least, most = table.min(axis=1)[one.shape], table.max(axis=1)[one.shape]
+    falling = (one.known.single_group == Group.FALLING)[one.shape]
+    for drift, seen in enumerate(looks):
+        found = _slopes(part, drift, seen, one.shape)
+        part.evidence[drift], slope = offset_evidence(found, least, most, falling, one.variance)
+        _write(part, drift, found, slope)
+    return part
+
+
+def _bare_part(looks: list[Look], one: _OneShape) -> _Part:
     """Return the candidates of one shape without a constant."""
-    rows = np.arange(len(kept))[:, None]
-    shape = (*kept.shape, len(looks))
-    residual, evidence = np.empty(shape), np.empty(shape)
-    coefficients, covariance = np.zeros((*shape, 3)), np.zeros((*shape, 6))
-    for k, look in enumerate(looks):
-        sums, at = look.sums, look.sums.at[rows, kept]
-        weight, mean = sums.weight[:, None], sums.mean[:, None]
-        square = sums.square[rows, kept] + weight * at**2
-        product = sums.product[rows, kept] + weight * at * mean
+    part = _empty_part(one.row, one.chosen(2), len(looks), 1)
+    for drift, seen in enumerate(looks):
+        found = _slopes(part, drift, seen, one.shape)
+        level = found.weight * found.at
+        square = found.square + level * found.at
+        product = found.slope * found.square + level * found.mean
         slope = product / square
-        left = (sums.total + sums.weight * sums.mean**2)[:, None] - slope * product
-        residual[:, :, k] = np.maximum(left, 0.0)
-        evidence[:, :, k] = bare_evidence(sums, slope, square)
-        coefficients[:, :, k, 1], covariance[:, :, k, 3] = slope, 1 / square
-    chosen = 1 + 2 * len(known.shapes) + kept
-    return _Part(chosen, residual, evidence, coefficients, covariance, np.ones(shape, dtype=int))
+        whole = (seen.sums.total + seen.sums.weight * seen.sums.mean**2)[part.row]
+        part.residual[drift] = np.maximum(whole - slope * product, 0.0)
+        part.evidence[drift] = bare_evidence(found.mean, slope, square)
+        part.coefficients[drift, 1], part.covariance[drift, 3] = slope, 1 / square
+    return part
 
 
-def _bounded(slope: FloatArray, bounds: tuple[FloatArray, FloatArray]) -> FloatArray:
-    return np.minimum(np.maximum(slope, bounds[0]), bounds[1])
-
-
-def _rows_for_pairs(look: _Look, data: Data, points: FloatArray) -> BoolArray:
-    """Tell rows that one shape does not explain within their noise, and that allow two."""
-    misfit = look.singles.residual.min(axis=1) / np.maximum(points - 2, 1)
+def _rows_for_pairs(seen: Look, data: Data) -> IntArray:
+    """Return rows that one shape does not explain within their noise, and that allow two."""
+    misfit = seen.residual.min(axis=1) / np.maximum(data.used - 2, 1)
     least = np.maximum(data.variance, EXACT_VARIANCE)
-    return np.asarray((points >= _FEWEST_FOR_PAIRS) & (misfit > _MISFIT_FOR_PAIRS * least))
+    return np.flatnonzero((data.used >= _FEWEST_FOR_PAIRS) & (misfit > _MISFIT_FOR_PAIRS * least))
 
 
 def _pair_part(
-    looks: list[_Look], wanted: BoolArray, known: Hypotheses, typical: FloatArray
-) -> _Part:
-    """Return the candidates of two shapes; rows that need none have none that is possible."""
-    n, rows = len(wanted), np.flatnonzero(wanted)
-    found = [
-        pairs(_rows_of(look.sums, rows), look.weights[rows], known.table, known.first, known.second)
-        for look in looks
-    ]
-    kept = _best(np.stack([regression.residual for regression in found]), _PAIRS_KEPT)
-    here = np.arange(len(rows))[:, None]
-    c, count = kept.shape[1], len(looks)
-    chosen = np.zeros((n, c), dtype=np.intp)
-    chosen[rows] = 1 + 3 * len(known.shapes) + kept
-    residual = np.ones((n, c, count))
-    evidence = np.full((n, c, count), -np.inf)
-    coefficients = np.zeros((n, c, count, 3))
-    covariance = np.zeros((n, c, count, 6))
-    size = np.full((n, c, count), 3)
-    for k, regression in enumerate(found):
-        few = _pairs_of(regression, here, kept)
-        residual[rows, :, k] = few.residual
-        evidence[rows, :, k] = pair_evidence(few, typical[rows])
-        coefficients[rows, :, k] = np.stack([few.constant, few.first, few.second], 2)
-        covariance[rows, :, k] = np.stack(few.covariance, 2)
-        size[rows, :, k] = np.where(few.free, 3, 2)
-    return _Part(chosen, residual, evidence, coefficients, covariance, size)
-
-
-def _rows_of(sums: Moments, rows: IntArray) -> Moments:
-    return Moments(
-        sums.weight[rows],
-        sums.mean[rows],
-        sums.total[rows],
-        sums.at[rows],
-        sums.square[rows],
-        sums.product[rows],
-    )
-
-
-def _pairs_of(found: Doubles, rows: IntArray, kept: IntArray) -> Doubles:
-    def few(column: FloatArray) -> FloatArray:
-        return column[rows, kept]
-
-    return Doubles(
-        few(found.constant),
-        few(found.first),
-        few(found.second),
-        few(found.residual),
-        tuple(few(column) for column in found.covariance),
-        few(found.determinant),
-        found.free[rows, kept],
-    )
-
-
-def _joined(
-    parts: list[_Part],
+    looks: list[Look],
+    rows: IntArray,
+    best: FloatArray,
     data: Data,
-    deviations: Deviations,
-    drifts: FloatArray,
-    variance: FloatArray,
-    points: FloatArray,
-) -> Candidates:
-    """Put parts together and add the likelihood of what they leave, under every deviation."""
-    of_drift = np.searchsorted(drifts, deviations.drift)
-    log_evidence = []
-    for part in parts:
-        freedom = np.maximum(points[:, None, None] - part.size, 0.0)
-        enough = np.where(
-            points[:, None] > part.size[:, :, 0] - (part.size[:, :, 0] == 1), 0.0, -np.inf
+    known: Hypotheses,
+    typical: FloatArray,
+    log_prior: FloatArray,
+) -> _Part:
+    """Return the candidates of two shapes among some rows, and lift what is best by them."""
+    few, start = data.take(rows), 1 + 3 * len(known.shapes)
+    found, bound = [], np.full((len(rows), len(known.first)), -np.inf)
+    for seen in looks:
+        regression = pairs(
+            seen.sums.take(rows), seen.weights[rows], known.table, known.first, known.second
         )
-        piece = np.empty((*part.chosen.shape, len(deviations.drift)))
-        for k in range(len(drifts)):
-            here = of_drift == k
-            piece[:, :, here] = part.evidence[:, :, k, None] + likelihood(
-                part.residual[:, :, k], variance[:, here], data.dof, freedom[:, :, k]
-            )
-        log_evidence.append(piece + enough[:, :, None])
+        found.append(regression)
+        profile = pair_profile(regression.residual, regression.free, few)
+        np.maximum(bound, pair_volume(regression) + profile, out=bound)
+    bound += log_prior[start:]
+    bound[apart([regression.residual for regression in found], _PAIRS_KEPT)] = -np.inf
+    best[rows] = np.maximum(best[rows], bound.max(axis=1))
+    here, which = np.nonzero(worth(bound, best[rows]))
+    part = _empty_part(rows[here], start + which, len(looks), 3)
+    for drift, regression in enumerate(found):
+        one = regression.take(here, which)
+        part.residual[drift] = one.residual
+        part.evidence[drift] = pair_evidence(one, typical[part.row])
+        part.size[drift] = np.where(one.free, 3, 2)
+        part.coefficients[drift] = one.constant, one.first, one.second
+        part.covariance[drift] = one.covariance
+    return part
+
+
+def _joined(parts: list[_Part], data: Data, deviations: Deviations) -> Candidates:
+    """Put parts together and add the likelihood of what they leave, under every deviation."""
+    row = np.concatenate([part.row for part in parts])
+    residual, evidence, size, coefficients, covariance = (
+        np.concatenate([getattr(part, name) for part in parts], axis=-1)
+        for name in ("residual", "evidence", "size", "coefficients", "covariance")
+    )
+    used, dof = data.used[row], data.dof[row]
+    # Without a point to spare only a constant or a slope can be told.
+    evidence[:, used <= size[0] - (size[0] == 1)] = -np.inf
+    freedom = np.maximum(used - size, 0.0)
+    variance = data.variance + deviations.deviation[:, None] ** 2
+    log_evidence = np.empty((len(variance), len(row)))
+    for k, drift in enumerate(deviations.drift_of):
+        log_evidence[k] = evidence[drift] + likelihood(
+            residual[drift], variance[k, row], dof, freedom[drift]
+        )
+    top = np.full(len(data.values), -np.inf)
+    np.maximum.at(top, row, log_evidence.max(axis=0))
+    log_evidence -= top[row]
     return Candidates(
-        np.concatenate([part.chosen for part in parts], axis=1),
-        np.concatenate(log_evidence, axis=1),
-        np.concatenate([part.coefficients for part in parts], axis=1),
-        np.concatenate([part.covariance for part in parts], axis=1),
+        row,
+        np.concatenate([part.chosen for part in parts]),
+        log_evidence,
+        coefficients,
+        covariance,
         variance,
     )

@@ -12,7 +12,7 @@ makes up at its largest point.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 import numpy.typing as npt
@@ -21,12 +21,15 @@ from scipy import special
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.intp]
 
-_TINY = 1e-300
-_SHARE_EDGE = 1e-3
+TINY = 1e-300
+LEAST = 1e-40
+"""Of a level: its powers are still above zero."""
+
+SHARE_EDGE = 1e-3
 """Shares nearer to one count as this: beyond it a constant cannot be told from none."""
 
-_LOG_2PI = float(np.log(2 * np.pi))
-_LEAST_LEVEL = 0.05
+LOG_2PI = float(np.log(2 * np.pi))
+LEAST_LEVEL = 0.05
 """Of an offset hypothesis, whose level may be near zero, against the mean."""
 
 
@@ -51,6 +54,11 @@ class Moments:
     square: FloatArray
     product: FloatArray
 
+    def take(self, rows: IntArray | npt.NDArray[np.bool_]) -> Moments:
+        """Return some rows."""
+        columns = (getattr(self, field.name)[rows] for field in fields(self))
+        return Moments(*columns)
+
 
 def moments(values: FloatArray, weights: FloatArray, table: FloatArray) -> Moments:
     """Sum up rows: `values`, `weights` [n, K], `table` [S, K]."""
@@ -60,46 +68,31 @@ def moments(values: FloatArray, weights: FloatArray, table: FloatArray) -> Momen
     total = (weights * centred**2).sum(axis=1)
     at = weights @ table.T / weight[:, None]
     raw = weights @ (table**2).T
-    square = np.maximum(raw - weight[:, None] * at**2, 1e-13 * raw + _TINY)
+    square = np.maximum(raw - weight[:, None] * at**2, 1e-13 * raw + TINY)
     product = (weights * centred) @ table.T
     return Moments(weight, mean, total, at, square, product)
 
 
 @dataclass(frozen=True, slots=True)
-class Singles:
-    """Regressions on one shape each, [n, S]: ``f = mean + slope (x - at)``.
+class Slopes:
+    """Regressions of M (row, shape) on one shape each, [M]: ``f = mean + slope (x - at)``.
 
     Attributes
     ----------
+    weight, mean, at, square : as of `Moments`
     slope : unconstrained
-    residual : weighted sum of squares
-    positive, offset : lower and upper bound of the slope for both families, each ([n, S], [n, S])
     """
 
+    weight: FloatArray
+    mean: FloatArray
+    at: FloatArray
+    square: FloatArray
     slope: FloatArray
-    residual: FloatArray
-    positive: tuple[FloatArray, FloatArray]
-    offset: tuple[FloatArray, FloatArray]
 
-
-def singles(sums: Moments, table: FloatArray, falling: npt.NDArray[np.bool_]) -> Singles:
-    """Regress every row on every shape of `table` [S, K]; `falling` [S] tells decreasing ones."""
-    slope = sums.product / sums.square
-    residual = np.maximum(sums.total[:, None] - slope * sums.product, 0.0)
-    mean = sums.mean[:, None]
-    least, most = table.min(axis=1), table.max(axis=1)
-    # Positive coefficients: slope >= 0 and constant = mean - slope at >= 0.
-    no_constant = mean / np.maximum(sums.at, _TINY)
-    # Offset: beyond that, as long as the model is positive at every point.
-    steepest = mean / np.maximum(sums.at - least, 1e-9)
-    to_zero = -mean / np.maximum(most - sums.at, 1e-9)
-    zero = np.zeros_like(slope)
-    return Singles(
-        slope,
-        residual,
-        (zero, no_constant),
-        (np.where(falling, to_zero, no_constant), np.where(falling, 0.0, steepest)),
-    )
+    def covariance(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return that of constant and slope, without the variance of a point: cc, cf, ff."""
+        per_square = 1 / self.square
+        return 1 / self.weight + self.at**2 * per_square, -self.at * per_square, per_square
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +115,18 @@ class Doubles:
     covariance: tuple[FloatArray, ...]
     determinant: FloatArray
     free: npt.NDArray[np.bool_]
+
+    def take(self, rows: IntArray, which: IntArray) -> Doubles:
+        """Return one regression each of some rows, [M]."""
+        return Doubles(
+            self.constant[rows, which],
+            self.first[rows, which],
+            self.second[rows, which],
+            self.residual[rows, which],
+            tuple(column[rows, which] for column in self.covariance),
+            self.determinant[rows, which],
+            self.free[rows, which],
+        )
 
 
 def pairs(
@@ -184,70 +189,96 @@ def _two_by_two(
 
 def constant_evidence(sums: Moments) -> FloatArray:
     """Return the log evidence of constants without likelihood, [n]."""
-    return 0.5 * (_LOG_2PI - np.log(sums.weight)) - np.log(np.maximum(sums.mean, _TINY))
+    return 0.5 * (LOG_2PI - np.log(sums.weight)) - np.log(np.maximum(sums.mean, TINY))
 
 
-def single_evidence(
-    sums: Moments, found: Singles, variance: FloatArray
+def positive_evidence(found: Slopes, variance: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return log evidences without likelihood where coefficients are positive, and the slopes, [M].
+
+    `variance` [M] is roughly that of a point.
+    """
+    mean, slope = found.mean, found.slope
+    no_constant = mean / np.maximum(found.at, TINY)
+    constant = mean - slope * found.at
+    growing = np.maximum(slope, 0.0)
+    level = np.maximum(constant, 0.0) + growing + LEAST
+    share = np.clip(growing / level, 0.0, 1 - SHARE_EDGE)
+    evidence = LOG_2PI - 0.5 * np.log(found.weight * found.square * level**4 * (4 * (1 - share)))
+    spread = np.sqrt(variance / found.square)
+    evidence += _log_between(slope, spread, 0.0, no_constant)
+    return evidence, np.minimum(growing, no_constant)
+
+
+def offset_evidence(
+    found: Slopes,
+    least: FloatArray,
+    most: FloatArray,
+    falling: npt.NDArray[np.bool_],
+    variance: FloatArray,
 ) -> tuple[FloatArray, FloatArray]:
-    """Return log evidences without likelihood of both families, each [n, S]; `variance` is [n]."""
-    spread = np.sqrt(variance[:, None] / sums.square)
-    base = _LOG_2PI - 0.5 * np.log(sums.weight[:, None] * sums.square)
-    mean, slope = sums.mean[:, None], found.slope
-    constant = mean - slope * sums.at
-    level = np.maximum(constant, 0.0) + np.maximum(slope, 0.0) + _TINY
-    share = np.clip(np.maximum(slope, 0.0) / level, 0.0, 1 - _SHARE_EDGE)
-    positive = base - 2 * np.log(level) - np.log(2 * np.sqrt(1 - share))
-    positive += _log_between(slope, spread, *found.positive)
-    inside = np.clip(slope, *found.offset)
-    far = np.where(found.offset[1] > 0, mean + inside * (1 - sums.at), mean - inside * sums.at)
-    offset = base - 2 * np.log(np.maximum(far, _LEAST_LEVEL * mean))
-    offset += _log_between(slope, spread, *found.offset)
-    return positive, offset
+    """As `positive_evidence`, where a coefficient is negative but the model positive at all points.
+
+    `least`, `most` and `falling` [M] are of the shapes.
+    """
+    mean, at = found.mean, found.at
+    no_constant = mean / np.maximum(at, TINY)
+    steepest = mean / np.maximum(at - least, 1e-9)
+    to_zero = -mean / np.maximum(most - at, 1e-9)
+    low, high = np.where(falling, to_zero, no_constant), np.where(falling, 0.0, steepest)
+    slope = np.minimum(np.maximum(found.slope, low), high)
+    far = mean + slope * (np.where(falling, 0.0, 1.0) - at)
+    level = np.maximum(far, LEAST_LEVEL * mean)
+    evidence = LOG_2PI - 0.5 * np.log(found.weight * found.square * level**4)
+    evidence += _log_between(found.slope, np.sqrt(variance / found.square), low, high)
+    return evidence, slope
 
 
-def bare_evidence(sums: Moments, slope: FloatArray, square: FloatArray) -> FloatArray:
-    """Return log evidences without likelihood of ``slope x``, [n, S]; `square` is sum w x**2."""
-    return 0.5 * (_LOG_2PI - np.log(square)) - np.log(np.maximum(slope, _TINY * sums.mean[:, None]))
+def bare_evidence(mean: FloatArray, slope: FloatArray, square: FloatArray) -> FloatArray:
+    """Return log evidences without likelihood of ``slope x``, [M]; `square` is sum w x**2."""
+    return 0.5 * (LOG_2PI - np.log(square)) - np.log(np.maximum(slope, TINY * mean))
+
+
+def pair_volume(found: Doubles) -> FloatArray:
+    """Bound log evidences of pairs without likelihood from above; of the shape of `found`."""
+    level = found.constant + np.maximum(found.first, 0.0) + np.maximum(found.second, 0.0) + LEAST
+    volume = np.where(found.free, 1.5, 1.0) * LOG_2PI + np.log(2.0)
+    volume -= 0.5 * np.log(np.where(found.free, level**6, level**4) * found.determinant)
+    # Where a coefficient has to be zero, the pair is a hypothesis with one shape, which is there.
+    return np.where((found.first > 0) & (found.second > 0), volume, -np.inf)
 
 
 def pair_evidence(found: Doubles, variance: FloatArray) -> FloatArray:
-    """Return log evidences of pairs without likelihood, [n, P]; `variance` is [n]."""
-    level = found.constant + np.maximum(found.first, 0.0) + np.maximum(found.second, 0.0)
-    spread = np.sqrt(variance)[:, None]
-    evidence = np.where(found.free, 1.5, 1.0) * _LOG_2PI + np.log(2.0)
-    evidence -= np.where(found.free, 3, 2) * np.log(level + _TINY) + 0.5 * np.log(found.determinant)
+    """Return log evidences of pairs without likelihood, [M]; so is `variance`, of a point."""
+    evidence = pair_volume(found)
+    spread = np.sqrt(variance)
     cc, _, _, xx, _, zz = found.covariance
     for number, square in ((found.first, xx), (found.second, zz)):
         evidence += special.log_ndtr(number / (spread * np.sqrt(square)))
     with np.errstate(divide="ignore", invalid="ignore"):
         away = special.log_ndtr(found.constant / (spread * np.sqrt(cc)))
-    evidence += np.where(found.free, away, 0.0)
-    # Where a coefficient has to be zero, the pair is a hypothesis with one shape, which is there.
-    return np.where((found.first > 0) & (found.second > 0), evidence, -np.inf)
+    return evidence + np.where(found.free, away, 0.0)
 
 
 def likelihood(
     residual: FloatArray, variance: FloatArray, dof: FloatArray, freedom: FloatArray
 ) -> FloatArray:
-    """Return the log likelihood of residuals, [n, H, V].
+    """Return log likelihoods of residuals, [M].
 
     Student's t where the variance is known from `dof` degrees of freedom.
 
     Parameters
     ----------
-    residual : [n, H] weighted sums of squares
-    variance : [n, V] candidates for the variance of a point
-    dof : [n] degrees of freedom behind them
-    freedom : [n, H] points minus coefficients
+    residual : [M] weighted sums of squares
+    variance : [M] of a point
+    dof : [M] degrees of freedom behind it
+    freedom : [M] points minus coefficients
     """
-    d, v = freedom[:, :, None], variance[:, None, :]
-    known = dof[:, None, None]
-    return -0.5 * d * np.log(v) - 0.5 * (known + d) * np.log1p(residual[:, :, None] / (known * v))
+    tail = np.log1p(residual / (dof * variance))
+    return -0.5 * (freedom * np.log(variance) + (dof + freedom) * tail)
 
 
 def _log_between(
-    centre: FloatArray, spread: FloatArray, low: FloatArray, high: FloatArray
+    centre: FloatArray, spread: FloatArray, low: FloatArray | float, high: FloatArray
 ) -> FloatArray:
     """Return the log probability of a normal variable between bounds, exact far in the tails."""
     below, above = (low - centre) / spread, (high - centre) / spread

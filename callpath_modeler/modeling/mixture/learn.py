@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import numpy.typing as npt
+
+from callpath_modeler.modeling.mixture.candidates import Candidates
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.intp]
@@ -16,49 +16,12 @@ _DEVIATION_STRENGTH = 60.0
 """Before they move, priors count as so many call paths: of kinds, of terms, of deviations."""
 
 _ROUNDS = 10
-
-DEVIATIONS_BESIDE_NOISE = (0.0, 0.003, 0.01, 0.03, 0.1, 0.3)
-_BESIDE_PRIOR = (0.4, 0.15, 0.15, 0.15, 0.1, 0.05)
-DEVIATIONS_ALONE = (0.0, 0.001, 0.002, 0.004, 0.008, 0.015, 0.03, 0.06, 0.12, 0.25, 0.5, 1.0)
-DRIFTS = (0.0, 4.0, 20.0)
-
-
-@dataclass(frozen=True, slots=True)
-class Deviations:
-    """Ways in which measurements may differ from a law.
-
-    The relative variance of a point is ``(noise + deviation**2) (1 + drift log2(p_max / p))``:
-    small scales may follow another regime than large ones, which are what is extrapolated.
-
-    Attributes
-    ----------
-    deviation, drift : [D]
-    log_prior : [D]
-    """
-
-    deviation: FloatArray
-    drift: FloatArray
-    log_prior: FloatArray
-
-
-def deviations(*, noise_known: bool) -> Deviations:
-    """List the deviations; without repetitions they stand for the noise as well."""
-    sizes: tuple[float, ...] = DEVIATIONS_BESIDE_NOISE if noise_known else DEVIATIONS_ALONE
-    prior = _BESIDE_PRIOR if noise_known else (1 / len(sizes),) * len(sizes)
-    cells = [
-        (size, drift, share / len(DRIFTS))
-        for drift in DRIFTS
-        for size, share in zip(sizes, prior, strict=True)
-        # Noise alone does not drift.
-        if size or not drift or not noise_known
-    ]
-    size, drift, share = (np.array(column) for column in zip(*cells, strict=True))
-    return Deviations(size, drift, np.log(share / share.sum()))
+_SETTLED = 1e-3
+"""Change of the logarithms of the deviations' priors at which learning ends."""
 
 
 def learn(
-    log_evidence: FloatArray,
-    chosen: IntArray,
+    found: Candidates,
     groups: IntArray,
     log_prior: FloatArray,
     deviation_prior: FloatArray,
@@ -67,8 +30,7 @@ def learn(
 
     Parameters
     ----------
-    log_evidence : [m, C, D] of each row's candidates under each deviation
-    chosen : [m, C] which hypothesis each candidate is
+    found : of some rows
     groups : [H] the group of each hypothesis
     log_prior : [H] of the hypotheses
     deviation_prior : [D] in logarithms
@@ -81,16 +43,27 @@ def learn(
     whole = np.bincount(groups, weights=before)
     within = before / np.where(whole > 0, whole, 1.0)[groups]
     for _ in range(_ROUNDS):
-        joint = log_evidence + log_prior[chosen][:, :, None] + deviation_prior
-        joint = np.exp(joint - joint.max(axis=(1, 2), keepdims=True))
-        joint /= joint.sum(axis=(1, 2), keepdims=True)
-        count = np.bincount(chosen.ravel(), joint.sum(axis=2).ravel(), minlength=len(groups))
+        joint = joint_probability(found, log_prior, deviation_prior)
+        count = np.bincount(found.chosen, joint.sum(axis=0), minlength=len(groups))
         per_group = np.bincount(groups, weights=count) + _GROUP_STRENGTH * whole
         share = count + _CLASS_STRENGTH * within
         total = np.bincount(groups, weights=share)
         share = share / np.where(total > 0, total, 1.0)[groups]
+        seen = joint.sum(axis=1) + _DEVIATION_STRENGTH * deviation_before
+        last = deviation_prior
         with np.errstate(divide="ignore"):
             log_prior = np.log(share * per_group[groups] / per_group.sum())
-            seen = joint.sum(axis=(0, 1)) + _DEVIATION_STRENGTH * deviation_before
             deviation_prior = np.log(seen / seen.sum())
+        if np.abs(deviation_prior - last).max() < _SETTLED:
+            break
     return log_prior, deviation_prior
+
+
+def joint_probability(
+    found: Candidates, log_prior: FloatArray, deviation_prior: FloatArray
+) -> FloatArray:
+    """Return the probability of each candidate under each deviation, [D, M]; 1 in all per row."""
+    joint = np.exp(found.log_evidence + (log_prior[found.chosen] + deviation_prior[:, None]))
+    total = np.bincount(found.row, joint.sum(axis=0))
+    joint *= 1 / total[found.row]
+    return np.asarray(joint)

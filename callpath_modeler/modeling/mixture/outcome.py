@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from callpath_modeler.modeling.mixture.candidates import Data, floor_of
 from callpath_modeler.modeling.mixture.hypotheses import Group, Hypotheses
 from callpath_modeler.modeling.mixture.posterior import Posterior, far_values, shape_codes
+from callpath_modeler.modeling.mixture.screen import Data, floor_of
 from callpath_modeler.modeling.noise import looks_exact
 from callpath_modeler.modeling.status import FitStatus
 
@@ -72,20 +72,20 @@ def write_models(
 ) -> None:
     """Write the models of some rows into their columns, in the unit of the metric."""
     kept, weight = _kept(found, data, known)
-    here = np.arange(len(kept))[:, None]
-    chosen = found.chosen[here, kept]
-    codes = shape_codes(chosen, known)
+    codes = shape_codes(found.chosen[kept], known)
     # A coefficient of zero is no term: its shape would claim a growth that is not there.
-    scaled = found.coefficients[here, kept]
+    scaled = found.coefficients[:, kept]
     least = np.where(data.values > 0, data.values, np.inf).min(axis=1)
-    scaled = np.where(np.abs(scaled) > _ROUNDING * least[:, None, None], scaled, 0.0)
+    scaled = np.where(np.abs(scaled) > _ROUNDING * least[:, None], scaled, 0.0)
+    scaled = np.ascontiguousarray(scaled.transpose(1, 2, 0))
     codes = np.where(scaled[..., 1:] != 0, codes, -1)
     scale = np.concatenate([known.scale, [1.0]])[codes]
     factor = np.concatenate([np.ones((*codes.shape[:2], 1)), 1 / scale], axis=2)
     factor *= unit[:, None, None]
     numbers = scaled * factor
     upper = np.triu_indices(3)
-    covariance = found.covariance[here, kept] * factor[..., upper[0]] * factor[..., upper[1]]
+    covariance = found.covariance[:, kept].transpose(1, 2, 0)
+    covariance = covariance * factor[..., upper[0]] * factor[..., upper[1]]
     columns["terms"][rows] = codes[:, 0]
     columns["coefficients"][rows] = numbers[:, 0]
     columns["covariance"][rows] = covariance[:, 0][:, _UPPER]
@@ -110,26 +110,36 @@ def _kept(
     The runners-up are put in order of what they predict far beyond the points and divided; of each
     part the most probable one stays and takes the weight of the part.
     """
-    n = np.arange(len(found.weight))
-    first = found.weight.argmax(axis=1)
+    rows = len(found.variance)
+    first = _most_probable(found.row, found.weight, rows)
     rest = found.weight.copy()
-    rest[n, first] = 0.0
-    far = far_values(found, data, known, _FAR)
-    order = np.argsort(far, axis=1, kind="stable")
-    ordered = np.take_along_axis(rest, order, axis=1)
-    running = ordered.cumsum(axis=1)
-    whole = running[:, -1:]
-    middle = (running - ordered / 2) / np.where(whole > 0, whole, 1.0)
-    part = np.searchsorted(_TAILS, middle)
-    kept, weight = [first], [found.weight[n, first]]
-    for k in range(ALTERNATIVES):
-        inside = np.where(part == k, ordered, 0.0)
-        kept.append(order[n, inside.argmax(axis=1)])
-        weight.append(inside.sum(axis=1))
-    chosen, share = np.stack(kept, 1), np.stack(weight, 1)
-    by_weight = 1 + np.argsort(-share[:, 1:], axis=1, kind="stable")
-    by_weight = np.concatenate([np.zeros((len(n), 1), dtype=np.intp), by_weight], axis=1)
-    return np.take_along_axis(chosen, by_weight, 1), np.take_along_axis(share, by_weight, 1)
+    rest[first] = 0.0
+    order = np.lexsort((far_values(found, data, known, _FAR), found.row))
+    ordered, row = rest[order], found.row
+    running = ordered.cumsum()
+    end = np.cumsum(np.bincount(row, minlength=rows)) - 1
+    before = np.concatenate([[0.0], running[end[:-1]]])
+    whole = running[end] - before
+    middle = (running - ordered / 2 - before[row]) / np.where(whole > 0, whole, 1.0)[row]
+    part = row * ALTERNATIVES + np.searchsorted(_TAILS, middle)
+    share = np.bincount(part, ordered, minlength=rows * ALTERNATIVES).reshape(rows, -1)
+    stands = order[_most_probable(part, ordered, rows * ALTERNATIVES)].reshape(rows, -1)
+    by_weight = np.argsort(-share, axis=1, kind="stable")
+    kept = np.concatenate([first[:, None], np.take_along_axis(stands, by_weight, 1)], axis=1)
+    share = np.take_along_axis(share, by_weight, 1)
+    return kept, np.concatenate([found.weight[first, None], share], axis=1)
+
+
+def _most_probable(
+    group: npt.NDArray[np.intp], weight: FloatArray, count: int
+) -> npt.NDArray[np.intp]:
+    """Return which entry of each of `count` groups weighs most, [count]; 0 in empty ones."""
+    best = np.zeros(count)
+    np.maximum.at(best, group, weight)
+    where = np.flatnonzero(weight == best[group])[::-1]
+    found = np.zeros(count, dtype=np.intp)
+    found[group[where]] = where
+    return found
 
 
 def _write_quality(
@@ -187,7 +197,7 @@ def _status(
 ) -> npt.NDArray[np.int8]:
     """Name the outcome of each row."""
     groups = known.groups[found.chosen]
-    broken = np.where(groups == Group.BREAK, found.weight, 0.0).sum(axis=1) > 0.5
+    broken = np.bincount(found.row, found.weight * (groups == Group.BREAK), len(rows)) > 0.5
     noise, spread = np.sqrt(data.variance), np.sqrt(found.variance)
     beyond = (spread > _FAR_BEYOND_NOISE * noise) & (spread > _MISFIT)
     repeated = ~np.isnan(columns["noise"][rows])

@@ -7,12 +7,16 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from callpath_modeler.modeling.mixture.candidates import Candidates, Data, candidates
+from callpath_modeler.modeling.mixture.candidates import Candidates
+from callpath_modeler.modeling.mixture.deviations import Deviations
 from callpath_modeler.modeling.mixture.hypotheses import Hypotheses
-from callpath_modeler.modeling.mixture.learn import Deviations, learn
+from callpath_modeler.modeling.mixture.learn import joint_probability
+from callpath_modeler.modeling.mixture.screen import Data
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.intp]
+
+_NEGLIGIBLE = 1e-7
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,98 +29,84 @@ class Beliefs:
 
 @dataclass(frozen=True, slots=True)
 class Posterior:
-    """What is left of the candidates: one entry per hypothesis, deviations summed over.
+    """M hypotheses of n rows, ordered by row, deviations summed over.
 
     Attributes
     ----------
-    chosen : [n, C]
-    weight : [n, C] probabilities, sum 1
-    coefficients : [n, C, 3]
-    covariance : [n, C, 6] of the coefficients
+    row, chosen : [M]
+    weight : [M] probabilities, sum 1 in each row
+    coefficients : [3, M]
+    covariance : [6, M] of the coefficients
     variance, drift : [n] relative variance of a measured centre about the model at the largest
         point, and its growth per doubling of the distance from it
-    fitted : [n, K] mean of the models at the points
     """
 
+    row: IntArray
     chosen: IntArray
     weight: FloatArray
     coefficients: FloatArray
     covariance: FloatArray
     variance: FloatArray
     drift: FloatArray
-    fitted: FloatArray
 
 
-def posterior(
-    found: Candidates, data: Data, known: Hypotheses, deviations: Deviations, beliefs: Beliefs
-) -> Posterior:
+def posterior(found: Candidates, data: Data, deviations: Deviations, beliefs: Beliefs) -> Posterior:
     """Weigh the candidates by what is believed."""
-    joint = found.log_evidence + beliefs.hypotheses[found.chosen][:, :, None] + beliefs.deviations
-    joint = np.exp(joint - joint.max(axis=(1, 2), keepdims=True))
-    joint /= joint.sum(axis=(1, 2), keepdims=True)
-    weight = joint.sum(axis=2)
-    drifts, of_drift = np.unique(deviations.drift, return_inverse=True)
-    per_drift = np.stack([joint[:, :, of_drift == k].sum(axis=2) for k in range(len(drifts))], 2)
-    share = per_drift / np.maximum(weight, 1e-300)[:, :, None]
-    coefficients = np.einsum("ncl,nclq->ncq", share, found.coefficients)
-    coefficients = np.where(weight[:, :, None] > 0, coefficients, 0.0)
-    point = joint.sum(axis=1)
-    variance = (point * found.variance).sum(axis=1)
-    scatter = (
-        np.stack(
-            [
-                (joint[:, :, of_drift == k] * found.variance[:, None, of_drift == k]).sum(axis=2)
-                for k in range(len(drifts))
-            ],
-            2,
+    joint = joint_probability(found, beliefs.hypotheses, beliefs.deviations)
+    weight = joint.sum(axis=0)
+    coefficients = np.zeros(found.coefficients.shape[1:])
+    covariance = np.zeros(found.covariance.shape[1:])
+    variance, drifting, noise = np.zeros((3, len(data.values)))
+    for k, drift in enumerate(deviations.drifts):
+        here = np.flatnonzero(deviations.drift_of == k)
+        share = joint[here].sum(axis=0)
+        scatter = (joint[here] * found.variance[here][:, found.row]).sum(axis=0)
+        coefficients += share * found.coefficients[k]
+        covariance += scatter * found.covariance[k]
+        part = np.bincount(found.row, scatter, minlength=len(variance))
+        variance += part
+        drifting += drift * part
+        if drift:
+            noise += drift * np.bincount(found.row, share, minlength=len(noise))
+    kept = np.flatnonzero(weight > _NEGLIGIBLE)
+    kept = kept[np.argsort(found.row[kept], kind="stable")]
+    weight = weight[kept]
+    return Posterior(
+        found.row[kept],
+        found.chosen[kept],
+        weight,
+        coefficients[:, kept] / weight,
+        covariance[:, kept] / weight,
+        variance,
+        # Noise does not drift; only what exceeds it.
+        np.maximum(drifting - noise * data.variance, 0.0),
+    )
+
+
+def fitted_values(found: Posterior, known: Hypotheses) -> FloatArray:
+    """Return the mean of the models of each row at the points, [n, K]."""
+    rows, size = len(found.variance), len(known.shapes) + 1
+    codes = shape_codes(found.chosen, known)
+    fitted = np.bincount(found.row, found.weight * found.coefficients[0], minlength=rows)[:, None]
+    total = np.zeros(rows * size)
+    for slot in range(2):
+        # A code of -1, no shape, counts in the last column, which is left out.
+        where = found.row * size + codes[:, slot] % size
+        total += np.bincount(
+            where, found.weight * found.coefficients[1 + slot], minlength=rows * size
         )
-        / np.maximum(weight, 1e-300)[:, :, None]
-    )
-    covariance = np.einsum("ncl,nclq->ncq", scatter, found.covariance)
-    drift = (point * found.variance * deviations.drift).sum(axis=1)
-    # Noise does not drift; only what exceeds it.
-    drift = np.maximum(drift - (point * deviations.drift).sum(axis=1) * data.variance, 0.0)
-    values = _values(found.chosen, coefficients, known)
-    fitted = np.einsum("nc,nck->nk", weight, values)
-    return Posterior(found.chosen, weight, coefficients, covariance, variance, drift, fitted)
-
-
-def believe(data: Data, known: Hypotheses, deviations: Deviations, fitted: FloatArray) -> Beliefs:
-    """Learn the priors from rows."""
-    found = candidates(data, known, deviations, fitted)
-    return Beliefs(
-        *learn(
-            found.log_evidence,
-            found.chosen,
-            known.groups,
-            known.log_prior,
-            deviations.log_prior,
-        )
-    )
-
-
-def _values(chosen: IntArray, coefficients: FloatArray, known: Hypotheses) -> FloatArray:
-    """Evaluate candidates at the points, [n, C, K]."""
-    codes = shape_codes(chosen, known)
-    table = np.concatenate([known.table, np.zeros((1, known.table.shape[1]))])
-    return np.asarray(
-        coefficients[:, :, :1]
-        + coefficients[:, :, 1:2] * table[codes[..., 0]]
-        + coefficients[:, :, 2:] * table[codes[..., 1]]
-    )
+    return np.asarray(fitted + total.reshape(rows, size)[:, :-1] @ known.table)
 
 
 def far_values(found: Posterior, data: Data, known: Hypotheses, factor: float) -> FloatArray:
-    """Evaluate candidates at a multiple of the largest point, [n, C]."""
+    """Evaluate candidates at a multiple of the largest point, [M]."""
     target = np.array([factor * data.points[-1]])
     at = np.concatenate([[shape(target)[0] for shape in known.shapes] / known.scale, [0.0]])
     codes = shape_codes(found.chosen, known)
-    numbers = found.coefficients
     # Beyond all numbers an exponential is infinite, and nothing times infinity is nothing.
     at = np.minimum(at, np.finfo(float).max / 1e9)
-    return np.asarray(
-        numbers[..., 0] + numbers[..., 1] * at[codes[..., 0]] + numbers[..., 2] * at[codes[..., 1]]
-    )
+    constant, first, second = found.coefficients
+    return np.asarray(constant + first * at[codes[:, 0]] + second * at[codes[:, 1]])
 
 
 def shape_codes(chosen: IntArray, known: Hypotheses) -> IntArray:
