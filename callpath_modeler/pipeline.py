@@ -106,7 +106,7 @@ def fit(
     """
     options = options or FitOptions()
     chosen = experiment.metric(metric)
-    parameter = experiment.modelled_parameter(options.parameter)
+    parameter = _parameter(experiment, options)
     points, values = experiment.by_point(chosen.name, parameter)
     measured = ~np.isnan(values).all(axis=(0, 2))
     points, values = points[measured], values[:, measured]
@@ -140,6 +140,20 @@ def fit(
             *_fit_findings(models, points, centres),
         ),
     )
+
+
+def _parameter(experiment: Experiment, options: FitOptions) -> str:
+    """Return the parameter to model in; where there is none, a run left out may be the reason."""
+    try:
+        return experiment.modelled_parameter(options.parameter)
+    except DataError as error:
+        left_out = [finding for finding in experiment.findings if finding.code == "CPM101"]
+        if not left_out or experiment.parameters:
+            raise
+        first = f"{left_out[0].subject}: {left_out[0].message}"
+        raise DataError(
+            f"{error.message}; {len(left_out)} left out, the first is {first}", hint=error.hint
+        ) from error
 
 
 def _check_method(options: FitOptions) -> None:

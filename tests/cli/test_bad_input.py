@@ -57,6 +57,14 @@ def test_good_profiles_beside_bad_ones_are_used_and_the_bad_ones_are_named(run, 
     run("rank", runs, *RANK, "--strict").fails(3, "app.p32.")
 
 
+def test_a_run_left_out_is_named_where_the_rest_is_at_one_scale(run, series):
+    runs = series()
+    for path in sorted(runs.glob("app.p*"))[1:]:
+        (path / "profile.cubex").write_bytes(b"cut")
+    outcome = run("rank", runs, *RANK)
+    outcome.fails(4, "all runs are at one scale", "left out, the first is", "profile.cubex")
+
+
 @pytest.mark.parametrize("sources", [["no*.cubex"], ["nowhere"], ["empty"], ["runs.toml"]])
 def test_sources_without_profiles_are_an_input_error(run, tmp_path, monkeypatch, sources):
     monkeypatch.chdir(tmp_path)
