@@ -181,8 +181,7 @@ def _beliefs(points: FloatArray, noise: Noise, known: Hypotheses, ways: Deviatio
     data, _ = data_of(points, noise, _sample(noise.centre))
     before = Beliefs(known.log_prior, ways.log_prior)
     beliefs = _learnt(data, known, ways, before, rough_fit(data, known))
-    first = _posterior(data, known, ways, beliefs, rough_fit(data, known))
-    return _learnt(data, known, ways, before, smoothed(data, fitted_values(first, known)))
+    return _learnt(data, known, ways, before, _first_fit(data, known, ways, beliefs))
 
 
 def _learnt(
@@ -194,9 +193,15 @@ def _learnt(
 
 def _fit(data: Data, known: Hypotheses, ways: Deviations, beliefs: Beliefs) -> Posterior:
     """Fit rows twice: errors are relative to the model, which is not known before."""
-    first = _posterior(data, known, ways, beliefs, rough_fit(data, known))
-    fitted = smoothed(data, fitted_values(first, known))
-    return _posterior(data, known, ways, beliefs, fitted)
+    return _posterior(data, known, ways, beliefs, _first_fit(data, known, ways, beliefs))
+
+
+def _first_fit(data: Data, known: Hypotheses, ways: Deviations, beliefs: Beliefs) -> FloatArray:
+    """Return the values that weights are made of, [n, K]; for them drifts do not matter."""
+    steady = ways.steady()
+    few = Beliefs(beliefs.hypotheses, beliefs.deviations[: len(steady.drift)])
+    found = _posterior(data, known, steady, few, rough_fit(data, known))
+    return smoothed(data, fitted_values(found, known))
 
 
 def _posterior(

@@ -43,6 +43,11 @@ class Deviations:
         """Which of them each deviation has, [D]."""
         return np.searchsorted(self.drifts, self.drift)
 
+    def steady(self) -> Deviations:
+        """Return those without a drift; they come first."""
+        few = self.drift == 0
+        return Deviations(self.deviation[few], self.drift[few], self.log_prior[few])
+
 
 def deviations(*, noise_known: bool) -> Deviations:
     """List the deviations; without repetitions they stand for the noise as well."""

@@ -16,8 +16,6 @@ _DEVIATION_STRENGTH = 60.0
 """Before they move, priors count as so many call paths: of kinds, of terms, of deviations."""
 
 _ROUNDS = 10
-_SETTLED = 1e-3
-"""Change of the logarithms of the deviations' priors at which learning ends."""
 
 
 def learn(
@@ -50,12 +48,9 @@ def learn(
         total = np.bincount(groups, weights=share)
         share = share / np.where(total > 0, total, 1.0)[groups]
         seen = joint.sum(axis=1) + _DEVIATION_STRENGTH * deviation_before
-        last = deviation_prior
         with np.errstate(divide="ignore"):
             log_prior = np.log(share * per_group[groups] / per_group.sum())
             deviation_prior = np.log(seen / seen.sum())
-        if np.abs(deviation_prior - last).max() < _SETTLED:
-            break
     return log_prior, deviation_prior
 
 

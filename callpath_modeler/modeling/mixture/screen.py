@@ -186,11 +186,18 @@ def _profiles(seen: Look, data: Data, used: FloatArray) -> FloatArray:
 
 
 def _profile(residual: FloatArray, data: Data, freedom: FloatArray) -> FloatArray:
-    """Bound the log likelihood from above: under the variance that suits best."""
-    dof = data.dof[:, None]
-    variance = np.maximum(residual / np.maximum(freedom, 1.0), data.variance[:, None])
-    ratio = residual / (dof * variance)
-    return -0.5 * freedom * np.log(variance) - 0.5 * (dof + freedom) * np.log1p(ratio)
+    """Bound the log likelihood from above: under the variance that suits best.
+
+    Single precision is enough for a bound, and takes half the time.
+    """
+    dof, noise, free = (
+        column.astype(np.float32)
+        for column in (data.dof[:, None], data.variance[:, None], np.asarray(freedom))
+    )
+    left = residual.astype(np.float32)
+    variance = np.maximum(left / np.maximum(free, 1), noise)
+    tail = np.log1p(left / (dof * variance))
+    return np.asarray(-0.5 * (free * np.log(variance) + (dof + free) * tail), dtype=np.float64)
 
 
 def apart(residuals: list[FloatArray], count: int) -> BoolArray:
