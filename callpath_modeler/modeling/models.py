@@ -22,6 +22,9 @@ TermArray = npt.NDArray[np.int16]
 
 _VERSION = 2
 
+_CHUNK = 8192
+"""Rows whose bands are made at once: what is needed for them stays in the cache."""
+
 METHODS = ("mixture", "classic")
 """How models are made: a probability for every hypothesis, or one choice by cross-validation."""
 
@@ -250,8 +253,11 @@ class Models:
         low = np.where(np.isnan(value), np.nan, 0.0)
         high = np.where(np.isnan(value), np.nan, np.inf)
         finite = np.isfinite(p)
-        if finite.any():
-            low[:, finite], high[:, finite] = self.mixture(p[finite]).band(self.confidence)
+        for start in range(0, len(self) if finite.any() else 0, _CHUNK):
+            part = slice(start, start + _CHUNK)
+            some = replace(self, **{name: getattr(self, name)[part] for name in column_names()})
+            band = some.mixture(p[finite]).band(self.confidence)
+            low[part, finite], high[part, finite] = band
         return Prediction(value, np.minimum(low, value), np.maximum(high, value))
 
     def alternative_count(self) -> npt.NDArray[np.int64]:
