@@ -127,7 +127,9 @@ def _kept(
     by_weight = np.argsort(-share, axis=1, kind="stable")
     kept = np.concatenate([first[:, None], np.take_along_axis(stands, by_weight, 1)], axis=1)
     share = np.take_along_axis(share, by_weight, 1)
-    return kept, np.concatenate([found.weight[first, None], share], axis=1)
+    weight = np.concatenate([found.weight[first, None], share], axis=1)
+    # Running sums over many rows have lost some digits.
+    return kept, weight / weight.sum(axis=1, keepdims=True)
 
 
 def _most_probable(
