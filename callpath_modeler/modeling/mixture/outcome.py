@@ -128,7 +128,7 @@ def _kept(
     kept = np.concatenate([first[:, None], np.take_along_axis(stands, by_weight, 1)], axis=1)
     share = np.take_along_axis(share, by_weight, 1)
     weight = np.concatenate([found.weight[first, None], share], axis=1)
-    # Running sums over many rows have lost some digits.
+    # Candidates of hardly any weight have been left out before.
     return kept, weight / weight.sum(axis=1, keepdims=True)
 
 
