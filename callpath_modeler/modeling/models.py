@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from callpath_modeler.modeling.evaluation import evaluate, shape_table, targets
+from callpath_modeler.modeling.formulas import Alternative, sum_text
 from callpath_modeler.modeling.noise import CENTRES, Centre
 from callpath_modeler.modeling.reach import mixture_at
 from callpath_modeler.modeling.shapes import Break, Shape, shapes_from_header, shapes_to_header
@@ -27,42 +28,6 @@ _CHUNK = 8192
 
 METHODS = ("mixture", "classic")
 """How models are made: a probability for every hypothesis, or one choice by cross-validation."""
-
-
-@dataclass(frozen=True, slots=True)
-class Alternative:
-    """A runner-up of one row.
-
-    Attributes
-    ----------
-    formula : str
-        The model over ``p``.
-    growth : Growth
-        Its leading term.
-    weight : float
-        The probability of it and of the hypotheses next to it in growth that it stands for; with
-        the classic method its Akaike weight among the chosen model and the alternatives.
-    terms : tuple of Term or Break
-        What it is made of beside the constant.
-    coefficients : tuple of float
-        The constant, then one per term, in the unit of the metric.
-    """
-
-    formula: str
-    growth: Growth
-    weight: float
-    terms: tuple[Shape, ...]
-    coefficients: tuple[float, ...]
-
-    def values(self, p: npt.ArrayLike) -> FloatArray:
-        """Predict at `p` [m]; never below zero."""
-        scale = targets(p)
-        total = np.full(len(scale), self.coefficients[0])
-        for term, number in zip(self.terms, self.coefficients[1:], strict=False):
-            if number:  # nothing times infinity is not a number
-                total += number * term(scale)
-        value: FloatArray = np.maximum(total, 0.0)
-        return value
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -449,20 +414,7 @@ class Models:
             for code, number in zip(terms, coefficients[1:], strict=True)
             if code >= 0
         ]
-        return _sum_text(pieces, " " if pretty else " * ", exact)
-
-
-def _sum_text(pieces: list[tuple[float, str]], times: str, exact: bool) -> str:
-    """Write a sum of coefficients and terms with its signs between them."""
-    if not pieces:
-        return "0"
-    text = ""
-    for number, shape in pieces:
-        size = repr(abs(number)) if exact else f"{abs(number):.4g}"
-        sign = "-" if number < 0 else "+"
-        lead = (f" {sign} " if text else "-" * (number < 0)) + size
-        text += lead + (times + shape if shape else "")
-    return text
+        return sum_text(pieces, " " if pretty else " * ", exact)
 
 
 def _centre(text: str) -> Centre:
