@@ -25,14 +25,13 @@ from callpath_modeler.profile.experiment import Scaling
 from callpath_modeler.profile.groups import Costs, Values
 from callpath_modeler.profile.outline import Wanted
 from callpath_modeler.profile.views import ViewKind
-from callpath_modeler.report.formats import Cell, Table
+from callpath_modeler.report.formats import Cell, Table, provenance
 from callpath_modeler.report.layout import Column, shorten, wrap
 from callpath_modeler.report.outlines import (
     NAMED,
     Shown,
     check_text,
     node_columns,
-    provenance,
     short_names,
     tree_lines,
 )

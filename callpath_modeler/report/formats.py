@@ -13,6 +13,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import pandas as pd
 
+    from callpath_modeler.diagnostics import Finding
+    from callpath_modeler.profile.experiment import Experiment
+
 Cell = str | int | float | bool | None
 
 SCHEMA = 1
@@ -113,3 +116,24 @@ def json_number(value: float) -> float | str | None:
     if math.isnan(value):
         return None
     return "inf" if value > 0 else "-inf"
+
+
+def provenance(experiment: Experiment, findings: Sequence[Finding]) -> dict[str, object]:
+    """Return what JSON says of where numbers come from."""
+    return {
+        "experiment": experiment.name,
+        "locations": str(experiment.reduction),
+        "scaling": str(experiment.scaling),
+        "parameters": [
+            {"name": p.name, "values": list(p.values), "from": p.origin}
+            for p in experiment.parameters
+        ],
+        "inputs": [
+            {"path": run.source, "parameters": dict(run.parameters), "repetition": run.repetition}
+            for run in experiment.runs
+        ],
+        "findings": [
+            {"code": f.code, "subject": f.subject, "message": f.message, "count": f.count}
+            for f in findings
+        ],
+    }

@@ -9,9 +9,7 @@ from functools import cached_property
 
 from rich.text import Text
 
-from callpath_modeler.diagnostics import Finding
 from callpath_modeler.profile.calltree import CallTree, escape
-from callpath_modeler.profile.experiment import Experiment
 from callpath_modeler.profile.groups import Costs, Rows, Values
 from callpath_modeler.profile.outline import Line, Outline, SumCheck, Wanted, outline
 from callpath_modeler.profile.pattern import short_name
@@ -184,24 +182,3 @@ def check_text(outline: Outline, check: SumCheck, amounts: Sequence[str]) -> str
     if check.holds:
         return f"sum check: the lines add up to the total, {total}{rest}"
     return f"SUM CHECK FAILED: the lines add up to {counts}, the call paths to {total}: report this"
-
-
-def provenance(experiment: Experiment, findings: Sequence[Finding]) -> dict[str, object]:
-    """Return what JSON says of where numbers come from."""
-    return {
-        "experiment": experiment.name,
-        "locations": str(experiment.reduction),
-        "scaling": str(experiment.scaling),
-        "parameters": [
-            {"name": p.name, "values": list(p.values), "from": p.origin}
-            for p in experiment.parameters
-        ],
-        "inputs": [
-            {"path": run.source, "parameters": dict(run.parameters), "repetition": run.repetition}
-            for run in experiment.runs
-        ],
-        "findings": [
-            {"code": f.code, "subject": f.subject, "message": f.message, "count": f.count}
-            for f in findings
-        ],
-    }

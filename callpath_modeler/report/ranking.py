@@ -17,7 +17,7 @@ from callpath_modeler.analysis.trust import MARKS
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.profile.experiment import Scaling
 from callpath_modeler.profile.pattern import short_name
-from callpath_modeler.report.formats import Cell, Table, json_number
+from callpath_modeler.report.formats import Cell, Table, json_number, provenance
 from callpath_modeler.report.layout import Column, table, wrap
 from callpath_modeler.units import (
     counted,
@@ -121,11 +121,9 @@ def _header(ranking: Ranking, findings: Sequence[Finding]) -> dict[str, object]:
     fitted, experiment = ranking.fitted, ranking.fitted.experiment
     total, low, high = (json_number(number) for number in ranking.total)
     return {
-        "experiment": experiment.name,
+        **provenance(experiment, findings),
         "metric": fitted.metric.name,
         "values": "inclusive" if ranking.inclusive else "exclusive",
-        "locations": str(experiment.reduction),
-        "scaling": str(experiment.scaling),
         "parameter": fitted.parameter,
         "points": [float(point) for point in fitted.points],
         "target": json_number(ranking.target),
@@ -142,18 +140,6 @@ def _header(ranking: Ranking, findings: Sequence[Finding]) -> dict[str, object]:
             "share": ranking.unmodelled_share if fitted.metric.additive else None,
         },
         "fit": fit_settings(fitted),
-        "parameters": [
-            {"name": p.name, "values": list(p.values), "from": p.origin}
-            for p in experiment.parameters
-        ],
-        "inputs": [
-            {"path": run.source, "parameters": dict(run.parameters), "repetition": run.repetition}
-            for run in experiment.runs
-        ],
-        "findings": [
-            {"code": f.code, "subject": f.subject, "message": f.message, "count": f.count}
-            for f in findings
-        ],
     }
 
 

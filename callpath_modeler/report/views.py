@@ -16,13 +16,12 @@ from callpath_modeler.profile.calltree import CallTree
 from callpath_modeler.profile.groups import Costs, Values
 from callpath_modeler.profile.outline import Line, Wanted
 from callpath_modeler.profile.views import ViewKind
-from callpath_modeler.report.formats import Cell, Table, json_number
+from callpath_modeler.report.formats import Cell, Table, json_number, provenance
 from callpath_modeler.report.layout import Column, wrap
 from callpath_modeler.report.outlines import (
     Shown,
     check_text,
     node_columns,
-    provenance,
     tree_lines,
 )
 from callpath_modeler.report.ranking import fit_settings
