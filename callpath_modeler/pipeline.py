@@ -110,7 +110,7 @@ def fit(
     points, values = experiment.by_point(chosen.name, parameter)
     measured = ~np.isnan(values).all(axis=(0, 2))
     points, values = points[measured], values[:, measured]
-    _check_points(points, parameter)
+    _check_points(points, parameter, modeling.MIN_POINTS[options.method])
     _check_method(options)
     if options.folds is not None and options.folds > len(points):
         raise UsageError(
@@ -178,18 +178,17 @@ def _covariates(experiment: Experiment, parameter: str) -> list[Finding]:
     ]
 
 
-def _check_points(points: NDArray[np.float64], parameter: str) -> None:
+def _check_points(points: NDArray[np.float64], parameter: str, least: int) -> None:
     if points[0] <= 0:
         raise DataError(
             f"{parameter} = {points[0]:g}: models need positive values",
             hint=f"leave such runs out with --where '{parameter}>0'",
         )
-    if len(points) < modeling.MIN_POINTS:
+    if len(points) < least:
         listed = ", ".join(f"{point:g}" for point in points)
         raise DataError(
             f"{len(points)} points of {parameter} ({listed}): too few for a model",
-            hint=f"measure at {modeling.MIN_POINTS} scales at least, better at "
-            f"{RECOMMENDED_POINTS} or more",
+            hint=f"measure at {least} scales at least, better at {RECOMMENDED_POINTS} or more",
         )
 
 

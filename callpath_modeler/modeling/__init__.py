@@ -1,8 +1,8 @@
 """Performance models: arrays in, arrays out; never sees a name or a path."""
 
-from callpath_modeler.modeling.fitting import MIN_POINTS, Method, centre, default_space, fit
+from callpath_modeler.modeling.fitting import Method, centre, default_space, fit
 from callpath_modeler.modeling.formulas import Alternative
-from callpath_modeler.modeling.models import Models
+from callpath_modeler.modeling.models import MIN_POINTS, Models
 from callpath_modeler.modeling.noise import Aggregate, Centre, Repetitions, summarise
 from callpath_modeler.modeling.shapes import Break, Shape
 from callpath_modeler.modeling.status import FitStatus

@@ -14,9 +14,6 @@ from callpath_modeler.modeling.terms import CLASSIC_SPACE, DEFAULT_SPACE, Search
 FloatArray = npt.NDArray[np.float64]
 Method = Literal["mixture", "classic"]
 
-MIN_POINTS = 3
-"""A model needs this many points with a value; with the classic method one more."""
-
 _CLASSIC_CENTRES = ("median", "mean", "min")
 
 

@@ -29,6 +29,9 @@ _CHUNK = 8192
 METHODS = ("mixture", "classic")
 """How models are made: a probability for every hypothesis, or one choice by cross-validation."""
 
+MIN_POINTS = {"mixture": 3, "classic": 4}
+"""How many points with a value a model of each method needs."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Models:

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
-from scipy import special
 
 from callpath_modeler.modeling.evaluation import shape_table
 from callpath_modeler.modeling.uncertainty import Mixture
@@ -17,7 +16,8 @@ if TYPE_CHECKING:
 FloatArray = npt.NDArray[np.float64]
 
 _OUTER = 0.975
-_DEVIATES = float(special.ndtri(_OUTER))
+_DEVIATES = 1.959963984540054
+"""Where a standard normal variable has that quantile."""
 _LARGEST = 1e100
 """An exponential beyond it is as good as infinite, and its square is still a number."""
 
@@ -96,6 +96,8 @@ def _by_slope(
     offset, rising = constant < -rounding, slope < 0
     lowest = np.where(rising, to_zero, np.where(offset, no_constant, 0.0))
     highest = np.where(rising, 0.0, np.where(offset, steepest, no_constant))
+    from scipy import special
+
     bounds = [special.ndtr((bound - slope) / spread) for bound in (lowest, highest)]
     edges = []
     for tail in (1 - _OUTER, _OUTER):

@@ -57,6 +57,15 @@ def test_good_profiles_beside_bad_ones_are_used_and_the_bad_ones_are_named(run, 
     run("rank", runs, *RANK, "--strict").fails(3, "app.p32.")
 
 
+@pytest.mark.parametrize(("method", "least"), [("mixture", 3), ("classic", 4)])
+def test_each_method_says_how_many_scales_it_needs(run, series, method, least):
+    runs = series()
+    for path in sorted(runs.glob("app.p*"), key=lambda path: len(path.name))[least - 1 :]:
+        shutil.rmtree(path)
+    outcome = run("rank", runs, *RANK, "--method", method)
+    outcome.fails(4, f"{least - 1} points of p", f"measure at {least} scales at least")
+
+
 def test_a_run_left_out_is_named_where_the_rest_is_at_one_scale(run, series):
     runs = series()
     for path in sorted(runs.glob("app.p*"))[1:]:

@@ -12,7 +12,7 @@ from callpath_modeler.modeling.classic.estimate import Estimate, estimate, runne
 from callpath_modeler.modeling.classic.refine import choose, coefficient_count
 from callpath_modeler.modeling.classic.search import CONSTANT, Basis, Rows
 from callpath_modeler.modeling.classic.significance import USUAL_DOF, USUAL_SPREAD, PureError
-from callpath_modeler.modeling.models import Models
+from callpath_modeler.modeling.models import MIN_POINTS, Models
 from callpath_modeler.modeling.noise import (
     EXACT,
     ClassicCentre,
@@ -26,9 +26,6 @@ from callpath_modeler.modeling.terms import SearchSpace
 FloatArray = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]
 Columns = dict[str, npt.NDArray[Any]]
-
-MIN_POINTS = 4
-"""A model needs this many points with a value."""
 
 ALTERNATIVES = 3
 """How many runners-up are kept per row."""
@@ -130,7 +127,7 @@ def _fit_chunk(y: FloatArray, setting: _Setting) -> Columns:
     status = np.full(len(y), FitStatus.OK, dtype=np.int8)
     status[(centre_ == 0).all(axis=1)] = FitStatus.ZERO
     status[(centre_ < 0).any(axis=1)] = FitStatus.NEGATIVE
-    status[used < MIN_POINTS] = FitStatus.TOO_FEW_POINTS
+    status[used < MIN_POINTS["classic"]] = FitStatus.TOO_FEW_POINTS
     status[infinite] = FitStatus.NON_FINITE
     columns = _empty(len(y), status, reps, setting)
     row = np.flatnonzero(status == FitStatus.OK)

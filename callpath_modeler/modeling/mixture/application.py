@@ -25,7 +25,7 @@ from callpath_modeler.modeling.mixture.screen import (
     smoothed,
 )
 from callpath_modeler.modeling.mixture.spread import Noise, Within, noise_of, within
-from callpath_modeler.modeling.models import Models
+from callpath_modeler.modeling.models import MIN_POINTS, Models
 from callpath_modeler.modeling.noise import Aggregate, Centre, relative_efficiency
 from callpath_modeler.modeling.status import FitStatus
 from callpath_modeler.modeling.terms import SearchSpace
@@ -33,7 +33,6 @@ from callpath_modeler.modeling.terms import SearchSpace
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.intp]
 
-FEWEST_POINTS = 3
 _CHUNK = 512
 _OFF = 3.0
 _SAMPLE = 500
@@ -117,7 +116,7 @@ def _outcomes(y: FloatArray, reps: Within) -> tuple[npt.NDArray[np.int8], npt.ND
     status = np.full(len(y), FitStatus.OK, dtype=np.int8)
     status[(centre == 0).all(axis=1)] = FitStatus.ZERO
     status[(centre < 0).any(axis=1)] = FitStatus.NEGATIVE
-    status[used < FEWEST_POINTS] = FitStatus.TOO_FEW_POINTS
+    status[used < MIN_POINTS["mixture"]] = FitStatus.TOO_FEW_POINTS
     for start in range(0, len(y), _CHUNK * 8):
         part = slice(start, start + _CHUNK * 8)
         status[part][np.isinf(y[part]).any(axis=(1, 2))] = FitStatus.NON_FINITE

@@ -32,7 +32,6 @@ from callpath_modeler.modeling.mixture.spread import EXACT_VARIANCE
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.intp]
-BoolArray = npt.NDArray[np.bool_]
 
 _PAIRS_KEPT = 40
 _FEWEST_FOR_PAIRS = 5

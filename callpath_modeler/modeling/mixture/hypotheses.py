@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum
 
 import numpy as np
@@ -53,8 +53,8 @@ _ALIKE = 1e-6
 class Hypotheses:
     """All hypotheses over one set of points.
 
-    A hypothesis has a constant and up to two shapes. Those with one shape come in two groups that
-    share their regression and differ in the signs allowed.
+    A hypothesis has a constant and up to two shapes. Those with one shape come in three families:
+    with positive coefficients, offset, and without a constant.
 
     Attributes
     ----------
@@ -63,7 +63,6 @@ class Hypotheses:
     scale : [S] that magnitude
     first, second : [P] the shapes of the pairs
     single_group : [S] group of the hypothesis with one shape and positive coefficients
-    offset : [S] whether the shape has one in `Group.OFFSET` as well
     log_prior : [1 + 3 S + P] constant, single, offset, without a constant, pairs; -inf = not there
     """
 
@@ -73,7 +72,6 @@ class Hypotheses:
     first: IntArray
     second: IntArray
     single_group: IntArray
-    offset: npt.NDArray[np.bool_]
     log_prior: FloatArray
 
     @property
@@ -108,7 +106,6 @@ def hypotheses(space: SearchSpace, points: FloatArray) -> Hypotheses:
     first_class = dict(zip(space.terms, space.first_class, strict=True))
     pairs = _pairs(shapes) if space.max_terms > 1 else []
     groups = np.array([_group(shape) for shape in shapes], dtype=np.intp)
-    offset = groups != Group.BREAK
     weight = np.array([1.0 if first_class.get(s, True) else _SECOND_CLASS for s in shapes])  # type: ignore[arg-type]
     known = Hypotheses(
         tuple(shapes),
@@ -117,26 +114,17 @@ def hypotheses(space: SearchSpace, points: FloatArray) -> Hypotheses:
         np.array([a for a, _ in pairs], dtype=np.intp),
         np.array([b for _, b in pairs], dtype=np.intp),
         groups,
-        offset,
         np.empty(0),
     )
     alone, bare = weight * (1 - _WITHOUT_CONSTANT), weight * _WITHOUT_CONSTANT
-    each = np.concatenate([[1.0], alone, weight * offset, bare, np.ones(len(pairs))])
+    # An offset break is another break.
+    offset = weight * (groups != Group.BREAK)
+    each = np.concatenate([[1.0], alone, offset, bare, np.ones(len(pairs))])
     whole = np.bincount(known.groups, weights=each, minlength=len(Group))
     prior = np.array([_PRIOR[group] for group in Group])
     share = each * (prior / np.where(whole > 0, whole, 1.0))[known.groups]
     with np.errstate(divide="ignore"):
-        log_prior = np.log(share / share.sum())
-    return Hypotheses(
-        known.shapes,
-        known.table,
-        known.scale,
-        known.first,
-        known.second,
-        known.single_group,
-        known.offset,
-        log_prior,
-    )
+        return replace(known, log_prior=np.log(share / share.sum()))
 
 
 def _group(shape: Shape) -> Group:

@@ -90,10 +90,6 @@ class Look:
     slope: FloatArray
     residual: FloatArray
 
-    def take(self, rows: IntArray | BoolArray) -> Look:
-        """Return some rows."""
-        return Look(self.weights[rows], self.sums.take(rows), self.slope[rows], self.residual[rows])
-
 
 def look(data: Data, known: Hypotheses, fitted: FloatArray, drift: float) -> Look:
     """Regress all rows on all shapes; `fitted` [n, K] are the values that weights are made of."""
