@@ -29,6 +29,9 @@ _NEGLIGIBLE = 9.0
 _ALIKE = 1e-12
 """Variation of a shape over the points of a row, squared and relative, that is rounding."""
 
+_ROUNDING = 1e-12
+"""A residual below it is rounding: what fits exactly under one drift does under all."""
+
 _SHAPES_KEPT = 30
 
 _WITHIN = 3.0
@@ -201,7 +204,7 @@ def apart(residuals: list[FloatArray], count: int) -> BoolArray:
 
     Many that fit somewhat worse would together outweigh the few that fit.
     """
-    ratios = [each / (each.min(axis=1, keepdims=True) + TINY) for each in residuals]
+    ratios = [each / np.maximum(each.min(axis=1, keepdims=True), _ROUNDING) for each in residuals]
     ratio = np.minimum.reduce(ratios)
     if ratio.shape[1] <= count:
         return np.zeros(ratio.shape, dtype=bool)

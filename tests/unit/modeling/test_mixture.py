@@ -80,6 +80,15 @@ def test_no_unit_changes_a_model_or_its_band(unit: float, repetitions: int) -> N
     assert two.noise == pytest.approx(one.noise, rel=1e-9, nan_ok=True)
 
 
+def test_rounding_decides_nothing_where_a_law_fits_exactly() -> None:
+    y = np.full((3, 6, 2), 231.0)
+    y[0, 5], y[1, 0], y[1, 1], y[1, 2] = [1, 231], [1, 231], [1, 231], [147, 1]
+    points = 2.0 ** np.arange(3, 9)
+    one, two = fit(points, y), fit(points, y * 1e-9)
+    assert two.weight == pytest.approx(one.weight, rel=1e-9)
+    assert two.values([8, 4096]) == pytest.approx(one.values([8, 4096]) * 1e-9, rel=1e-9, abs=0)
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_neither_the_order_of_points_nor_of_rows_nor_of_repetitions_matters(seed: int) -> None:
     random = np.random.default_rng(seed)
