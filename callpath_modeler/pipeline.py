@@ -158,7 +158,7 @@ def _parameter(experiment: Experiment, options: FitOptions) -> str:
 
 def _check_method(options: FitOptions) -> None:
     if options.method == "classic":
-        if options.aggregate in ("midrange", "trimmed"):
+        if options.aggregate in ("midrange", "trimmed", "first-quartile"):
             raise UsageError(
                 f"--aggregate {options.aggregate}: the classic method does not know it",
                 hint="median, mean or min; or --method mixture",

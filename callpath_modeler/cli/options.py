@@ -76,7 +76,9 @@ _FIT = (
     ),
     click.option(
         "--aggregate",
-        type=click.Choice(["auto", "mean", "median", "trimmed", "midrange", "min"]),
+        type=click.Choice(
+            ["auto", "mean", "median", "trimmed", "midrange", "first-quartile", "min"]
+        ),
         default="auto",
         show_default=True,
         help="How repetitions become one value; auto: whatever scatters least here.",

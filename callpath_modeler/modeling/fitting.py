@@ -44,7 +44,7 @@ def fit(
     folds : int, optional
         Folds of the cross-validation of the classic method, point k (in order of p) in fold k
         modulo `folds`; None = leave one out.
-    aggregate : {'auto', 'mean', 'median', 'trimmed', 'midrange', 'min'}
+    aggregate : {'auto', 'mean', 'median', 'trimmed', 'midrange', 'first-quartile', 'min'}
         The centre of repetitions. ``'auto'`` is that of least variance under the noise of all
         rows; of the classic method, which knows no other than mean, median and min, the median.
     confidence : float
@@ -104,7 +104,7 @@ def centre(y: npt.ArrayLike, aggregate: Centre = "median") -> FloatArray:
     ----------
     y : array_like [n, K, R]
         Values; NaN = missing.
-    aggregate : {'mean', 'median', 'trimmed', 'midrange', 'min'}
+    aggregate : {'mean', 'median', 'trimmed', 'midrange', 'first-quartile', 'min'}
         How; ``Models.aggregate`` tells what was modelled.
 
     Returns

@@ -210,6 +210,10 @@ def test_a_link_and_the_profile_it_leads_to_count_once(run, series):
         ([*RANK, "--folds", "2"], "--method classic"),
         ([*RANK, "--terms", "5"], "--method classic"),
         ([*RANK, "--method", "classic", "--aggregate", "midrange"], "--aggregate midrange"),
+        (
+            [*RANK, "--method", "classic", "--aggregate", "first-quartile"],
+            "--aggregate first-quartile",
+        ),
         ([*RANK, "--folds", "1"], "--folds"),
         ([*RANK, "--exponents", "abc"], "'abc'"),
         ([*RANK, "--logs", "x"], "hypotheses"),
