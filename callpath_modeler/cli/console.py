@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 
     from callpath_modeler.diagnostics import Finding
 
+EXIT_NO = 1
+"""The answer is no: said by `click.Context.exit` once the answer is out."""
+
 EXIT_BUG = 70
 EXIT_INTERRUPT = 130
 EXIT_CLOSED_PIPE = 141
@@ -203,13 +206,12 @@ def _say(text: str) -> None:
 def run(command: click.Command) -> NoReturn:
     """Run the command line and end the process with the right status."""
     try:
-        command.main(prog_name="cpmodel", standalone_mode=False)
+        left = command.main(prog_name="cpmodel", standalone_mode=False)
         sys.stdout.flush()
-        status = 0
+        # With standalone_mode off, click returns the status that a command leaves with.
+        status = left if isinstance(left, int) else 0
     except CallpathModelerError as error:
         status = _refuse(error)
-    except click.exceptions.Exit as leave:
-        status = leave.exit_code
     except click.UsageError as error:
         status = _complain(error.format_message(), _usage_hint(error), error.exit_code)
     except click.ClickException as error:
