@@ -2,11 +2,13 @@
 
 from callpath_modeler.modeling.fitting import Method, centre, default_space, fit
 from callpath_modeler.modeling.formulas import Alternative
+from callpath_modeler.modeling.growth import Growth
 from callpath_modeler.modeling.models import MIN_POINTS, Models
 from callpath_modeler.modeling.noise import Aggregate, Centre, Repetitions, summarise
+from callpath_modeler.modeling.notation import GrowthSyntaxError, ParsedGrowth, parse_growth
 from callpath_modeler.modeling.shapes import Break, Shape
 from callpath_modeler.modeling.status import FitStatus
-from callpath_modeler.modeling.terms import CLASSIC_SPACE, DEFAULT_SPACE, Growth, SearchSpace, Term
+from callpath_modeler.modeling.terms import CLASSIC_SPACE, DEFAULT_SPACE, SearchSpace, Term
 from callpath_modeler.modeling.uncertainty import Mixture, Prediction
 
 __all__ = [
@@ -19,9 +21,11 @@ __all__ = [
     "Centre",
     "FitStatus",
     "Growth",
+    "GrowthSyntaxError",
     "Method",
     "Mixture",
     "Models",
+    "ParsedGrowth",
     "Prediction",
     "Repetitions",
     "SearchSpace",
@@ -30,5 +34,6 @@ __all__ = [
     "centre",
     "default_space",
     "fit",
+    "parse_growth",
     "summarise",
 ]

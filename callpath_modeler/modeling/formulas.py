@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from callpath_modeler.modeling.evaluation import targets
+from callpath_modeler.modeling.growth import Growth
 from callpath_modeler.modeling.shapes import Shape
-from callpath_modeler.modeling.terms import Growth
 
 FloatArray = npt.NDArray[np.float64]
 

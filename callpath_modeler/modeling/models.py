@@ -11,11 +11,12 @@ import numpy.typing as npt
 
 from callpath_modeler.modeling.evaluation import evaluate, shape_table, targets
 from callpath_modeler.modeling.formulas import Alternative, sum_text
+from callpath_modeler.modeling.growth import CONSTANT_GROWTH, Growth
 from callpath_modeler.modeling.noise import CENTRES, Centre
 from callpath_modeler.modeling.reach import mixture_at
 from callpath_modeler.modeling.shapes import Break, Shape, shapes_from_header, shapes_to_header
 from callpath_modeler.modeling.status import FitStatus
-from callpath_modeler.modeling.terms import CONSTANT_GROWTH, Growth, SearchSpace
+from callpath_modeler.modeling.terms import SearchSpace
 from callpath_modeler.modeling.uncertainty import Mixture, Prediction, prediction_band
 
 FloatArray = npt.NDArray[np.float64]

@@ -17,7 +17,8 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from callpath_modeler.modeling.terms import CONSTANT_GROWTH, Growth, Term
+from callpath_modeler.modeling.growth import CONSTANT_GROWTH, Growth, raised
+from callpath_modeler.modeling.terms import Term
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -84,7 +85,7 @@ class Break:
         if self.kind is Kind.STEP:
             return f"[{parameter} > {at}]"
         if self.kind is Kind.BEND:
-            power = Growth(self.exponent, 0).text("x", pretty=pretty)[3:-1]
+            power = raised("", self.exponent, pretty=pretty)
             return f"max(1, {parameter}/{at}){power}"
         if self.kind is Kind.CEILING:
             return f"(1 - exp(-{parameter}/{at}))"

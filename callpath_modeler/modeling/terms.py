@@ -1,4 +1,4 @@
-"""Terms of the performance model normal form (PMNF), their growth, and the space searched for them.
+"""Terms of the performance model normal form (PMNF), and the space searched for them.
 
 The normal form is ``f(p) = c0 + sum_k c_k p**i_k log2(p)**j_k`` (Calotoiu, Hoefler, Poke, Wolf:
 Using Automated Performance Modeling to Find Scalability Bugs in Complex Codes, SC13).
@@ -15,96 +15,10 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
+from callpath_modeler.modeling.growth import Growth, exponential_text, raised
+
 FloatArray = npt.NDArray[np.float64]
 ExponentLike = Fraction | int | float | str
-
-_SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
-_VULGAR = {
-    Fraction(1, 2): "½",
-    Fraction(1, 3): "⅓",
-    Fraction(2, 3): "⅔",
-    Fraction(1, 4): "¼",
-    Fraction(3, 4): "¾",
-}
-
-
-def _power_text(exponent: Fraction, parameter: str, pretty: bool) -> str:
-    """Write ``parameter ** exponent``; the exponent is not zero."""
-    if exponent == 1:
-        return parameter
-    if exponent.denominator == 1:
-        digits = str(exponent.numerator)
-        return parameter + digits.translate(_SUPERSCRIPTS) if pretty else f"{parameter}^{digits}"
-    if pretty and abs(exponent) in _VULGAR:
-        sign = "-" if exponent < 0 else ""
-        return f"{parameter}^{sign}{_VULGAR[abs(exponent)]}"
-    return f"{parameter}^({exponent.numerator}/{exponent.denominator})"
-
-
-def _exponential_text(rate: Fraction, parameter: str, pretty: bool) -> str:
-    """Write ``2 ** (rate * parameter)``; the rate is not zero."""
-    if rate == 1:
-        return f"2^{parameter}"
-    if rate.numerator == 1:
-        return f"2^({parameter}/{rate.denominator})"
-    factor = _VULGAR.get(rate, str(rate)) if pretty else str(rate)
-    return f"2^({factor} {parameter})"
-
-
-@total_ordering
-@dataclass(frozen=True, slots=True)
-class Growth:
-    """The leading term of a model without its coefficient; ordered by how fast it grows.
-
-    Parameters
-    ----------
-    exponent : Fraction
-        The power of the parameter.
-    log : int
-        The power of the binary logarithm; decides between equal exponents.
-    rate : Fraction
-        That of an exponential ``2 ** (rate * p)``, zero or more; decides before all others.
-    """
-
-    exponent: Fraction
-    log: int
-    rate: Fraction = Fraction(0)
-
-    def __lt__(self, other: Growth) -> bool:
-        return (self.rate, self.exponent, self.log) < (other.rate, other.exponent, other.log)
-
-    def text(self, parameter: str = "p", *, pretty: bool = False) -> str:
-        """Write the growth in O notation.
-
-        Parameters
-        ----------
-        parameter : str
-            The name of the parameter.
-        pretty : bool
-            Use superscripts and fractions beyond ASCII: ``O(p^½)``, ``O(log² p)``.
-
-        Returns
-        -------
-        str
-            For example ``O(1)``, ``O(log^2 p)``, ``O(p^(1/2) log p)``, ``O(p^-1)``.
-        """
-        factors = []
-        if self.exponent:
-            factors.append(_power_text(self.exponent, parameter, pretty))
-        if self.rate:
-            factors.append(_exponential_text(self.rate, parameter, pretty))
-        if self.log:
-            power = str(self.log)
-            suffix = power.translate(_SUPERSCRIPTS) if pretty else f"^{power}"
-            factors.append(f"log{'' if self.log == 1 else suffix} {parameter}")
-        return f"O({' '.join(factors) or '1'})"
-
-    def __str__(self) -> str:
-        """Canonical ASCII text over ``p``."""
-        return self.text()
-
-
-CONSTANT_GROWTH = Growth(Fraction(0), 0)
 
 
 @total_ordering
@@ -143,13 +57,7 @@ class Term:
         ndarray
             Same shape as `p`.
         """
-        scale = np.asarray(p, dtype=np.float64)
-        value: FloatArray = np.power(scale, float(self.exponent))
-        value = value * np.log2(scale) ** self.log if self.log else value
-        if self.rate:
-            with np.errstate(over="ignore"):
-                value = value * np.exp2(float(self.rate) * scale)
-        return value
+        return self.growth(p)
 
     @property
     def growth(self) -> Growth:
@@ -165,16 +73,13 @@ class Term:
         """Write the term as a factor of a formula, for example ``p^(1/2) * log2(p)``."""
         factors = []
         if self.exponent:
-            factors.append(_power_text(self.exponent, parameter, pretty))
+            factors.append(raised(parameter, self.exponent, pretty=pretty))
         if self.rate:
-            factors.append(_exponential_text(self.rate, parameter, pretty))
-        if self.log:
-            power = str(self.log)
-            if pretty:
-                raised = "" if self.log == 1 else power.translate(_SUPERSCRIPTS)
-                factors.append(f"log₂{raised} {parameter}")
-            else:
-                factors.append(f"log2({parameter})" + ("" if self.log == 1 else f"^{power}"))
+            factors.append(exponential_text(self.rate, parameter, pretty=pretty))
+        if self.log and pretty:
+            factors.append(f"{raised('log₂', self.log, pretty=True)} {parameter}")
+        elif self.log:
+            factors.append(raised(f"log2({parameter})", self.log, pretty=False))
         return (" " if pretty else " * ").join(factors)
 
     def to_header(self) -> dict[str, Any]:

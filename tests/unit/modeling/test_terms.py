@@ -6,42 +6,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from callpath_modeler.modeling import DEFAULT_SPACE, Growth, SearchSpace, Term
-
-
-@pytest.mark.parametrize(
-    ("exponent", "log", "text", "pretty"),
-    [
-        ("0", 0, "O(1)", "O(1)"),
-        ("0", 1, "O(log p)", "O(log p)"),
-        ("0", 2, "O(log^2 p)", "O(log² p)"),
-        ("1/2", 0, "O(p^(1/2))", "O(p^½)"),
-        ("1", 1, "O(p log p)", "O(p log p)"),
-        ("2", 0, "O(p^2)", "O(p²)"),
-        ("3/2", 2, "O(p^(3/2) log^2 p)", "O(p^(3/2) log² p)"),
-        ("-1", 0, "O(p^-1)", "O(p⁻¹)"),
-        ("-1/2", 0, "O(p^(-1/2))", "O(p^-½)"),
-    ],
-)
-def test_growth_is_written_in_o_notation(exponent: str, log: int, text: str, pretty: str) -> None:
-    growth = Growth(Fraction(exponent), log)
-    assert growth.text() == str(growth) == text
-    assert growth.text(pretty=True) == pretty
-    assert growth.text("n") == text.replace("p", "n")
-
-
-def test_growth_is_ordered_by_exponent_then_by_logarithm() -> None:
-    half, one = Fraction(1, 2), Fraction(1)
-    ladder = [
-        Growth(-one, 0),
-        Growth(-half, 0),
-        Growth(Fraction(0), 0),
-        Growth(Fraction(0), 2),
-        Growth(half, 0),
-        Growth(half, 1),
-        Growth(one, 0),
-    ]
-    assert sorted(set(ladder)) == ladder
+from callpath_modeler.modeling import DEFAULT_SPACE, SearchSpace, Term
 
 
 def test_a_term_is_a_power_times_a_power_of_the_binary_logarithm() -> None:

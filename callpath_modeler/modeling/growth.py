@@ -1,0 +1,145 @@
+"""How fast things grow: classes of functions, their order, products, quotients and powers.
+
+A growth is ``2**(rate p) * p**exponent * log2(p)**log``. These three kinds of factors are the
+classes F3, F2 and F1 of Shudler, Berens, Calotoiu, Hoefler, Strube, Wolf: Engineering Algorithms
+for Scalability through Continuous Validation of Performance Expectations (TPDS 30(8), 2019).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import total_ordering
+
+import numpy as np
+import numpy.typing as npt
+
+FloatArray = npt.NDArray[np.float64]
+
+_SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+VULGAR = {
+    Fraction(1, 2): "½",
+    Fraction(1, 3): "⅓",
+    Fraction(2, 3): "⅔",
+    Fraction(1, 4): "¼",
+    Fraction(3, 4): "¾",
+}
+"""Fractions that have a sign of their own."""
+
+
+def raised(base: str, exponent: Fraction | int, *, pretty: bool) -> str:
+    """Write ``base ** exponent``: ``p``, ``p^2``, ``p^(2/3)``; pretty: ``p²``, ``p^⅔``."""
+    power = Fraction(exponent)
+    if power == 1:
+        return base
+    if power.denominator == 1:
+        return base + str(power).translate(_SUPERSCRIPTS) if pretty else f"{base}^{power}"
+    if pretty and abs(power) in VULGAR:
+        return f"{base}^{'-' if power < 0 else ''}{VULGAR[abs(power)]}"
+    return f"{base}^({power})"
+
+
+def exponential_text(rate: Fraction, parameter: str, *, pretty: bool) -> str:
+    """Write ``2 ** (rate * parameter)``; the rate is not zero."""
+    sign, size = "-" if rate < 0 else "", abs(rate)
+    if size == 1:
+        return f"2^{sign}{parameter}"
+    if size.numerator == 1:
+        return f"2^({sign}{parameter}/{size.denominator})"
+    factor = VULGAR.get(size, str(size)) if pretty else str(size)
+    return f"2^({sign}{factor} {parameter})"
+
+
+@total_ordering
+@dataclass(frozen=True, slots=True)
+class Growth:
+    """How fast a function grows: a leading term without its coefficient.
+
+    Growths are ordered by which is larger in the end, and are a group under multiplication, as
+    ``O(p) / O(log p)`` is the growth of the quotient of any two functions of these growths.
+
+    Parameters
+    ----------
+    exponent : Fraction
+        The power of the parameter.
+    log : Fraction or int
+        The power of the binary logarithm; decides between equal exponents.
+    rate : Fraction
+        That of an exponential ``2 ** (rate * p)``; decides before all others.
+    """
+
+    exponent: Fraction
+    log: Fraction | int
+    rate: Fraction = Fraction(0)
+
+    def __lt__(self, other: Growth) -> bool:
+        return (self.rate, self.exponent, self.log) < (other.rate, other.exponent, other.log)
+
+    def __mul__(self, other: Growth) -> Growth:
+        """Return the growth of a product."""
+        return Growth(self.exponent + other.exponent, self.log + other.log, self.rate + other.rate)
+
+    def __truediv__(self, other: Growth) -> Growth:
+        """Return the growth of a quotient."""
+        return Growth(self.exponent - other.exponent, self.log - other.log, self.rate - other.rate)
+
+    def __pow__(self, power: Fraction | int) -> Growth:
+        """Return the growth of a power, which may be a fraction and below zero."""
+        exact = Fraction(power)
+        return Growth(self.exponent * exact, self.log * exact, self.rate * exact)
+
+    def __call__(self, p: npt.ArrayLike) -> FloatArray:
+        """Value of the function with coefficient 1.
+
+        Parameters
+        ----------
+        p : array_like
+            Values of the parameter, above zero; infinity is allowed.
+
+        Returns
+        -------
+        ndarray
+            Same shape as `p`; infinite where no number holds it.
+        """
+        scale = np.asarray(p, dtype=np.float64)
+        value: FloatArray = np.power(scale, float(self.exponent))
+        value = value * np.log2(scale) ** float(self.log) if self.log else value
+        if self.rate:
+            with np.errstate(over="ignore"):
+                value = value * np.exp2(float(self.rate) * scale)
+        return value
+
+    def text(self, parameter: str = "p", *, pretty: bool = False) -> str:
+        """Write the growth in O notation.
+
+        Parameters
+        ----------
+        parameter : str
+            The name of the parameter.
+        pretty : bool
+            Use superscripts and fractions beyond ASCII: ``O(p^½)``, ``O(log² p)``.
+
+        Returns
+        -------
+        str
+            For example ``O(1)``, ``O(log^2 p)``, ``O(p^(1/2) log p)``, ``O(p^-1)``,
+            ``O(p^(1/2) / log p)``.
+        """
+        factors = []
+        if self.exponent:
+            factors.append(raised(parameter, self.exponent, pretty=pretty))
+        if self.rate:
+            factors.append(exponential_text(self.rate, parameter, pretty=pretty))
+        power = self.log if self.log > 0 else -self.log
+        logarithm = f"{raised('log', power, pretty=pretty)} {parameter}"
+        if self.log > 0:
+            factors.append(logarithm)
+        product = " ".join(factors) or "1"
+        return f"O({product} / {logarithm})" if self.log < 0 else f"O({product})"
+
+    def __str__(self) -> str:
+        """Canonical ASCII text over ``p``."""
+        return self.text()
+
+
+CONSTANT_GROWTH = Growth(Fraction(0), 0)

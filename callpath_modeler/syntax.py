@@ -1,0 +1,111 @@
+"""Small languages that users write: tokens that know their place, and errors that point there."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NoReturn
+
+END = "end"
+"""Kind of the token after the last."""
+
+
+class ExpressionError(ValueError):
+    """A text that is not understood.
+
+    Attributes
+    ----------
+    text : str
+        The whole text.
+    column : int
+        Where in it the fault is, from 0.
+    message : str
+        What is wrong, and what would be right.
+    """
+
+    def __init__(self, text: str, column: int, message: str) -> None:
+        super().__init__(f"{message}, at column {column + 1} of {text!r}")
+        self.text = text
+        self.column = column
+        self.message = message
+
+    def pointed(self) -> str:
+        """Write the text with a caret under the fault: two lines, without the message."""
+        # A line break or a tab would move the caret away from what it points at.
+        line = "".join(character if character.isprintable() else " " for character in self.text)
+        return f"{line}\n{' ' * self.column}^"
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """A word of a text: its kind, what it says, and where it starts, from 0."""
+
+    kind: str
+    text: str
+    column: int
+
+
+class Cursor:
+    """The tokens of a text, read one by one.
+
+    Parameters
+    ----------
+    text : str
+        What the user wrote.
+    grammar : compiled pattern
+        Of one token, with its kind as the name of the group that matches; blanks are skipped.
+    fault : type of ExpressionError
+        The error of this language.
+
+    Raises
+    ------
+    ExpressionError
+        If a character begins no token.
+    """
+
+    def __init__(self, text: str, grammar: re.Pattern[str], fault: type[ExpressionError]) -> None:
+        self.text = text
+        self._fault = fault
+        self._tokens = tuple(self._split(grammar))
+        self._next = 0
+
+    def _split(self, grammar: re.Pattern[str]) -> Iterator[Token]:
+        column = 0
+        while column < len(self.text):
+            if self.text[column].isspace():
+                column += 1
+                continue
+            found = grammar.match(self.text, column)
+            if found is None or found.lastgroup is None:
+                raise self._fault(self.text, column, f"{self.text[column]!r} means nothing here")
+            yield Token(found.lastgroup, found.group(), column)
+            column = found.end()
+        yield Token(END, "", len(self.text.rstrip()))
+
+    @property
+    def ahead(self) -> Token:
+        """The next token."""
+        return self._tokens[self._next]
+
+    def second(self) -> Token:
+        """Return the token after the next."""
+        return self._tokens[min(self._next + 1, len(self._tokens) - 1)]
+
+    def take(self) -> Token:
+        """Return the next token and go on."""
+        token = self.ahead
+        self._next = min(self._next + 1, len(self._tokens) - 1)
+        return token
+
+    def accept(self, *words: str) -> Token | None:
+        """Take the next token if it is one of `words`, told by text or by kind."""
+        return self.take() if self.ahead.text in words or self.ahead.kind in words else None
+
+    def expect(self, word: str, message: str) -> Token:
+        """Take the next token, which has to be `word`, by text or by kind."""
+        return self.accept(word) or self.fail(message)
+
+    def fail(self, message: str, at: Token | None = None) -> NoReturn:
+        """Raise the error of this language, at a token or the next one."""
+        raise self._fault(self.text, (at or self.ahead).column, message)
