@@ -16,7 +16,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from callpath_modeler.analysis.ensemble import Losses, losses
     from callpath_modeler.analysis.excess import Excess, excess_work, measured_excess
+    from callpath_modeler.analysis.expectations.check import BrokenExpectationsError, Check
     from callpath_modeler.analysis.rank import By, Ranking, rank
+    from callpath_modeler.checking import check
     from callpath_modeler.fitted import CallPathModel, Fitted
     from callpath_modeler.frame import from_frame
     from callpath_modeler.loading import LoadOptions, load
@@ -29,8 +31,10 @@ if TYPE_CHECKING:
     from callpath_modeler.report.ranking import ranking_table
 
 _HOMES = {
+    "BrokenExpectationsError": "analysis.expectations.check",
     "By": "analysis.rank",
     "CallPathModel": "fitted",
+    "Check": "analysis.expectations.check",
     "Excess": "analysis.excess",
     "Experiment": "profile.experiment",
     "FitOptions": "pipeline",
@@ -43,6 +47,7 @@ _HOMES = {
     "Reduction": "profile.schema",
     "Scaling": "profile.experiment",
     "SearchSpace": "modeling",
+    "check": "checking",
     "excess_work": "analysis.excess",
     "fit": "pipeline",
     "from_frame": "frame",
@@ -55,8 +60,10 @@ _HOMES = {
 }
 
 __all__ = [
+    "BrokenExpectationsError",
     "By",
     "CallPathModel",
+    "Check",
     "Excess",
     "Experiment",
     "FitOptions",
@@ -69,6 +76,7 @@ __all__ = [
     "Reduction",
     "Scaling",
     "SearchSpace",
+    "check",
     "excess_work",
     "fit",
     "from_frame",

@@ -205,6 +205,20 @@ def _settings(options: FitOptions, parameter: str) -> dict[str, str]:
     }
 
 
+def fit_options_of(fitted: Fitted) -> FitOptions:
+    """Return the options that models were fitted with."""
+    settings, models = fitted.settings, fitted.models
+    folds = settings["cross-validation"].removesuffix(" folds")
+    return FitOptions(
+        parameter=fitted.parameter,
+        method="classic" if models.method == "classic" else "mixture",
+        space=models.space,
+        folds=int(folds) if folds.isdecimal() else None,
+        aggregate=settings["repetitions"],  # type: ignore[arg-type] # as it was given
+        confidence=models.confidence,
+    )
+
+
 def _fit_findings(
     models: Models, points: NDArray[np.float64], centres: NDArray[np.float64]
 ) -> list[Finding]:

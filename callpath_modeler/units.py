@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 
 _SMALL = ((1e-3, "m"), (1e-6, "µ"), (1e-9, "n"))
 _TO_ASCII = str.maketrans(
@@ -10,6 +11,12 @@ _TO_ASCII = str.maketrans(
      "∞": "inf", "—": "-", "≥": ">=", "≤": "<="}
 )  # fmt: skip
 _LARGE = ((1e18, "E"), (1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
+_DECIMAL = {"": 1.0, **{prefix: scale for scale, prefix in _LARGE}}
+_BINARY = {f"{prefix}i": 1024.0**power for power, prefix in enumerate("KMGTPE", 1)}
+_SECONDS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "ns": 1e-9, "min": 60.0, "h": 3600.0}
+_QUANTITY = re.compile(
+    r"\s*([-+]?(?:\d+(?:[ _]\d{3})*\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*([^\s\d.+-].*?)?\s*"
+)
 
 
 def quantity(value: float, unit: str, *, ascii_only: bool = False) -> str:
@@ -113,3 +120,39 @@ def to_ascii(text: str) -> str:
     '1.20 us ... 4.00 s - **.. ?'
     """
     return text.translate(_TO_ASCII).encode("ascii", "replace").decode()
+
+
+def parse_quantity(text: str) -> tuple[float, str]:
+    """Split a quantity into its number and its unit as written, which may be empty.
+
+    >>> parse_quantity("2.5 ms"), parse_quantity("5%"), parse_quantity("16 900")
+    ((2.5, 'ms'), (5.0, '%'), (16900.0, ''))
+
+    Raises
+    ------
+    ValueError
+        If there is no number at its beginning.
+    """
+    found = _QUANTITY.fullmatch(text)
+    if found is None:
+        raise ValueError(f"{text.strip()!r} is no quantity")
+    return float(re.sub("[ _]", "", found[1])), found[2] or ""
+
+
+def base_and_factor(unit: str) -> tuple[str, float]:
+    """Return the SI base unit of a unit as people write it, and the factor that leads to it.
+
+    Prefixes are known of bytes, seconds, joules, watts, hertz and plain numbers; any other unit is
+    a base unit. The unit of plain numbers is ``"1"``.
+
+    >>> base_and_factor("ms"), base_and_factor("%"), base_and_factor("k"), base_and_factor("page")
+    (('s', 0.001), ('1', 0.01), ('1', 1000.0), ('page', 1.0))
+    """
+    if unit in _SECONDS:
+        return "s", _SECONDS[unit]
+    if unit == "%":
+        return "1", 0.01
+    base = next((known for known in ("B", "J", "W", "Hz") if unit.endswith(known)), "")
+    prefixes = _DECIMAL | _BINARY if base == "B" else _DECIMAL
+    prefix = unit.removesuffix(base)
+    return (base or "1", prefixes[prefix]) if prefix in prefixes else (unit, 1.0)

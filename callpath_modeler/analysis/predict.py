@@ -72,8 +72,14 @@ def predict_curve(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
     """Predict one call path at many finite points; return value, low and high, each [points]."""
     end = int(fitted.experiment.tree.end[row]) if inclusive else row + 1
-    rows = row + np.flatnonzero(fitted.modelled[row:end])
-    parts = fitted.models.take(rows).predict(points)
+    return predict_sum(fitted, np.arange(row, end), points)
+
+
+def predict_sum(
+    fitted: Fitted, rows: NDArray[np.intp], points: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    """Predict the sum of some call paths at many finite points, as `predict_curve` does."""
+    parts = fitted.models.take(rows[fitted.modelled[rows]]).predict(points)
     value = parts.value.sum(axis=0)
     below, above = squared_widths(parts.value, parts.low, parts.high)
     low = np.maximum(value - np.sqrt(below.sum(axis=0)), 0.0)

@@ -22,6 +22,7 @@ _COMMANDS = {
     "show": "Show one call path: formula, chart, band, alternatives, excess work.",
     "views": "Show predictions top-down, bottom-up (who calls it) or flat.",
     "excess": "Say what is lost between measured scales, and where: excess work.",
+    "check": "Hold expectations against the models; for continuous integration.",
     "export": "Write models, values, ranking or the call-path graph to a file.",
     "plugins": "List readers and commands, and what keeps any from loading.",
 }

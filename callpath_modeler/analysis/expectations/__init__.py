@@ -1,0 +1,1 @@
+"""Expectations of growth and cost, written in a file and held against models."""

@@ -1,0 +1,115 @@
+"""Bounds computed from several metrics and numbers: a memory wall, a bandwidth, a rate."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from callpath_modeler.analysis.expectations.bounds import Sides, judge_sides
+from callpath_modeler.analysis.expectations.expression import (
+    Comparison,
+    Leaf,
+    Name,
+    Node,
+    check_alike,
+    evaluate,
+    leaves,
+    units_of,
+)
+from callpath_modeler.analysis.expectations.reading import Kind
+from callpath_modeler.analysis.expectations.subjects import Band, Subjects, varied
+from callpath_modeler.analysis.expectations.verdicts import Judgement
+
+Values = NDArray[np.float64]
+
+
+def names_in(comparison: Comparison) -> list[str]:
+    """Return the names of numbers and metrics, each once, in their order."""
+    sides = (comparison.left, comparison.right)
+    found = (leaf.text for side in sides for leaf in leaves(side) if isinstance(leaf, Name))
+    return list(dict.fromkeys(found))
+
+
+@dataclass(frozen=True, eq=False)
+class Arithmetic:
+    """A comparison with what its names stand for.
+
+    Attributes
+    ----------
+    comparison : as the user wrote it
+    numbers : by name, in SI base units, with their unit
+    metrics : by name, the same subjects in each
+    parameter : name of the scale
+    """
+
+    comparison: Comparison
+    numbers: Mapping[str, tuple[float, str]]
+    metrics: Mapping[str, Subjects]
+    parameter: str
+
+    def unit(self) -> str:
+        """Return the unit that both sides have.
+
+        Raises
+        ------
+        ComparisonError
+            If unlike things are added or compared.
+        """
+        text = self.comparison.text
+        left, right = (
+            units_of(text, side, self._unit_of)
+            for side in (self.comparison.left, self.comparison.right)
+        )
+        check_alike(text, left, right)
+        return " ".join(u if power == 1 else f"{u}^{power}" for u, power in left) or "1"
+
+    def _unit_of(self, leaf: Leaf) -> str:
+        name = leaf.text if isinstance(leaf, Name) else ""
+        if name in self.metrics:
+            return self.metrics[name].fitted.metric.unit
+        return self.numbers[name][1] if name in self.numbers else "1"
+
+    def judge(self, target: float, confidence: float) -> Judgement:
+        """Judge it at a finite target."""
+        first = next(iter(self.metrics.values()))
+
+        def at(index: int, points: Values) -> Sides:
+            curves = {k: one.curve(index, points, confidence) for k, one in self.metrics.items()}
+            return self._sides(curves, points)
+
+        bands = {k: one.band(Kind.VALUE, target, confidence) for k, one in self.metrics.items()}
+        return judge_sides(
+            self.comparison,
+            self._sides(bands, np.asarray(target)),
+            first,
+            target=target,
+            unit=self.unit(),
+            at_most=self.comparison.at_most,
+            at=at,
+        )
+
+    def _sides(self, bands: Mapping[str, Band], scale: Values) -> Sides:
+        shape = next(iter(bands.values())).value.shape
+
+        def of(node: Node, parts: Sequence[Values]) -> Values:
+            metrics = dict(zip(bands, parts, strict=True))
+
+            def value_of(leaf: Leaf) -> Values:
+                name = leaf.text if isinstance(leaf, Name) else ""
+                if name in metrics:
+                    return metrics[name]
+                return np.asarray(self.numbers[name][0]) if name in self.numbers else scale
+
+            return np.broadcast_to(evaluate(node, value_of), shape)
+
+        sides = (self.comparison.left, self.comparison.right)
+        first, second = sides if self.comparison.at_most else reversed(sides)
+        parts = list(bands.values())
+        return Sides(
+            varied(lambda values: of(sides[0], values), parts),
+            varied(lambda values: of(sides[1], values), parts),
+            varied(lambda values: of(first, values) - of(second, values), parts),
+        )

@@ -1,0 +1,128 @@
+"""Bounds on numbers: broken where the whole band is beyond, kept where the whole band is within."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from callpath_modeler.analysis.expectations.reading import Bound, Criterion, Kind
+from callpath_modeler.analysis.expectations.subjects import Band, Subjects, varied
+from callpath_modeler.analysis.expectations.verdicts import Crossing, Judgement, Verdict
+
+Values = NDArray[np.float64]
+
+_ROUNDING = 1e-6
+"""Relative difference that breaks no bound: the bands of exact counts are so wide."""
+
+UNCLEAR = 0.02
+"""Share of a cost without a model from which on it is not said to stay below a bound."""
+
+_FURTHEST = 2.0**20
+"""Up to this multiple of the largest run it is looked for where a bound is broken."""
+
+_PER_DOUBLING = 4
+_FINER = 65
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sides:
+    """What is bounded, its bound, and how far beyond that it is; all of the same shape.
+
+    Attributes
+    ----------
+    left, right : the two sides of the comparison
+    beyond : their difference, above zero where the bound is broken
+    """
+
+    left: Band
+    right: Band
+    beyond: Band
+
+    @classmethod
+    def of_bound(cls, left: Band, bound: Bound) -> Sides:
+        """Return the sides of a bound with a number."""
+        amount = np.full_like(left.value, bound.amount)
+        right = Band(amount, amount, amount)
+        sign = 1.0 if bound.at_most else -1.0
+        return cls(left, right, varied(lambda parts: sign * (parts[0] - amount), [left]))
+
+
+def judge_bound(bound: Bound, subjects: Subjects, target: float, confidence: float) -> Judgement:
+    """Judge a bound on value, share, excess work or loss at a finite target."""
+    sides = Sides.of_bound(subjects.band(bound.kind, target, confidence), bound)
+
+    def at(index: int, points: Values) -> Sides:
+        return Sides.of_bound(subjects.curve(index, points, confidence), bound)
+
+    look = at if bound.kind is Kind.VALUE else None
+    return judge_sides(
+        bound, sides, subjects, target=target, unit=bound.unit, at_most=bound.at_most, at=look
+    )
+
+
+def judge_sides(
+    criterion: Criterion,
+    sides: Sides,
+    subjects: Subjects,
+    *,
+    target: float,
+    unit: str,
+    at_most: bool,
+    at: Callable[[int, Values], Sides] | None,
+) -> Judgement:
+    """Judge two sides, [subjects].
+
+    Parameters
+    ----------
+    at : returns the sides of one subject at many scales, [points]; None = not to be looked at
+    """
+    beyond, unmodelled = sides.beyond, subjects.unmodelled()
+    slack = _ROUNDING * np.maximum(np.abs(sides.left.value), np.abs(sides.right.value))
+    broken = beyond.low > slack
+    kept = beyond.high <= slack
+    if at_most:
+        kept &= unmodelled <= UNCLEAR
+    unsure = ~(broken | kept)
+    order = np.lexsort((np.nan_to_num(beyond.value, nan=-np.inf), unsure, broken))
+    worst = int(order[-1])
+    verdict = Verdict.BROKEN if broken.any() else Verdict.UNSURE if unsure.any() else Verdict.KEPT
+    return Judgement(
+        criterion,
+        verdict,
+        None if subjects.is_program else int(subjects.rows[worst]),
+        judged=len(subjects),
+        broken=int(broken.sum()),
+        unsure=int(unsure.sum()),
+        unmodelled=float(unmodelled[worst]),
+        predicted=sides.left.at(worst),
+        expected=sides.right.at(worst),
+        unit=unit,
+        target=target,
+        crossing=None if at is None else _crossing(lambda p: at(worst, p), subjects),
+    )
+
+
+def _crossing(at: Callable[[Values], Sides], subjects: Subjects) -> Crossing:
+    """Find the scales from which on a bound is likely, and surely, broken."""
+    points = subjects.fitted.points
+    doublings = np.log2(_FURTHEST * points[-1] / points[0])
+    grid = np.geomspace(points[0], _FURTHEST * points[-1], int(doublings * _PER_DOUBLING) + 2)
+    found = at(grid).beyond
+    return Crossing(
+        _first(grid, found.value, lambda p: at(p).beyond.value),
+        _first(grid, found.low, lambda p: at(p).beyond.low),
+    )
+
+
+def _first(grid: Values, beyond: Values, at: Callable[[Values], Values]) -> float | None:
+    """Return the scale from which on all that follow are beyond; None = the last one is not."""
+    within = np.flatnonzero(~(beyond > 0))
+    if len(within) and within[-1] == len(grid) - 1:
+        return None
+    if not len(within):
+        return float(grid[0])
+    finer = np.geomspace(grid[within[-1]], grid[within[-1] + 1], _FINER)
+    return float(finer[np.argmax(at(finer) > 0)])

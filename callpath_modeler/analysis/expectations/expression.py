@@ -1,0 +1,258 @@
+"""Arithmetic that users write: over call paths, metrics and numbers, with units.
+
+``bytes * processes_per_node <= 24 GB``, ``{**/MPI_Allreduce} <= {**/MPI_Reduce} + {**/MPI_Bcast}``:
+names and ``'quoted names'`` stand for numbers and metrics, braces hold call-path patterns, numbers
+may have units. There are ``+ - * /``, brackets, ``max(...)`` and ``min(...)``; of comparisons,
+``<=`` and ``>=``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from callpath_modeler.syntax import END, Cursor, ExpressionError, Token
+from callpath_modeler.units import base_and_factor
+
+Values = NDArray[np.float64]
+
+_DEEPEST = 50
+"""Brackets in brackets that a text may have."""
+
+_TOKEN = re.compile(
+    r"""(?P<number>\d+(?:\.\d*)?(?:[eE][-+]?\d+)?|\.\d+(?:[eE][-+]?\d+)?)
+      | (?P<name>[^\W\d][\w.]*)
+      | (?P<percent>%)
+      | (?P<quoted>'[^']*')
+      | (?P<callpaths>\{(?:[^{}]|\{[^{}]*\})*\})
+      | (?P<comparison><=|>=)
+      | (?P<sign>[-+*/(),])""",
+    re.VERBOSE,
+)
+
+
+class ComparisonError(ExpressionError):
+    """A text that is no such arithmetic."""
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """A number, in the SI base unit of what it was written in; that of plain ones is ``"1"``."""
+
+    value: float
+    unit: str
+
+
+@dataclass(frozen=True, slots=True)
+class Name:
+    """The name of a number or a metric."""
+
+    text: str
+    column: int
+
+
+@dataclass(frozen=True, slots=True)
+class CallPaths:
+    """A pattern of call paths."""
+
+    pattern: str
+    column: int
+
+
+@dataclass(frozen=True, slots=True)
+class Sum:
+    """Terms to add, and whether each is subtracted instead."""
+
+    terms: tuple[Node, ...]
+    negative: tuple[bool, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Product:
+    """Factors to multiply, and whether each divides instead."""
+
+    factors: tuple[Node, ...]
+    divides: tuple[bool, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Extreme:
+    """The largest or the smallest of some."""
+
+    largest: bool
+    parts: tuple[Node, ...]
+
+
+Leaf = Name | CallPaths
+Node = Number | Leaf | Sum | Product | Extreme
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Two sides, of which the first is to be at most, or at least, the second.
+
+    Attributes
+    ----------
+    text : as the user wrote it
+    left, right : the sides
+    at_most : True for ``<=``, False for ``>=``
+    """
+
+    text: str
+    left: Node
+    right: Node
+    at_most: bool
+
+
+def parse_comparison(text: str) -> Comparison:
+    """Read two sides with ``<=`` or ``>=`` between them.
+
+    Raises
+    ------
+    ComparisonError
+        If the text is not understood.
+    """
+    reader = _Reader(text)
+    left = reader.sum()
+    sign = reader.tokens.expect("comparison", "a comparison is needed here: <= or >=")
+    right = reader.sum()
+    if reader.tokens.ahead.kind != END:
+        reader.tokens.fail("the comparison has ended before this")
+    return Comparison(text, left, right, sign.text == "<=")
+
+
+class _Reader:
+    """Reads one text."""
+
+    def __init__(self, text: str) -> None:
+        self.tokens = Cursor(text, _TOKEN, ComparisonError)
+        self._depth = 0
+
+    def sum(self) -> Node:
+        tokens = self.tokens
+        negative = [tokens.accept("-") is not None]
+        terms = [self._product()]
+        while tokens.ahead.text in ("+", "-"):
+            negative.append(tokens.take().text == "-")
+            terms.append(self._product())
+        return terms[0] if negative == [False] else Sum(tuple(terms), tuple(negative))
+
+    def _product(self) -> Node:
+        tokens = self.tokens
+        divides = [False]
+        factors = [self._factor()]
+        while tokens.ahead.text in ("*", "/"):
+            divides.append(tokens.take().text == "/")
+            factors.append(self._factor())
+        return factors[0] if len(factors) == 1 else Product(tuple(factors), tuple(divides))
+
+    def _factor(self) -> Node:
+        token = self.tokens.take()
+        if token.kind == "number":
+            unit = self.tokens.accept("name", "percent")
+            base, factor = base_and_factor(unit.text if unit else "")
+            return Number(float(token.text) * factor, base)
+        if token.kind == "callpaths":
+            return CallPaths(token.text[1:-1].strip(), token.column)
+        if token.text in ("max", "min") and self.tokens.ahead.text == "(":
+            self.tokens.take()
+            return Extreme(token.text == "max", tuple(self._listed(token)))
+        if token.kind in ("name", "quoted"):
+            return Name(token.text.strip("'"), token.column)
+        if token.text == "(":
+            return next(self._listed(token, most=1))
+        return self.tokens.fail("a number, a name, {call paths} or a bracket is needed", token)
+
+    def _listed(self, opening: Token, most: int | None = None) -> Iterator[Node]:
+        """Read what stands in brackets, which ends with the closing one."""
+        self._depth += 1
+        if self._depth > _DEEPEST:
+            self.tokens.fail(f"more than {_DEEPEST} brackets in brackets", opening)
+        found = [self.sum()]
+        while most is None and self.tokens.accept(","):
+            found.append(self.sum())
+        self.tokens.expect(")", "a closing bracket is needed here")
+        self._depth -= 1
+        return iter(found)
+
+
+def leaves(node: Node) -> Iterator[Leaf]:
+    """Return the names and call paths that a side is made of, from left to right."""
+    waiting = [node]
+    while waiting:
+        first = waiting.pop()
+        if isinstance(first, Name | CallPaths):
+            yield first
+        elif not isinstance(first, Number):
+            waiting += reversed(_parts(first))
+
+
+def _parts(node: Sum | Product | Extreme) -> tuple[Node, ...]:
+    match node:
+        case Sum():
+            return node.terms
+        case Product():
+            return node.factors
+        case Extreme():
+            return node.parts
+
+
+def evaluate(node: Node, value_of: Callable[[Leaf], Values]) -> Values:
+    """Return the value of a side, given those of its leaves, in SI base units."""
+    if isinstance(node, Number):
+        return np.asarray(node.value)
+    if isinstance(node, Name | CallPaths):
+        return value_of(node)
+    values = [evaluate(part, value_of) for part in _parts(node)]
+    if isinstance(node, Extreme):
+        return np.asarray((np.maximum if node.largest else np.minimum).reduce(values))
+    total = np.asarray(0.0 if isinstance(node, Sum) else 1.0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        if isinstance(node, Sum):
+            for value, negative in zip(values, node.negative, strict=True):
+                total = total - value if negative else total + value
+        else:
+            for value, divides in zip(values, node.divides, strict=True):
+                total = total / value if divides else total * value
+    return total
+
+
+Units = tuple[tuple[str, int], ...]
+"""Base units and their powers, by name; empty for plain numbers."""
+
+
+def units_of(text: str, node: Node, unit_of: Callable[[Leaf], str]) -> Units:
+    """Return the unit of a side, given those of its leaves.
+
+    Raises
+    ------
+    ComparisonError
+        If unlike things are added or compared.
+    """
+    if isinstance(node, Number | Name | CallPaths):
+        unit = node.unit if isinstance(node, Number) else unit_of(node)
+        return () if unit == "1" else ((unit, 1),)
+    found = [units_of(text, part, unit_of) for part in _parts(node)]
+    if not isinstance(node, Product):
+        for other in found[1:]:
+            check_alike(text, found[0], other)
+        return found[0]
+    powers: dict[str, int] = {}
+    for units, divides in zip(found, node.divides, strict=True):
+        for unit, power in units:
+            powers[unit] = powers.get(unit, 0) + (-power if divides else power)
+    return tuple(sorted((unit, power) for unit, power in powers.items() if power))
+
+
+def check_alike(text: str, left: Units, right: Units) -> None:
+    """Raise `ComparisonError` where two units differ."""
+    if left != right:
+        raise ComparisonError(text, 0, f"{_said(left)} against {_said(right)}")
+
+
+def _said(units: Units) -> str:
+    return " ".join(u if power == 1 else f"{u}^{power}" for u, power in units) or "a plain number"

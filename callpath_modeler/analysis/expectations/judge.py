@@ -1,0 +1,193 @@
+"""Expectations held against models.
+
+A bound is broken only where the whole band is beyond it, kept only where the whole band is within,
+and otherwise the data do not tell. Confidence is that of an expectation: where it is about many
+call paths, each is judged at a confidence so much higher that all of them together are as sure
+(Bonferroni), so that many call paths of an unchanged program do not break an expectation by chance.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import NoReturn
+
+import numpy as np
+
+from callpath_modeler.analysis.expectations.arithmetic import Arithmetic, names_in
+from callpath_modeler.analysis.expectations.bounds import judge_bound
+from callpath_modeler.analysis.expectations.document import EXAMPLES
+from callpath_modeler.analysis.expectations.expression import Comparison, ComparisonError
+from callpath_modeler.analysis.expectations.growths import judge_growth
+from callpath_modeler.analysis.expectations.reading import (
+    Bound,
+    Criterion,
+    Expectation,
+    Expectations,
+    GrowthLimit,
+    Kind,
+)
+from callpath_modeler.analysis.expectations.subjects import Subjects
+from callpath_modeler.analysis.expectations.verdicts import Judgement, Outcome, Status, Verdict
+from callpath_modeler.errors import UsageError
+from callpath_modeler.fitted import Fitted
+from callpath_modeler.profile.pattern import match
+from callpath_modeler.units import quantity
+
+
+@dataclass(frozen=True, eq=False)
+class Judge:
+    """Holds the expectations of a file against models.
+
+    Attributes
+    ----------
+    expectations : of one file
+    models_of : returns the models of a metric; None = of the run time
+    target : scale in place of the file's
+    """
+
+    expectations: Expectations
+    models_of: Callable[[str | None], Fitted]
+    target: float | None = None
+
+    def outcomes(self) -> tuple[Outcome, ...]:
+        """Judge every expectation, in the order of the file.
+
+        Raises
+        ------
+        InputError
+            If one cannot be judged: no such metric, a unit of something else, no target.
+        """
+        return tuple(self.outcome(each) for each in self.expectations.expectations)
+
+    def outcome(self, expectation: Expectation) -> Outcome:
+        """Judge one expectation."""
+        fitted = self._models_of(expectation, expectation.metric, "metric")
+        subjects = self._subjects(expectation, fitted)
+        matched = len(subjects) if subjects is not None else 0
+        judgements: tuple[Judgement, ...] = ()
+        if subjects is not None and matched >= expectation.at_least:
+            judgements = tuple(
+                self._judged(expectation, one, subjects) for one in expectation.criteria
+            )
+        line = self.expectations.written.line(expectation.place)
+        found = Outcome(expectation, fitted, line, Status.PASS, matched, judgements)
+        return replace(found, status=_status(found.verdict, expectation))
+
+    def _refuse(self, expectation: Expectation, key: str, message: str, hint: str) -> NoReturn:
+        self.expectations.written.refuse((*expectation.place, key), message, hint)
+
+    def _models_of(self, expectation: Expectation, metric: str | None, key: str) -> Fitted:
+        try:
+            fitted = self.models_of(metric)
+        except UsageError as cause:
+            self._refuse(expectation, key, cause.message, cause.hint or "see `cpmodel info`")
+        named = self.expectations.parameter
+        if named is not None and named != fitted.parameter:
+            self._refuse(
+                expectation,
+                "target",
+                f"a target of {named}; the models are functions of {fitted.parameter}",
+                f"target = {{ {fitted.parameter} = ... }}, or --parameter {named}",
+            )
+        return fitted
+
+    def _subjects(self, expectation: Expectation, fitted: Fitted) -> Subjects | None:
+        """Return what an expectation is about; None where its pattern names nothing."""
+        if expectation.callpath is None:
+            if not fitted.metric.additive:
+                self._refuse(
+                    expectation,
+                    "metric",
+                    f"{fitted.metric.name} does not add up to that of a whole program",
+                    "name call paths: callpath = ...",
+                )
+            return Subjects(fitted, np.zeros(0, np.intp))
+        try:
+            named = match(fitted.experiment.tree, expectation.callpath)
+        except UsageError as cause:
+            self._refuse(expectation, "callpath", cause.message, cause.hint or "")
+        if expectation.inclusive and not fitted.metric.additive:
+            self._refuse(
+                expectation,
+                "inclusive",
+                f"{fitted.metric.name} does not add up over call paths",
+                "inclusive = false",
+            )
+        rows = np.flatnonzero(named)
+        found = Subjects(fitted, rows, expectation.inclusive)
+        return found if len(rows) else None
+
+    def _judged(
+        self, expectation: Expectation, criterion: Criterion, subjects: Subjects
+    ) -> Judgement:
+        # What is gone at the largest scale costs nothing beyond it, and keeps every bound.
+        there = subjects.occurring()
+        if not subjects.is_program:
+            subjects = replace(subjects, rows=subjects.rows[there])
+            if not there.any():
+                return Judgement(criterion, Verdict.KEPT, None, 0, 0, 0)
+        parts = len(expectation.criteria) * len(subjects)
+        confidence = 1 - (1 - expectation.confidence) / parts
+        if isinstance(criterion, GrowthLimit):
+            return judge_growth(criterion, subjects, confidence)
+        target = self.target or expectation.target
+        if target is None or not np.isfinite(target):
+            key = criterion.kind if isinstance(criterion, Bound) else "bound"
+            what = "no target" if target is None else "nothing is bounded at infinity"
+            self._refuse(expectation, key, what, "target = { p = 4096 }, or --target 4096")
+        if isinstance(criterion, Bound):
+            self._check_unit(expectation, criterion, subjects.fitted)
+            return judge_bound(criterion, subjects, target, confidence)
+        return self._judge_comparison(expectation, criterion, subjects, target, confidence)
+
+    def _check_unit(self, expectation: Expectation, bound: Bound, fitted: Fitted) -> None:
+        metric = fitted.metric
+        if bound.kind in {Kind.VALUE, Kind.LOSS} and bound.unit != metric.unit:
+            unit = "a plain number" if metric.unit == "1" else f"in {metric.unit}"
+            given = "a plain number" if bound.unit == "1" else f"in {bound.unit}"
+            self._refuse(
+                expectation,
+                bound.kind,
+                f"{bound.kind} = {bound.text!r} is {given}, {metric.name} is {unit}",
+                f'e.g. {bound.kind} = "<= {quantity(bound.amount, metric.unit, ascii_only=True)}"',
+            )
+        if bound.kind is not Kind.VALUE and not metric.additive:
+            self._refuse(
+                expectation,
+                bound.kind,
+                f"no {bound.kind}: {metric.name} does not add up over call paths",
+                "bound its value",
+            )
+
+    def _judge_comparison(
+        self,
+        expectation: Expectation,
+        comparison: Comparison,
+        subjects: Subjects,
+        target: float,
+        confidence: float,
+    ) -> Judgement:
+        numbers, parameter = self.expectations.numbers, subjects.fitted.parameter
+        metrics = {
+            name: replace(subjects, fitted=self._models_of(expectation, name, "bound"))
+            for name in names_in(comparison)
+            if name not in numbers and name != parameter
+        }
+        if not metrics:
+            message = f"no metric is part of {comparison.text!r}"
+            self._refuse(expectation, "bound", message, f"e.g. {EXAMPLES['bound']}")
+        arithmetic = Arithmetic(comparison, numbers, metrics, parameter)
+        try:
+            return arithmetic.judge(target, confidence)
+        except ComparisonError as cause:
+            message = f"bound = {comparison.text!r}: {cause.message}"
+            self._refuse(expectation, "bound", message, f"e.g. {EXAMPLES['bound']}")
+
+
+def _status(verdict: Verdict, expectation: Expectation) -> Status:
+    if verdict is Verdict.UNSURE:
+        return Status.PASS if expectation.unsure == "pass" else Status.UNSURE
+    if verdict is Verdict.KEPT:
+        return Status.PASS if expectation.xfail is None else Status.XPASS
+    return Status.FAIL if expectation.xfail is None else Status.XFAIL

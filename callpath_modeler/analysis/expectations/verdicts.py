@@ -1,0 +1,128 @@
+"""What came of expectations: verdicts on what was expected, and the status of each expectation."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from callpath_modeler.analysis.expectations.reading import Criterion, Expectation
+from callpath_modeler.fitted import Fitted
+from callpath_modeler.modeling import Growth
+
+
+class Verdict(StrEnum):
+    """What the data say of one criterion."""
+
+    KEPT = "kept"
+    BROKEN = "broken"
+    UNSURE = "unsure"
+
+
+class Status(StrEnum):
+    """What became of an expectation."""
+
+    PASS = "pass"  # noqa: S105 - no password
+    FAIL = "fail"
+    UNSURE = "unsure"
+    XFAIL = "xfail"  # broken, and known to be
+    XPASS = "xpass"  # kept, although known to be broken
+
+
+@dataclass(frozen=True, slots=True)
+class Crossing:
+    """From which scale on a bound is broken.
+
+    Attributes
+    ----------
+    likely : by the prediction; None = at no scale looked at
+    surely : by the whole band
+    """
+
+    likely: float | None
+    surely: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """What came of one criterion of an expectation.
+
+    Attributes
+    ----------
+    criterion : what was expected
+    verdict : of all subjects
+    worst : call path that decides, or the worst; None = the whole program
+    judged, broken, unsure : how many subjects
+    unmodelled : share of the cost of the worst that has no model; of one without a model 1
+    predicted : value, low, high of the worst at the target, in `unit`, bands as wide as many
+        subjects need; of growth None
+    expected : the other side of a bound, in `unit`
+    unit : SI base unit, ``"1"`` for fractions
+    target : scale that it was judged at; None = in the limit
+    growths : probable growths of the worst, the most probable first, with probabilities
+    beyond : probability that the worst grows out of its limit; None = not about growth
+    decides : scale of a run that would decide; None = none would, or nothing is to decide
+    crossing : from which scale on it is broken; None = not looked at
+    """
+
+    criterion: Criterion
+    verdict: Verdict
+    worst: int | None
+    judged: int
+    broken: int
+    unsure: int
+    unmodelled: float = 0.0
+    predicted: tuple[float, float, float] | None = None
+    expected: tuple[float, float, float] | None = None
+    unit: str = ""
+    target: float | None = None
+    growths: tuple[tuple[Growth, float], ...] = ()
+    beyond: float | None = None
+    decides: float | None = None
+    crossing: Crossing | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Outcome:
+    """What came of one expectation.
+
+    Attributes
+    ----------
+    expectation : what was expected
+    fitted : the models it was held against
+    line : where it stands in its file
+    status : what became of it
+    matched : how many call paths its pattern names; the whole program is one
+    judgements : of every criterion; none where the pattern names too few call paths
+    """
+
+    expectation: Expectation
+    fitted: Fitted
+    line: int
+    status: Status
+    matched: int
+    judgements: tuple[Judgement, ...]
+
+    @property
+    def failed(self) -> bool:
+        """Whether it fails the check."""
+        told = self.status is Status.UNSURE and self.expectation.unsure == "fail"
+        return self.status is Status.FAIL or (told and self.expectation.xfail is None)
+
+    @property
+    def too_few(self) -> bool:
+        """Whether its pattern names fewer call paths than it should."""
+        return self.matched < self.expectation.at_least
+
+    @property
+    def verdict(self) -> Verdict:
+        """The verdict on all that was expected."""
+        verdicts = {judgement.verdict for judgement in self.judgements}
+        if self.too_few or Verdict.BROKEN in verdicts:
+            return Verdict.BROKEN
+        return Verdict.UNSURE if Verdict.UNSURE in verdicts else Verdict.KEPT
+
+    @property
+    def decisive(self) -> Judgement | None:
+        """The judgement that the verdict comes from; None where there is none."""
+        found = (j for j in self.judgements if j.verdict is self.verdict)
+        return next(found, None)

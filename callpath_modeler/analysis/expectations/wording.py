@@ -1,0 +1,120 @@
+"""Outcomes in words, for tables, logs and test reports alike."""
+
+from __future__ import annotations
+
+from callpath_modeler.analysis.expectations.expression import Comparison
+from callpath_modeler.analysis.expectations.reading import Bound, GrowthLimit, Kind
+from callpath_modeler.analysis.expectations.verdicts import Judgement, Outcome, Verdict
+from callpath_modeler.units import (
+    counted,
+    interval,
+    parameter_value,
+    percent,
+    quantity,
+    significant,
+)
+
+_FRACTIONS = frozenset({Kind.SHARE, Kind.EXCESS})
+
+
+def sentence(outcome: Outcome) -> str:
+    """Say what came of an expectation, in one line without its name and place."""
+    if outcome.too_few:
+        wanted = counted(outcome.expectation.at_least, "call path")
+        return f"{outcome.expectation.callpath!r} names {outcome.matched}, expected {wanted}"
+    verdict, parameter = outcome.verdict, outcome.fitted.parameter
+    found = [_said(one, parameter) for one in outcome.judgements if one.verdict is verdict]
+    said = "; ".join(dict.fromkeys(found)) or "names no call path"
+    if verdict is Verdict.KEPT and outcome.matched > 1:
+        return f"{counted(outcome.matched, 'call path')}, worst {said}"
+    return said
+
+
+def _said(judgement: Judgement, parameter: str) -> str:
+    if not judgement.judged:
+        return "gone at the largest scale"
+    if judgement.unmodelled == 1:
+        return "has no model"
+    if isinstance(judgement.criterion, GrowthLimit):
+        return _growth(judgement, parameter)
+    return _bound(judgement, parameter)
+
+
+def _growth(judgement: Judgement, parameter: str) -> str:
+    expected = judgement.criterion.text
+    growths = [growth.text(parameter) for growth, _ in judgement.growths]
+    if judgement.verdict is not Verdict.UNSURE:
+        return f"{growths[0]}, expected {expected}"
+    listed = growths[0] if len(growths) == 1 else f"{', '.join(growths[:-1])} or {growths[-1]}"
+    chance = f"{percent(judgement.beyond or 0.0)} beyond"
+    return f"{listed}, expected {expected}: the data do not tell ({chance})"
+
+
+def _bound(judgement: Judgement, parameter: str) -> str:
+    criterion = judgement.criterion
+    assert judgement.predicted is not None
+    assert judgement.expected is not None
+    assert judgement.target is not None
+    fraction = isinstance(criterion, Bound) and criterion.kind in _FRACTIONS
+    found = _amount(judgement.predicted, judgement.unit, fraction=fraction)
+    where = f"at {parameter} = {parameter_value(judgement.target)}"
+    what = criterion.kind if isinstance(criterion, Bound) and criterion.kind != Kind.VALUE else ""
+    if isinstance(criterion, Comparison):
+        other = _amount(judgement.expected, judgement.unit, fraction=False)
+        said = f"{found} against {other} {where}, expected {criterion.text}"
+    else:
+        said = f"{what} {found} {where}, expected {criterion.text}".lstrip()
+    if judgement.verdict is not Verdict.UNSURE:
+        return said
+    if judgement.unmodelled > 0 and judgement.unsure:
+        return f"{said}: {percent(judgement.unmodelled)} of it has no model"
+    return f"{said}: within the band"
+
+
+def _amount(numbers: tuple[float, float, float], unit: str, *, fraction: bool) -> str:
+    """Write a prediction and, unless it is exact, its band."""
+    value, low, high = numbers
+    if fraction:
+        band = f"{significant(100 * low)} … {significant(100 * high)} %"
+        return f"{significant(100 * value)} % ({band})"
+    text = quantity(value, unit)
+    return text if low == high else f"{text} ({interval(low, high, unit)})"
+
+
+def details(outcome: Outcome, control: Outcome | None) -> list[str]:
+    """Say what helps to act on an outcome that is no plain pass, one line each.
+
+    Parameters
+    ----------
+    control : what came of the expectation that it names as its control
+    """
+    decisive, parameter = outcome.decisive, outcome.fitted.parameter
+    lines = []
+    if decisive is not None and decisive.judged > 1:
+        counts = {"broken": decisive.broken, "unsure": decisive.unsure}
+        listed = ", ".join(f"{number} {word}" for word, number in counts.items() if number)
+        lines.append(f"{listed} of {counted(decisive.judged, 'call path')}")
+    if decisive is not None and decisive.crossing is not None:
+        scales = {"likely": decisive.crossing.likely, "surely": decisive.crossing.surely}
+        listed = ", ".join(
+            f"{word} from {parameter} = {significant(scale)} on"
+            for word, scale in scales.items()
+            if scale is not None
+        )
+        lines.append(f"broken {listed}" if listed else "broken at no scale that was looked at")
+    if decisive is not None and decisive.decides is not None:
+        lines.append(f"a run at {parameter} = {parameter_value(decisive.decides)} would decide")
+    if control is not None and outcome.verdict is Verdict.BROKEN:
+        name = control.expectation.name
+        lines.append(
+            f"its control {name!r} is broken too: look at the machine before the program"
+            if control.verdict is Verdict.BROKEN
+            else f"its control {name!r} is {control.verdict}: it is not the machine"
+            if control.verdict is Verdict.KEPT
+            else f"its control {name!r} is unsure itself"
+        )
+    expectation = outcome.expectation
+    if expectation.xfail is not None:
+        lines.append(f"expected to fail: {expectation.xfail}")
+    lines += [text for text in (expectation.note, expectation.source) if text]
+    return lines

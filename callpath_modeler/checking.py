@@ -1,0 +1,118 @@
+"""Models held against an expectation file: the whole way, for every front end."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from callpath_modeler.analysis.expectations.check import Check
+from callpath_modeler.analysis.expectations.expression import Comparison
+from callpath_modeler.analysis.expectations.judge import Judge
+from callpath_modeler.analysis.expectations.reading import Expectations, read
+from callpath_modeler.diagnostics import Finding
+from callpath_modeler.errors import DataError, UsageError
+from callpath_modeler.fitted import Fitted
+from callpath_modeler.loading import LoadOptions
+from callpath_modeler.pipeline import (
+    FitOptions,
+    Question,
+    fit,
+    fit_options_of,
+    models_of,
+    parse_target,
+)
+from callpath_modeler.readers.assemble import Progress
+
+
+def check(models: Fitted, path: str | Path, *, target: float | None = None) -> Check:
+    """Hold models against the expectations of a file.
+
+    Expectations that name another metric are held against models of that, which are made in the
+    same way from the same runs.
+
+    Parameters
+    ----------
+    models : of the metric that expectations mean which name none
+    path : the expectation file
+    target : scale of the predictions; None = what the file says
+
+    Returns
+    -------
+    Check
+        ``check(...).raise_for_failures()`` is an assertion for pytest.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be read, or something in it is not understood; the message begins with
+        file and line.
+    """
+    return _check(models, read(Path(path)), target)
+
+
+def _check(models: Fitted, expectations: Expectations, target: float | None) -> Check:
+    made = {models.metric.name: models}
+
+    def of_metric(name: str | None) -> Fitted:
+        if name is None:
+            return models
+        if name not in made:
+            made[name] = fit(models.experiment, name, fit_options_of(models))
+        return made[name]
+
+    outcomes = Judge(expectations, of_metric, target).outcomes()
+    return Check(expectations.written.path, outcomes)
+
+
+def check_of(
+    sources: Sequence[str | Path],
+    path: Path,
+    question: Question,
+    *,
+    load_options: LoadOptions | None = None,
+    fit_options: FitOptions | None = None,
+    progress: Progress | None = None,
+) -> tuple[Check, tuple[Finding, ...]]:
+    """Read a file and runs, fit, and check; return what came of it, and all findings.
+
+    Parameters
+    ----------
+    question : target in place of the file's, and the metric of expectations that name none
+
+    Raises
+    ------
+    InputError
+        As in `check`, before any run is read where that is possible.
+    """
+    expectations = read(path)
+    name, target = parse_target(question.target, question.at)
+    load_options, fit_options = load_options or LoadOptions(), fit_options or FitOptions()
+    parameter = name or fit_options.parameter or expectations.parameter
+    fit_options = replace(fit_options, parameter=parameter)
+    metrics = [each.metric or question.metric for each in expectations.expectations]
+    # What is modelled first need not be the run time where nothing is expected of that.
+    first = question.metric if None in metrics or not metrics else metrics[0]
+    load_options = replace(
+        load_options, read=replace(load_options.read, metrics=_wanted(expectations, metrics))
+    )
+    try:
+        models = models_of(sources, first, load_options, fit_options, progress)
+    except (UsageError, DataError) as cause:
+        for each in expectations.expectations:
+            if each.metric is not None and f"metric {each.metric!r}" in cause.message:
+                where = (*each.place, "metric")
+                expectations.written.refuse(where, cause.message, cause.hint or "")
+        raise
+    found = _check(models, expectations, target)
+    return found, (*models.experiment.findings, *models.findings)
+
+
+def _wanted(expectations: Expectations, metrics: Sequence[str | None]) -> tuple[str, ...] | None:
+    """Return which metrics to read of profiles; empty = the run time, None = all."""
+    named = tuple(dict.fromkeys(metric for metric in metrics if metric is not None))
+    criteria = (one for each in expectations.expectations for one in each.criteria)
+    # Names in arithmetic are known to be metrics once it is known what there is.
+    if any(isinstance(one, Comparison) for one in criteria):
+        return None
+    return named if None not in metrics or not named else None

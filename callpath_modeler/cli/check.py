@@ -1,0 +1,98 @@
+"""`cpmodel check`: expectations held against models; for continuous integration."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from callpath_modeler.cli.console import EXIT_NO, Console
+from callpath_modeler.cli.options import (
+    EXPERIMENT,
+    FORMATS,
+    fit_options,
+    format_of,
+    load_options,
+    question_options,
+)
+from callpath_modeler.errors import UsageError
+
+if TYPE_CHECKING:
+    from callpath_modeler.loading import LoadOptions
+    from callpath_modeler.pipeline import FitOptions, Question
+
+_GITHUB = "github"
+
+
+@click.command("check")
+@EXPERIMENT
+@click.argument("file", type=click.Path(path_type=Path), metavar="FILE.toml")
+@click.option(
+    "--junit", type=click.Path(path_type=Path), metavar="FILE", help="Write JUnit XML as well."
+)
+@click.option(
+    "-f",
+    "--format",
+    "format_",
+    type=click.Choice([*FORMATS, _GITHUB]),
+    help="Default: by the ending of -o, else table; github: annotations of the file's lines.",
+)
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path), metavar="FILE", help="Write to a file."
+)
+@click.option("--force", is_flag=True, help="Replace files that exist.")
+@question_options
+@load_options
+@fit_options
+@click.pass_obj
+def command(
+    console: Console,
+    *,
+    experiment: tuple[str, ...],
+    file: Path,
+    junit: Path | None,
+    format_: str | None,
+    output: Path | None,
+    force: bool,
+    question: Question,
+    load: LoadOptions,
+    fitting: FitOptions,
+) -> None:
+    """Hold the expectations of FILE.toml against models; leave with status 1 if one fails.
+
+    `cpmodel baseline` writes a file to start from.
+    """
+    from callpath_modeler.checking import check_of
+    from callpath_modeler.cli.render import render_lines, render_table
+    from callpath_modeler.report.annotations import to_annotations
+    from callpath_modeler.report.check import check_table, check_text
+    from callpath_modeler.report.junit import to_junit
+
+    form = format_ if format_ == _GITHUB else format_of(format_, output)
+    if question.inclusive:
+        raise UsageError(
+            "--inclusive: expectations say what they are about",
+            hint="inclusive = true in FILE.toml",
+        )
+    found, findings = check_of(
+        experiment,
+        file,
+        question,
+        load_options=load,
+        fit_options=fitting,
+        progress=console.progress("read"),
+    )
+    if junit is not None:
+        console.write(to_junit(found), junit, overwrite=force)
+    if form == "table":
+        width = None if output is not None else console.width
+        lines = check_text(found, width=width, ascii_only=console.ascii_only)
+        render_lines(console, lines, output, force=force)
+    elif form == _GITHUB:
+        console.write(to_annotations(found), output, overwrite=force)
+    else:
+        render_table(console, check_table(found, findings), form, output, force=force)
+    console.findings(findings)
+    if not found.passed:
+        click.get_current_context().exit(EXIT_NO)

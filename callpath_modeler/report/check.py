@@ -1,0 +1,175 @@
+"""What came of expectations, as a table for machines and as lines for people."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from rich.cells import cell_len
+from rich.text import Text
+
+from callpath_modeler.analysis.expectations.check import Check
+from callpath_modeler.analysis.expectations.verdicts import Outcome, Status
+from callpath_modeler.analysis.expectations.wording import details, sentence
+from callpath_modeler.profile.pattern import short_name
+from callpath_modeler.report.formats import Cell, Table, provenance
+from callpath_modeler.report.layout import shorten, wrap
+from callpath_modeler.units import parameter_value, to_ascii
+
+if TYPE_CHECKING:
+    from callpath_modeler.diagnostics import Finding
+
+_WORD = 8
+"""Cells that the status takes."""
+
+_INDENT = " " * 10
+_MOST = 48
+"""Cells of a name beyond which what came of it stands in the next line."""
+
+_STYLES = {
+    Status.PASS: "green",
+    Status.FAIL: "bold red",
+    Status.UNSURE: "yellow",
+    Status.XFAIL: "dim",
+    Status.XPASS: "yellow",
+}
+_GREY = "dim"
+
+
+def check_text(check: Check, *, width: int | None, ascii_only: bool) -> list[Text]:
+    """Return outcomes for people, in the order of the file, and a line that sums up.
+
+    Parameters
+    ----------
+    width : of the terminal; None = nothing is cut
+    """
+    say = to_ascii if ascii_only else str
+    names = [cell_len(outcome.expectation.name) for outcome in check.outcomes]
+    column = min(_MOST, max(names, default=0))
+    lines = [
+        line
+        for outcome in check.outcomes
+        for line in _outcome_lines(check, outcome, column, width, ascii_only=ascii_only)
+    ]
+    style = "bold green" if check.passed else "bold red"
+    return [*lines, *wrap(say(_last_line(check)), width, style)]
+
+
+def _outcome_lines(
+    check: Check, outcome: Outcome, column: int, width: int | None, *, ascii_only: bool
+) -> Iterator[Text]:
+    say = to_ascii if ascii_only else str
+    name, said = say(outcome.expectation.name), say(sentence(outcome))
+    head = Text(outcome.status.upper().ljust(_WORD), style=_STYLES[outcome.status])
+    room = None if width is None else width - _WORD
+    if cell_len(name) <= column and (room is None or column + 2 + cell_len(said) <= room):
+        yield head + Text(name + " " * (column - cell_len(name) + 2) + said, style="default")
+    else:
+        first, *rest = wrap(name, room)
+        yield head + first
+        yield from (Text(" " * _WORD) + part for part in rest)
+        yield from _indented(said, width)
+    if outcome.status is Status.PASS:
+        return
+    yield from _place(check, outcome, width, ascii_only=ascii_only)
+    for line in details(outcome, check.control_of(outcome)):
+        yield from _indented(say(line), width, _GREY)
+
+
+def _place(
+    check: Check, outcome: Outcome, width: int | None, *, ascii_only: bool
+) -> Iterator[Text]:
+    """Say which call path it is, and where in the file it stands."""
+    say = to_ascii if ascii_only else str
+    where = say(f"{check.path}:{outcome.line}")
+    names = [say(short_name(name)) for name in worst_names(outcome)]
+    room = None if width is None else width - len(_INDENT)
+    beside = None if room is None else room - cell_len(where) - 2
+    path = shorten(names, beside, say("…")) if beside is None or beside > _MOST // 2 else ""
+    if names and not path:
+        yield Text(_INDENT + shorten(names, room, say("…")))
+    yield from _indented(f"{path}  {where}".strip(), width, "" if path else _GREY)
+
+
+def _indented(text: str, width: int | None, style: str = "") -> Iterator[Text]:
+    room = None if width is None else width - len(_INDENT)
+    return (Text(_INDENT) + part for part in wrap(text, room, style))
+
+
+def worst_names(outcome: Outcome) -> tuple[str, ...]:
+    """Return the names of the call path that decides; none where it is the whole program."""
+    decisive = outcome.decisive
+    if decisive is None or decisive.worst is None:
+        return ()
+    return outcome.fitted.experiment.tree.names(decisive.worst)
+
+
+def _last_line(check: Check) -> str:
+    """Count what came of all expectations, and say what they were judged at."""
+    judged = [j for outcome in check.outcomes for j in outcome.judgements]
+    parameter = check.outcomes[0].fitted.parameter if check.outcomes else ""
+    targets = sorted({j.target for j in judged if j.target is not None})
+    confidences = sorted({outcome.expectation.confidence for outcome in check.outcomes})
+    at = " and ".join(parameter_value(target) for target in targets)
+    sure = " and ".join(f"{100 * confidence:g}" for confidence in confidences)
+    words = [f"{parameter} = {at}"] * bool(targets) + [f"{sure} % confidence"] * bool(confidences)
+    return f"{check.summary()} — {', '.join(words)}"
+
+
+def check_table(check: Check, findings: Sequence[Finding] = ()) -> Table:
+    """Return one row per expectation, in the order of the file."""
+    outcomes = check.outcomes
+    experiment = outcomes[0].fitted.experiment if outcomes else None
+    ids = experiment.tree.ids() if experiment else []
+    rows = [_row(outcome, ids) for outcome in outcomes]
+    columns = {name: [row[name] for row in rows] for name in rows[0]} if rows else {}
+    header: dict[str, object] = {
+        **(provenance(experiment, findings) if experiment else {}),
+        "file": check.path,
+        "passed": check.passed,
+        "counts": {str(status): number for status, number in check.counts().items()},
+        "parameter": outcomes[0].fitted.parameter if outcomes else None,
+    }
+    return Table(columns, {}, header)
+
+
+def _row(outcome: Outcome, ids: Sequence[str]) -> dict[str, Cell]:
+    expectation, decisive = outcome.expectation, outcome.decisive
+    worst = None if decisive is None else decisive.worst
+    tree = outcome.fitted.experiment.tree
+    predicted = (None,) * 3 if decisive is None else decisive.predicted or (None,) * 3
+    crossing = None if decisive is None else decisive.crossing
+    growth = decisive.growths[0] if decisive is not None and decisive.growths else None
+    return {
+        "name": expectation.name,
+        "status": str(outcome.status),
+        "failed": outcome.failed,
+        "verdict": str(outcome.verdict),
+        "message": sentence(outcome),
+        "line": outcome.line,
+        "pattern": expectation.callpath,
+        "metric": outcome.fitted.metric.name,
+        "inclusive": expectation.inclusive or expectation.callpath is None,
+        "expected": None if decisive is None else decisive.criterion.text,
+        "callpaths": outcome.matched,
+        "broken": None if decisive is None else decisive.broken,
+        "unsure": None if decisive is None else decisive.unsure,
+        "worst": None if worst is None else tree.path(worst),
+        "id": None if worst is None else f"@{ids[worst]}",
+        "growth": None if growth is None else growth[0].text(outcome.fitted.parameter),
+        "growth_probability": None if growth is None else growth[1],
+        "beyond_probability": None if decisive is None else decisive.beyond,
+        "value": predicted[0],
+        "low": predicted[1],
+        "high": predicted[2],
+        "unit": None if decisive is None else decisive.unit or None,
+        "target": None if decisive is None else decisive.target,
+        "broken_from": None if crossing is None else crossing.likely,
+        "surely_broken_from": None if crossing is None else crossing.surely,
+        "deciding_run": None if decisive is None else decisive.decides,
+        "confidence": expectation.confidence,
+        "control": expectation.control,
+        "xfail": expectation.xfail,
+        "note": expectation.note,
+        "source": expectation.source,
+    }

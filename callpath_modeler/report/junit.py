@@ -1,0 +1,73 @@
+"""Outcomes as JUnit XML, which continuous integration servers read."""
+
+from __future__ import annotations
+
+import re
+from xml.etree import ElementTree as ET
+
+from callpath_modeler.analysis.expectations.check import Check
+from callpath_modeler.analysis.expectations.verdicts import Outcome, Status
+from callpath_modeler.analysis.expectations.wording import details, sentence
+from callpath_modeler.report.check import worst_names
+
+_NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+def to_junit(check: Check) -> str:
+    """Write one test case per expectation.
+
+    A failed one holds ``failure``; one on which the data do not tell, or that fails as expected,
+    holds ``skipped``. Expectations take no time of their own: ``time`` is 0.
+    """
+    skipped = [o for o in check.outcomes if not o.failed and _is_skipped(o)]
+    counts = {
+        "tests": str(len(check.outcomes)),
+        "failures": str(sum(outcome.failed for outcome in check.outcomes)),
+        "errors": "0",
+        "skipped": str(len(skipped)),
+        "time": "0.000",
+    }
+    suites = ET.Element("testsuites", {"name": "cpmodel check", **counts})
+    suite = ET.SubElement(suites, "testsuite", {"name": _clean(check.path), **counts})
+    for outcome in check.outcomes:
+        _add(suite, check, outcome)
+    ET.indent(suites)
+    text = ET.tostring(suites, encoding="unicode")
+    return f'<?xml version="1.0" encoding="UTF-8"?>\n{text}\n'
+
+
+def _is_skipped(outcome: Outcome) -> bool:
+    return outcome.status in {Status.UNSURE, Status.XFAIL}
+
+
+def _add(suite: ET.Element, check: Check, outcome: Outcome) -> None:
+    case = ET.SubElement(
+        suite,
+        "testcase",
+        {
+            "name": _clean(outcome.expectation.name),
+            "classname": _clean(outcome.fitted.experiment.name),
+            "file": _clean(check.path),
+            "line": str(outcome.line),
+            "time": "0.000",
+        },
+    )
+    message = _clean(f"{outcome.status.upper()}: {sentence(outcome)}")
+    lines = [
+        f"{check.path}:{outcome.line}",
+        *["/".join(worst_names(outcome))],
+        *details(outcome, check.control_of(outcome)),
+    ]
+    text = _clean("\n".join(line for line in lines if line))
+    if outcome.failed:
+        failure = ET.SubElement(case, "failure", {"message": message, "type": "expectation"})
+        failure.text = text
+    elif _is_skipped(outcome):
+        ET.SubElement(case, "skipped", {"message": message}).text = text
+    else:
+        ET.SubElement(case, "system-out").text = message
+
+
+def _clean(text: str) -> str:
+    """Return text without what XML cannot hold."""
+    return _NOT_XML.sub("\N{REPLACEMENT CHARACTER}", text)

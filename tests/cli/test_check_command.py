@@ -1,0 +1,221 @@
+"""`cpmodel check` on the command line: what it says, in which form, and with which status."""
+
+from __future__ import annotations
+
+import json
+import xml.etree.ElementTree as ET
+
+import pytest
+
+from callpath_modeler import store
+from callpath_modeler.loading import LoadOptions, load
+from callpath_modeler.pipeline import fit
+from callpath_modeler.readers.assemble import ReadOptions
+
+EXPECTATIONS = """\
+schema = 1
+target = { p = 1000 }
+
+[[expect]]
+name = "the whole run"
+value = "<= 1 h"
+
+[[expect]]
+name = "start-up does not grow"
+callpath = "main/MPI_Init"
+growth = "<= O(log p)"
+control = "kernels, in words: 100 % constant"
+
+[[expect]]
+name = "kernels, in words: 100 % constant"
+callpath = "main/**/Calc*"
+metric = "visits"
+growth = "O(1)"
+
+[[expect]]
+callpath = "**/MPI_Allreduce"
+value = "<= 24 s"
+
+[[expect]]
+name = "waiting"
+callpath = "main/**/CommSBN/**"
+at_least = 0
+growth = "<= O(1)"
+
+[[expect]]
+name = "reduction"
+callpath = "**/MPI_Allreduce"
+value = "<= 2 s"
+xfail = "issue 812"
+"""
+
+
+@pytest.fixture
+def expectations(tmp_path):
+    path = tmp_path / "expectations.toml"
+    path.write_text(EXPECTATIONS)
+    return path
+
+
+@pytest.fixture(scope="module")
+def stored(lulesh, tmp_path_factory):
+    """The sample profiles with two metrics and the models of one."""
+    read = load([lulesh], LoadOptions(ReadOptions(metrics=("time", "visits"))))
+    path = tmp_path_factory.mktemp("stored") / "lulesh.cpm"
+    store.write([fit(read, "time")], path)
+    return path
+
+
+@pytest.fixture
+def series_and_file(series, tmp_path):
+    def series_and_file(*lines):
+        path = tmp_path / "expectations.toml"
+        path.write_text("\n".join(["schema = 1", "target = { p = 64 }", *lines]))
+        return series(), path
+
+    return series_and_file
+
+
+def test_each_expectation_has_a_line_and_a_failure_leaves_with_status_one(
+    run, lulesh, expectations
+):
+    outcome = run("check", lulesh, expectations)
+    assert outcome.status == 1
+    lines = outcome.out.splitlines()
+    words = [line.split()[0] for line in lines if not line.startswith(" ")]
+    assert words[:-1] == ["PASS", "FAIL", "PASS", "UNSURE", "PASS", "XFAIL"]
+    assert lines[-1].startswith("1 failed, 1 unsure, 3 passed, 1 failed as expected")
+    assert "p = 1000, 95 % confidence" in lines[-1]
+    assert f"{expectations}:8" in outcome.out
+    assert "it is not the machine" in outcome.out
+    assert "issue 812" in outcome.out
+
+
+def test_kept_expectations_leave_with_status_zero(run, series_and_file):
+    runs, path = series_and_file("[[expect]]", "value = '<= 100 s'")
+    outcome = run("check", runs, path)
+    assert outcome.status == 0
+    assert outcome.out.startswith("PASS")
+    assert outcome.out.count("\n") == 2
+
+
+def test_unsure_is_a_failure_only_where_the_file_says_so(run, stored, tmp_path):
+    path = tmp_path / "expectations.toml"
+    text = "schema = 1\n[[expect]]\ncallpath = '**/MPI_Allreduce'\nvalue = '<= 24 s'\n"
+    for word, status in [("pass", 0), ("warn", 0), ("fail", 1)]:
+        path.write_text(f"{text}unsure = '{word}'\n")
+        assert run("check", stored, path, "--target", 1000).status == status
+
+
+def test_the_command_line_overrides_target_and_metric(run, series_and_file):
+    runs, path = series_and_file("[[expect]]", "callpath = 'main/g'", "value = '<= 100 s'")
+    assert run("check", runs, path, "--target", 1000).status == 1
+    assert run("check", runs, path, "--at", "p=64").status == 0
+    run("check", runs, path, "-m", "visits").fails(3, "expectations.toml:5: ", "visits is")
+
+
+def test_a_bad_file_is_refused_before_any_run_is_read(run, tmp_path):
+    path = tmp_path / "bad.toml"
+    path.write_text("schema = 1\n[[expect]]\ngrowht = 'O(1)'\n")
+    run("check", tmp_path / "no such runs", path).fails(3, f"{path}:3: ", "did you mean 'growth'")
+    run("check", tmp_path, tmp_path / "none.toml").fails(3, "none.toml", "cpmodel baseline")
+
+
+def test_metrics_are_read_that_expectations_name_and_no_others_are_needed(run, series_and_file):
+    lines = ["[[expect]]", "metric = 'visits'", "growth = 'O(1)'"]
+    runs, path = series_and_file(*lines)
+    assert run("check", runs, path).status == 0
+    path.write_text(path.read_text().replace("visits", "vists"))
+    run("check", runs, path).fails(3, f"{path}:4: ", "did you mean 'visits'")
+
+
+def test_inclusive_is_said_in_the_file(run, series_and_file):
+    runs, path = series_and_file("[[expect]]", "value = '<= 100 s'")
+    run("check", runs, path, "-i").fails(2, "--inclusive")
+
+
+def test_json_tells_all_in_numbers(run, lulesh, expectations):
+    outcome = run("check", lulesh, expectations, "-f", "json")
+    assert outcome.status == 1
+    told = json.loads(outcome.out)
+    assert told["schema"] == 1
+    assert told["passed"] is False
+    assert told["counts"] == {"pass": 3, "fail": 1, "unsure": 1, "xfail": 1}
+    assert told["file"] == str(expectations)
+    rows = {row["name"]: row for row in told["rows"]}
+    failed = rows["start-up does not grow"]
+    assert (failed["status"], failed["failed"], failed["line"]) == ("fail", True, 8)
+    assert failed["worst"].endswith("/MPI_Init")
+    assert failed["beyond_probability"] >= 0.95
+    whole = rows["the whole run"]
+    assert whole["low"] < whole["value"] < whole["high"] < 3600
+    assert (whole["unit"], whole["target"]) == ("s", 1000)
+
+
+@pytest.mark.parametrize("form", ["csv", "tsv", "jsonl", "markdown"])
+def test_tables_have_a_row_per_expectation(run, stored, expectations, form):
+    outcome = run("check", stored, expectations, "-f", form)
+    assert outcome.status == 1
+    header = {"markdown": 2, "jsonl": 0}.get(form, 1)
+    assert len(outcome.out.splitlines()) == 6 + header
+
+
+def test_github_marks_the_lines_of_the_file(run, stored, expectations):
+    outcome = run("check", stored, expectations, "-f", "github")
+    assert outcome.status == 1
+    lines = outcome.out.splitlines()
+    assert [line.split(" ")[0] for line in lines[:-1]] == ["::error", "::warning", "::notice"]
+    assert lines[0].startswith(f"::error file={expectations},line=8,title=FAIL start-up does not")
+    assert "kernels, in words%3A" not in lines[0].partition("title=")[2].partition("::")[0]
+    assert "100 %25 constant" in lines[0]
+    assert "%0A" in lines[0]
+
+
+def test_junit_has_a_case_per_expectation_and_the_attributes_that_servers_read(
+    run, stored, expectations, tmp_path
+):
+    path = tmp_path / "out.xml"
+    assert run("check", stored, expectations, "--junit", path).status == 1
+    root = ET.parse(path).getroot()  # noqa: S314 - our own file
+    suite = root.find("testsuite")
+    for element in (root, suite):
+        counts = {name: element.get(name) for name in ("tests", "failures", "errors", "skipped")}
+        assert counts == {"tests": "6", "failures": "1", "errors": "0", "skipped": "2"}
+        assert element.get("time") == "0.000"
+    cases = suite.findall("testcase")
+    assert len({case.get("name") for case in cases}) == 6
+    assert all(case.get("classname") and case.get("time") == "0.000" for case in cases)
+    [failure] = suite.iter("failure")
+    assert failure.get("message").startswith("FAIL: ")
+    assert failure.get("type")
+    assert f"{expectations}:8" in failure.text
+    assert [e.get("message").split(":")[0] for e in suite.iter("skipped")] == ["UNSURE", "XFAIL"]
+
+
+def test_files_that_exist_are_not_replaced_without_force(run, stored, expectations, tmp_path):
+    path = tmp_path / "out.xml"
+    path.write_text("mine")
+    run("check", stored, expectations, "--junit", path).fails(6, "out.xml", "--force")
+    assert path.read_text() == "mine"
+    assert run("check", stored, expectations, "--junit", path, "--force").status == 1
+    assert path.read_text().startswith("<?xml")
+
+
+def test_a_terminal_of_eighty_columns_is_not_overrun(run, stored, expectations, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    narrow = run("check", stored, expectations)
+    lines = [line for line in narrow.out.splitlines() if str(expectations.parent) not in line]
+    assert max(map(len, lines)) <= 80
+    monkeypatch.delenv("COLUMNS")
+    piped = run("check", stored, expectations)
+    assert piped.out.split() != narrow.out.split() or "…" not in narrow.out
+    assert "\x1b" not in piped.out
+
+
+def test_colour_is_never_alone_and_ascii_is_ascii(run, stored, expectations):
+    coloured = run("--color", "always", "check", stored, expectations)
+    assert "\x1b" in coloured.out
+    assert "FAIL" in coloured.out
+    plain = run("--ascii", "check", stored, expectations)
+    assert plain.out.isascii()
+    assert "FAIL" in plain.out

@@ -1,0 +1,247 @@
+"""Expectations held against models whose answers are known."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import callpath_modeler as cpm
+from callpath_modeler.analysis.expectations.verdicts import Status, Verdict
+from callpath_modeler.checking import check
+from callpath_modeler.errors import InputError
+from callpath_modeler.profile.experiment import Scaling
+from callpath_modeler.profile.schema import Metric, Reduction
+from synthetic import VISITS, experiment
+
+POINTS = np.array([2.0, 4.0, 8.0, 16.0, 32.0])
+LAWS = {
+    "main": 4 + 0 * POINTS,
+    "main/f": 0.5 * POINTS,
+    "main/f/MPI_Send": 3 * np.log2(POINTS),
+    "main/g": 8 + 0 * POINTS,
+}
+
+
+def noisy(laws=LAWS, noise=0.01, seed=3, repetitions=5, **of_experiment):
+    random = np.random.default_rng(seed)
+    values = {
+        path: law[:, None] * (1 + noise * random.standard_normal((len(POINTS), repetitions)))
+        for path, law in laws.items()
+    }
+    return cpm.fit(experiment(values, POINTS, **of_experiment))
+
+
+@pytest.fixture(scope="module")
+def models():
+    return noisy()
+
+
+@pytest.fixture
+def outcome(models, tmp_path):
+    """Check one expectation, with these keys, at p = 64."""
+
+    def outcome(text, models=models, head="target = { p = 64 }\n"):
+        path = tmp_path / "expectations.toml"
+        path.write_text(f"schema = 1\n{head}[[expect]]\n{text}\n")
+        return check(models, path).outcomes[0]
+
+    return outcome
+
+
+@pytest.mark.parametrize(
+    ("text", "status"),
+    [
+        ("callpath = 'main/f'\nvalue = '<= 40 s'", Status.PASS),
+        ("callpath = 'main/f'\nvalue = '<= 20 s'", Status.FAIL),
+        ("callpath = 'main/f'\nvalue = '<= 32 s'", Status.UNSURE),
+        ("callpath = 'main/f'\nvalue = '>= 20 s'", Status.PASS),
+        ("callpath = 'main/f'\nvalue = '>= 40 s'", Status.FAIL),
+        ("callpath = 'main/f'\nvalue = '<= 20 s'\nxfail = 'known'", Status.XFAIL),
+        ("callpath = 'main/f'\nvalue = '<= 40 s'\nxfail = 'known'", Status.XPASS),
+        ("callpath = 'main/f'\nvalue = '<= 32 s'\nunsure = 'pass'", Status.PASS),
+        ("callpath = 'main/f'\nvalue = '<= 32 s'\nunsure = 'fail'", Status.UNSURE),
+        ("callpath = 'main/f'\ninclusive = true\nvalue = '<= 40 s'", Status.FAIL),
+        ("callpath = 'main/f'\ninclusive = true\nvalue = '<= 60 s'", Status.PASS),
+        ("value = '<= 80 s'", Status.PASS),
+        ("value = '<= 50 s'", Status.FAIL),
+        ("callpath = 'main/f'\nshare = '<= 60 %'", Status.PASS),
+        ("callpath = 'main/f'\nshare = '<= 40 %'", Status.FAIL),
+        ("callpath = 'main/f'\nexcess = '<= 60 %'", Status.PASS),
+        ("callpath = 'main/f'\nexcess = '<= 0.4'", Status.FAIL),
+        ("callpath = 'main/f'\nloss = '<= 35 s'", Status.PASS),
+        ("callpath = 'main/f'\nloss = '<= 25 s'", Status.FAIL),
+        ("callpath = 'main/f'\ngrowth = '<= O(p^2)'", Status.PASS),
+        ("callpath = 'main/f'\ngrowth = '<= O(log p)'", Status.FAIL),
+        ("callpath = 'main/f'\ngrowth = '>= O(log p)'", Status.PASS),
+        ("callpath = 'main/f'\ngrowth = 'O(p)'", Status.PASS),
+        ("callpath = 'main/f'\ngrowth = 'O(1)'", Status.FAIL),
+        ("callpath = 'main/f'\ngrowth = '<= O(1)'\ndeviation = 'O(p^2)'", Status.PASS),
+        ("callpath = '**'\ngrowth = '<= O(log p)'", Status.FAIL),
+        ("callpath = '**'\nvalue = '<= 40 s'", Status.PASS),
+        ("callpath = '**'\nvalue = '<= 20 s'", Status.FAIL),
+        ("callpath = 'main/nothing'\nvalue = '<= 20 s'", Status.FAIL),
+        ("callpath = 'main/nothing'\nvalue = '<= 20 s'\nat_least = 0", Status.PASS),
+        ("callpath = 'main/*'\nvalue = '<= 40 s'\nat_least = 3", Status.FAIL),
+        ("bound = 'time * 2 <= 160 s'", Status.PASS),
+        ("bound = 'time * 2 <= 100 s'", Status.FAIL),
+        ("bound = 'time * p <= 5000 s'", Status.PASS),
+        ("callpath = 'main/f'\nbound = '2000 s / p >= time'", Status.FAIL),
+    ],
+)
+def test_an_expectation_is_judged_by_the_whole_band(outcome, text, status):
+    assert outcome(text).status is status
+
+
+def test_what_is_unsure_fails_only_where_it_is_to(outcome):
+    unsure = "callpath = 'main/f'\nvalue = '<= 32 s'\n"
+    assert not outcome(unsure).failed
+    assert outcome(unsure + "unsure = 'fail'").failed
+    assert not outcome(unsure + "unsure = 'fail'\nxfail = 'known'").failed
+
+
+def test_the_worst_of_many_call_paths_is_named_and_the_others_are_counted(outcome, models):
+    found = outcome("callpath = '**'\nvalue = '<= 10 s'").decisive
+    assert models.experiment.tree.path(found.worst) == "main/f"
+    assert (found.judged, found.broken, found.unsure) == (4, 2, 0)
+
+
+def test_many_call_paths_are_judged_by_wider_bands(outcome):
+    alone = outcome("callpath = 'main/f'\nvalue = '<= 10 s'").decisive.predicted
+    among = outcome("callpath = '**'\nvalue = '<= 10 s'").decisive.predicted
+    assert among[1] < alone[1] < alone[0] == among[0] < alone[2] < among[2]
+
+
+def test_confidence_widens_bands(outcome):
+    narrow = outcome("value = '<= 10 s'\nconfidence = 0.5").decisive.predicted
+    wide = outcome("value = '<= 10 s'\nconfidence = 0.99").decisive.predicted
+    assert wide[1] < narrow[1] < narrow[2] < wide[2]
+
+
+def test_a_bound_tells_from_which_scale_on_it_is_broken(outcome):
+    crossing = outcome("callpath = 'main/f'\nvalue = '<= 20 s'").decisive.crossing
+    assert crossing.likely == pytest.approx(40, rel=0.03)
+    assert crossing.likely < crossing.surely < 64
+    wall = outcome("callpath = 'main/f'\nbound = 'time * 48 <= 4800 s'").decisive
+    assert wall.verdict is Verdict.KEPT
+    assert wall.crossing.likely == pytest.approx(200, rel=0.05)
+
+
+def test_values_without_band_equal_to_their_bound_keep_it(outcome):
+    counts = cpm.fit(experiment({"main": [7.0, 7.0, 7.0, 7.0, 7.0]}, POINTS, metric=VISITS))
+    assert outcome("value = '<= 7'", models=counts).status is Status.PASS
+    assert outcome("value = '>= 7'", models=counts).status is Status.PASS
+    assert outcome("value = '<= 6.99'", models=counts).status is Status.FAIL
+
+
+def test_shares_and_losses_are_those_of_the_ranking(outcome, models):
+    ranking = cpm.rank(models, target=64)
+    row = 1
+    share = outcome("callpath = 'main/f'\nshare = '<= 1 %'").decisive.predicted[0]
+    loss = outcome("callpath = 'main/f'\nloss = '<= 1 s'").decisive.predicted[0]
+    excess = outcome("callpath = 'main/f'\nexcess = '<= 1 %'").decisive.predicted[0]
+    whole = outcome("callpath = 'main/f'\ninclusive = true\nexcess = '<= 1 %'").decisive.predicted
+    assert share == pytest.approx(ranking.own_share[row])
+    assert loss == pytest.approx(ranking.excess.lost[row])
+    assert excess == pytest.approx(ranking.excess.exclusive[row])
+    assert whole[0] == pytest.approx(ranking.excess.inclusive[row])
+
+
+def test_sums_over_processes_under_strong_scaling_are_lost_per_process(outcome):
+    laws = {"main": 64.0 + 0 * POINTS, "main/f": 2.0 * POINTS}
+    summed = noisy(laws, scaling=Scaling.STRONG, reduction=Reduction.SUM)
+    ranking = cpm.rank(summed, target=64)
+    for row, path in enumerate(laws):
+        loss = outcome(f"callpath = '{path}'\nloss = '<= 1 s'", models=summed).decisive
+        excess = outcome(f"callpath = '{path}'\nexcess = '<= 1 %'", models=summed).decisive
+        assert loss.predicted[0] == pytest.approx(ranking.excess.lost[row])
+        assert excess.predicted[0] == pytest.approx(ranking.excess.exclusive[row])
+
+
+def test_a_sum_over_call_paths_has_a_growth_of_its_own(outcome):
+    found = outcome("callpath = 'main/f'\ninclusive = true\ngrowth = '<= O(log p)'")
+    assert found.status is Status.FAIL
+    assert str(found.decisive.growths[0][0]) == "O(p)"
+
+
+def test_what_is_gone_at_the_largest_scale_keeps_every_bound(outcome):
+    nan = float("nan")
+    values = {"main": [1.0] * 5, "main/f": [5.0, 5.0, 5.0, 5.0, nan]}
+    gone = cpm.fit(experiment(values, POINTS))
+    assert outcome("callpath = 'main/f'\nvalue = '<= 1 s'", models=gone).status is Status.PASS
+
+
+def test_what_has_no_model_is_unsure(outcome):
+    nan = float("nan")
+    values = {"main": [1.0] * 5, "main/f": [nan, nan, nan, 5.0, 5.0]}
+    few = cpm.fit(experiment(values, POINTS))
+    for text in ("value = '<= 90 s'", "growth = '<= O(p^2)'"):
+        assert outcome(f"callpath = 'main/f'\n{text}", models=few).status is Status.UNSURE
+    # A sum of which a part has no model may be larger than what is predicted.
+    assert outcome("value = '<= 90 s'", models=few).status is Status.UNSURE
+    assert outcome("value = '<= 0.5 s'", models=few).status is Status.FAIL
+
+
+def test_a_control_is_found_by_its_name(models, tmp_path):
+    path = tmp_path / "expectations.toml"
+    path.write_text(
+        "schema = 1\ntarget = { p = 64 }\n"
+        "[[expect]]\nname = 'a'\nvalue = '<= 1 s'\ncontrol = 'b'\n"
+        "[[expect]]\nname = 'b'\nvalue = '<= 2 s'\n"
+    )
+    found = check(models, path)
+    assert found.control_of(found.outcomes[0]) is found.outcomes[1]
+    assert found.control_of(found.outcomes[1]) is None
+
+
+def test_failures_are_raised_as_an_assertion_with_lines(models, tmp_path):
+    path = tmp_path / "expectations.toml"
+    path.write_text(
+        "schema = 1\ntarget = { p = 64 }\n"
+        "[[expect]]\nname = 'a'\nvalue = '<= 1 s'\n"
+        "[[expect]]\nname = 'b'\nvalue = '<= 2000 s'\n"
+    )
+    with pytest.raises(cpm.BrokenExpectationsError) as raised:
+        cpm.check(models, path).raise_for_failures()
+    assert isinstance(raised.value, AssertionError)
+    assert str(raised.value).startswith(f"{path}:3: a: ")
+    assert "expected <= 1 s" in str(raised.value)
+    path.write_text("schema = 1\n[[expect]]\ngrowth = '<= O(p^3)'\n")
+    cpm.check(models, path).raise_for_failures()
+
+
+@pytest.mark.parametrize(
+    ("text", "head", "line", "words"),
+    [
+        ("value = '<= 1 s'", "", 3, "no target"),
+        ("value = '<= 1 s'", "target = { p = inf }\n", 4, "nothing is bounded at infinity"),
+        ("value = '<= 1 s'", "target = { n = 8 }\n", 3, "functions of p"),
+        ("value = '<= 1 GB'", None, 4, "in B, time is in s"),
+        ("value = '<= 1'", None, 4, "a plain number, time is in s"),
+        ("metric = 'tme'\nvalue = '<= 1 s'", None, 4, "no metric 'tme'"),
+        ("callpath = '~('\nvalue = '<= 1 s'", None, 4, "malformed"),
+        ("bound = 'time <= 1 GB'", None, 4, "s against B"),
+        ("bound = 'tme <= 1 s'", None, 4, "no metric 'tme'"),
+        ("bound = 'p <= 1'", None, 4, "no metric is part"),
+    ],
+)
+def test_what_only_the_runs_can_refuse_is_refused_by_its_line(outcome, text, head, line, words):
+    with pytest.raises(InputError) as refused:
+        outcome(text, head="target = { p = 64 }\n" if head is None else head)
+    name, _, rest = refused.value.message.partition(".toml:")
+    assert Path(name).name == "expectations"
+    assert rest.startswith(f"{line}: ")
+    assert words in rest
+    assert refused.value.hint
+
+
+@pytest.mark.parametrize("text", ["", "inclusive = true\ncallpath = 'main'\n"])
+def test_what_does_not_add_up_has_no_sum(outcome, text):
+    peak = Metric("peak", "1", additive=False)
+    models = cpm.fit(experiment({"main": [1.0] * 5, "main/f": [2.0] * 5}, POINTS, metric=peak))
+    with pytest.raises(InputError, match="does not add up"):
+        outcome(text + "value = '<= 1'", models=models)
+    assert outcome("callpath = '**'\nvalue = '<= 1'", models=models).status is Status.FAIL
+    with pytest.raises(InputError, match="does not add up"):
+        outcome("callpath = '**'\nshare = '<= 1 %'", models=models)
