@@ -171,7 +171,9 @@ def understand(written: Written) -> Expectations:
     document = written.document
     reader = _Reader(written)
     numbers = reader.numbers()
-    if not document.expect and not document.rule:
+    if document.rule:
+        written.refuse(("rule",), "rules are not understood by this version", "use [[expect]]")
+    if not document.expect:
         written.refuse((), "nothing is expected", "add [[expect]] with callpath and growth")
     expectations = tuple(reader.expectation(k) for k in range(len(document.expect)))
     _check_names(written, expectations)
