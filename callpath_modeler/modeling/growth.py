@@ -99,15 +99,14 @@ class Growth:
         Returns
         -------
         ndarray
-            Same shape as `p`; infinite where no number holds it.
+            Same shape as `p`; infinite where no number holds it, NaN where there is none, as of the
+            root of a logarithm below 1.
         """
         scale = np.asarray(p, dtype=np.float64)
-        value: FloatArray = np.power(scale, float(self.exponent))
-        value = value * np.log2(scale) ** float(self.log) if self.log else value
-        if self.rate:
-            with np.errstate(over="ignore"):
-                value = value * np.exp2(float(self.rate) * scale)
-        return value
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            value: FloatArray = np.power(scale, float(self.exponent))
+            value = value * np.log2(scale) ** float(self.log) if self.log else value
+            return value * np.exp2(float(self.rate) * scale) if self.rate else value
 
     def text(self, parameter: str = "p", *, pretty: bool = False) -> str:
         """Write the growth in O notation.

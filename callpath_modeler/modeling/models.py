@@ -277,9 +277,13 @@ class Models:
         added = np.where(ends[self.terms], self.coefficients[:, 1:], 0.0).sum(axis=1)
         return np.where(lead == 0, number + added, number)
 
+    def growths(self) -> tuple[Growth, ...]:
+        """Return the growths that rows may have, slowest first."""
+        return tuple(sorted({CONSTANT_GROWTH, *(shape.growth for shape in self.shapes)}))
+
     def growth_rank(self) -> npt.NDArray[np.int64]:
-        """Return codes ordered as the growth is, [n]; -1 without a model."""
-        growths = sorted({CONSTANT_GROWTH, *(shape.growth for shape in self.shapes)})
+        """Return positions of the growth in `growths`, [n]; -1 without a model."""
+        growths = self.growths()
         of_shape = np.array([growths.index(shape.growth) for shape in self.shapes])
         lead = self.lead()
         code = np.take_along_axis(self.terms, np.maximum(lead - 1, 0)[:, None], axis=1)[:, 0]

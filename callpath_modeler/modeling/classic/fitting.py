@@ -31,9 +31,6 @@ ALTERNATIVES = 3
 """How many runners-up are kept per row."""
 
 _CHUNK = 1024
-_SMALLEST = 1e-12
-"""Share of the largest value of a row below which values all count the same."""
-
 _NOISY_SPREAD = 0.25
 _EXACT_MISFIT = 1e-3
 """Relative misfit of counts from which on no model explains them: iterations until convergence
@@ -104,18 +101,12 @@ def _basis(space: SearchSpace, points: FloatArray) -> tuple[Basis, npt.NDArray[n
     ]
     if not usable:
         raise ValueError("all terms of the space have logarithms, which are negative below 1")
-    table = np.stack([term(points) for _, term, _ in usable])
-    scale = np.abs(table).max(axis=1)
-    scale = np.where(scale > 0, scale, 1.0)
-    start = min(1.0, float(points[0]))
-    reference = np.array([float(term(start)) for _, term, _ in usable])
-    return Basis(
-        table / scale[:, None],
-        scale,
-        reference / scale,
-        np.array([term.decreasing for _, term, _ in usable]),
+    basis = Basis.at(
+        points,
+        [term.growth for _, term, _ in usable],
         np.array([first for _, _, first in usable]),
-    ), np.array([code for code, _, _ in usable], dtype=np.int16)
+    )
+    return basis, np.array([code for code, _, _ in usable], dtype=np.int16)
 
 
 def _fit_chunk(y: FloatArray, setting: _Setting) -> Columns:
@@ -173,7 +164,7 @@ def _fit_rows(
     present = reps.counts[row] > 0
     values = np.where(present, reps.centre[row], 0.0)
     unit = values.max(axis=1)
-    rows = _relative_rows(values / unit[:, None], present, setting.folds)
+    rows = Rows.relative(values / unit[:, None], present, setting.folds)
     known = reps.dof[row] > 0
     pure = PureError(
         np.where(known, np.maximum(reps.centre_variance[row], EXACT**2), 1.0), reps.dof[row]
@@ -234,16 +225,6 @@ def _write_models(
     ):
         columns[name] = _widened(columns[name], values.shape[1:], fill)
         columns[name][row] = values
-
-
-def _relative_rows(y: FloatArray, present: BoolArray, folds: int | None) -> Rows:
-    """Weigh relative errors; a zero counts as precise as the smallest other value."""
-    positive = np.where(y > 0, y, np.inf).min(axis=1)
-    floor = np.maximum(positive, 0.01)[:, None]
-    w = np.where(present, 1 / np.where(y > 0, np.maximum(y, _SMALLEST), floor) ** 2, 0.0)
-    position = np.cumsum(present, axis=1) - 1
-    fold = np.where(present, position if folds is None else position % folds, -1)
-    return Rows(y, w, fold, present.sum(axis=1).astype(np.float64))
 
 
 def _spread(

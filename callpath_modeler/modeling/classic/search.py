@@ -6,10 +6,14 @@ Points that a row does not have carry weight zero.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 import numpy.typing as npt
+
+from callpath_modeler.modeling.growth import CONSTANT_GROWTH, Growth
 
 FloatArray = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]
@@ -22,6 +26,8 @@ CONSTANT, WITH_CONSTANT, WITHOUT_CONSTANT, EDGE = range(4)
 _FULL_LEVERAGE = 1e-8
 _RIDGE = 1e-14
 _SIGN_TOLERANCE = 1e-9
+_SMALLEST = 1e-12
+"""Share of the largest value of a row below which values all count the same."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +52,19 @@ class Basis:
     reference: FloatArray
     decreasing: BoolArray
     first_class: BoolArray
+
+    @classmethod
+    def at(cls, points: FloatArray, growths: Sequence[Growth], first_class: BoolArray) -> Self:
+        """Evaluate terms, given as growths, at `points` [K]; the values have to be finite."""
+        table = np.stack([growth(points) for growth in growths])
+        scale = np.abs(table).max(axis=1)
+        scale = np.where(scale > 0, scale, 1.0)
+        start = min(1.0, float(points[0]))
+        reference = np.array([float(growth(start)) for growth in growths])
+        # What is divided by a logarithm is infinite at 1.
+        reference = np.where(np.isfinite(reference), reference, table[:, 0])
+        falling = np.array([growth < CONSTANT_GROWTH for growth in growths])
+        return cls(table / scale[:, None], scale, reference / scale, falling, first_class)
 
     def take(self, terms: IntArray) -> Basis:
         """Return some of the terms."""
@@ -78,6 +97,26 @@ class Rows:
     w: FloatArray
     fold: IntArray
     points: FloatArray
+
+    @classmethod
+    def relative(cls, y: FloatArray, present: BoolArray, folds: int | None) -> Self:
+        """Weigh relative errors; a zero counts as precise as the smallest other value.
+
+        Parameters
+        ----------
+        y : ndarray [n, K]
+            Values, at most 1 in each row; 0 where missing.
+        present : ndarray [n, K]
+            Where there is a value.
+        folds : int, optional
+            Number of folds; None = one for each point.
+        """
+        positive = np.where(y > 0, y, np.inf).min(axis=1)
+        floor = np.maximum(positive, 0.01)[:, None]
+        w = np.where(present, 1 / np.where(y > 0, np.maximum(y, _SMALLEST), floor) ** 2, 0.0)
+        position = np.cumsum(present, axis=1) - 1
+        fold = np.where(present, position if folds is None else position % folds, -1)
+        return cls(y, w, fold, present.sum(axis=1).astype(np.float64))
 
     def take(self, rows: IntArray) -> Rows:
         """Return some of the rows."""

@@ -7,7 +7,7 @@ import numpy.typing as npt
 import pytest
 
 from callpath_modeler.modeling import DEFAULT_SPACE
-from callpath_modeler.modeling.classic.fitting import _basis, _relative_rows
+from callpath_modeler.modeling.classic.fitting import _basis
 from callpath_modeler.modeling.classic.pairs import best_pair, one_more, solve_terms
 from callpath_modeler.modeling.classic.search import (
     EDGE,
@@ -33,7 +33,7 @@ def example(folds: int | None, count: int = 12, missing: bool = True) -> tuple[R
         present[::3, 2] = False
         present[::4, 0] = False
     y = np.where(present, y, 0.0)
-    return _relative_rows(y / y.max(axis=1, keepdims=True), present, folds), basis
+    return Rows.relative(y / y.max(axis=1, keepdims=True), present, folds), basis
 
 
 def columns(form: int, x: FloatArray, reference: float) -> FloatArray:

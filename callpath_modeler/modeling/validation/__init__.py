@@ -1,0 +1,36 @@
+"""Expectations held against measurements: deviation limits, search spaces, matches, verdicts.
+
+The method is that of Shudler, Berens, Calotoiu, Hoefler, Strube, Wolf: Engineering Algorithms for
+Scalability through Continuous Validation of Performance Expectations (TPDS 30(8), 2019). Beside its
+match stands a verdict that knows how sure it is.
+"""
+
+from callpath_modeler.modeling.validation.limits import (
+    Expectation,
+    Limits,
+    Match,
+    default_deviation,
+)
+from callpath_modeler.modeling.validation.match import Validation, validate
+from callpath_modeler.modeling.validation.spaces import MPI_SPACE, search_space
+from callpath_modeler.modeling.validation.verdict import (
+    Verdicts,
+    deciding_run,
+    growth_probabilities,
+    judge,
+)
+
+__all__ = [
+    "MPI_SPACE",
+    "Expectation",
+    "Limits",
+    "Match",
+    "Validation",
+    "Verdicts",
+    "deciding_run",
+    "default_deviation",
+    "growth_probabilities",
+    "judge",
+    "search_space",
+    "validate",
+]

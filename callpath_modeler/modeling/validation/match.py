@@ -1,0 +1,222 @@
+"""The growth of measurements by the published method: one term out of the space of an expectation.
+
+Every term of the space is fitted with a constant beside it, by relative least squares. The one that
+predicts left-out points best is chosen: the largest adjusted R^2 of the leave-one-out residuals,
+which is zero for a constant.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from callpath_modeler.modeling.classic.search import (
+    WITH_CONSTANT,
+    WITHOUT_CONSTANT,
+    Basis,
+    OneTerm,
+    Rows,
+    fit_one_term,
+    solve,
+)
+from callpath_modeler.modeling.growth import CONSTANT_GROWTH, Growth
+from callpath_modeler.modeling.models import MIN_POINTS
+from callpath_modeler.modeling.noise import EXACT
+from callpath_modeler.modeling.validation.limits import Expectation, Match
+from callpath_modeler.modeling.validation.spaces import search_space
+
+FloatArray = npt.NDArray[np.float64]
+
+_CHUNK = 2048
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Validation:
+    """An expectation held against n rows, in columns.
+
+    Attributes
+    ----------
+    expectation : Expectation
+        What was expected.
+    space : tuple of Growth
+        What was looked among, slowest first.
+    chosen : ndarray [n] of int16
+        Position in `space` of the growth that was found; -1 without a model.
+    constant, coefficient : ndarray [n]
+        Of the fitted term, in the unit of the metric; NaN without a model.
+    adjusted_r2 : ndarray [n]
+        Of the leave-one-out residuals; 0 of a constant.
+    cv_error : ndarray [n]
+        Root of their mean square, relative.
+    match : ndarray [n] of int8
+        Codes of `Match`.
+    """
+
+    expectation: Expectation
+    space: tuple[Growth, ...]
+    chosen: npt.NDArray[np.int16]
+    constant: FloatArray
+    coefficient: FloatArray
+    adjusted_r2: FloatArray
+    cv_error: FloatArray
+    match: npt.NDArray[np.int8]
+
+    def __post_init__(self) -> None:
+        """Make every column read-only."""
+        for name in ("chosen", "constant", "coefficient", "adjusted_r2", "cv_error", "match"):
+            getattr(self, name).flags.writeable = False
+
+    def __len__(self) -> int:
+        """Return the number of rows."""
+        return len(self.chosen)
+
+    def growth(self, row: int) -> Growth | None:
+        """Return the growth that was found; None without a model."""
+        code = int(self.chosen[row])
+        return None if code < 0 else self.space[code]
+
+    def divergence(self, row: int) -> Growth | None:
+        """Return by what factor it misses the expectation; None without a model."""
+        growth = self.growth(row)
+        return None if growth is None else self.expectation.divergence(growth)
+
+
+def validate(
+    points: npt.ArrayLike,
+    values: npt.ArrayLike,
+    expectation: Expectation,
+    space: Sequence[Growth] | None = None,
+) -> Validation:
+    """Hold an expectation against measurements.
+
+    Parameters
+    ----------
+    points : array_like [K]
+        Distinct values of the parameter above zero, in any order.
+    values : array_like [n, K]
+        One value per row and point, zero or more; NaN = missing.
+    expectation : Expectation
+        What is expected of every row.
+    space : sequence of Growth, optional
+        What to look among, by default `search_space`. Logarithms are left out where a point is
+        below 1, and so is what no number holds at the points.
+
+    Returns
+    -------
+    Validation
+        Rows with fewer than four points, or with a value that is infinite or below zero, have no
+        model.
+
+    Raises
+    ------
+    ValueError
+        If shapes or points are not as described, or nothing of the space can be used.
+    """
+    scale, y = _checked(points, values)
+    among = tuple(sorted(set(search_space(expectation.growth) if space is None else space)))
+    terms = _Terms.of(among, scale)
+    parts = [_choose(y[start : start + _CHUNK], terms) for start in range(0, len(y) or 1, _CHUNK)]
+    chosen = np.concatenate([part[0] for part in parts])
+    constant, coefficient, adjusted_r2, cv_error = np.concatenate([part[1] for part in parts], 1)
+    # Without a model the code is -1, that of the last.
+    matches = np.array([*(expectation.match(growth) for growth in among), Match.NO_MODEL], np.int8)
+    match = matches[chosen]
+    return Validation(
+        expectation, among, chosen, constant, coefficient, adjusted_r2, cv_error, match
+    )
+
+
+def _checked(points: npt.ArrayLike, values: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
+    scale, y = np.asarray(points, dtype=np.float64), np.asarray(values, dtype=np.float64)
+    if scale.ndim != 1 or not (np.isfinite(scale) & (scale > 0)).all():
+        raise ValueError("points must be a list of finite numbers above zero")
+    if len(np.unique(scale)) != len(scale):
+        raise ValueError("points must differ")
+    if y.ndim != 2 or y.shape[1] != len(scale):
+        raise ValueError(f"values have shape {y.shape}; expected (rows, {len(scale)})")
+    order = np.argsort(scale)
+    return scale[order], y[:, order]
+
+
+@dataclass(frozen=True, slots=True)
+class _Terms:
+    """What can be fitted: terms, where they stand in the space, and where O(1) does; -1 = not."""
+
+    basis: Basis
+    codes: npt.NDArray[np.intp]
+    flat: int
+
+    @classmethod
+    def of(cls, among: Sequence[Growth], points: FloatArray) -> _Terms:
+        """Evaluate the growths of a space that can be at `points`."""
+        flat = among.index(CONSTANT_GROWTH) if CONSTANT_GROWTH in among else -1
+        codes = [
+            code
+            for code, growth in enumerate(among)
+            if code != flat
+            and (points[0] >= 1 or not growth.log)
+            and np.isfinite(growth(points)).all()
+        ]
+        if not codes:
+            raise ValueError("nothing of the search space but O(1) can be evaluated at the points")
+        growths = [among[code] for code in codes]
+        return cls(Basis.at(points, growths, np.ones(len(codes), np.bool_)), np.array(codes), flat)
+
+
+def _choose(y: FloatArray, terms: _Terms) -> tuple[npt.NDArray[np.int16], FloatArray]:
+    """Choose a growth for each row, [n]; constant, coefficient, adjusted R^2 and error, [4, n]."""
+    present = ~np.isnan(y)
+    usable = (present.sum(axis=1) >= MIN_POINTS["classic"]) & ~(np.isinf(y) | (y < 0)).any(axis=1)
+    chosen = np.full(len(y), -1, dtype=np.int16)
+    numbers = np.full((4, len(y)), np.nan)
+    zero = usable & ~(y > 0).any(axis=1)
+    if terms.flat >= 0:
+        chosen[zero], numbers[:, zero] = terms.flat, 0.0
+    row = np.flatnonzero(usable & ~zero)
+    if row.size:
+        unit = np.nanmax(y[row], axis=1)
+        some = np.where(present[row], y[row] / unit[:, None], 0.0)
+        best, found = _best(Rows.relative(some, present[row], None), terms)
+        chosen[row] = np.where(
+            best < 0, -1 if terms.flat is None else terms.flat, terms.codes[best]
+        )
+        found[0] *= unit
+        found[1] *= unit / np.where(best < 0, 1.0, terms.basis.scale[best])
+        numbers[:, row] = found
+    numbers[:, chosen < 0] = np.nan
+    return chosen, numbers
+
+
+def _best(rows: Rows, terms: _Terms) -> tuple[npt.NDArray[np.intp], FloatArray]:
+    """Choose a term for each row, -1 for the constant; constant, coefficient, R^2 and error."""
+    one = fit_one_term(rows, terms.basis)
+    for term in np.flatnonzero(terms.basis.decreasing):
+        _without_constant(one, int(term), rows, terms.basis)
+    flat = solve(np.ones((*rows.y.shape, 1)), rows)
+    freedom = rows.points[:, None] - np.where(one.form == WITH_CONSTANT, 2.0, 1.0)
+    reference = flat.cv / (rows.points - 1)
+    # Exact numbers that never change leave nothing to explain.
+    reference = np.where(flat.cv > rows.points * EXACT**2, reference, 0.0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        adjusted = 1 - one.cv / freedom / reference[:, None]
+    adjusted[np.isnan(adjusted) | np.isinf(one.cv)] = -np.inf
+    row, best = np.arange(len(adjusted)), adjusted.argmax(axis=1)
+    value = adjusted[row, best]
+    growing = (value > 0) | ((terms.flat < 0) & np.isfinite(value))
+    constant = np.where(growing, one.constant[row, best], flat.coefficients[:, 0])
+    slope = np.where(growing, one.slope[row, best], 0.0)
+    left = np.where(growing, one.cv[row, best], flat.cv)
+    numbers = [constant, slope, np.where(growing, value, 0.0), np.sqrt(left / rows.points)]
+    return np.where(growing, best, -1), np.array(numbers)
+
+
+def _without_constant(one: OneTerm, term: int, rows: Rows, basis: Basis) -> None:
+    """Fit, in place, a falling term alone: beside a constant it would not fall in the end."""
+    column = np.broadcast_to(basis.values[term], rows.y.shape)[..., None]
+    alone = solve(column, rows)
+    one.form[:, term] = WITHOUT_CONSTANT
+    one.constant[:, term], one.slope[:, term] = 0.0, alone.coefficients[:, 0]
+    one.cv[:, term] = alone.cv

@@ -1,0 +1,119 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from callpath_modeler.modeling import FitStatus, Growth, Models, fit, parse_growth
+from callpath_modeler.modeling.validation import (
+    Expectation,
+    Limits,
+    deciding_run,
+    growth_probabilities,
+    judge,
+)
+
+P = np.array([8.0, 16, 32, 64, 128, 256])
+
+
+def growth(text: str) -> Growth:
+    return parse_growth(text).growth
+
+
+def fitted(laws: list[np.ndarray], noise: float, seed: int = 0, method: str = "mixture") -> Models:
+    rng = np.random.default_rng(seed)
+    scatter = 1 + noise * rng.standard_normal((len(laws), len(P), 5))
+    return fit(P, np.array(laws)[:, :, None] * scatter, method=method)  # type: ignore[arg-type]
+
+
+@pytest.fixture(scope="module")
+def clear() -> Models:
+    """Constant, p, p^2, a step, zero, and nothing."""
+    step = np.where(P > 64, 100.0, 10.0)
+    laws = [10 + 0 * P, 2 * P, 3 + 0.1 * P**2, step, 0 * P, np.nan * P]
+    return fitted([np.asarray(law) for law in laws], 0.01)
+
+
+def test_clear_growth_is_kept_or_broken(clear: Models) -> None:
+    verdicts = judge(clear, Limits(None, growth("p")))
+    assert verdicts.kept.tolist() == [True, True, False, False, True, False]
+    assert verdicts.broken.tolist() == [False, False, True, False, False, False]
+    total = verdicts.below + verdicts.within + verdicts.above
+    np.testing.assert_allclose(total[:5], 1.0)
+    assert np.isnan(total[5])
+
+
+def test_an_expectation_has_two_sides(clear: Models) -> None:
+    verdicts = judge(clear, Expectation.of(growth("p"), growth("log^2 p")).limits)
+    assert verdicts.kept.tolist() == [False, True, False, False, False, False]
+    assert verdicts.broken.tolist() == [True, False, True, False, True, False]
+    assert verdicts.below[0] > 0.95
+    assert verdicts.above[2] > 0.95
+
+
+def test_a_switch_of_the_algorithm_is_no_proof_of_good_growth(clear: Models) -> None:
+    assert clear.status[3] == FitStatus.OUTSIDE
+    for limits in (Limits(None, growth("p")), Limits(growth("p"), None)):
+        verdicts = judge(clear, limits)
+        assert verdicts.outside[3]
+        assert not verdicts.kept[3]
+        assert not verdicts.broken[3]
+        assert np.isnan(deciding_run(clear, limits)[3])
+
+
+def test_growth_beyond_a_bend_breaks_a_limit_all_the_same() -> None:
+    bend = np.where(P > 64, (P / 64) ** 2, 1.0)
+    models = fitted([bend] + [10 + 0 * P] * 20, 0.005)
+    assert models.status[0] == FitStatus.OUTSIDE
+    assert judge(models, Limits(None, growth("1"))).broken[0]
+
+
+def test_doubtful_growth_is_unsure_and_the_run_that_is_named_tells() -> None:
+    limits = Limits(None, growth("log p"))
+
+    def measured(p: np.ndarray) -> np.ndarray:
+        laws = np.concatenate([np.tile(5 + 0.3 * p**0.25, (40, 1)), np.tile(0.1 * p, (40, 1))])
+        scatter = np.random.default_rng(1).standard_normal((*laws.shape, 5))
+        return np.asarray(laws[:, :, None] * (1 + 0.02 * scatter))
+
+    before = measured(P)
+    models = fit(P, before)
+    verdicts = judge(models, limits)
+    unsure = np.flatnonzero(~(verdicts.kept | verdicts.broken | verdicts.outside))
+    assert 5 < len(unsure) <= 40
+    run = deciding_run(models.take(unsure), limits)
+    assert (run > P[-1]).all()
+    scale = np.median(run)
+    more = np.concatenate([before, measured(np.array([scale]))], axis=1)
+    after = judge(fit(np.append(P, scale), more), limits)
+    assert (after.kept | after.broken)[unsure].mean() > 0.9
+
+
+def test_where_nothing_is_contested_no_run_is_named(clear: Models) -> None:
+    run = deciding_run(clear, Limits(None, growth("p")))
+    assert np.isinf(run[[0, 1, 2]]).all()
+    assert np.isnan(run[5])
+
+
+def test_more_confidence_makes_more_rows_unsure() -> None:
+    models = fitted([np.asarray(5 + 0.12 * P**0.5)] * 40, 0.03)
+    limits = Limits(None, growth("log p"))
+    kinds = [judge(models, limits, sure) for sure in (0.6, 0.95, 0.999)]
+    decided = [int((kind.kept | kind.broken).sum()) for kind in kinds]
+    assert decided == sorted(decided, reverse=True)
+    assert decided[0] > decided[-1]
+
+
+def test_akaike_weights_serve_the_classic_method() -> None:
+    models = fitted([10 + 0 * P, 2 * P, 3 + 0.1 * P**2], 0.01, method="classic")
+    verdicts = judge(models, Limits(None, growth("p")))
+    assert not verdicts.broken[0]
+    assert not verdicts.broken[1]
+    assert verdicts.broken[2]
+    assert np.isnan(deciding_run(models, verdicts.limits)).all()
+
+
+def test_probabilities_of_growths_sum_to_one_where_there_is_a_model(clear: Models) -> None:
+    table = growth_probabilities(clear)
+    np.testing.assert_allclose(table.sum(axis=1), [1, 1, 1, 1, 1, 0])
+    best = [clear.growths()[k] for k in table[:3].argmax(axis=1)]
+    assert best == [growth("1"), growth("p"), growth("p^2")]
