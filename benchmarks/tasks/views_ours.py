@@ -16,9 +16,10 @@ from callpath_modeler.analysis.ensemble import losses
 from callpath_modeler.profile.calltree import ROOT, CallTree
 from callpath_modeler.profile.experiment import Experiment, Run, Scaling, Values, split_parameters
 from callpath_modeler.profile.groups import Costs
-from callpath_modeler.profile.outline import Wanted, outline
+from callpath_modeler.profile.outline import outline
 from callpath_modeler.profile.schema import Extent, Metric, Reduction, Region
 from callpath_modeler.profile.views import View, ViewKind, hot_path, open_view
+from callpath_modeler.profile.wanted import Wanted
 
 T = TypeVar("T")
 SCALES = (8, 16, 32, 64, 128)
@@ -96,7 +97,7 @@ def main() -> None:
         timed(f"{kind} values", lambda view=view, nodes=nodes: view.values(nodes, again))
 
         timed(f"{kind} hot path", lambda view=view: hot(view, costs))
-        selection = Wanted(kind, least=0.001, top=20).selection(0, costs.total[0])
+        selection = Wanted(kind, least=0.001, top=20).selection(view, 0, costs.total[0])
         lines = timed(f"{kind} write", lambda v=view, s=selection: outline(v, costs, s))
         assert lines.check(costs).holds
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before

@@ -112,17 +112,17 @@ def rank(fitted: Fitted, target: float, by: By = By.VALUE, *, inclusive: bool = 
     own = predict(fitted, target)
     view = with_callees(tree, own) if inclusive else own
     at_largest = fitted.measured[:, -1]
-    total_at_largest, total = _total(fitted, at_largest), _total_with_band(fitted, own)
-    share = own_share = _share_at_target(fitted, own, total[0], target)
-    excess = _excess_at(fitted, target, own.value, own_share)
-    occurs = ~np.isnan(fitted.measured).all(axis=1)
-    unmodelled = np.flatnonzero(~fitted.modelled & occurs)
-    unmodelled_share = _fraction(float(np.nansum(at_largest[unmodelled])), total_at_largest)
+    at_largest_in_all, total = total_at_largest(fitted), _total_with_band(fitted, own)
+    share = own_share = share_at_target(fitted, own.value, total[0], target)
+    excess = excess_at(fitted, target, own.value, own_share)
+    missing, missing_share = unmodelled(fitted)
     if inclusive:
         at_largest, share = (inclusive_values(tree, column) for column in (at_largest, share))
-    share_before = at_largest / total_at_largest if total_at_largest > 0 else at_largest * np.nan
+    share_before = at_largest * np.nan
+    if at_largest_in_all > 0:
+        share_before = at_largest / at_largest_in_all
     # Shares of what is predicted can only be held against shares of the same call paths.
-    gain = share - np.nan_to_num(share_before) / max(1 - unmodelled_share, np.finfo(float).tiny)
+    gain = share - np.nan_to_num(share_before) / max(1 - missing_share, np.finfo(float).tiny)
     lost = tree.inclusive(excess.lost) if inclusive else excess.lost
     order = _order(view, target, by, {By.VALUE: view.value, By.LOSS: lost, By.SHARE: gain})
     return Ranking(
@@ -144,10 +144,10 @@ def rank(fitted: Fitted, target: float, by: By = By.VALUE, *, inclusive: bool = 
         lost=lost,
         trust=_trust(fitted, view, target),
         first=_first(fitted, view, target),
-        total_at_largest=total_at_largest,
+        total_at_largest=at_largest_in_all,
         total=total,
-        unmodelled=unmodelled,
-        unmodelled_share=unmodelled_share,
+        unmodelled=missing,
+        unmodelled_share=missing_share,
     )
 
 
@@ -180,6 +180,19 @@ def _order(
     return ranked
 
 
+def total_at_largest(fitted: Fitted) -> float:
+    """Return the sum of what was measured at the largest scale; NaN if it does not add up."""
+    return _total(fitted, fitted.measured[:, -1])
+
+
+def unmodelled(fitted: Fitted) -> tuple[NDArray[np.intp], float]:
+    """Return the rows that occur but have no model, and their share of the total at the largest."""
+    occurs = ~np.isnan(fitted.measured).all(axis=1)
+    rows = np.flatnonzero(~fitted.modelled & occurs)
+    lost, whole = float(np.nansum(fitted.measured[rows, -1])), total_at_largest(fitted)
+    return rows, lost / whole if whole > 0 else 0.0
+
+
 def _total(fitted: Fitted, exclusive: NDArray[np.float64]) -> float:
     """Return the whole program's value; NaN for a metric that does not add up."""
     return float(np.nansum(exclusive)) if fitted.metric.additive else float("nan")
@@ -193,22 +206,29 @@ def _total_with_band(fitted: Fitted, own: Predicted) -> tuple[float, float, floa
     return total, max(0.0, total - float(np.sqrt(below.sum()))), total + float(np.sqrt(above.sum()))
 
 
-def _share_at_target(
-    fitted: Fitted, own: Predicted, total: float, target: float
+def share_at_target(
+    fitted: Fitted, value: NDArray[np.float64], total: float, target: float
 ) -> NDArray[np.float64]:
-    """Return exclusive shares; in the limit, the fastest growth takes all, by coefficients."""
+    """Return exclusive shares; in the limit, the fastest growth takes all, by coefficients.
+
+    Parameters
+    ----------
+    value : [call paths] predicted at the target
+    total : their sum
+    """
     in_the_limit = np.isinf(target) and (total == 0 or np.isinf(total))
     if not fitted.metric.additive or (total == 0 and not in_the_limit):
-        return np.full_like(own.value, np.nan)
+        return np.full_like(value, np.nan)
     if not in_the_limit:
-        return own.value / total
-    fastest = own.growth == own.growth.max()
-    lead = np.where(fastest, own.lead, 0.0)
-    whole = lead.sum()
-    return np.where((own.leader >= 0) & (whole > 0), lead / (whole or 1.0), np.nan)
+        return value / total
+    modelled = fitted.modelled
+    growth = np.where(modelled, fitted.models.growth_rank(), -1)
+    lead = np.where(growth == growth.max(initial=-1), fitted.models.leading_coefficient(), 0.0)
+    whole = lead[modelled].sum()
+    return np.where(modelled & (whole > 0), lead / (whole or 1.0), np.nan)
 
 
-def _excess_at(
+def excess_at(
     fitted: Fitted, target: float, value: NDArray[np.float64], share: NDArray[np.float64]
 ) -> Excess:
     """Return excess work between the smallest scale and the target.
@@ -235,7 +255,3 @@ def _excess_at(
     before = per_process(experiment, fitted.parameter, before, base)
     after = per_process(experiment, fitted.parameter, value, target)
     return excess_work(tree, scaling, (base, before), (target, after))
-
-
-def _fraction(part: float, whole: float) -> float:
-    return part / whole if whole > 0 else 0.0

@@ -28,7 +28,7 @@ from callpath_modeler.errors import DataError, UsageError
 if TYPE_CHECKING:
     from callpath_modeler.analysis.ensemble import Pair
     from callpath_modeler.loading import LoadOptions
-    from callpath_modeler.profile.outline import Wanted
+    from callpath_modeler.profile.wanted import Wanted
 
 
 @click.command("excess")

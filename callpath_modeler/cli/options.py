@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from callpath_modeler.loading import LoadOptions
     from callpath_modeler.modeling import SearchSpace
     from callpath_modeler.pipeline import FitOptions, Question
-    from callpath_modeler.profile.outline import Wanted
+    from callpath_modeler.profile.wanted import Wanted
     from callpath_modeler.report.formats import Table
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -325,8 +325,8 @@ def _make_view(
     *, view: str, group: str | None, depth: int | None, min_share: str | None
 ) -> Callable[[str, int | None, bool, bool], Wanted]:
     from callpath_modeler.profile.groups import Grouping
-    from callpath_modeler.profile.outline import Wanted
     from callpath_modeler.profile.views import ViewKind
+    from callpath_modeler.profile.wanted import Wanted
 
     kind = ViewKind(view)
     if group is not None and kind is not ViewKind.FLAT:

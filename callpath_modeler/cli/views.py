@@ -27,7 +27,7 @@ from callpath_modeler.cli.options import (
 if TYPE_CHECKING:
     from callpath_modeler.loading import LoadOptions
     from callpath_modeler.pipeline import FitOptions, Question
-    from callpath_modeler.profile.outline import Wanted
+    from callpath_modeler.profile.wanted import Wanted
 
 
 @click.command("views")

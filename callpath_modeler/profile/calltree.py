@@ -116,8 +116,8 @@ class CallTree:
 
     def depth(self) -> NDArray[np.intp]:
         """Return how many callers lie above each call path, [n]."""
-        rows = np.arange(len(self))
-        return rows - np.searchsorted(np.sort(self.end), rows, side="right")
+        ended = np.cumsum(np.bincount(self.end, minlength=len(self)))
+        return np.arange(len(self)) - ended[: len(self)]
 
     def inclusive(self, exclusive: NDArray[np.float64]) -> NDArray[np.float64]:
         """Sum `exclusive` [n, ...] over each subtree.
@@ -125,14 +125,19 @@ class CallTree:
         Sums run level by level from the leaves, not over a running total of the whole
         tree, so a small subtree keeps its digits next to a large one.
         """
-        total = np.array(exclusive, order="C")
-        # Numbers are added where they are in memory: `add.at` is slow with more than one axis.
-        width = total[:1].size
-        flat, within = total.reshape(-1), np.arange(width)
-        for rows in reversed(self.levels()[1:]):
-            callers = self.parent[rows].astype(np.intp)[:, None] * width + within
-            np.add.at(flat, callers.reshape(-1), total[rows].reshape(-1))
+        total = np.array(exclusive, order="F")
+        for column in total.reshape(len(total), total[:1].size, order="F").T:
+            for rows, start, callers in self._calls:
+                column[callers] += np.add.reduceat(column[rows], start)
         return total
+
+    def largest_below(self, numbers: NDArray[np.integer]) -> NDArray[np.integer]:
+        """Return the largest of `numbers` [n] in each subtree."""
+        largest = numbers.copy()
+        for rows, start, callers in self._calls:
+            below = np.maximum.reduceat(largest[rows], start)
+            largest[callers] = np.maximum(largest[callers], below)
+        return largest
 
     def levels(self) -> list[NDArray[np.intp]]:
         """Return the rows of each depth, roots first."""
@@ -143,8 +148,23 @@ class CallTree:
         if not len(self):
             return []
         depth = self.depth()
-        order = np.argsort(depth, kind="stable")
+        # Small integers are sorted in linear time.
+        small = depth.astype(np.uint16) if depth.max() <= np.iinfo(np.uint16).max else depth
+        order = np.argsort(small, kind="stable")
         return np.split(order, np.cumsum(np.bincount(depth))[:-1])
+
+    @cached_property
+    def _calls(self) -> list[tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.int32]]]:
+        """Each level below the roots, the deepest first: rows, where callers' begin, callers.
+
+        In preorder, what one call path calls stands together in its level.
+        """
+        found = []
+        for rows in reversed(self.levels()[1:]):
+            parent = self.parent[rows]
+            start = np.flatnonzero(np.diff(parent, prepend=ROOT))
+            found.append((rows, start, parent[start]))
+        return found
 
     def ids(self) -> list[str]:
         """Return a short id per call path: the first digits of the hash of its path.

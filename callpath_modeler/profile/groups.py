@@ -116,6 +116,19 @@ class Groups:
             _sums(costs.inclusive, self.outer, self.outer_start, index),
         )
 
+    def largest(
+        self, index: Rows, numbers: NDArray[np.integer], *, at: bool = False
+    ) -> NDArray[np.integer]:
+        """Return the largest of `numbers` [call paths] over the groups `index`, [index].
+
+        Parameters
+        ----------
+        at : take the numbers of what decided on the groups instead
+        """
+        rows, begins = _chosen(self.at if at else self.rows, self.start, index)
+        found: NDArray[np.integer] = np.maximum.reduceat(numbers[rows], begins)
+        return found
+
 
 def outermost(tree: CallTree, rows: Rows, group: Rows) -> NDArray[np.bool_]:
     """Tell which call paths are below no other one of their group, [rows].
@@ -166,12 +179,17 @@ def level(regions: Sequence[Region], grouping: Grouping) -> tuple[Rows, tuple[st
 
 def _sums(values: Values, rows: Rows, start: Rows, index: Rows) -> Values:
     """Sum values of `rows` over the groups `index`, which begin at `start`."""
+    return sums(values, *_chosen(rows, start, index))
+
+
+def _chosen(rows: Rows, start: Rows, index: Rows) -> tuple[Rows, Rows]:
+    """Return the rows of the groups `index`, one after the other, and where each begins."""
     if len(index) == len(start) - 1 and (np.diff(index) == 1).all():
-        return sums(values, rows, start[:-1])
+        return rows, start[:-1]
     length = start[index + 1] - start[index]
     begins = np.cumsum(length) - length
     place = np.arange(length.sum()) + np.repeat(start[index] - begins, length)
-    return sums(values, rows[place], begins)
+    return rows[place], begins
 
 
 def sums(values: Values, rows: Rows, start: Rows) -> Values:

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from bisect import bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
@@ -99,6 +99,10 @@ class View(ABC):
             node = self.parent(node)
         return tuple(reversed(names))
 
+    @abstractmethod
+    def largest(self, nodes: Rows, numbers: NDArray[np.integer]) -> NDArray[np.integer]:
+        """Return the largest of the `numbers` [call paths] of each node's call paths, [nodes]."""
+
     def together(self, nodes: Rows, costs: Costs) -> tuple[Values, Values]:
         """Return the values of several siblings as if they were one node, each [columns].
 
@@ -152,6 +156,15 @@ class TopDown(View):
     def values(self, nodes: Rows, costs: Costs) -> tuple[Values, Values]:
         """Return exclusive and inclusive values, each [nodes, columns]."""
         return costs.exclusive[nodes], costs.inclusive[nodes]
+
+    def largest(self, nodes: Rows, numbers: NDArray[np.integer]) -> NDArray[np.integer]:
+        """Return the numbers of the call paths, [nodes]."""
+        return numbers[nodes]
+
+    def together(self, nodes: Rows, costs: Costs) -> tuple[Values, Values]:
+        """Return the sums over siblings, none of which is below another, each [columns]."""
+        start = np.zeros(1, np.intp)
+        return sums(costs.exclusive, nodes, start)[0], sums(costs.inclusive, nodes, start)[0]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -230,16 +243,28 @@ class _Grouped(View):
         family, index = self._find(node)
         return family.groups.rows[family.groups.part(index)]
 
-    def values(self, nodes: Rows, costs: Costs) -> tuple[Values, Values]:
-        """Return exclusive and inclusive values, each [nodes, columns]."""
-        own = np.empty((len(nodes), costs.exclusive.shape[1]))
-        whole = np.empty_like(own)
+    def _by_family(self, nodes: Rows) -> Iterator[tuple[_Family, Rows, Rows]]:
+        """Yield each family, where in `nodes` its members are, and their numbers in it."""
         family = np.searchsorted(self._firsts, nodes, side="right") - 1
         for number in np.unique(family):
             here = np.flatnonzero(family == number)
             found = self._families[number]
-            own[here], whole[here] = found.groups.values(nodes[here] - found.first, costs)
+            yield found, here, nodes[here] - found.first
+
+    def values(self, nodes: Rows, costs: Costs) -> tuple[Values, Values]:
+        """Return exclusive and inclusive values, each [nodes, columns]."""
+        own = np.empty((len(nodes), costs.exclusive.shape[1]))
+        whole = np.empty_like(own)
+        for family, here, index in self._by_family(nodes):
+            own[here], whole[here] = family.groups.values(index, costs)
         return own, whole
+
+    def largest(self, nodes: Rows, numbers: NDArray[np.integer]) -> NDArray[np.integer]:
+        """Return the largest number of each group, [nodes]."""
+        found = np.empty(len(nodes), numbers.dtype)
+        for family, here, index in self._by_family(nodes):
+            found[here] = family.groups.largest(index, numbers)
+        return found
 
 
 class BottomUp(_Grouped):
@@ -283,7 +308,10 @@ class BottomUp(_Grouped):
 
     def has_children(self, nodes: Rows) -> NDArray[np.bool_]:
         """Tell which nodes are called by anything, [nodes]."""
-        return np.array([(self._callers(node) != ROOT).any() for node in nodes.tolist()], bool)
+        found = np.empty(len(nodes), bool)
+        for family, here, index in self._by_family(nodes):
+            found[here] = family.groups.largest(index, self._caller, at=True) != ROOT
+        return found
 
 
 class Flat(_Grouped):
@@ -313,7 +341,10 @@ class Flat(_Grouped):
     def has_children(self, nodes: Rows) -> NDArray[np.bool_]:
         """Tell which nodes are above the last level, [nodes]."""
         last = len(self._levels) - 1
-        return np.array([self._find(node)[0].depth < last for node in nodes.tolist()], bool)
+        found = np.empty(len(nodes), bool)
+        for family, here, _ in self._by_family(nodes):
+            found[here] = family.depth < last
+        return found
 
 
 def open_view(tree: CallTree, kind: ViewKind, by: Sequence[Grouping] = (Grouping.REGION,)) -> View:

@@ -23,8 +23,8 @@ from callpath_modeler.diagnostics import Finding
 from callpath_modeler.profile.calltree import CallTree
 from callpath_modeler.profile.experiment import Scaling
 from callpath_modeler.profile.groups import Costs, Values
-from callpath_modeler.profile.outline import Wanted
 from callpath_modeler.profile.views import ViewKind
+from callpath_modeler.profile.wanted import Wanted
 from callpath_modeler.report.formats import Cell, Table, provenance
 from callpath_modeler.report.layout import Column, shorten, wrap
 from callpath_modeler.report.outlines import (

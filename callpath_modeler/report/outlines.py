@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import cached_property
 
+import numpy as np
 from rich.text import Text
 
-from callpath_modeler.profile.calltree import CallTree, escape
+from callpath_modeler.profile.calltree import ROOT, CallTree, escape
 from callpath_modeler.profile.groups import Costs, Rows, Values
-from callpath_modeler.profile.outline import Line, Outline, SumCheck, Wanted, outline
+from callpath_modeler.profile.outline import Line, Outline, SumCheck, outline
 from callpath_modeler.profile.pattern import short_name
 from callpath_modeler.profile.schema import PROGRAM
 from callpath_modeler.profile.views import Flat, View, ViewKind, hot_path, open_view
+from callpath_modeler.profile.wanted import Wanted, node_path
 from callpath_modeler.report.formats import Cell
 from callpath_modeler.report.layout import Column, shorten, tree_table
 from callpath_modeler.units import counted, to_ascii
@@ -61,12 +63,18 @@ class Shown(ABC):
     @property
     def inclusive(self) -> bool:
         """Whether lines are ordered by inclusive values."""
-        return self.wanted.selection(self.column).inclusive
+        return self.wanted.leads_inclusive
+
+    @property
+    def order(self) -> Callable[[Rows], Values] | None:
+        """What siblings are ordered by in place of what decides."""
+        return None
 
     @cached_property
     def outline(self) -> Outline:
         """What of the view gets a line."""
-        return outline(self.view, self.costs, self.wanted.selection(self.column))
+        selection = self.wanted.selection(self.view, self.column, order=self.order)
+        return outline(self.view, self.costs, selection)
 
     @cached_property
     def check(self) -> SumCheck:
@@ -82,13 +90,14 @@ class Shown(ABC):
             own, whole = self.view.values(nodes, costs)
             return (whole if self.inclusive else own)[:, 0]
 
-        return hot_path(self.view, worth, levels=self.wanted.hot_levels)
+        start = self.outline.start
+        path = hot_path(self.view, worth, start, levels=self.wanted.hot_levels)
+        return path if start == ROOT else [start, *path]
 
     @property
     def is_hot(self) -> list[bool]:
         """Which lines are on the hot path."""
-        hot = set(self.hot)
-        return [not line.is_rest and line.node in hot for line in self.outline.lines]
+        return [bool(found) for found in np.isin(self.outline.nodes, self.hot)]
 
     @property
     def culprit(self) -> tuple[int, str]:
@@ -151,6 +160,7 @@ def node_columns(outline: Outline) -> dict[str, list[Cell]]:
     columns: dict[str, list[Cell]] = {
         name: [] for name in ("view", "path", "depth", "more", "id", "callpaths")
     }
+    above = "" if outline.start == ROOT else node_path(view, view.parent(outline.start))
     trail: list[str] = []
     for line in outline.lines:
         del trail[line.depth :]
@@ -158,7 +168,7 @@ def node_columns(outline: Outline) -> dict[str, list[Cell]]:
             trail.append(view.tree.path(line.node))
         else:
             name = "..." if line.is_rest else escape(view.name(line.node))
-            trail.append("/".join([*trail[-1:], name]))
+            trail.append("/".join([*(trail[-1:] or [above] * bool(above)), name]))
         rows = [int(row) for node in line.nodes.tolist() for row in view.rows(node)]
         columns["view"].append(str(view.kind))
         columns["path"].append(trail[-1])
@@ -179,6 +189,7 @@ def check_text(outline: Outline, check: SumCheck, amounts: Sequence[str]) -> str
     counts, total = amounts
     hidden = len(outline.hidden)
     rest = f"; {counted(hidden, 'call path')} without a line of their own" if hidden else ""
+    whole = "the total" if outline.start == ROOT else "what the view is zoomed to"
     if check.holds:
-        return f"sum check: the lines add up to the total, {total}{rest}"
-    return f"SUM CHECK FAILED: the lines add up to {counts}, the call paths to {total}: report this"
+        return f"sum check: the lines add up to {whole}, {total}{rest}"
+    return f"SUM CHECK FAILED: the lines add up to {counts}, not to {whole}, {total}: report this"

@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 from rich.text import Text
 
-from callpath_modeler.analysis.forecast import SHARE, Forecast, Foreseen
+from callpath_modeler.analysis.forecast import (
+    AT_LARGEST,
+    EXCESS,
+    SHARE,
+    VALUE,
+    Forecast,
+    Foreseen,
+)
 from callpath_modeler.analysis.trust import MARKS
 from callpath_modeler.diagnostics import Finding
-from callpath_modeler.profile.calltree import CallTree
-from callpath_modeler.profile.groups import Costs, Values
-from callpath_modeler.profile.outline import Line, Wanted
+from callpath_modeler.profile.calltree import ROOT, CallTree
+from callpath_modeler.profile.groups import Costs, Rows, Values
 from callpath_modeler.profile.views import ViewKind
+from callpath_modeler.profile.wanted import Wanted
 from callpath_modeler.report.formats import Cell, Table, json_number, provenance
 from callpath_modeler.report.layout import Column, wrap
 from callpath_modeler.report.outlines import (
@@ -58,23 +65,20 @@ class ForecastView(Shown):
         """Shares at the target decide."""
         return SHARE
 
+    @property
+    def order(self) -> Callable[[Rows], Values] | None:
+        """What siblings are ordered by in place of the share."""
+        return self.forecast.order(self.view, self.wanted.sort, inclusive=self.inclusive)
+
     @cached_property
     def values(self) -> tuple[Foreseen, Foreseen]:
         """Exclusive and inclusive values, each [lines]."""
-        return self.forecast.of_lines(*self.outline.values(self.forecast.costs))
+        return self.forecast.of_outline(self.outline)
 
-    def leader(self, line: Line, *, inclusive: bool) -> int:
-        """Return the call path that grows fastest of those a line is about, or -1."""
-        rows = np.concatenate([self.view.rows(node) for node in line.nodes.tolist()])
-        return self.forecast.leader(rows, inclusive=inclusive)
 
-    def growth(self, line: Line, *, inclusive: bool, pretty: bool = False) -> str | None:
-        """Return the fastest growth of what a line is about."""
-        leader = self.leader(line, inclusive=inclusive)
-        fitted = self.forecast.fitted
-        if leader < 0:
-            return None
-        return fitted.models.growth(leader).text(fitted.parameter, pretty=pretty)
+def _growths(forecast: Forecast, values: Foreseen, *, pretty: bool = False) -> list[str | None]:
+    known = forecast.known
+    return [known.growth_text(code, pretty=pretty) for code in values.growth.tolist()]
 
 
 def views_table(shown: ForecastView, findings: Sequence[Finding] = ()) -> Table:
@@ -82,11 +86,12 @@ def views_table(shown: ForecastView, findings: Sequence[Finding] = ()) -> Table:
     fitted, lines = shown.forecast.fitted, shown.outline.lines
     columns = node_columns(shown.outline)
     columns["metric"] = [fitted.metric.name] * len(lines)
-    for kind, inclusive in (("inclusive", True), ("exclusive", False)):
-        columns[f"growth_{kind}"] = [shown.growth(line, inclusive=inclusive) for line in lines]
-    numbers: dict[str, list[Cell]] = {}
     own, whole = shown.values
-    for kind, values in (("inclusive", whole), ("exclusive", own)):
+    both = (("inclusive", whole), ("exclusive", own))
+    for kind, values in both:
+        columns[f"growth_{kind}"] = list(_growths(shown.forecast, values))
+    numbers: dict[str, list[Cell]] = {}
+    for kind, values in both:
         named = {
             "value_at_largest": values.at_largest,
             "value_at_target": values.value,
@@ -105,26 +110,26 @@ def views_table(shown: ForecastView, findings: Sequence[Finding] = ()) -> Table:
 
 
 def _header(shown: ForecastView, findings: Sequence[Finding]) -> dict[str, object]:
-    ranking, fitted = shown.forecast.ranking, shown.forecast.fitted
-    total, low, high = (json_number(number) for number in ranking.total)
+    forecast, fitted = shown.forecast, shown.forecast.fitted
+    total, low, high = (json_number(number) for number in forecast.total)
     check = shown.check
     return {
         **provenance(fitted.experiment, findings),
         "metric": fitted.metric.name,
         "parameter": fitted.parameter,
         "points": [float(point) for point in fitted.points],
-        "target": json_number(ranking.target),
-        "base": ranking.base,
+        "target": json_number(forecast.target),
+        "base": forecast.base,
         "view": str(shown.wanted.kind),
         "total": {
-            "at_largest": json_number(ranking.total_at_largest),
+            "at_largest": json_number(forecast.known.total_at_largest),
             "at_target": total,
             "low": low,
             "high": high,
         },
         "unmodelled": {
-            "callpaths": len(ranking.unmodelled),
-            "share": ranking.unmodelled_share,
+            "callpaths": len(forecast.known.unmodelled),
+            "share": forecast.known.unmodelled_share,
         },
         "hot_path": [shown.view.name(node) for node in shown.hot],
         "hidden_callpaths": len(shown.outline.hidden),
@@ -167,26 +172,25 @@ def views_text(
 
 def _verdict(shown: ForecastView, *, ascii_only: bool) -> str:
     """Answer the question: how long, how sure, and where."""
-    ranking, fitted = shown.forecast.ranking, shown.forecast.fitted
-    at = f"{fitted.parameter} = {parameter_value(ranking.target)}"
-    if not len(ranking.order):
+    forecast, fitted = shown.forecast, shown.forecast.fitted
+    at = f"{fitted.parameter} = {parameter_value(forecast.target)}"
+    if not forecast.known.modelled.any():
         return f"At {at}: nothing could be predicted."
     if not shown.hot:
         return f"At {at}: {fitted.metric.name} is predicted to be zero."
-    unit, (total, low, high) = fitted.metric.unit, ranking.total
+    unit, (total, low, high) = fitted.metric.unit, forecast.total
     answer = f"As {fitted.parameter} grows without end, "
-    if np.isfinite(ranking.target):
+    if np.isfinite(forecast.target):
         amount = quantity(total, unit, ascii_only=ascii_only)
         answer = f"At {at}: {amount} ({interval(low, high, unit, ascii_only=ascii_only)}); "
     node, name = shown.culprit
-    end, inclusive = np.array([node]), shown.inclusive
-    own, whole = shown.forecast.of_nodes(shown.view, end)
-    share = percent(float((whole if inclusive else own).share[0]))
-    line = Line(end, 0, is_rest=False, is_closed=False)
-    growth = shown.growth(line, inclusive=inclusive, pretty=not ascii_only)
+    own, whole = forecast.of_nodes(shown.view, np.array([node]))
+    main = whole if shown.inclusive else own
+    share = percent(float(main.share[0]))
+    (growth,) = _growths(forecast, main, pretty=not ascii_only)
     top_down = shown.wanted.kind is ViewKind.TOP_DOWN
     where = f"the hot path leads to {name}" if top_down else f"most is in {name}"
-    return f"{answer}{where}: {share}{'' if inclusive else ' by itself'}, {growth}."
+    return f"{answer}{where}: {share}{'' if shown.inclusive else ' by itself'}, {growth}."
 
 
 def _context(shown: ForecastView) -> str:
@@ -200,17 +204,52 @@ def _context(shown: ForecastView) -> str:
 
 
 def _columns(shown: ForecastView, *, ascii_only: bool) -> list[Column]:
-    ranking, fitted, unit = shown.forecast.ranking, shown.forecast.fitted, _unit(shown)
+    """Return the columns for people, each with a last cell for the total."""
+    forecast, known = shown.forecast, shown.forecast.known
     own, whole = shown.values
-    main, other = (whole, own) if shown.inclusive else (own, whole)
+    cells = value_cells(forecast, own, whole, inclusive=shown.inclusive, ascii_only=ascii_only)
+    unit = _unit(shown)
+    largest, target = (
+        quantity(total, unit, ascii_only=ascii_only)
+        for total in (known.total_at_largest, forecast.total[0])
+    )
+    band = interval(*forecast.total[1:], unit, ascii_only=ascii_only)
+    excess = percent(float(np.nansum(forecast.costs.exclusive[:, EXCESS])))
+    totals = {"measured": largest, "value": target, "band": band, "excess": excess}
+    if shown.outline.start != ROOT:
+        totals = dict.fromkeys(totals, "")
+    columns = [
+        replace(column, cells=[*column.cells, totals.get(name, "")])
+        for name, column in cells.items()
+    ]
+    flags = [">" * is_hot for is_hot in shown.is_hot]
+    return [*columns, Column("", [*flags, ""])]
 
-    def texts(values: Values, *last: float) -> list[str]:
-        return [quantity(float(v), unit, ascii_only=ascii_only) for v in (*values, *last)]
 
-    total = ranking.total
+def value_cells(
+    forecast: Forecast, own: Foreseen, whole: Foreseen, *, inclusive: bool, ascii_only: bool
+) -> dict[str, Column]:
+    """Return the values of lines as text, by what they are.
+
+    Parameters
+    ----------
+    own, whole : exclusive and inclusive values of the lines
+    inclusive : which of both lead
+
+    Returns
+    -------
+    ``measured``, ``value``, ``band`` (not at infinity), ``other``, ``share``, ``excess``,
+    ``growth``, ``trust``.
+    """
+    fitted, unit = forecast.fitted, forecast.fitted.metric.unit
+    main, other = (whole, own) if inclusive else (own, whole)
+
+    def texts(values: Values) -> list[str]:
+        return [quantity(value, unit, ascii_only=ascii_only) for value in values.tolist()]
+
     bands = [
-        "-" if np.isnan(low) else interval(float(low), float(high), unit, ascii_only=ascii_only)
-        for low, high in zip([*main.low, total[1]], [*main.high, total[2]], strict=True)
+        "-" if np.isnan(low) else interval(low, high, unit, ascii_only=ascii_only)
+        for low, high in zip(main.low.tolist(), main.high.tolist(), strict=True)
     ]
     shares = [
         f"{percent(before)} → {percent(after)}"
@@ -218,27 +257,23 @@ def _columns(shown: ForecastView, *, ascii_only: bool) -> list[Column]:
             np.nan_to_num(main.share_at_largest).tolist(), main.share.tolist(), strict=True
         )
     ]
-    lines = shown.outline.lines
-    inclusive, pretty = shown.inclusive, not ascii_only
-    growth = [shown.growth(li, inclusive=inclusive, pretty=pretty) or "" for li in lines]
-    flags = [">" * is_hot for is_hot in shown.is_hot]
+    growth = [text or "" for text in _growths(forecast, main, pretty=not ascii_only)]
     largest, target = (
-        f"{fitted.parameter}={parameter_value(v)}" for v in (fitted.points[-1], ranking.target)
+        f"{fitted.parameter}={parameter_value(v)}" for v in (fitted.points[-1], forecast.target)
     )
-    total_excess = float(np.nansum(ranking.excess.exclusive))
-    columns = [
-        Column(largest, texts(main.at_largest, ranking.total_at_largest)),
-        Column(target, texts(main.value, ranking.total[0])),
-        Column(f"{float(fitted.settings['confidence']):.0%} band", bands),
-        Column("with callees" if other is whole else "own", [*texts(other.value), ""], droppable=5),
-        Column("share", [*shares, ""], droppable=3),
-        Column("excess", [percent(v) for v in (*main.excess, total_excess)], droppable=4),
-        Column("growth", [*growth, ""], right=False, droppable=1),
-        Column("trust", [*(_marks(int(t)) for t in main.trust), ""], droppable=2),
-        Column("", [*flags, ""]),
-    ]
-    finite = np.isfinite(ranking.target)
-    return columns if finite else [c for c in columns if not c.header.endswith("band")]
+    columns = {
+        "measured": Column(largest, texts(main.at_largest)),
+        "value": Column(target, texts(main.value)),
+        "band": Column(f"{float(fitted.settings['confidence']):.0%} band", bands),
+        "other": Column("own" if inclusive else "with callees", texts(other.value), droppable=5),
+        "share": Column("share", shares, droppable=3),
+        "excess": Column("excess", [percent(v) for v in main.excess.tolist()], droppable=4),
+        "growth": Column("growth", growth, right=False, droppable=1),
+        "trust": Column("trust", [_marks(int(t)) for t in main.trust], droppable=2),
+    }
+    if np.isinf(forecast.target):
+        del columns["band"]
+    return columns
 
 
 def _unit(shown: ForecastView) -> str:
@@ -250,16 +285,16 @@ def _marks(trust: int) -> str:
 
 
 def _footer(shown: ForecastView, again: tuple[str, str], *, ascii_only: bool) -> list[str]:
-    ranking, unit = shown.forecast.ranking, _unit(shown)
+    known, unit = shown.forecast.known, _unit(shown)
     lines = []
     kind = "with callees" if shown.inclusive else "by themselves"
     lines.append(f"values: {kind}; growth: the fastest in the value; > is the hot path")
-    if len(ranking.unmodelled):
+    if len(known.unmodelled):
         lines.append(
-            f"not modelled: {counted(len(ranking.unmodelled), 'call path')}, "
-            f"{percent(ranking.unmodelled_share)} of the total at the largest scale"
+            f"not modelled: {counted(len(known.unmodelled), 'call path')}, "
+            f"{percent(known.unmodelled_share)} of the total at the largest scale"
         )
-    column = 1 if np.isfinite(ranking.target) else 0
+    column = VALUE if np.isfinite(shown.forecast.target) else AT_LARGEST
     sums = [
         quantity(float(values[column]), unit, ascii_only=ascii_only)
         for values in (shown.check.counted, shown.check.total)

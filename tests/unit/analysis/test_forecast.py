@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from callpath_modeler.analysis.forecast import forecast
+from callpath_modeler.analysis.forecast import VALUE, forecast
 from callpath_modeler.analysis.predict import predict, with_callees
 from callpath_modeler.analysis.rank import rank
 from callpath_modeler.errors import UsageError
@@ -58,7 +58,8 @@ def test_a_call_path_without_a_model_has_no_prediction_and_no_trust(fit, ahead):
     assert np.isnan(own.low[0])
     assert own.at_largest[0] == 5
     assert own.trust[0] == -1
-    assert ahead.leader(np.array([4]), inclusive=False) == -1
+    assert own.growth[0] == -1
+    assert ahead.known.growth_text(-1) is None
 
 
 def test_a_function_has_the_sums_of_its_call_paths_and_of_the_squares_of_their_bands(fit, ahead):
@@ -73,21 +74,26 @@ def test_a_function_has_the_sums_of_its_call_paths_and_of_the_squares_of_their_b
     down = np.sqrt(((alone.value - alone.low)[rows] ** 2).sum())
     assert own.low[0] == pytest.approx(max(0, own.value[0] - down))
     assert whole.value[0] == own.value[0]
-    assert ahead.leader(view.rows(wait), inclusive=False) == 2  # the one that grows
+    assert ahead.known.growth_text(own.growth[0]) == "O(p)"  # as the one that grows
 
 
 def test_what_a_value_is_made_of_grows_as_its_fastest_call_path(fit, ahead):
-    assert ahead.leader(np.array([0]), inclusive=False) == 0
-    fastest = with_callees(fit.experiment.tree, predict(fit, TARGET)).leader[0]
-    assert ahead.leader(np.array([0]), inclusive=True) == fastest == 1
+    own, whole = ahead.of_nodes(TopDown(fit.experiment.tree), np.arange(5))
+    fastest = with_callees(fit.experiment.tree, predict(fit, TARGET)).growth
+    assert whole.growth.tolist() == fastest.tolist()
+    assert [ahead.known.growth_text(v.growth[0]) for v in (own, whole)] == ["O(1)", "O(p)"]
 
 
 def test_everything_adds_up_to_the_ranking(fit, ahead):
     view = BottomUp(fit.experiment.tree)
     own, _ = view.values(view.roots, ahead.costs)
     ranking = rank(fit, TARGET)
-    assert np.nansum(own[:, 1]) == pytest.approx(ranking.total[0])
-    assert ranking.total[2] - ranking.total[0] == pytest.approx(np.sqrt(own[:, 3].sum()))
+    assert np.nansum(own[:, VALUE]) == pytest.approx(ranking.total[0]) == ahead.total[0]
+    above, _ = view.values(view.roots, ahead.widths)
+    assert ranking.total[2] - ranking.total[0] == pytest.approx(np.sqrt(above[:, 1].sum()))
+    assert ahead.total == pytest.approx(ranking.total)
+    assert ahead.known.total_at_largest == pytest.approx(ranking.total_at_largest)
+    assert ahead.known.unmodelled.tolist() == ranking.unmodelled.tolist()
 
 
 def test_at_infinity_shares_are_those_in_the_limit(fit):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from callpath_modeler.profile.groups import Costs
-from callpath_modeler.profile.outline import Selection, outline
+from callpath_modeler.profile.outline import Outline, Selection, outline
 from callpath_modeler.profile.views import BottomUp, Flat, TopDown, ViewKind, open_view
 from synthetic import call_tree
 
@@ -83,7 +83,7 @@ def test_the_sum_check_notices_a_line_that_is_missing(kind):
     assert lines.check(COSTS).holds
     other = Costs(COSTS.exclusive + 1.0, COSTS.inclusive)
     assert lines.check(other).holds == (kind is not ViewKind.TOP_DOWN)
-    short = type(lines)(lines.view, lines.lines[1:])
+    short = Outline(lines.view, lines.nodes[1:], lines.depth[1:], lines.is_closed[1:], {})
     assert not short.check(COSTS).holds
 
 

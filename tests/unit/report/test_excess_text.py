@@ -10,9 +10,9 @@ from rich.cells import cell_len
 from callpath_modeler.analysis.ensemble import losses
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.profile.groups import Costs, Grouping
-from callpath_modeler.profile.outline import Wanted
 from callpath_modeler.profile.schema import Metric
 from callpath_modeler.profile.views import ViewKind
+from callpath_modeler.profile.wanted import Wanted
 from callpath_modeler.report.excess import ExcessView, excess_table, excess_text
 from callpath_modeler.report.formats import to_csv, to_json
 from synthetic import chain, experiment

@@ -7,8 +7,8 @@ import pytest
 from rich.cells import cell_len
 
 from callpath_modeler.analysis.forecast import forecast
-from callpath_modeler.profile.outline import Wanted
 from callpath_modeler.profile.views import ViewKind
+from callpath_modeler.profile.wanted import Wanted
 from callpath_modeler.report.formats import to_json
 from callpath_modeler.report.views import ForecastView, views_table, views_text
 from synthetic import POINTS, fitted
