@@ -274,6 +274,31 @@ def ranking_of(
 ) -> tuple[Ranking, tuple[Finding, ...]]:
     """Load, fit and rank; return the ranking and all findings.
 
+    Parameters and errors are those of `asked_of`.
+    """
+    fitted, value = asked_of(
+        sources,
+        question,
+        load_options=load_options,
+        fit_options=fit_options,
+        progress=progress,
+        default_factor=default_factor,
+    )
+    ranking = rank(fitted, value, By(by), inclusive=question.inclusive)
+    return ranking, findings_at(fitted, value)
+
+
+def asked_of(
+    sources: Sequence[str | Path],
+    question: Question,
+    *,
+    load_options: LoadOptions | None = None,
+    fit_options: FitOptions | None = None,
+    progress: Progress | None = None,
+    default_factor: float | None = None,
+) -> tuple[Fitted, float]:
+    """Load and fit; return the models and the target.
+
     Parameters
     ----------
     question : what is asked, in the words of the command line
@@ -296,19 +321,29 @@ def ranking_of(
     fitted = models_of(sources, metric, load_options, fit_options, progress)
     if value is None:
         value = float(fitted.points[-1]) * (default_factor or 1.0)
+    return fitted, checked_target(fitted, value)
+
+
+def checked_target(fitted: Fitted, value: float) -> float:
+    """Return a target if the models can be asked about it.
+
+    Raises
+    ------
+    UsageError
+        If it is a fraction of a process.
+    """
     if value < 1 <= fitted.points[0]:
         raise UsageError(
             f"target {value:g} is below 1, the runs are not", hint="e.g. --target 4096"
         )
-    ranking = rank(fitted, value, By(by), inclusive=question.inclusive)
-    findings = (*fitted.experiment.findings, *fitted.findings, *_target_findings(ranking))
-    return ranking, findings
+    return value
 
 
-def _target_findings(ranking: Ranking) -> list[Finding]:
-    fitted, found = ranking.fitted, []
-    factor = ranking.target / fitted.points[-1]
+def findings_at(fitted: Fitted, target: float) -> tuple[Finding, ...]:
+    """Return what a user should know about the data, the models and the target."""
+    found = [*fitted.experiment.findings, *fitted.findings]
+    factor = target / fitted.points[-1]
     if FAR <= factor < np.inf:
-        message = f"{fitted.parameter} = {ranking.target:g} is {factor:.0f} times the largest run"
+        message = f"{fitted.parameter} = {target:g} is {factor:.0f} times the largest run"
         found.append(Finding("CPM205", "target", message))
-    return found
+    return tuple(found)

@@ -105,6 +105,10 @@ class Known:
         pairs = zip(codes.tolist(), rows.tolist(), strict=True)
         return {code: models.growth(row) for code, row in pairs if code >= 0}
 
+    def growth_of(self, code: int) -> Growth | None:
+        """Return the growth of a code; None = no model."""
+        return self._of_code.get(code)
+
     def growth_text(self, code: int, *, pretty: bool = False) -> str | None:
         """Write the growth of a code; None = no model."""
         found = self._of_code.get(code)
@@ -146,6 +150,18 @@ class Forecast:
         widths = None if self.widths is None else view.values(nodes, self.widths)
         codes = [view.largest(nodes, codes) for codes in self.known.growth]
         return self._both(view.values(nodes, self.costs), widths, codes)
+
+    def of_siblings(self, view: View, nodes: Rows) -> tuple[Foreseen, Foreseen]:
+        """Return exclusive and inclusive values of several siblings as if they were one node."""
+        values, widths = (
+            None if costs is None else view.together(nodes, costs)
+            for costs in (self.costs, self.widths)
+        )
+        codes = [view.largest(nodes, codes).max(keepdims=True) for codes in self.known.growth]
+        assert values is not None
+        one = (values[0][None], values[1][None])
+        wide = None if widths is None else (widths[0][None], widths[1][None])
+        return self._both(one, wide, codes)
 
     def of_outline(self, outline: Outline, places: Rows | None = None) -> tuple[Foreseen, Foreseen]:
         """Return exclusive and inclusive values of lines; of all unless `places` tells which."""

@@ -67,18 +67,10 @@ def with_callees(tree: CallTree, own: Predicted) -> Predicted:
     )
 
 
-def predict_curve(
-    fitted: Fitted, row: int, points: NDArray[np.float64], *, inclusive: bool = False
-) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-    """Predict one call path at many finite points; return value, low and high, each [points]."""
-    end = int(fitted.experiment.tree.end[row]) if inclusive else row + 1
-    return predict_sum(fitted, np.arange(row, end), points)
-
-
 def predict_sum(
     fitted: Fitted, rows: NDArray[np.intp], points: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-    """Predict the sum of some call paths at many finite points, as `predict_curve` does."""
+    """Predict what some call paths cost together; return value, low and high, each [points]."""
     parts = fitted.models.take(rows[fitted.modelled[rows]]).predict(points)
     value = parts.value.sum(axis=0)
     below, above = squared_widths(parts.value, parts.low, parts.high)

@@ -65,6 +65,17 @@ class Console:
         return sys.stdout.isatty()
 
     @property
+    def is_interactive(self) -> bool:
+        """Tell whether there is a terminal to be asked on and to draw on."""
+        streams = (sys.stdin, sys.stdout, sys.stderr)
+        return os.environ.get("TERM") != "dumb" and all(stream.isatty() for stream in streams)
+
+    def without_color(self) -> None:
+        """Tell what draws on the terminal itself to use no colour, where the user wants none."""
+        if not self._use_color():
+            os.environ["NO_COLOR"] = "1"
+
+    @property
     def width(self) -> int | None:
         """Width of the terminal in cells, or None where nothing needs to be cut."""
         if "COLUMNS" in os.environ or self.is_terminal:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import functools
 import shlex
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -22,10 +23,23 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., Any])
 
 _FEW_SOURCES = 2
+_TOLD = (click.core.ParameterSource.COMMANDLINE, click.core.ParameterSource.ENVIRONMENT)
 _TOP_OF_A_TABLE = 10
 _EITHER = "--inclusive and --exclusive exclude each other"
+
+
+class _NumberOrAll(click.IntRange):
+    """A number of rows, or all of them."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """Return the number; of all, one that no table reaches."""
+        return sys.maxsize if value == "all" else int(super().convert(value, param, ctx))
+
+
 EXPERIMENT = click.argument("experiment", nargs=-1, required=True, metavar="EXP...")
-FORMATS = ("table", "csv", "tsv", "json", "jsonl", "markdown", "parquet")
+TABLE = "table"
+"""The format for people."""
+FORMATS = (TABLE, "csv", "tsv", "json", "jsonl", "markdown", "parquet")
 
 _LOAD = (
     click.option("--where", metavar="COND", default="", help="Choose runs, e.g. 'p>=64,n=30'."),
@@ -127,12 +141,47 @@ _VIEW = (
         metavar="SHARE",
         help="Smaller ones share a line. Default: 1% in a table, else 0.",
     ),
+    click.option("--zoom", metavar="PATH", default="", help="Begin with this node of the view."),
+    click.option(
+        "--filter",
+        "keep",
+        metavar="PATTERN",
+        default="",
+        help="Give lines to call paths that match, e.g. '**/MPI_*'; the others share some.",
+    ),
+    click.option(
+        "--open",
+        "opened",
+        metavar="PATH",
+        multiple=True,
+        help="Open one level, and all down to this node; PATH/** with all below it.",
+    ),
+    click.option(
+        "--close", "closed", metavar="PATH", multiple=True, help="Show nothing below this node."
+    ),
+    click.option(
+        "--lines",
+        "most",
+        type=click.IntRange(1),
+        metavar="N",
+        help="From so many lines on, open nothing.",
+    ),
+)
+_SORT = (
+    click.option(
+        "--sort",
+        type=click.Choice(["value", "measured", "high", "excess", "growth", "trust", "name"]),
+        default="value",
+        show_default=True,
+        help="Order of siblings: high is the upper end of the band.",
+    ),
+    click.option("--reverse", is_flag=True, help="The smallest first."),
 )
 _TABLE = (
     click.option(
         "-n",
         "--top",
-        type=click.IntRange(1),
+        type=_NumberOrAll(1),
         metavar="N",
         help="Show the first N; of a view, of every level. Default: 10 in a table, else all.",
     ),
@@ -185,6 +234,11 @@ def table_options(command: F) -> F:
     return _added(command, _TABLE)
 
 
+def sort_options(command: F) -> F:
+    """Add ``sort`` and ``reverse``: how siblings of a view of predictions are ordered."""
+    return _added(command, _SORT)
+
+
 def view_options(command: F) -> F:
     """Add the options that choose a view; they arrive as ``viewing``.
 
@@ -193,23 +247,29 @@ def view_options(command: F) -> F:
     return _gathered(command, _VIEW, "viewing", _make_view)
 
 
-def retold(ctx: click.Context) -> tuple[str, str]:
+def retold(
+    ctx: click.Context, *, without: Collection[str] = (), in_full: bool = False
+) -> tuple[str, str]:
     """Return the sources, and the options that were given and that every command knows.
 
-    Many sources, as a shell makes them of a glob, are written ``EXP...``.
+    Parameters
+    ----------
+    without : long names of options to leave out
+    in_full : write all sources; else many, as a shell makes them of a glob, are ``EXP...``
     """
     sources = ctx.params["experiment"]
     words: list[str] = []
     known = {name for option in (*_ASK, *_LOAD, *_FIT) for name in _parameter(option).opts}
+    known -= {*without}
     for parameter in ctx.command.params:
         given = ctx.get_parameter_source(parameter.name or "")
-        if given is not click.core.ParameterSource.COMMANDLINE or not known & {*parameter.opts}:
+        if given not in _TOLD or parameter.opts[-1] not in known:
             continue
         value = ctx.params[parameter.name or ""]
         values = value if isinstance(value, tuple) else (value,)
         for one in values:
             words += [parameter.opts[-1], *([] if one is True else [str(one)])]
-    few = len(sources) <= _FEW_SOURCES
+    few = in_full or len(sources) <= _FEW_SOURCES
     return shlex.join(sources) if few else "EXP...", shlex.join(words)
 
 
@@ -322,7 +382,16 @@ def _make_load(
 
 
 def _make_view(
-    *, view: str, group: str | None, depth: int | None, min_share: str | None
+    *,
+    view: str,
+    group: str | None,
+    depth: int | None,
+    min_share: str | None,
+    zoom: str,
+    keep: str,
+    opened: tuple[str, ...],
+    closed: tuple[str, ...],
+    most: int | None,
 ) -> Callable[[str, int | None, bool, bool], Wanted]:
     from callpath_modeler.profile.groups import Grouping
     from callpath_modeler.profile.views import ViewKind
@@ -345,7 +414,19 @@ def _make_view(
         share = "1%" if min_share is None and for_people else min_share or "0"
         first = _TOP_OF_A_TABLE if top is None and for_people else top
         order = inclusive if inclusive or exclusive else None
-        return Wanted(kind, by, order, depth, first, _share(share))
+        return Wanted(
+            kind=kind,
+            by=by,
+            inclusive=order,
+            depth=depth,
+            top=first,
+            least=_share(share),
+            zoom=zoom,
+            keep=keep,
+            opened=opened,
+            closed=closed,
+            most=most,
+        )
 
     return wanted
 

@@ -20,6 +20,7 @@ from callpath_modeler.cli.options import (
     question_options,
     refuse_columns,
     retold,
+    sort_options,
     table_options,
     view_options,
 )
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 @click.command("views")
 @EXPERIMENT
 @view_options
+@sort_options
 @table_options
 @question_options
 @load_options
@@ -44,6 +46,8 @@ def command(
     *,
     experiment: tuple[str, ...],
     viewing: Callable[[str, int | None, bool, bool], Wanted],
+    sort: str,
+    reverse: bool,
     top: int | None,
     columns: str | None,
     no_header: bool,
@@ -62,22 +66,25 @@ def command(
     """
     from callpath_modeler.analysis.forecast import forecast
     from callpath_modeler.cli.render import render_lines, render_table
-    from callpath_modeler.pipeline import ranking_of
+    from callpath_modeler.pipeline import asked_of, findings_at
+    from callpath_modeler.profile.wanted import Sort
     from callpath_modeler.report.views import ForecastView, views_table, views_text
 
     ctx = click.get_current_context()
     form = format_of(format_, output)
     refuse_columns(form, columns)
-    wanted = viewing(form, top, question.inclusive, bool(ctx.params["exclusive"]))
-    ranking, findings = ranking_of(
+    viewed = viewing(form, top, question.inclusive, bool(ctx.params["exclusive"]))
+    wanted = replace(viewed, sort=Sort(sort), reverse=reverse)
+    fitted, target = asked_of(
         experiment,
-        replace(question, inclusive=False),
+        question,
         load_options=load,
         fit_options=fitting,
         progress=console.progress("read"),
         default_factor=4.0,
     )
-    shown = ForecastView(forecast(ranking.fitted, ranking.target), wanted)
+    shown = ForecastView(forecast(fitted, target), wanted)
+    findings = findings_at(fitted, target)
     if form == "table":
         width = None if output is not None or wide else console.width
         lines = views_text(

@@ -328,14 +328,23 @@ class Models:
 
         The normal form is closed under addition, so this is a model too.
         """
-        wanted = self.take(np.asarray(rows))
-        numbers = np.nan_to_num(wanted.coefficients)
-        per_term = np.bincount(
-            wanted.terms.ravel() + 1, weights=numbers[:, 1:].ravel(), minlength=1
-        )
-        codes = np.flatnonzero(per_term[1:]).astype(np.int16)
-        total = np.concatenate([[numbers[:, 0].sum()], per_term[1:][codes]])
+        codes, total = self._sum(rows)
         return self._formula(codes, total, parameter, pretty, exact=False)
+
+    def sum_values(self, rows: npt.ArrayLike, p: npt.ArrayLike) -> FloatArray:
+        """Predict the sum of the models of some rows at `p` [m], without a band, [m]."""
+        codes, total = self._sum(rows)
+        summed: FloatArray = evaluate(self.shapes, codes[None], total[None], targets(p))[0]
+        return summed
+
+    def _sum(self, rows: npt.ArrayLike) -> tuple[TermArray, FloatArray]:
+        """Return codes and coefficients, the constant first, of the sum of some rows."""
+        wanted = np.asarray(rows)
+        numbers = np.nan_to_num(self.coefficients[wanted])
+        terms = self.terms[wanted]
+        per_term = np.bincount(terms.ravel() + 1, weights=numbers[:, 1:].ravel(), minlength=1)
+        codes = np.flatnonzero(per_term[1:]).astype(np.int16)
+        return codes, np.concatenate([[numbers[:, 0].sum()], per_term[1:][codes]])
 
     def alternatives(self, row: int, parameter: str = "p") -> tuple[Alternative, ...]:
         """Return the runners-up of one row, best first."""

@@ -167,11 +167,25 @@ def kept(view: View, pattern: str) -> Costs:
     return Costs(column, column)
 
 
-def node_path(view: View, node: int) -> str:
-    """Return the path by which `find_node` finds a node."""
-    if view.kind is ViewKind.TOP_DOWN:
-        return view.tree.path(node)
-    return "/".join(escape(name) for name in view.names(node))
+def node_path(view: View, node: int, *, short: bool = False) -> str:
+    """Return the path by which `find_node` finds a node; `short`: in short names where these do."""
+    names: list[str] = []
+    while node != ROOT:
+        name, above = view.name(node), view.parent(node)
+        brief = short_name(name) if short else name
+        if brief != name:
+            siblings = view.roots if above == ROOT else view.children(above)
+            alike = [n for n in siblings.tolist() if brief in _spellings(view.name(n))]
+            name = brief if len(alike) == 1 else name
+        names.append(escape(name))
+        node = above
+    if view.kind is ViewKind.TOP_DOWN and len(names) > 1 and names[-1] == PROGRAM:
+        names.pop()  # an artificial program root is no part of the paths that people write
+    return "/".join(reversed(names))
+
+
+def _spellings(name: str) -> tuple[str, str]:
+    return name, short_name(name)
 
 
 def find_node(view: View, path: str) -> int:
@@ -187,8 +201,8 @@ def find_node(view: View, path: str) -> int:
     names = [part.replace("\\/", "/") for part in re.split(r"(?<!\\)/", path.strip("/"))]
     nodes, node = _at_the_top(view, names[0]), ROOT
     for name in names:
-        found = [n for n in nodes.tolist() if view.name(n) == name]
-        found = found or [n for n in nodes.tolist() if short_name(view.name(n)) == name]
+        found = [n for n in nodes.tolist() if name in _spellings(view.name(n))]
+        found = [n for n in found if view.name(n) == name] or found
         if not found:
             raise _not_found(view, path, name, nodes)
         node = found[0]

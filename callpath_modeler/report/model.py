@@ -6,8 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from callpath_modeler.analysis.excess import measured_excess, scaling_over
-from callpath_modeler.analysis.predict import predict_curve
+from callpath_modeler.analysis.predict import predict_sum
 from callpath_modeler.analysis.rank import FIRST, Ranking
+from callpath_modeler.fitted import Fitted
 from callpath_modeler.modeling import FitStatus, summarise
 from callpath_modeler.profile.calltree import ROOT
 from callpath_modeler.profile.pattern import short_name
@@ -69,31 +70,57 @@ def _formula(ranking: Ranking, row: int, *, ascii_only: bool) -> str:
 
 
 def _curve(ranking: Ranking, row: int, *, linear: bool) -> Curve:
-    fitted = ranking.fitted
+    return curve_of(ranking.fitted, _rows(ranking, row), ranking.target, linear=linear)
+
+
+def curve_of(
+    fitted: Fitted,
+    rows: NDArray[np.intp],
+    target: float,
+    *,
+    linear: bool = False,
+    count: int = _GRID,
+    banded: bool = True,
+) -> Curve:
+    """Return the chart of what some call paths cost together, up to the target.
+
+    Parameters
+    ----------
+    count : points at which the curve is evaluated
+    banded : whether it has a band, which takes long where call paths are many
+    """
     last = float(fitted.points[-1])
-    target = ranking.target if np.isfinite(ranking.target) else None
-    end = max(last, target or last)
+    end = max(last, target) if np.isfinite(target) else last
     start = min(float(fitted.points[0]), end)
-    grid = np.linspace(start, end, _GRID) if linear else np.geomspace(start, end, _GRID)
-    value, low, high = predict_curve(fitted, row, grid, inclusive=ranking.inclusive)
+    grid = np.linspace(start, end, count) if linear else np.geomspace(start, end, count)
+    if banded:
+        value, low, high = predict_sum(fitted, rows, grid)
+    else:
+        value = fitted.models.sum_values(rows[fitted.modelled[rows]], grid)
+        low = high = np.full(count, np.nan)
     return Curve(
         points=fitted.points,
-        measured=_measured(ranking, row),
+        measured=measured_of(fitted, rows),
         grid=grid,
         value=value,
         low=low,
         high=high,
         end_of_data=last,
-        target=target,
+        target=target if np.isfinite(target) else None,
     )
 
 
-def _measured(ranking: Ranking, row: int) -> NDArray[np.float64]:
-    """Return the measured values per point, [K], of the kind that is ranked."""
-    fitted, tree = ranking.fitted, ranking.fitted.experiment.tree
-    subtree = fitted.measured[row : tree.end[row] if ranking.inclusive else row + 1]
-    total: NDArray[np.float64] = np.nansum(subtree, axis=0)
-    return np.where(np.isnan(subtree).all(axis=0), np.nan, total)
+def measured_of(fitted: Fitted, rows: NDArray[np.intp]) -> NDArray[np.float64]:
+    """Return what some call paths cost together at each point, [K]; NaN = none occurred."""
+    values = fitted.measured[rows]
+    total: NDArray[np.float64] = np.nansum(values, axis=0)
+    return np.where(np.isnan(values).all(axis=0), np.nan, total)
+
+
+def _rows(ranking: Ranking, row: int) -> NDArray[np.intp]:
+    """Return the call paths that a ranked value is made of."""
+    end = ranking.fitted.experiment.tree.end[row] if ranking.inclusive else row + 1
+    return np.arange(row, end)
 
 
 def _sum_of(ranking: Ranking, row: int) -> list[str]:
@@ -186,7 +213,7 @@ def _excess_line(what: str, inclusive: float, exclusive: float) -> str:
 
 def _values(ranking: Ranking, row: int) -> list[str]:
     fitted = ranking.fitted
-    pairs = zip(fitted.points, _measured(ranking, row), strict=True)
+    pairs = zip(fitted.points, measured_of(fitted, _rows(ranking, row)), strict=True)
     cells = [
         f"{parameter_value(point)}: {quantity(float(value), fitted.metric.unit)}"
         for point, value in pairs

@@ -220,7 +220,7 @@ def _verdict(ranking: Ranking, *, ascii_only: bool) -> str:
     total, low, high = ranking.total if additive else of_row
     amount = quantity(total, unit, ascii_only=ascii_only)
     likely = interval(low, high, unit, ascii_only=ascii_only)
-    where = f"At {_at(ranking)} ({_beyond(ranking)})"
+    where = f"At {_at(ranking)} ({beyond(fitted.points, ranking.target)})"
     if not additive:
         return f"{where}: {name} is worst, {amount} ({likely}), and {growth}."
     share = percent(float(ranking.own_share[row]))
@@ -242,14 +242,13 @@ def _culprit(ranking: Ranking) -> int:
     return worst + int(np.argmax(np.nan_to_num(ranking.own_share[worst:end], nan=-1.0)))
 
 
-def _beyond(ranking: Ranking) -> str:
-    """Say where the target is, seen from the data."""
-    smallest, largest = ranking.fitted.points[0], ranking.fitted.points[-1]
-    if ranking.target < smallest:
+def beyond(points: NDArray[np.float64], target: float) -> str:
+    """Say where a target is, seen from the points of the data."""
+    if target < points[0]:
         return "below the smallest run"
-    if ranking.target <= largest:
+    if target <= points[-1]:
         return "inside the data"
-    times = ranking.target / largest
+    times = target / points[-1]
     factor = f"{times:.3g}" if times < 1000 else significant(times)
     return f"{factor} × the largest run"
 

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from callpath_modeler import pipeline
-from callpath_modeler.analysis.rank import rank
 from synthetic import fitted
 
 
 def findings(values, target):
-    return {f.code for f in pipeline._target_findings(rank(fitted(values), target))}
+    return {f.code for f in pipeline.findings_at(fitted(values), target)}
 
 
 def test_a_target_far_beyond_the_data_is_said():

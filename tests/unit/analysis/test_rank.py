@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from callpath_modeler.analysis.predict import predict_curve
+from callpath_modeler.analysis.predict import predict_sum
 from callpath_modeler.analysis.rank import FIRST, By, rank
 from callpath_modeler.analysis.trust import MARKS, among_the_first, marks_of_trust
 from callpath_modeler.errors import UsageError
@@ -179,7 +179,7 @@ def test_inclusive_values_are_ranked_at_infinity():
 def test_the_formula_of_a_subtree_is_the_sum_of_its_models():
     fit = fitted({"main": [1] * 5, "main/f": list(2 * P), "main/g": list(3 * P + 4)})
     assert fit.models.sum_formula(range(3)) == "5 + 5 * p"
-    value, low, high = predict_curve(fit, 0, np.array([100.0]), inclusive=True)
+    value, low, high = predict_sum(fit, np.flatnonzero(fit.modelled), np.array([100.0]))
     assert value == pytest.approx([505])
     assert low <= value <= high
 

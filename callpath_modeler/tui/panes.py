@@ -1,0 +1,211 @@
+"""What stands around the table: the head with the target, the pane of the node, status and keys."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from itertools import zip_longest
+from pathlib import Path
+
+import numpy as np
+from rich.cells import cell_len, set_cell_size
+from rich.text import Text
+
+from callpath_modeler.profile.calltree import ROOT
+from callpath_modeler.profile.pattern import short_name
+from callpath_modeler.profile.schema import Region
+from callpath_modeler.profile.views import ViewKind
+from callpath_modeler.report.layout import shorten, wrap
+from callpath_modeler.report.node import NodeReport
+from callpath_modeler.report.ranking import beyond
+from callpath_modeler.tui.session import Session, sorted_by
+from callpath_modeler.units import interval, parameter_value, percent, quantity, to_ascii
+
+_FURTHEST = 64
+"""The slider ends at this multiple of the largest run, or at the target if that is further."""
+_SLIDER = 24
+_SOURCE_LINES = 5
+_LARGEST_SOURCE = 2_000_000
+
+KEYS = (
+    "↑↓ move  →← open close  [ ] target ½ ×2  t target  1 2 3 view  H hot path  / search  "
+    "f filter  z zoom  s sort  m metric  i incl/excl  . small  y command  ? keys  q quit"
+)
+KEYS_ASCII = KEYS.replace("↑↓", "j k").replace("→←", "l h").replace("½ ×2", "/2 x2")
+
+HELP = """\
+Move             up down or j k; page up, page down, home, end
+Open, close      right or l, left or h; Enter does either
+                 e  open   E  all below   c  close            C  all below
+Ways             u  the caller            H  the hot path from here
+                 z  zoom into             Backspace  out again
+Views            1  top-down              2  bottom-up        3  flat
+Target           [  half                  ]  double           t  type it: 4096, 1e6, inf
+Values           i  inclusive, exclusive  m  the next metric  g  heat: how fast it grows
+                 s  the next order        S  the other way round
+Choose           /  search                n N  next, previous
+                 f  filter by a pattern: main/**/MPI_*; empty: all
+                 .  hide what is small, or show it
+Keep             w  write the view to a file: .txt .csv .json .md ...
+                 y  the command that prints this view
+                 ?  these keys            q  quit
+
+Values of a node are those of its call paths; share is of the whole program at the target, the band
+holds the value in as many cases as its title says, and the marks of trust say how far it reaches:
+●●●● 10 %, ●●●○ 25 %, ●●○○ a factor of 2, ●○○○ of 5. Excess is cost beyond perfect scaling.
+In the chart ● is measured, ░ the band, ┊ the end of the data, ◆ the target.
+"""
+
+
+def head(session: Session, target: float, width: int, *, ascii_only: bool = False) -> list[Text]:
+    """Return two lines: what is shown, and the target with what is predicted there.
+
+    Parameters
+    ----------
+    target : that was asked for; what is shown may be still of another
+    """
+    say: Callable[[str], str] = to_ascii if ascii_only else str
+    fitted = session.forecast.fitted
+    kinds = "  ".join(
+        f"[{k} {kind}]" if kind is session.kind else f"{k} {kind}"
+        for k, kind in enumerate(ViewKind, start=1)
+    )
+    values = "inclusive" if session.leads_inclusive else "exclusive"
+    room = width - len(kinds) - 3
+    what = shorten([f"{fitted.experiment.name} · {fitted.metric.name}, {values}"], room, "…")
+    first = Text(say(f" {set_cell_size(what, max(room, 0))} "), style="bold")
+    first.append(say(kinds), "not bold")
+    at = f" {fitted.parameter} = {parameter_value(target)} "
+    line = Text(at, style="bold")
+    line.append(
+        slider(session, target, min(_SLIDER, width // 4), ascii_only=ascii_only), "not bold"
+    )
+    for part in _answer(session, target, ascii_only=ascii_only):
+        if cell_len(f"{line.plain}  {say(part)}") <= width:
+            line.append(f"  {say(part)}", "not bold")
+    return [first[:width], line[:width]]
+
+
+def _answer(session: Session, target: float, *, ascii_only: bool) -> list[str]:
+    """Return what is predicted at the target and how far that is, the first first."""
+    forecast = session.forecast
+    where = beyond(forecast.fitted.points, target)
+    if forecast.target != target:
+        return [f"{where}: working …"]
+    unit = forecast.fitted.metric.unit
+    total, low, high = forecast.total
+    if np.isinf(target):
+        return ["shares in the limit"]
+    value = quantity(total, unit, ascii_only=ascii_only)
+    if math.isnan(low):
+        return [f"{value} (band: working …)", where]
+    return [f"{value} ({interval(low, high, unit, ascii_only=ascii_only)})", where]
+
+
+def slider(session: Session, target: float, width: int, *, ascii_only: bool = False) -> str:
+    """Draw the parameter: where the data end, and where the target is."""
+    points = session.forecast.fitted.points
+    first, last = float(points[0]), float(points[-1])
+    track, edge, mark, left, right = "-|X<>" if ascii_only else "─┊◆◂▸"
+    end = max(last * _FURTHEST, target if np.isfinite(target) else 0.0)
+    start = min(first, target)
+
+    def place(value: float) -> int:
+        if math.isinf(value):
+            return width - 1
+        return round((width - 1) * math.log(value / start) / math.log(end / start))
+
+    cells = [track] * width
+    cells[place(last)] = edge
+    cells[place(target)] = mark
+    return f"{left}{parameter_value(start)} {''.join(cells)} {right}"
+
+
+def pane(
+    session: Session,
+    width: int,
+    height: int,
+    *,
+    beside: bool,
+    ascii_only: bool = False,
+    source: Callable[[Region, int], Sequence[str]] | None = None,
+) -> list[Text]:
+    """Return what there is to know of the node under the cursor, at most `height` lines.
+
+    Parameters
+    ----------
+    beside : the pane is beside the table, and high; else below it, and wide
+    source : gives the lines of the source about a region, so many at most
+    """
+    if not len(session.outline) or width < 20 or height < 2:
+        return []
+    line = session.outline.line(session.cursor)
+    report = NodeReport(
+        session.forecast, session.view, line.nodes, session.leads_inclusive, ascii_only
+    )
+    say: Callable[[str], str] = to_ascii if ascii_only else str
+    title = [Text(row.plain, style="bold") for row in wrap(say(report.title()), width, indent="  ")]
+    height -= len(title)
+    if beside:
+        chart = report.chart(width, min(18, height // 3))
+        text = [*report.model(), "", *chart, "", *report.alternatives(), *report.facts()]
+        lines = [part for one in text for part in wrap(say(one), width, indent="  ")]
+    else:
+        room = max(36, width * 2 // 5)
+        chart = report.chart(room, height)
+        left = width - room - 2 if chart else width
+        text = [*report.model(), *report.alternatives(), *report.facts()]
+        parts = [part.plain for one in text for part in wrap(say(one), left, indent="  ")]
+        lines = [
+            Text(f"{set_cell_size(a, left)}  {b}".rstrip())
+            for a, b in zip_longest(parts[:height], [say(row) for row in chart], fillvalue="")
+        ]
+    if source is not None and report.regions and len(lines) < height - 1:
+        room = min(_SOURCE_LINES, height - len(lines))
+        code = source(report.regions[0], room)
+        lines += [Text(say(row.expandtabs(4))[:width], style="dim") for row in code]
+    return [*title, *lines[:height]]
+
+
+def source_about(region: Region, count: int) -> list[str]:
+    """Return the lines of the source that a region begins in, numbered, where it can be read."""
+    path = Path(region.file)
+    try:
+        if region.line < 1 or not path.is_file() or path.stat().st_size > _LARGEST_SOURCE:
+            return []
+        lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
+    except (OSError, ValueError):
+        return []
+    start = max(0, region.line - 2)
+    return [f"{k:>5} {row}" for k, row in enumerate(lines[start : start + count], start + 1)]
+
+
+def status(session: Session, message: str, width: int, *, ascii_only: bool = False) -> Text:
+    """Return one line: what narrows the view, or what there is to say."""
+    say: Callable[[str], str] = to_ascii if ascii_only else str
+    count = len(session.outline)
+    parts = [f"{session.cursor + 1 if count else 0}/{count}"]
+    start = session.place.start
+    if start != ROOT:
+        parts.append(f"zoomed to {shorten([short_name(n) for n in session.view.names(start)], 40)}")
+    parts += [f"filter {session.pattern}"] if session.pattern else []
+    parts += [sorted_by(session)] if sorted_by(session) else []
+    parts += [f"hidden: below {percent(session.least)}"] if session.hides else []
+    known = session.forecast.known
+    if len(known.unmodelled):
+        share = percent(known.unmodelled_share)
+        parts.append(f"{len(known.unmodelled)} without a model ({share} of today)")
+    text = message or " · ".join(parts)
+    return Text(shorten([say(f" {text}")], width, say("…")), style="reverse" if message else "dim")
+
+
+def keys(width: int, *, ascii_only: bool = False) -> Text:
+    """Return as many of the keys as there is room for, the way to the others always."""
+    known = (KEYS_ASCII if ascii_only else KEYS).split("  ")
+    last = "  ".join(known[-2:])
+    line = ""
+    for key in known[:-2]:
+        if cell_len(f"{line} {key}  {last}") > width - 1:
+            break
+        line += f" {key} "
+    return Text(f"{line} {last}"[:width], style="dim")

@@ -1,0 +1,138 @@
+"""A table of the lines of a view, of which only the visible ones are ever made."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from rich.style import Style
+from rich.text import Text
+from textual.binding import Binding, BindingType
+from textual.events import Click, Resize
+from textual.geometry import Size
+from textual.message import Message
+from textual.scroll_view import ScrollView
+from textual.strip import Strip
+
+from callpath_modeler.tui.page import Page, page
+from callpath_modeler.tui.session import Session
+
+_HEADER = 1
+"""Lines above the first line of the view."""
+
+
+class TreeTable(ScrollView, can_focus=True):
+    """The lines of a session's view, with a header that stays.
+
+    Parameters
+    ----------
+    session : what is shown
+    ascii_only : use no character beyond ASCII
+    """
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("up,k", "move(-1)"),
+        Binding("down,j", "move(1)"),
+        Binding("pageup", "page(-1)"),
+        Binding("pagedown", "page(1)"),
+        Binding("home", "move(-1000000000)"),
+        Binding("end", "move(1000000000)"),
+    ]
+
+    class Moved(Message):
+        """The cursor is on another line."""
+
+    class Chosen(Message):
+        """The line under the cursor was chosen."""
+
+    def __init__(self, session: Session, *, ascii_only: bool) -> None:
+        super().__init__()
+        self._session = session
+        self._ascii_only = ascii_only
+        self._page: Page | None = None
+        self._made_for: tuple[int, int] = (-1, -1)
+        self._widths: dict[str, int] = {}
+
+    def renew(self, *, anew: bool = True) -> None:
+        """Show what the session shows now; `anew` lets columns become narrower."""
+        self._page = None
+        if anew:
+            self._widths = {}
+        self.virtual_size = Size(self.size.width, len(self._session.outline) + _HEADER)
+        self._follow()
+        self.refresh()
+
+    def _follow(self) -> None:
+        """Scroll as little as it takes to see the cursor."""
+        room = max(1, self.size.height - _HEADER)
+        cursor, top = self._session.cursor, self._top
+        if cursor < top:
+            top = cursor
+        elif cursor >= top + room:
+            top = cursor - room + 1
+        self.scroll_to(y=top, animate=False, force=True, immediate=True)
+
+    @property
+    def _top(self) -> int:
+        return round(self.scroll_offset.y)
+
+    def on_resize(self, _: Resize) -> None:
+        """Lay everything out again."""
+        self.renew()
+
+    def render_line(self, y: int) -> Strip:
+        """Return one line of the screen."""
+        width, style = self.size.width, self.rich_style
+        made_for = (self._top, self.size.height)
+        if self._page is None or made_for != self._made_for:
+            self._page = self._laid_out(width)
+            self._made_for = made_for
+        if y < _HEADER:
+            return self._strip(Text(" ") + self._page.header, width, style + Style(bold=True))
+        place = self._top + y - _HEADER
+        if y - _HEADER >= len(self._page.lines):
+            return Strip.blank(width, style)
+        here = place == self._session.cursor
+        mark = (">" if self._ascii_only else "▌") if here else " "
+        line = Text(mark) + self._page.lines[y - _HEADER]
+        return self._strip(line, width, style + Style(reverse=True) if here else style)
+
+    def _laid_out(self, width: int) -> Page:
+        made = page(
+            self._session,
+            self._top,
+            max(0, self.size.height - _HEADER),
+            width - 1,
+            ascii_only=self._ascii_only,
+            at_least=self._widths,
+        )
+        self._widths = dict(made.widths)
+        return made
+
+    def _strip(self, text: Text, width: int, style: Style) -> Strip:
+        segments = [
+            type(segment)(segment.text, style + segment.style if segment.style else style)
+            for segment in text.render(self.app.console)
+            if segment.text
+        ]
+        return Strip(segments).adjust_cell_length(width, style)
+
+    def action_move(self, step: int) -> None:
+        """Move the cursor."""
+        self._session.go(self._session.cursor + step)
+        self._follow()
+        self.refresh()
+        self.post_message(self.Moved())
+
+    def action_page(self, step: int) -> None:
+        """Move the cursor by a screen."""
+        self.action_move(step * max(1, self.size.height - _HEADER - 1))
+
+    def on_click(self, event: Click) -> None:
+        """Go to the line that was clicked; a click on the line under the cursor chooses it."""
+        place = self._top + event.y - _HEADER
+        if event.y < _HEADER or place >= len(self._session.outline):
+            return
+        if place == self._session.cursor:
+            self.post_message(self.Chosen())
+        else:
+            self.action_move(place - self._session.cursor)
