@@ -12,6 +12,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+import callpath_modeler as cpm
+from callpath_modeler.analysis.expectations.expression import Leaf, Name, parse_comparison
+from callpath_modeler.analysis.expectations.rules import Leading, bind, holds, leading
 from callpath_modeler.modeling import Growth, fit, parse_growth
 from callpath_modeler.modeling.validation import (
     MPI_SPACE,
@@ -80,6 +83,25 @@ def test_search_spaces_and_deviation_limits_are_the_published_ones(
     assert set(MPI_SPACE) == declared
     for row in published["default_deviation"]:
         assert default_deviation(encoded(row["E"])) == encoded(row["D"])
+
+
+def test_guidelines_are_warned_of_where_the_paper_does(published: dict[str, Any]) -> None:
+    models = {(row["system"], row["function"]): encoded(row["model"]) for row in published["rows"]}
+    warned = {
+        (row["system"], row["function"]) for row in published["rows"] if row["guideline_warning"]
+    }
+    assert len(warned) == 2
+    for entry in published["cross_function"]:
+        system, whole = entry["system"], entry["lhs"]
+        comparison = parse_comparison(f"{whole} <= {' + '.join(entry['rhs'])}")
+
+        def of_leaf(leaf: Leaf, system: str = system) -> Leading:
+            assert isinstance(leaf, Name)
+            return Leading(models[system, leaf.text], 1.0)
+
+        left, right = (leading(side, of_leaf) for side in (comparison.left, comparison.right))
+        assert holds(comparison, left, right) is not entry["violated"]
+        assert entry["violated"] == ((system, whole) in warned)
 
 
 @pytest.fixture(scope="module")
@@ -161,3 +183,23 @@ def test_switches_between_algorithms_are_flagged_not_modelled_through(collective
     for name in ("OpenMPI Gather", "IntelMPI Allgather"):
         assert "outside" in found[name][2]
         assert "kept" not in found[name][2]
+
+
+def test_guidelines_are_broken_where_the_libraries_were_measured(shared_data: Path) -> None:
+    table = shared_data / "third_party" / "mpi_collectives" / "mpi_data.jsonl"
+    models = cpm.fit(cpm.load([table]))
+    broken = {
+        (library, rule): bind(parse_comparison(text.replace("MPI", f"{library}/MPI")), models)
+        for library in ("IntelMPI", "OpenMPI")
+        for rule, text in (
+            ("Allreduce", "{MPI_Allreduce} <= {MPI_Reduce} + {MPI_Bcast}"),
+            ("Allgather", "{MPI_Allgather} <= {MPI_Gather} + {MPI_Bcast}"),
+            ("Gather", "{MPI_Gather} <= {MPI_Allgather}"),
+        )
+    }
+    # An allreduce of either library costs more than reduce and bcast, at every scale.
+    for library in ("IntelMPI", "OpenMPI"):
+        assert broken[library, "Allreduce"].broken_at().tolist() == [32, 64, 128, 256, 512]
+        assert not broken[library, "Gather"].broken_at().size
+    # Where gather has just changed its algorithm, even an allgather is cheaper than its parts.
+    assert broken["OpenMPI", "Allgather"].broken_at().tolist() == [32, 64, 128, 512]

@@ -49,6 +49,20 @@ class Sides:
         sign = 1.0 if bound.at_most else -1.0
         return cls(left, right, varied(lambda parts: sign * (parts[0] - amount), [left]))
 
+    @property
+    def _slack(self) -> Values:
+        return _ROUNDING * np.maximum(np.abs(self.left.value), np.abs(self.right.value))
+
+    @property
+    def broken(self) -> NDArray[np.bool_]:
+        """Where the whole band is beyond the bound; nowhere without a model."""
+        return np.asarray(self.beyond.low > self._slack)
+
+    @property
+    def kept(self) -> NDArray[np.bool_]:
+        """Where the whole band is within; nowhere without a model."""
+        return np.asarray(self.beyond.high <= self._slack)
+
 
 def judge_bound(bound: Bound, subjects: Subjects, target: float, confidence: float) -> Judgement:
     """Judge a bound on value, share, excess work or loss at a finite target."""
@@ -80,9 +94,7 @@ def judge_sides(
     at : returns the sides of one subject at many scales, [points]; None = not to be looked at
     """
     beyond, unmodelled = sides.beyond, subjects.unmodelled()
-    slack = _ROUNDING * np.maximum(np.abs(sides.left.value), np.abs(sides.right.value))
-    broken = beyond.low > slack
-    kept = beyond.high <= slack
+    broken, kept = sides.broken, sides.kept
     if at_most:
         kept &= unmodelled <= UNCLEAR
     unsure = ~(broken | kept)
@@ -101,28 +113,38 @@ def judge_sides(
         expected=sides.right.at(worst),
         unit=unit,
         target=target,
-        crossing=None if at is None else _crossing(lambda p: at(worst, p), subjects),
+        crossing=None
+        if at is None
+        else crossing(lambda p: at(worst, p).beyond, subjects.fitted.points),
     )
 
 
-def _crossing(at: Callable[[Values], Sides], subjects: Subjects) -> Crossing:
-    """Find the scales from which on a bound is likely, and surely, broken."""
-    points = subjects.fitted.points
+def crossing(beyond: Callable[[Values], Band], points: Values) -> Crossing:
+    """Find the scale from which on a bound is likely broken, and the first where it surely is.
+
+    Parameters
+    ----------
+    beyond : returns by how much it is broken at many scales
+    points : the scales that were measured, ascending
+    """
     doublings = np.log2(_FURTHEST * points[-1] / points[0])
     grid = np.geomspace(points[0], _FURTHEST * points[-1], int(doublings * _PER_DOUBLING) + 2)
-    found = at(grid).beyond
+    found = beyond(grid)
+    # Exponentials end where no number holds them.
+    end = len(grid) if np.isfinite(found.value).all() else int(np.isfinite(found.value).argmin())
+    within = np.flatnonzero(~(found.value[:end] > 0))
+    first = int(within[-1]) + 1 if len(within) else 0
+    if first == end:
+        return Crossing(None, None)
+    # Bands widen without end: what is sure at a scale is not sure at all that follow.
+    surely = np.flatnonzero(found.low[first:end] > 0)
     return Crossing(
-        _first(grid, found.value, lambda p: at(p).beyond.value),
-        _first(grid, found.low, lambda p: at(p).beyond.low),
+        _refined(grid, first, lambda p: beyond(p).value),
+        _refined(grid, first + int(surely[0]), lambda p: beyond(p).low) if len(surely) else None,
     )
 
 
-def _first(grid: Values, beyond: Values, at: Callable[[Values], Values]) -> float | None:
-    """Return the scale from which on all that follow are beyond; None = the last one is not."""
-    within = np.flatnonzero(~(beyond > 0))
-    if len(within) and within[-1] == len(grid) - 1:
-        return None
-    if not len(within):
-        return float(grid[0])
-    finer = np.geomspace(grid[within[-1]], grid[within[-1] + 1], _FINER)
-    return float(finer[np.argmax(at(finer) > 0)])
+def _refined(grid: Values, first: int, beyond: Callable[[Values], Values]) -> float:
+    """Return the first scale beyond between a place of the grid, which is, and that before it."""
+    finer = np.geomspace(grid[max(first - 1, 0)], grid[first], _FINER)
+    return float(finer[np.argmax(beyond(finer) > 0)])

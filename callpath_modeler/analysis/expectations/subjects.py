@@ -120,25 +120,39 @@ class Subjects:
         say what to expect. In a sum of models, the smallest of many call paths would say how fast
         it grows.
         """
-        fitted = self.fitted
         if not (self.is_program or self.inclusive):
-            return fitted.models.take(self.rows)
-        points, values = fitted.experiment.by_point(fitted.metric.name, fitted.parameter)
-        values = values[:, np.isin(points, fitted.points)]
-        flat = values.reshape(len(values), -1)
-        sums = np.array([self.sums(column) for column in flat.T]).T
-        # The program has no value where nothing was measured.
-        sums[:, np.isnan(flat).all(axis=0)] = np.nan
-        both = np.concatenate([flat, sums]).reshape(-1, *values.shape[1:])
-        of_all = modeling.fit(
-            fitted.points,
-            both,
-            method="classic" if fitted.models.method == "classic" else "mixture",
-            space=fitted.models.space,
-            aggregate=fitted.models.aggregate,
-            confidence=fitted.models.confidence,
-        )
-        return of_all.take(np.arange(len(values), len(both)))
+            return self.fitted.models.take(self.rows)
+        return models_of_sums(self.fitted, self.sums)
+
+
+def models_of_sums(fitted: Fitted, sums: Callable[[Values], Values]) -> Models:
+    """Model sums over call paths, beside all call paths.
+
+    Parameters
+    ----------
+    sums : returns the sums [n] of a column [call paths] of exclusive values
+
+    Returns
+    -------
+    Models
+        Of n rows.
+    """
+    points, values = fitted.experiment.by_point(fitted.metric.name, fitted.parameter)
+    values = values[:, np.isin(points, fitted.points)]
+    flat = values.reshape(len(values), -1)
+    of_columns = np.array([sums(column) for column in flat.T]).T
+    # The program has no value where nothing was measured.
+    of_columns[:, np.isnan(flat).all(axis=0)] = np.nan
+    both = np.concatenate([flat, of_columns]).reshape(-1, *values.shape[1:])
+    of_all = modeling.fit(
+        fitted.points,
+        both,
+        method="classic" if fitted.models.method == "classic" else "mixture",
+        space=fitted.models.space,
+        aggregate=fitted.models.aggregate,
+        confidence=fitted.models.confidence,
+    )
+    return of_all.take(np.arange(len(values), len(both)))
 
 
 def _of(subjects: Subjects, own: Predicted) -> Band:

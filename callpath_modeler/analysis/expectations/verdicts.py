@@ -34,8 +34,8 @@ class Crossing:
 
     Attributes
     ----------
-    likely : by the prediction; None = at no scale looked at
-    surely : by the whole band
+    likely : by the prediction, here and at all larger scales; None = at no scale looked at
+    surely : the smallest of these scales where the whole band is beyond
     """
 
     likely: float | None

@@ -1,0 +1,311 @@
+"""Rules across functions: ``{**/MPI_Allreduce} <= {**/MPI_Reduce} + {**/MPI_Bcast}``.
+
+A function that is made of others should not cost more than they do. That one does is seen where it
+was measured, and predicted where it was not: the models of both sides are combined and compared,
+numerically at any scale and by their leading terms in the end (Shudler, Berens, Calotoiu, Hoefler,
+Strube, Wolf, TPDS 30(8), 2019).
+
+A rule is a comparison of `expression`. Braces, and names that are neither numbers nor the
+parameter, stand for the sum over the call paths that a pattern names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from callpath_modeler.analysis.expectations.bounds import Sides, crossing
+from callpath_modeler.analysis.expectations.expression import (
+    CallPaths,
+    Comparison,
+    ComparisonError,
+    Extreme,
+    Leaf,
+    Name,
+    Node,
+    Number,
+    Product,
+    Sum,
+    check_alike,
+    evaluate,
+    leaves,
+    units_of,
+)
+from callpath_modeler.analysis.expectations.subjects import Band, models_of_sums, varied
+from callpath_modeler.analysis.expectations.verdicts import Crossing, Verdict
+from callpath_modeler.fitted import Fitted
+from callpath_modeler.modeling import Growth, Models
+from callpath_modeler.modeling.growth import CONSTANT_GROWTH
+from callpath_modeler.profile.calltree import CallTree
+from callpath_modeler.profile.pattern import match, unmatched
+
+Values = NDArray[np.float64]
+Rows = NDArray[np.intp]
+Numbers = Mapping[str, tuple[float, str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Leading:
+    """What a function is in the end: a coefficient times a growth.
+
+    Attributes
+    ----------
+    growth : how fast it grows
+    coefficient : in the unit of the metric; 0 = nothing, or what cancels
+    """
+
+    growth: Growth
+    coefficient: float
+
+    def __mul__(self, other: Leading) -> Leading:
+        return Leading(self.growth * other.growth, self.coefficient * other.coefficient)
+
+    def __truediv__(self, other: Leading) -> Leading:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ratio = np.divide(self.coefficient, other.coefficient)
+        return Leading(self.growth / other.growth, float(ratio))
+
+    def __neg__(self) -> Leading:
+        return Leading(self.growth, -self.coefficient)
+
+    def __add__(self, other: Leading) -> Leading:
+        first, second = sorted((self, other), key=lambda each: (each.coefficient != 0, each.growth))
+        if first.growth != second.growth or first.coefficient == 0:
+            return second
+        return Leading(first.growth, first.coefficient + second.coefficient)
+
+    def exceeds(self, other: Leading) -> bool:
+        """Tell whether it is the larger one in the end; rounding makes nothing larger."""
+        least = 1e-9 * max(abs(self.coefficient), abs(other.coefficient))
+        return (self + -other).coefficient > least
+
+
+def leading(node: Node, of_leaf: Callable[[Leaf], Leading]) -> Leading:
+    """Return what a side of a rule is in the end, given what its names are."""
+    match node:
+        case Number():
+            return Leading(CONSTANT_GROWTH, node.value)
+        case Name() | CallPaths():
+            return of_leaf(node)
+        case Sum():
+            terms = [leading(term, of_leaf) for term in node.terms]
+            total = Leading(CONSTANT_GROWTH, 0.0)
+            for term, negative in zip(terms, node.negative, strict=True):
+                total = total + (-term if negative else term)
+            return total
+        case Product():
+            product = Leading(CONSTANT_GROWTH, 1.0)
+            for factor, divides in zip(node.factors, node.divides, strict=True):
+                of_factor = leading(factor, of_leaf)
+                product = product / of_factor if divides else product * of_factor
+            return product
+        case Extreme():
+            first, *others = (leading(part, of_leaf) for part in node.parts)
+            for other in others:
+                first = other if other.exceeds(first) == node.largest else first
+            return first
+
+
+@dataclass(frozen=True, eq=False)
+class Rule:
+    """A rule about the functions of an experiment.
+
+    Attributes
+    ----------
+    comparison : as it is written
+    fitted : models of the experiment
+    rows : call paths of each pattern that it names
+    models : what the call paths of each pattern cost together, one row each in their order
+    numbers : what other names stand for, in SI base units, with their unit
+    """
+
+    comparison: Comparison
+    fitted: Fitted
+    rows: Mapping[str, Rows]
+    models: Models
+    numbers: Numbers
+
+    def at(self, points: Values) -> Sides:
+        """Predict both sides at finite scales, [points]."""
+        found = self.models.predict(points)
+        columns = (found.value, found.low, found.high)
+        bands = zip(*(np.where(self.modelled[:, None], c, np.nan) for c in columns), strict=True)
+        return self._sides([Band(*band) for band in bands], points)
+
+    def measured(self) -> Sides:
+        """Return both sides at the measured points, [K].
+
+        Bands are as wide as measurements deviate from models, at the confidence of the models.
+        """
+        from scipy import special
+
+        reach = special.ndtri(0.5 + self.models.confidence / 2)
+        values = self._measured()
+        width = reach * self.models.spread[:, None] * values
+        bands = zip(values, np.maximum(values - width, 0.0), values + width, strict=True)
+        return self._sides([Band(*band) for band in bands], self.fitted.points)
+
+    def broken_at(self) -> Values:
+        """Return the measured points where it is broken by more than measurements deviate."""
+        return self.fitted.points[self.measured().broken]
+
+    def crossing(self) -> Crossing:
+        """Find from which scale on it is likely broken, and where surely; measured or not."""
+        return crossing(lambda points: self.at(points).beyond, self.fitted.points)
+
+    def verdict(self, target: float) -> Verdict:
+        """Judge it at a finite scale."""
+        sides = self.at(np.array([target]))
+        if sides.broken[0]:
+            return Verdict.BROKEN
+        return Verdict.KEPT if sides.kept[0] else Verdict.UNSURE
+
+    def in_the_end(self) -> tuple[Leading, Leading] | None:
+        """Return the leading terms of the left and the right side; None without all models."""
+        if not self.modelled.all():
+            return None
+        rank, number = self.models.growth_rank(), self.models.leading_coefficient()
+        growths = self.models.growths()
+        of_pattern = {
+            pattern: Leading(growths[rank[row]], float(number[row]))
+            for row, pattern in enumerate(self.rows)
+        }
+
+        def of_leaf(leaf: Leaf) -> Leading:
+            if _text(leaf) in of_pattern:
+                return of_pattern[_text(leaf)]
+            if _text(leaf) in self.numbers:
+                return Leading(CONSTANT_GROWTH, self.numbers[_text(leaf)][0])
+            return Leading(Growth(Fraction(1), 0), 1.0)
+
+        sides = (self.comparison.left, self.comparison.right)
+        left, right = (leading(side, of_leaf) for side in sides)
+        return left, right
+
+    @property
+    def modelled(self) -> NDArray[np.bool_]:
+        """Which patterns have a model and still occur at the largest scale, [patterns]."""
+        return (self.models.growth_rank() >= 0) & ~np.isnan(self._measured()[:, -1])
+
+    @property
+    def holds_in_the_end(self) -> bool | None:
+        """Whether it holds by the leading terms; None without all models."""
+        found = self.in_the_end()
+        return None if found is None else holds(self.comparison, *found)
+
+    def _measured(self) -> Values:
+        """Return what the call paths of each pattern cost together, [patterns, K]."""
+        return np.array([_sum_over(rows, self.fitted.measured) for rows in self.rows.values()])
+
+    def _sides(self, bands: Sequence[Band], points: Values) -> Sides:
+        comparison, sign = self.comparison, 1.0 if self.comparison.at_most else -1.0
+
+        def of(node: Node, values: Sequence[Values]) -> Values:
+            of_pattern = dict(zip(self.rows, values, strict=True))
+
+            def value_of(leaf: Leaf) -> Values:
+                if _text(leaf) in of_pattern:
+                    return of_pattern[_text(leaf)]
+                number = self.numbers.get(_text(leaf))
+                return points if number is None else np.asarray(number[0])
+
+            return np.broadcast_to(evaluate(node, value_of), points.shape)
+
+        def beyond(values: Sequence[Values]) -> Values:
+            return sign * (of(comparison.left, values) - of(comparison.right, values))
+
+        left, right = (
+            varied(partial(of, side), bands) for side in (comparison.left, comparison.right)
+        )
+        return Sides(left, right, varied(beyond, bands))
+
+
+def holds(comparison: Comparison, left: Leading, right: Leading) -> bool:
+    """Tell whether a comparison holds in the end, given the leading terms of its sides."""
+    return not (left.exceeds(right) if comparison.at_most else right.exceeds(left))
+
+
+def bind(
+    comparison: Comparison,
+    fitted: Fitted,
+    numbers: Numbers | None = None,
+    *,
+    inclusive: bool = False,
+    confidence: float | None = None,
+) -> Rule:
+    """Find what a rule is about among the call paths of an experiment.
+
+    Parameters
+    ----------
+    comparison : from `parse_comparison`
+    fitted : models of a metric that adds up
+    numbers : what names stand for that are no call paths, in SI base units, with their unit
+    inclusive : count what call paths call as theirs
+    confidence : of bands; None = that of the models
+
+    Raises
+    ------
+    ComparisonError
+        If no call path is part of the rule, or unlike things are added or compared.
+    UsageError
+        If a pattern is malformed or names no call path.
+    """
+    known: Numbers = numbers or {}
+    text, tree, parameter = comparison.text, fitted.experiment.tree, fitted.parameter
+    both = [*leaves(comparison.left), *leaves(comparison.right)]
+    patterns = dict.fromkeys(_text(leaf) for leaf in both if _is_pattern(leaf, parameter, known))
+    if not patterns:
+        raise ComparisonError(text, 0, "no call path is part of the rule")
+
+    def unit_of(leaf: Leaf) -> str:
+        if _text(leaf) in patterns:
+            return fitted.metric.unit
+        return known[_text(leaf)][1] if _text(leaf) in known else "1"
+
+    sides = (comparison.left, comparison.right)
+    check_alike(text, *(units_of(text, side, unit_of) for side in sides))
+    rows = {pattern: _named(tree, pattern, inclusive=inclusive) for pattern in patterns}
+    models = _models(fitted, tuple(rows.values()))
+    sure = models.confidence if confidence is None else confidence
+    return Rule(comparison, fitted, rows, replace(models, confidence=sure), known)
+
+
+def _text(leaf: Leaf) -> str:
+    return leaf.pattern if isinstance(leaf, CallPaths) else leaf.text
+
+
+def _is_pattern(leaf: Leaf, parameter: str, numbers: Numbers) -> bool:
+    return isinstance(leaf, CallPaths) or (leaf.text != parameter and leaf.text not in numbers)
+
+
+def _named(tree: CallTree, pattern: str, *, inclusive: bool) -> Rows:
+    """Return the call paths that a pattern names; inclusive: and what they call, each once."""
+    rows = np.flatnonzero(match(tree, pattern))
+    if not len(rows):
+        raise unmatched(tree, pattern)
+    if not inclusive:
+        return rows
+    steps = np.zeros(len(tree) + 1, np.intp)
+    np.add.at(steps, rows, 1)
+    np.add.at(steps, tree.end[rows], -1)
+    return np.flatnonzero(steps.cumsum()[:-1] > 0)
+
+
+def _sum_over(rows: Rows, values: Values) -> Values:
+    """Sum some rows of columns [call paths, ...]; NaN where none of them occurs."""
+    part = values[rows]
+    return np.where(np.isnan(part).all(axis=0), np.nan, np.nansum(part, axis=0))
+
+
+def _models(fitted: Fitted, functions: Sequence[Rows]) -> Models:
+    """Return models of functions: of single call paths those that there are, of many of the sum."""
+    if all(len(rows) == 1 for rows in functions):
+        return fitted.models.take(np.concatenate(functions))
+    return models_of_sums(
+        fitted, lambda column: np.array([_sum_over(rows, column) for rows in functions])
+    )
