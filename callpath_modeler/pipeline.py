@@ -252,6 +252,17 @@ def models_of(
     """
     load_options, fit_options = load_options or LoadOptions(), fit_options or FitOptions()
     experiment = load(sources, load_options, progress)
+    return models_of_loaded(experiment, sources, metric, load_options, fit_options)
+
+
+def models_of_loaded(
+    experiment: Experiment,
+    sources: Sequence[str | Path],
+    metric: str | None,
+    load_options: LoadOptions,
+    fit_options: FitOptions,
+) -> Fitted:
+    """Fit what `load` made of `sources`, unless such models are stored with it."""
     if len(sources) == 1 and store.is_stored(path := Path(sources[0])) and not load_options.where:
         settings = None
         if fit_options != FitOptions():

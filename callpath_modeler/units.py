@@ -10,6 +10,9 @@ _TO_ASCII = str.maketrans(
     {"●": "*", "○": ".", "…": "...", "→": "->", "░": ":", "·": "-", "×": "x", "µ": "u",
      "∞": "inf", "—": "-", "≥": ">=", "≤": "<="}
 )  # fmt: skip
+_FACTOR = 10.0
+"""From this relative change on, a factor says more than a percentage."""
+
 _LARGE = ((1e18, "E"), (1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 _DECIMAL = {"": 1.0, **{prefix: scale for scale, prefix in _LARGE}}
 _BINARY = {f"{prefix}i": 1024.0**power for power, prefix in enumerate("KMGTPE", 1)}
@@ -100,6 +103,22 @@ def percent(share: float) -> str:
     if 0 < share < 0.005:
         return "<1 %"
     return f"{share * 100:.0f} %".replace("-0 %", "0 %")
+
+
+def signed_percent(relative: float) -> str:
+    """Write a relative change as a signed percentage, from eleven times on as a factor.
+
+    >>> [signed_percent(x) for x in (0.198, -0.042, 11.0, 0.0, float("nan"))]
+    ['+20 %', '-4.2 %', '×12', '0 %', '-']
+    """
+    if math.isnan(relative):
+        return "-"
+    if math.isinf(relative):
+        return "×∞"
+    if relative >= _FACTOR:
+        return f"×{1 + relative:.0f}" if relative < 999 else f"×{significant(1 + relative)}"
+    number = f"{relative * 100:+.{1 if abs(relative) < 0.0995 else 0}f}"
+    return f"{number if float(number) else 0} %"
 
 
 def parameter_value(value: float) -> str:

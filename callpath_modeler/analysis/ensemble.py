@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from callpath_modeler.analysis.excess import ideal, median, per_process, scaling_over
 from callpath_modeler.errors import DataError, UsageError
-from callpath_modeler.profile.calltree import ROOT
+from callpath_modeler.profile.calltree import ROOT, CallTree
 from callpath_modeler.profile.experiment import Experiment, Scaling
 from callpath_modeler.profile.groups import Costs, Rows, Values
 from callpath_modeler.profile.schema import Metric
@@ -93,12 +93,12 @@ class Losses:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Unmatched:
-    """Where the call trees of two scales diverge.
+    """Where two call trees diverge: those of two scales, or of two experiments.
 
     Attributes
     ----------
-    rows : topmost call paths that occur at one of the two scales only, the costliest first
-    is_new : [rows] whether that is the larger scale
+    rows : topmost call paths that occur in one of the two only, the costliest first
+    is_new : [rows] whether that is the larger scale, or the new experiment
     cost : [rows] cost per process there, with all that they call
     share : [rows] fraction of the run time there
     callpaths : [rows] number of call paths, with those below
@@ -275,15 +275,30 @@ def overlap(before: Values, after: Values) -> NDArray[np.bool_] | None:
 
 def unmatched(losses: Losses, pair: int) -> Unmatched:
     """Return where the call trees of a pair's two scales diverge."""
-    tree = losses.experiment.tree
-    before, after = (losses.costs.inclusive[:, column] for column in losses.columns(pair))
+    base, scale = losses.columns(pair)
+    before, after = losses.costs.inclusive[:, base], losses.costs.inclusive[:, scale]
+    totals = float(losses.run_time[base]), float(losses.run_time[scale])
+    return diverging(losses.experiment.tree, (before, after), totals)
+
+
+def diverging(
+    tree: CallTree, costs: tuple[Values, Values], totals: tuple[float, float]
+) -> Unmatched:
+    """Return where call trees diverge.
+
+    Parameters
+    ----------
+    tree : of both
+    costs : [call paths] inclusive, of the base and of the new one; NaN = does not occur
+    totals : what the whole program costs in either
+    """
+    before, after = costs
     one_only = np.isnan(before) != np.isnan(after)
     is_topmost = one_only & ~((tree.parent != ROOT) & one_only[tree.parent])
     rows = np.flatnonzero(is_topmost)
     is_new = np.isnan(before[rows])
     cost = np.where(is_new, after[rows], before[rows])
-    old, new = (losses.run_time[column] for column in losses.columns(pair))
-    whole = np.where(is_new, new, old)
+    whole = np.where(is_new, totals[1], totals[0])
     share = np.divide(cost, whole, out=np.zeros_like(cost), where=whole > 0)
     callpaths = tree.inclusive(one_only.astype(float))[rows].astype(np.intp)
     order = np.argsort(-share, kind="stable")

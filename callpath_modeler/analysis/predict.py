@@ -91,6 +91,15 @@ def squared_widths(
     return np.where(np.isnan(down), 0.0, down) ** 2, np.where(np.isnan(up), 0.0, up) ** 2
 
 
+def summed(own: Predicted) -> tuple[float, float, float]:
+    """Return value, low and high of the whole program: of what was predicted, the sum."""
+    total = float(np.nansum(own.value))
+    if not np.isfinite(total):
+        return total, total, total
+    below, above = squared_widths(own.value, own.low, own.high)
+    return total, max(0.0, total - float(np.sqrt(below.sum()))), total + float(np.sqrt(above.sum()))
+
+
 def _fastest(
     tree: CallTree,
     growth: NDArray[np.int64],

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from callpath_modeler.analysis.excess import Excess, excess_work, per_process, scaling_over
-from callpath_modeler.analysis.predict import Predicted, predict, squared_widths, with_callees
+from callpath_modeler.analysis.predict import Predicted, predict, summed, with_callees
 from callpath_modeler.analysis.trust import among_the_first, marks_of_probability, marks_of_trust
 from callpath_modeler.errors import UsageError
 from callpath_modeler.fitted import Fitted
@@ -112,7 +112,8 @@ def rank(fitted: Fitted, target: float, by: By = By.VALUE, *, inclusive: bool = 
     own = predict(fitted, target)
     view = with_callees(tree, own) if inclusive else own
     at_largest = fitted.measured[:, -1]
-    at_largest_in_all, total = total_at_largest(fitted), _total_with_band(fitted, own)
+    at_largest_in_all = total_at_largest(fitted)
+    total = summed(own) if fitted.metric.additive else (np.nan, np.nan, np.nan)
     share = own_share = share_at_target(fitted, own.value, total[0], target)
     excess = excess_at(fitted, target, own.value, own_share)
     missing, missing_share = unmodelled(fitted)
@@ -196,14 +197,6 @@ def unmodelled(fitted: Fitted) -> tuple[NDArray[np.intp], float]:
 def _total(fitted: Fitted, exclusive: NDArray[np.float64]) -> float:
     """Return the whole program's value; NaN for a metric that does not add up."""
     return float(np.nansum(exclusive)) if fitted.metric.additive else float("nan")
-
-
-def _total_with_band(fitted: Fitted, own: Predicted) -> tuple[float, float, float]:
-    total = _total(fitted, own.value)
-    if not np.isfinite(total):
-        return total, total, total
-    below, above = squared_widths(own.value, own.low, own.high)
-    return total, max(0.0, total - float(np.sqrt(below.sum()))), total + float(np.sqrt(above.sum()))
 
 
 def share_at_target(

@@ -21,6 +21,7 @@ _COMMANDS = {
     "rank": "Rank call paths by predicted cost at a target scale.",
     "show": "Show one call path: formula, chart, band, alternatives, excess work.",
     "views": "Show predictions top-down, bottom-up (who calls it) or flat.",
+    "diff": "Compare two experiments: what got better or worse, at which scale.",
     "browse": "Browse predictions on the terminal: views, charts, any target.",
     "excess": "Say what is lost between measured scales, and where: excess work.",
     "check": "Hold expectations against the models; for continuous integration.",

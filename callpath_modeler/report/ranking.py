@@ -15,6 +15,7 @@ from callpath_modeler.analysis.excess import scaling_over
 from callpath_modeler.analysis.rank import Ranking
 from callpath_modeler.analysis.trust import MARKS
 from callpath_modeler.fitted import Fitted
+from callpath_modeler.profile.calltree import CallTree
 from callpath_modeler.profile.experiment import Scaling
 from callpath_modeler.profile.pattern import short_name
 from callpath_modeler.report.formats import Cell, Table, json_number, provenance
@@ -161,7 +162,7 @@ def ranking_text(
     full_names : functions with return type and arguments
     again : sources and options that ask for one of these call paths
     """
-    names = _names(ranking.fitted, rows, full=full_names)
+    names = distinct_names(ranking.fitted.experiment.tree, rows, full=full_names)
     others = _remainder(ranking, rows)
     # Widths are those of what is shown: characters are replaced before anything is laid out.
     say = to_ascii if ascii_only else str
@@ -253,9 +254,8 @@ def beyond(points: NDArray[np.float64], target: float) -> str:
     return f"{factor} × the largest run"
 
 
-def _names(fitted: Fitted, rows: NDArray[np.intp], *, full: bool) -> list[list[str]]:
+def distinct_names(tree: CallTree, rows: NDArray[np.intp], *, full: bool) -> list[list[str]]:
     """Return the call paths, with short function names unless two would then look the same."""
-    tree = fitted.experiment.tree
     whole = [list(tree.names(int(row))) for row in rows]
     if full:
         return whole

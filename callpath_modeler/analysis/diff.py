@@ -1,0 +1,331 @@
+"""Two experiments compared call path by call path: what got better or worse, and where.
+
+Three questions, each with what is known for sure: is it different at the largest scale that both
+measured, does it grow differently, and will it be different at the target? What occurs in one of
+the two only has nothing to be compared with, but counts in the totals.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from callpath_modeler.analysis.ensemble import Unmatched, diverging
+from callpath_modeler.analysis.growth_change import GrowthChange, growth_change
+from callpath_modeler.analysis.pairing import Pair, Side
+from callpath_modeler.analysis.predict import Predicted, predict, summed, with_callees
+from callpath_modeler.analysis.two_samples import (
+    Band,
+    Comparison,
+    Sample,
+    bands_compared,
+    compared,
+    deviation_of_models,
+    false_discovery_rate,
+    sample_at,
+)
+from callpath_modeler.errors import DataError, UsageError
+from callpath_modeler.fitted import Fitted
+from callpath_modeler.modeling import centre
+from callpath_modeler.profile.experiment import inclusive_values
+from callpath_modeler.profile.groups import Values
+
+BEYOND = 4
+"""Growth shows at this multiple of the largest scale."""
+
+Rows = NDArray[np.intp]
+Flags = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Changes:
+    """What changed at one scale: per call path and, last, in the whole program, [n + 1].
+
+    Attributes
+    ----------
+    scale : value of the parameter
+    base, new : in the unit of the metric; NaN = does not occur, or no prediction
+    change : new minus base; what does not occur costs nothing
+    relative, low, high : change over base and its interval, of what costs something in both
+    p : probability of such a difference, or a larger one, if there were none
+    rate : share of false ones among the differences shown, if this were the last of them
+    mark : 1 new is shown to be worse, -1 better, 0 no difference is shown
+    """
+
+    scale: float
+    base: Values
+    new: Values
+    change: Values
+    relative: Values
+    low: Values
+    high: Values
+    p: Values
+    rate: Values
+    mark: NDArray[np.int8]
+
+
+@dataclass(frozen=True, eq=False)
+class Difference:
+    """The answer: what is different in the new experiment.
+
+    Attributes
+    ----------
+    pair : the two experiments
+    inclusive : whether values are those of call paths with all that they call
+    confidence : of intervals; 1 - confidence is the share of false ones among what is shown
+    measured : at the largest scale that both measured; None = there is none
+    predicted : at the target; None = there is none
+    growth : before and after; None = one of the two has no models
+    in_base, in_new : [n] whether a call path was measured at the scales of both (without such,
+        at any)
+    left_out : [n] what occurs and yet is not in `predicted`, because one side has no model of it
+    order : rows that occur, by the absolute change at the target, else at the largest scale
+    """
+
+    pair: Pair
+    inclusive: bool
+    confidence: float
+    measured: Changes | None
+    predicted: Changes | None
+    growth: GrowthChange | None
+    in_base: Flags
+    in_new: Flags
+    left_out: Flags
+    order: Rows
+
+    def __repr__(self) -> str:
+        base, new = (side.experiment.name for side in self.pair.sides)
+        return f"<Difference {base} to {new}: {len(self.order)} call paths>"
+
+    @property
+    def changes(self) -> Changes:
+        """What decides the order: the changes at the target, else the measured ones."""
+        decisive = self.predicted or self.measured
+        assert decisive is not None, "difference() makes one of them"
+        return decisive
+
+
+def difference(
+    pair: Pair, target: float | None, *, inclusive: bool = False, confidence: float = 0.95
+) -> Difference:
+    """Compare two experiments at the largest common scale and at `target`.
+
+    Raises
+    ------
+    DataError
+        If there is neither a common scale nor a target.
+    UsageError
+        If sums are asked for of a metric that does not add up.
+    """
+    if inclusive and not pair.metric.additive:
+        raise UsageError(
+            f"no inclusive comparison: {pair.metric.name} does not add up over call paths",
+            hint="--exclusive",
+        )
+    if target is None and not len(pair.scales):
+        raise DataError(
+            f"the two were measured at no common scale of {pair.parameter}",
+            hint="--target P compares what their models predict there",
+        )
+    measured = _measured(pair, inclusive, confidence) if len(pair.scales) else None
+    ahead, growth = None, None
+    if pair.base.fitted and pair.new.fitted:
+        look = _Look(pair, inclusive, confidence, measured)
+        growth = _growth(look, pair.base.fitted, pair.new.fitted)
+        if target is not None:
+            ahead = _look_ahead(look, target)
+    here = pair.scales if len(pair.scales) else np.union1d(pair.base.points, pair.new.points)
+    in_base, in_new = (side.occurs(here) for side in pair.sides)
+    if inclusive:
+        below = pair.tree.inclusive(np.column_stack([in_base, in_new]).astype(float)) > 0
+        in_base, in_new = below.T
+    return Difference(
+        pair=pair,
+        inclusive=inclusive,
+        confidence=confidence,
+        measured=measured,
+        predicted=ahead.changes if ahead else None,
+        growth=growth,
+        in_base=in_base,
+        in_new=in_new,
+        left_out=ahead.left_out if ahead else np.zeros(len(pair.tree), bool),
+        order=_order(measured, ahead.changes if ahead else None, in_base | in_new),
+    )
+
+
+def _order(measured: Changes | None, predicted: Changes | None, occurs: Flags) -> Rows:
+    """Return the rows that occur; those without a change at the target after the others."""
+    keys = []
+    for changes in (measured, predicted):
+        if changes is not None:
+            cost = np.fmax(np.nan_to_num(changes.base), np.nan_to_num(changes.new))
+            known = ~np.isnan(changes.change)
+            keys += [-cost[:-1], -np.where(known, np.abs(changes.change), -1.0)[:-1]]
+    order = np.lexsort((np.arange(len(occurs)), *keys))
+    return np.asarray(order[occurs[order]], np.intp)
+
+
+def _measured(pair: Pair, inclusive: bool, confidence: float) -> Changes:
+    scale = float(pair.scales[-1])
+    samples, costs = [], []
+    for side in pair.sides:
+        point = int(np.searchsorted(side.points, scale))
+        values = _with_total(pair, side, inclusive)
+        samples.append(sample_at(values, point))
+        costs.append(_cost(pair, side, point, values))
+    if not any(sample.is_repeated for sample in samples):
+        samples = [
+            _unrepeated(sample, side, inclusive)
+            for sample, side in zip(samples, pair.sides, strict=True)
+        ]
+    test = compared(samples[0], samples[1], confidence)
+    return _changes(scale, costs[0], costs[1], test, confidence)
+
+
+def _with_total(pair: Pair, side: Side, inclusive: bool) -> Values:
+    """Return the values of a side, [n + 1, K, R], the whole program last."""
+    total = np.full((1, *side.values.shape[1:]), np.nan)
+    if pair.metric.additive:
+        ran = ~np.isnan(side.values).all(axis=0)
+        total = np.where(ran, np.nansum(side.values, axis=0), np.nan)[None]
+    return np.concatenate([pair.at(side, inclusive=inclusive), total])
+
+
+def _cost(pair: Pair, side: Side, point: int, values: Values) -> Values:
+    """Return the centre of the repetitions at one point, [n + 1]; nothing that occurs is lost.
+
+    Centres are those that are modelled, so that measured and predicted values are of one kind.
+    """
+    how = side.fitted.models.aggregate if side.fitted else "median"
+    cost = centre(values[:, [point]], how)[:, 0]
+    if pair.metric.additive:
+        # Of parts, not of sums: so that what is listed adds up.
+        cost[-1] = np.nansum(centre(side.values[:, [point]], how))
+    return cost
+
+
+def _unrepeated(sample: Sample, side: Side, inclusive: bool) -> Sample:
+    """Take the deviations from models for noise."""
+    if side.fitted is None:
+        return sample
+    variance, dof = deviation_of_models(side.fitted, inclusive=inclusive)
+    of_rows = [side.spread(column[:-1]) for column in (variance, dof)]
+    return replace(
+        sample,
+        variance=np.append(of_rows[0], variance[-1]),
+        dof=np.append(of_rows[1], dof[-1]),
+    )
+
+
+def _changes(
+    scale: float, base: Values, new: Values, test: Comparison, confidence: float
+) -> Changes:
+    change = np.nan_to_num(new) - np.nan_to_num(base)
+    change[np.isnan(base) & np.isnan(new)] = np.nan
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        relative = np.where((base > 0) & (new > 0), new / base - 1.0, np.nan)
+        low, high = np.expm1(test.low), np.expm1(test.high)
+    rate = false_discovery_rate(test.p)
+    is_shown = np.nan_to_num(rate, nan=1.0) <= 1 - confidence
+    # Repetitions may say one thing and their centres another: then nothing is shown.
+    agrees = np.sign(change) == np.sign(test.difference)
+    mark = np.where(is_shown & agrees, np.sign(change), 0).astype(np.int8)
+    return Changes(scale, base, new, change, relative, low, high, test.p, rate, mark)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Look:
+    """How to look ahead: with which callees, how sure, and what was measured of both."""
+
+    pair: Pair
+    inclusive: bool
+    confidence: float
+    measured: Changes | None
+
+    def backed(self, changes: Changes) -> Changes:
+        """Return changes without the marks that measurements do not back.
+
+        Models are made of measurements, and a single slow run may bend one of them. So where both
+        were measured at one scale, they must differ there in the same direction by more than
+        chance, if only of this one call path.
+        """
+        if self.measured is None:
+            return changes
+        differs = np.nan_to_num(self.measured.p, nan=1.0) <= 1 - self.confidence
+        direction = np.where(differs, np.sign(np.nan_to_num(self.measured.change)), 0)
+        return replace(changes, mark=np.where(changes.mark == direction, changes.mark, 0))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Ahead:
+    """What models say of a scale: changes, whose models lead (own rows of each side), no model."""
+
+    changes: Changes
+    leaders: tuple[Rows, Rows]
+    left_out: Flags
+
+
+def _look_ahead(look: _Look, scale: float) -> _Ahead:
+    """Compare predictions; what one side measured and has no model of is left out of both."""
+    pair = look.pair
+    own = [_predict(side, scale) for side in pair.sides]
+    known = [
+        (predicted.leader >= 0) | ~side.occurs(side.points)
+        for predicted, side in zip(own, pair.sides, strict=True)
+    ]
+    left_out = ~(known[0] & known[1])
+    bands: list[Band] = []
+    leaders = []
+    for predicted, side in zip(own, pair.sides, strict=True):
+        kept = _without(predicted, left_out)
+        view = with_callees(pair.tree, kept) if look.inclusive else kept
+        total, low, high = summed(kept) if pair.metric.additive else (np.nan,) * 3
+        ends = np.append(view.low, low), np.append(view.high, high)
+        bands.append((np.append(view.value, total), *ends))
+        leaders.append(np.where(view.leader >= 0, side.own_rows()[view.leader], -1))
+    base, new = bands
+    found = bands_compared(base, new, look.confidence)
+    changes = _changes(scale, base[0], new[0], found, look.confidence)
+    return _Ahead(look.backed(changes), (leaders[0], leaders[1]), left_out)
+
+
+def _predict(side: Side, scale: float) -> Predicted:
+    """Predict a side on the tree of both."""
+    assert side.fitted is not None, "difference() looks ahead only with models"
+    own = predict(side.fitted, scale)
+    return Predicted(
+        side.spread(own.value),
+        side.spread(own.low),
+        side.spread(own.high),
+        side.spread(np.where(own.leader >= 0, side.rows[own.leader], -1), absent=-1),
+        side.spread(own.growth, absent=-1),
+        side.spread(own.lead, absent=0.0),
+    )
+
+
+def _without(own: Predicted, rows: Flags) -> Predicted:
+    columns = (own.value, own.low, own.high, own.leader, own.growth, own.lead)
+    absent = (np.nan, np.nan, np.nan, -1, -1, 0.0)
+    return Predicted(*(np.where(rows, x, c) for x, c in zip(absent, columns, strict=True)))
+
+
+def _growth(look: _Look, base: Fitted, new: Fitted) -> GrowthChange:
+    """Compare growth, and whether predictions beyond the data differ as it does."""
+    beyond = BEYOND * max(float(side.points[-1]) for side in look.pair.sides)
+    ahead = _look_ahead(look, beyond)
+    return growth_change(base, new, ahead.leaders, ahead.changes.mark[:-1], look.confidence)
+
+
+def only_in_one(found: Difference) -> Unmatched:
+    """Return where the call trees of the two diverge, with what that costs at the scale shown."""
+    tree = found.pair.tree
+    changes = found.measured or found.changes
+    totals = float(changes.base[-1]), float(changes.new[-1])
+    costs = []
+    for flags, column in ((found.in_base, changes.base), (found.in_new, changes.new)):
+        below = column[:-1] if found.inclusive else inclusive_values(tree, column[:-1])
+        occurs = tree.inclusive(flags.astype(float)) > 0
+        costs.append(np.where(occurs, np.nan_to_num(below), np.nan))
+    return diverging(tree, (costs[0], costs[1]), totals)

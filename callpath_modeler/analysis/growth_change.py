@@ -1,0 +1,66 @@
+"""Whether a call path grows faster than before: by the probabilities of all hypotheses.
+
+Probabilities are of laws, and a call path that follows none has one that is sure all the same. So
+a change of growth is told only where predictions beyond the data differ as well.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from callpath_modeler.analysis.expectations.growths import growth_probabilities
+from callpath_modeler.fitted import Fitted
+from callpath_modeler.profile.groups import Values
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class GrowthChange:
+    """Growth before and after, each [n].
+
+    Attributes
+    ----------
+    before, after : rows of the models of base and of new that speak for a call path; -1 = none
+    faster, slower : probability that new grows faster, or more slowly; NaN where one has no model
+    mark : 1 new surely grows faster, -1 more slowly, else 0
+    """
+
+    before: NDArray[np.intp]
+    after: NDArray[np.intp]
+    faster: Values
+    slower: Values
+    mark: NDArray[np.int8]
+
+
+def growth_change(
+    base: Fitted,
+    new: Fitted,
+    rows: tuple[NDArray[np.intp], NDArray[np.intp]],
+    beyond: NDArray[np.int8],
+    confidence: float,
+) -> GrowthChange:
+    """Compare the growth of models row by row.
+
+    A model's own hypothesis and its alternatives each have a probability; that of a pair is the
+    product, because the experiments are independent.
+
+    Parameters
+    ----------
+    rows : [n] and [n], rows of the two to compare; -1 = none
+    beyond : [n] whether new is more (1) or less (-1) than base well beyond the data
+    """
+    before, after = rows
+    both = np.flatnonzero((before >= 0) & (after >= 0))
+    old_growths, of_base = growth_probabilities(base.models.take(before[both]))
+    new_growths, of_new = growth_probabilities(new.models.take(after[both]))
+    gains = np.array([[b > a for b in new_growths] for a in old_growths])
+    losses = np.array([[b < a for b in new_growths] for a in old_growths])
+    faster, slower = np.full(len(before), np.nan), np.full(len(before), np.nan)
+    faster[both] = ((of_base @ gains) * of_new).sum(axis=1)
+    slower[both] = ((of_base @ losses) * of_new).sum(axis=1)
+    is_faster = (np.nan_to_num(faster) >= confidence) & (beyond > 0)
+    is_slower = (np.nan_to_num(slower) >= confidence) & (beyond < 0)
+    mark = is_faster.astype(np.int8) - is_slower.astype(np.int8)
+    return GrowthChange(before, after, faster, slower, mark)

@@ -1,0 +1,113 @@
+"""Limits to what a change may cost: where a comparison says no."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from callpath_modeler.analysis.diff import Changes, Difference
+from callpath_modeler.errors import UsageError
+
+CARRIES_COST = 0.01
+"""From this share of the whole on, a call path carries cost: by itself it may break a limit."""
+
+_WORSE = re.compile(r"worse\s*(?:>\s*(\d+(?:\.\d+)?)\s*%)?")
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What may not be.
+
+    Attributes
+    ----------
+    worse : by which fraction something may cost more, at the largest common scale and at the
+        target; None = however much
+    growth : whether nothing may grow faster than before
+    """
+
+    worse: float | None = None
+    growth: bool = False
+
+    @classmethod
+    def parse(cls, text: str) -> Limits:
+        """Return the limits that ``"worse>5%,growth"`` writes; ``worse`` alone is ``worse>0%``.
+
+        Raises
+        ------
+        UsageError
+            If it says something else, or nothing.
+        """
+        worse, growth = None, False
+        for part in (part.strip() for part in text.split(",")):
+            said = _WORSE.fullmatch(part)
+            if said:
+                worse = float(said[1] or 0) / 100
+            elif part == "growth":
+                growth = True
+            else:
+                raise UsageError(
+                    f"--fail-on {text!r}: {part!r} is no limit",
+                    hint="'worse>5%', growth, or both: 'worse>5%,growth'",
+                )
+        return cls(worse, growth)
+
+
+@dataclass(frozen=True, slots=True)
+class Breach:
+    """One limit that is broken.
+
+    Attributes
+    ----------
+    limit : ``"worse"`` or ``"growth"``
+    row : the call path; None = the whole program
+    scale : where it is worse; None = it grows faster
+    amount : by which fraction; of growth, how probable
+    """
+
+    limit: str
+    row: int | None
+    scale: float | None
+    amount: float
+
+
+def breaches(found: Difference, limits: Limits, rows: NDArray[np.intp]) -> list[Breach]:
+    """Return what breaks the limits among `rows`: only differences that are shown count.
+
+    The whole program is judged if all its call paths are among `rows`. Call paths are judged by
+    themselves where they carry cost, before or after.
+    """
+    whole = len(rows) == len(found.order)
+    broken = []
+    for changes in (found.measured, found.predicted):
+        if changes is not None and limits.worse is not None:
+            broken += list(_worse(changes, limits.worse, rows, whole=whole))
+    if limits.growth and found.growth is not None:
+        mine = rows[(found.growth.mark[rows] > 0) & _carries_cost(found.changes)[:-1][rows]]
+        broken += [
+            Breach("growth", int(row), None, float(found.growth.faster[row])) for row in mine
+        ]
+    return broken
+
+
+def _worse(
+    changes: Changes, limit: float, rows: NDArray[np.intp], *, whole: bool
+) -> Iterator[Breach]:
+    broken = (changes.mark > 0) & (np.nan_to_num(changes.relative) > limit)
+    broken &= _carries_cost(changes)
+    if whole and broken[-1]:
+        yield Breach("worse", None, changes.scale, float(changes.relative[-1]))
+    for row in rows[broken[rows]]:
+        yield Breach("worse", int(row), changes.scale, float(changes.relative[row]))
+
+
+def _carries_cost(changes: Changes) -> NDArray[np.bool_]:
+    """Tell what is worth a word by its share of the whole; of what does not add up, everything."""
+    before, after = changes.base, changes.new
+    if np.isnan(before[-1]) or np.isnan(after[-1]):
+        return np.ones(len(before), bool)
+    least = CARRIES_COST * np.array([before[-1], after[-1]])
+    return np.asarray((before >= least[0]) | (after >= least[1]))

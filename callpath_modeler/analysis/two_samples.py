@@ -1,0 +1,179 @@
+"""Two groups of repetitions compared, call path by call path.
+
+Times differ by factors, so logarithms are compared: Welch's test (The generalization of Student's
+problem when several different population variances are involved, 1947). One call path has few
+repetitions and an experiment has many call paths, so its variance is shrunk towards that of all,
+but never below what its own repetitions show. Over many call paths some differences appear by
+chance; the share of such among those that are told is kept below a limit (Benjamini and Hochberg:
+Controlling the false discovery rate, 1995).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from callpath_modeler.fitted import Fitted
+from callpath_modeler.modeling.mixture.spread import Within, noise_of
+from callpath_modeler.modeling.noise import EXACT
+from callpath_modeler.profile.groups import Values
+
+Band = tuple[Values, Values, Values]
+"""Predicted values, and the low and high ends of their bands, each [n]."""
+
+_LEAST_ERROR = 1e-12
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sample:
+    """What repetitions at one scale say of n values.
+
+    Attributes
+    ----------
+    centre : [n] geometric mean; NaN = not measured, or nothing but zeros
+    count : [n] repetitions it is made of
+    variance : [n] variance of the logarithm of one repetition; NaN = unknown
+    dof : [n] degrees of freedom of `variance`
+    """
+
+    centre: Values
+    count: Values
+    variance: Values
+    dof: Values
+
+    @property
+    def is_repeated(self) -> bool:
+        """Whether repetitions tell anything of noise."""
+        return not np.isnan(self.variance).all()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Comparison:
+    """Whether new differs from base, [n]; NaN where one of the two has no value.
+
+    Attributes
+    ----------
+    difference : logarithm of new over base
+    low, high : its interval; NaN where noise is unknown
+    p : probability of such a difference, or a larger one, if there were none
+    """
+
+    difference: Values
+    low: Values
+    high: Values
+    p: Values
+
+
+def sample_at(values: Values, point: int) -> Sample:
+    """Sum up the repetitions at one point, with the noise of all points and rows in mind.
+
+    Parameters
+    ----------
+    values : [n, K, R]; NaN = missing. A zero has no logarithm and counts as missing, too: what
+        costs nothing is as good as absent
+    point : which of the K
+    """
+    with np.errstate(divide="ignore", invalid="ignore"):
+        logs = np.where(values > 0, np.log(values), np.nan)
+    count = (~np.isnan(logs)).sum(axis=2).astype(np.float64)
+    mean = np.where(count > 0, np.nansum(logs, axis=2) / np.maximum(count, 1.0), np.nan)
+    squares = np.nansum((logs - mean[:, :, None]) ** 2, axis=2)
+    noise = noise_of(Within(np.exp(mean), count, squares), 1.0)
+    effective = count.sum(axis=1) / np.maximum((count > 0).sum(axis=1), 1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        # The weight of a point is by its repetitions and by how it scatters, against all points.
+        steadiness = noise.weight[:, point] * effective / count[:, point]
+        variance = noise.variance * np.maximum(effective, 1.0) / steadiness
+        # One spike in a thousand runs is in no variance of others: what is seen here counts.
+        own = squares[:, point] / np.maximum(count[:, point] - 1, 1.0)
+    variance = np.maximum(variance, own)
+    if not noise.known:
+        variance = np.full(len(values), np.nan)
+    return Sample(np.exp(mean[:, point]), count[:, point], variance, noise.dof)
+
+
+def deviation_of_models(fitted: Fitted, *, inclusive: bool) -> tuple[Values, Values]:
+    """Return what stands for noise where nothing was repeated: the deviations from the models.
+
+    Parameters
+    ----------
+    inclusive : whether values are sums over what is called
+
+    Returns
+    -------
+    variance, dof : [call paths + 1], relative variance of one measurement and its degrees of
+        freedom (Welch-Satterthwaite); the last is of the whole program
+    """
+    models, tree = fitted.models, fitted.experiment.tree
+    value = np.nan_to_num(fitted.measured[:, -1])
+    squares = np.nan_to_num((models.spread * value) ** 2)
+    share = squares**2 / np.maximum(np.nan_to_num(models.dof), 1.0)
+    columns = np.column_stack([value, squares, share])
+    rows = tree.inclusive(columns) if inclusive else columns
+    whole, squares, share = np.vstack([rows, columns.sum(axis=0)]).T
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return squares / whole**2, squares**2 / share
+
+
+def compared(base: Sample, new: Sample, confidence: float) -> Comparison:
+    """Compare two samples row by row; where only one was repeated, its noise is that of both."""
+    from scipy import special
+
+    shared = base.is_repeated != new.is_repeated
+    if shared:
+        known = base if base.is_repeated else new
+        base, new = (replace(s, variance=known.variance, dof=known.dof) for s in (base, new))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        difference = np.log(new.centre) - np.log(base.centre)
+        parts = [sample.variance / sample.count for sample in (base, new)]
+        error = np.sqrt(parts[0] + parts[1])
+        dof = (parts[0] + parts[1]) ** 2 / (parts[0] ** 2 / base.dof + parts[1] ** 2 / new.dof)
+    if shared:
+        dof = base.dof
+    error = np.maximum(error, _LEAST_ERROR)
+    reach = np.asarray(special.stdtrit(dof, 0.5 + confidence / 2) * error, np.float64)
+    p = 2 * special.stdtr(dof, -np.abs(difference) / error)
+    return _test(difference, reach, reach, p)
+
+
+def bands_compared(base: Band, new: Band, confidence: float) -> Comparison:
+    """Compare two predictions row by row.
+
+    The band of a ratio is that of the difference of logarithms, by the distances of each band
+    that lie towards the other (Zou and Donner: Construction of confidence limits about effect
+    measures, 2008). How far zero lies beyond, in half-widths, gives the probability.
+    """
+    from scipy import special
+
+    with np.errstate(divide="ignore", invalid="ignore"):
+        before, after = ([np.log(edge) for edge in side] for side in (base, new))
+        difference = after[0] - before[0]
+        down = np.hypot(after[0] - after[1], before[2] - before[0])
+        up = np.hypot(after[2] - after[0], before[0] - before[1])
+        error = np.where(difference > 0, down, up) / special.ndtri(0.5 + confidence / 2)
+        p = 2 * special.ndtr(-np.abs(difference) / np.maximum(error, _LEAST_ERROR))
+    return _test(difference, down, up, p)
+
+
+def _test(difference: Values, down: Values, up: Values, p: Values) -> Comparison:
+    """Return a comparison; what two programs round differently does not differ."""
+    finite = np.isfinite(difference)
+    p = np.where(np.abs(difference) <= EXACT, 1.0, p)
+    columns = (difference, difference - down, difference + up, p)
+    return Comparison(*(np.where(finite, column, np.nan) for column in columns))
+
+
+def false_discovery_rate(p: Values) -> Values:
+    """Return the least share of false ones among what is told if this is told, too; NaN stays.
+
+    Parameters
+    ----------
+    p : [n] probabilities by chance; NaN = no test
+    """
+    tested = np.flatnonzero(~np.isnan(p))
+    order = tested[np.argsort(p[tested], kind="stable")]
+    share = p[order] * len(order) / np.arange(1, len(order) + 1)
+    rate = np.full(len(p), np.nan)
+    rate[order] = np.minimum(np.minimum.accumulate(share[::-1])[::-1], 1.0)
+    return rate

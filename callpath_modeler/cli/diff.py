@@ -1,0 +1,126 @@
+"""`cpmodel diff`: what is different between two experiments."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from callpath_modeler.cli.console import EXIT_NO, Console
+from callpath_modeler.cli.options import (
+    fit_options,
+    format_of,
+    load_options,
+    output_options,
+    picked,
+    question_options,
+    refuse_columns,
+    retold,
+    table_options,
+)
+from callpath_modeler.errors import UsageError
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from callpath_modeler.analysis.diff import Difference
+    from callpath_modeler.loading import LoadOptions
+    from callpath_modeler.pipeline import FitOptions, Question
+
+_TOP_OF_A_TABLE = 10
+
+
+@click.command("diff")
+@click.argument("experiment", nargs=-1, required=True, metavar="BASE NEW")
+@click.option(
+    "--fail-on",
+    metavar="LIMITS",
+    help="Leave with status 1 if something got worse: 'worse>5%', growth, or both by comma.",
+)
+@click.option(
+    "--select", metavar="PATTERN", help="Show and judge call paths that match, e.g. '**/MPI_*'."
+)
+@table_options
+@question_options
+@load_options
+@fit_options
+@output_options
+@click.pass_context
+def command(
+    ctx: click.Context,
+    *,
+    experiment: tuple[str, ...],
+    fail_on: str | None,
+    select: str | None,
+    top: int | None,
+    columns: str | None,
+    no_header: bool,
+    wide: bool,
+    question: Question,
+    load: LoadOptions,
+    fitting: FitOptions,
+    format_: str | None,
+    output: Path | None,
+    force: bool,
+) -> None:
+    """Compare two experiments: what got better or worse, at which scale.
+
+    BASE and NEW are each a profile, a directory of runs, a glob in quotes, a manifest, or a stored
+    NAME.cpm. Call paths are compared as measured at the largest common scale, by their growth, and
+    with --target as predicted there.
+    """
+    from callpath_modeler.analysis.limits import Limits, breaches
+    from callpath_modeler.cli.render import render_lines, render_table
+    from callpath_modeler.comparing import difference_of
+    from callpath_modeler.report.diff import Look, breach_lines, difference_text
+    from callpath_modeler.report.diff_table import difference_table
+
+    console: Console = ctx.obj
+    if len(experiment) != 2:
+        raise UsageError(
+            f"diff compares two experiments, not {len(experiment)}",
+            hint="quote globs: cpmodel diff 'base/*.cubex' 'new/*.cubex'",
+        )
+    form = format_of(format_, output)
+    refuse_columns(form, columns)
+    limits = None if fail_on is None else Limits.parse(fail_on)
+    base, new = experiment
+    compared = difference_of(
+        [base],
+        [new],
+        question,
+        load_options=load,
+        fit_options=fitting,
+        progress=console.progress("read"),
+    )
+    found = compared.difference
+    rows = _chosen(found, select)
+    broken = [] if limits is None else breaches(found, limits, rows)
+    if form == "table":
+        width = None if output is not None or wide else console.width
+        look = Look(width, wide, console.ascii_only)
+        again = shlex.quote(new), retold(ctx)[1]
+        lines = difference_text(found, rows[: top or _TOP_OF_A_TABLE], look, again)
+        render_lines(console, lines, output, force=force)
+    else:
+        content = picked(difference_table(compared, rows[:top], broken), columns)
+        render_table(console, content, form, output, force=force, header=not no_header)
+    console.findings(compared.findings)
+    for line in breach_lines(found, broken):
+        console.note(line)
+    if broken:
+        ctx.exit(EXIT_NO)
+
+
+def _chosen(found: Difference, select: str | None) -> NDArray[np.intp]:
+    from callpath_modeler.profile.pattern import match, unmatched
+
+    if select is None:
+        return found.order
+    chosen = found.order[match(found.pair.tree, select)[found.order]]
+    if not len(chosen):
+        raise unmatched(found.pair.tree, select)
+    return chosen

@@ -1,0 +1,316 @@
+"""Two experiments compared, as lines for people."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+from rich.text import Text
+
+from callpath_modeler.analysis.diff import Changes, Difference, only_in_one
+from callpath_modeler.analysis.limits import Breach
+from callpath_modeler.profile.groups import Values
+from callpath_modeler.report.diff_table import VERDICTS, growth_texts
+from callpath_modeler.report.layout import Column, shorten, table, wrap
+from callpath_modeler.report.outlines import NAMED, short_names
+from callpath_modeler.report.ranking import distinct_names
+from callpath_modeler.units import (
+    counted,
+    parameter_value,
+    percent,
+    quantity,
+    signed_percent,
+    to_ascii,
+)
+
+_GREY = "dim"
+_STYLES = {1: "red", -1: "green", 0: ""}
+_DIVERGING = 5
+"""So many places where the call trees diverge are listed for people."""
+_NAMED_BREACHES = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """How the lines for people look.
+
+    Attributes
+    ----------
+    width : of the terminal; None = nothing is cut
+    full_names : functions with return type and arguments
+    ascii_only : no character beyond ASCII
+    """
+
+    width: int | None
+    full_names: bool
+    ascii_only: bool
+
+    def say(self, text: str) -> str:
+        """Return `text` in the characters that may be used."""
+        return to_ascii(text) if self.ascii_only else text
+
+    def amount(self, value: float, unit: str) -> str:
+        """Write a quantity."""
+        return quantity(value, unit, ascii_only=self.ascii_only)
+
+
+def difference_text(
+    found: Difference,
+    rows: NDArray[np.intp],
+    look: Look,
+    again: tuple[str, str] = ("NEW", ""),
+) -> list[Text]:
+    """Return the comparison for people: the answer, the table, and what is not in it.
+
+    Parameters
+    ----------
+    rows : the call paths to show
+    again : the new experiment and the options that ask for one of its call paths
+    """
+    tree = found.pair.tree
+    others = np.array([], np.intp) if found.inclusive else np.setdiff1d(found.order, rows)
+    columns = [
+        replace(c, header=look.say(c.header), cells=[look.say(cell) for cell in c.cells])
+        for c in _columns(found, rows, others, look)
+    ]
+    below = [[counted(len(others), "other")]] if len(others) else []
+    below += [["total"]] if found.pair.metric.additive else []
+    names = [*distinct_names(tree, rows, full=look.full_names), *below]
+    ids = tree.ids()
+    paths = [[look.say(name) for name in path] for path in names]
+    marks = [f"@{ids[row]}" for row in rows]
+    body = table(columns, paths, look.width, ellipsis=look.say("…"), marks=marks)
+    lines = [
+        *wrap(look.say(_verdict(found, look)), look.width, "bold"),
+        *wrap(look.say(_context(found)), look.width, _GREY),
+        Text(""),
+        *body,
+        Text(""),
+    ]
+    for line in _footer(found, rows, look, ids, again):
+        lines += wrap(look.say(line), look.width, _GREY, indent="  ")
+    return lines
+
+
+def _at(found: Difference, changes: Changes) -> str:
+    return f"{found.pair.parameter} = {parameter_value(changes.scale)}"
+
+
+def _verdict(found: Difference, look: Look) -> str:
+    """Answer the question: is it different, by how much, and because of what."""
+    answers = []
+    if found.predicted is not None:
+        where = f"At {_at(found, found.predicted)} (predicted)"
+        answers.append(_answer(found, found.predicted, where, look))
+    if found.measured is not None:
+        where = f"At {_at(found, found.measured)} (measured)"
+        answers.append(_answer(found, found.measured, where, look))
+    return " ".join(answers)
+
+
+def _answer(found: Difference, changes: Changes, where: str, look: Look) -> str:
+    """Say what changed at one scale: in total, and which call path most."""
+    unit, parts = found.pair.metric.unit, []
+    if found.pair.metric.additive:
+        before, after = (look.amount(float(v[-1]), unit) for v in (changes.base, changes.new))
+        band = _band(changes, -1)
+        if changes.mark[-1]:
+            says = VERDICTS[int(changes.mark[-1])]
+            by = f"{says}, {signed_percent(float(changes.relative[-1]))}"
+        else:
+            by = "no difference is shown"
+        parts.append(f"{before} before, {after} now, {by}" + (f" ({band})" if band else ""))
+    told = [_most(found, changes, mark, word) for mark, word in ((1, "worse"), (-1, "better"))]
+    parts += [text for text in told if text] or ["no call path is shown to differ"]
+    return f"{where}: {'; '.join(parts)}."
+
+
+def _most(found: Difference, changes: Changes, mark: int, word: str) -> str:
+    """Say how many call paths are worse or better, and which of them most."""
+    rows = np.flatnonzero(changes.mark[:-1] == mark)
+    if not len(rows):
+        return ""
+    most = int(rows[np.argmax(np.abs(changes.change[rows]))])
+    name = shorten(short_names(found.pair.tree.names(most)), NAMED)
+    by = signed_percent(float(changes.relative[most]))
+    lead = ", most" if len(rows) > 1 else ":"
+    return f"{counted(len(rows), 'call path')} {word}{lead} {name} ({by})"
+
+
+def _context(found: Difference) -> str:
+    """Say what is compared with what."""
+    pair = found.pair
+    told = []
+    for name, side in (("base", pair.base), ("new", pair.new)):
+        first, last = (parameter_value(float(side.points[k])) for k in (0, -1))
+        spread = f"{first} … {last}" if len(side.points) > 1 else first
+        runs = counted(len(side.experiment.runs), "run")
+        told.append(f"{name}: {side.experiment.name}, {runs}, {pair.parameter} = {spread}")
+    flavour = "inclusive" if found.inclusive else "exclusive"
+    both = int((found.in_base & found.in_new).sum())
+    counts = [f"{counted(both, 'call path')} in both"]
+    for name, only in (
+        ("base", found.in_base & ~found.in_new),
+        ("new", found.in_new & ~found.in_base),
+    ):
+        if only.any():
+            counts.append(f"{int(only.sum())} only in {name}")
+    reduction = pair.new.experiment.reduction.words
+    return " · ".join([*told, f"{pair.metric.name}, {flavour}, {reduction}", ", ".join(counts)])
+
+
+def _columns(
+    found: Difference, rows: NDArray[np.intp], others: NDArray[np.intp], look: Look
+) -> list[Column]:
+    unit, additive = found.pair.metric.unit, found.pair.metric.additive
+    costs = found.measured or found.changes
+    extra = [""] * bool(len(others))
+    last = [len(costs.base) - 1] if additive else []
+
+    def cost(values: Values) -> list[str]:
+        parts = [*values[rows]]
+        if len(others):
+            parts.append(float(np.nansum(values[others])) if additive else np.nan)
+        return [look.amount(float(v), unit) for v in [*parts, *values[last]]]
+
+    columns = [Column("base", cost(costs.base)), Column("new", cost(costs.new))]
+    where = np.array([*rows, *last], np.intp)
+    for changes in (found.measured, found.predicted):
+        if changes is None:
+            continue
+        cells = [_change(found, changes, int(row)) for row in where]
+        styles = [_STYLES[int(mark)] for mark in changes.mark[where]]
+        cells[len(rows) : len(rows)] = extra
+        styles[len(rows) : len(rows)] = extra
+        head = f"{found.pair.parameter}={parameter_value(changes.scale)}"
+        columns.append(Column(head, cells, styles=styles))
+    if found.predicted is not None:
+        bands = [_band(found.predicted, int(row)) for row in where]
+        bands[len(rows) : len(rows)] = extra
+        columns.append(Column(f"{found.confidence:.0%} band", bands, droppable=2))
+    if found.growth is not None:
+        texts = [*_growth_cells(found, rows, look), *extra, *[""] * len(last)]
+        columns.append(Column("growth", texts, right=False, droppable=1))
+    return columns
+
+
+def _change(found: Difference, changes: Changes, row: int) -> str:
+    """Write a change where it is shown, ``~`` where none is, else what there is to compare."""
+    if row < len(found.in_base) and found.in_base[row] != found.in_new[row]:
+        return "gone" if found.in_base[row] else "new"
+    if changes.mark[row]:
+        return signed_percent(float(changes.relative[row]))
+    return "-" if np.isnan(changes.base[row]) or np.isnan(changes.new[row]) else "~"
+
+
+def _band(changes: Changes, row: int) -> str:
+    low, high = float(changes.low[row]), float(changes.high[row])
+    return "" if np.isnan(low) else f"{signed_percent(low)} … {signed_percent(high)}"
+
+
+def _growth_cells(found: Difference, rows: NDArray[np.intp], look: Look) -> list[str]:
+    """Write growth: once if it is the same, with an arrow only where it surely changed."""
+    if found.growth is None:
+        return [""] * len(rows)
+    told = []
+    before, after = growth_texts(found, rows, pretty=not look.ascii_only)
+    for row, old, new in zip(rows, before, after, strict=True):
+        if old is None or new is None or old == new:
+            told.append(new or old or "")
+        else:
+            told.append(f"{old} {'→' if found.growth.mark[row] else '~'} {new}")
+    return told
+
+
+def _footer(
+    found: Difference,
+    rows: NDArray[np.intp],
+    look: Look,
+    ids: Sequence[str],
+    again: tuple[str, str],
+) -> list[str]:
+    """Return what is to be said below the table."""
+    lines = [*_legend(found), *_common_scales(found), *_unmatched(found, look)]
+    if found.left_out.any():
+        changes = found.measured or found.changes
+        share = percent(float(np.nansum(changes.new[:-1][found.left_out]) / changes.new[-1]))
+        part = "" if found.inclusive or not found.pair.metric.additive else f", {share} of the cost"
+        lines.append(
+            f"not predicted: {counted(int(found.left_out.sum()), 'call path')}{part}, of which one "
+            "of the two has no model; left out of both"
+        )
+    shown = [row for row in rows if found.in_new[row]]
+    if shown:
+        sources, options = again
+        lines.append(f"next: cpmodel show {sources} @{ids[shown[0]]} {options}".rstrip())
+    return lines
+
+
+def _legend(found: Difference) -> list[str]:
+    measured, predicted, pair = found.measured, found.predicted, found.pair
+    lines = []
+    costs = f"measured at {_at(found, measured)}" if measured else "predicted"
+    heads = [
+        f"{pair.parameter}={parameter_value(changes.scale)}: {how}"
+        for changes, how in ((measured, "change there"), (predicted, "change predicted there"))
+        if changes is not None
+    ]
+    lines.append(f"base, new: {costs}; {'; '.join(heads)}; ~ no difference is shown")
+    if all(c is None or np.isnan(c.p).all() for c in (measured, predicted)):
+        lines.append("nothing was repeated and nothing modelled: noise may be any difference")
+    else:
+        chance = percent(1 - found.confidence)
+        lines.append(f"of the differences shown, {chance} at most should be chance")
+    return lines
+
+
+def _common_scales(found: Difference) -> list[str]:
+    """Name the scales of both, where they are not all."""
+    pair = found.pair
+    if len(pair.scales) == len(pair.base.points) == len(pair.new.points):
+        return []
+    if not len(pair.scales):
+        return [f"no {pair.parameter} was measured in both: predictions are compared"]
+    listed = ", ".join(parameter_value(float(scale)) for scale in pair.scales)
+    return [f"measured in both: {pair.parameter} = {listed}"]
+
+
+def _unmatched(found: Difference, look: Look) -> list[str]:
+    """List where the call trees diverge."""
+    tree, unit = found.pair.tree, found.pair.metric.unit
+    parted, lines = only_in_one(found), []
+    for is_new, name in ((True, "new"), (False, "base")):
+        mine = np.flatnonzero(parted.is_new == is_new)
+        if not len(mine):
+            continue
+        count, share = int(parted.callpaths[mine].sum()), float(parted.share[mine].sum())
+        part = f"{percent(share)} of its {found.pair.metric.name}"
+        lines.append(f"only in {name}: {counted(count, 'call path')}, {part}:")
+        for place in mine[:_DIVERGING]:
+            cost = look.amount(float(parted.cost[place]), unit)
+            path = shorten(short_names(tree.names(int(parted.rows[place]))), NAMED)
+            lines.append(f"  {cost:>8}  {percent(float(parted.share[place])):>5}  {path}")
+        if len(mine) > _DIVERGING:
+            rest = percent(float(parted.share[mine[_DIVERGING:]].sum()))
+            lines.append(f"  ... and {len(mine) - _DIVERGING} more places, {rest}")
+    return lines
+
+
+def breach_lines(found: Difference, broken: Sequence[Breach]) -> list[str]:
+    """Say which limits do not hold, the whole program first."""
+    parameter, tree = found.pair.parameter, found.pair.tree
+    lines = []
+    for breach in broken[:_NAMED_BREACHES]:
+        names = ["total"] if breach.row is None else short_names(tree.names(breach.row))
+        what = shorten(names, NAMED)
+        if breach.scale is None:
+            told = f"grows faster ({percent(breach.amount)} sure)"
+        else:
+            told = f"{signed_percent(breach.amount)} at {parameter} = "
+            told += parameter_value(breach.scale)
+        lines.append(f"{breach.limit}: {what}: {told}")
+    if len(broken) > _NAMED_BREACHES:
+        lines.append(f"... and {len(broken) - _NAMED_BREACHES} more")
+    return lines

@@ -1,0 +1,155 @@
+"""Two experiments compared, as a table for machines."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from callpath_modeler.analysis.diff import Changes, Difference, only_in_one
+from callpath_modeler.analysis.limits import Breach
+from callpath_modeler.comparing import Compared
+from callpath_modeler.fitted import Fitted
+from callpath_modeler.report.formats import Cell, Table, json_number, provenance
+from callpath_modeler.report.ranking import fit_settings
+
+VERDICTS = {1: "worse", -1: "better", 0: "not shown"}
+"""What the mark of a change is called."""
+
+_OF_GROWTH = {1: "faster", -1: "slower", 0: "not shown"}
+
+
+def difference_table(
+    compared: Compared, rows: NDArray[np.intp], broken: Sequence[Breach] = ()
+) -> Table:
+    """Return one row per call path.
+
+    Parameters
+    ----------
+    rows : the call paths to tell of, in order
+    broken : limits that do not hold
+    """
+    found = compared.difference
+    tree, ids = found.pair.tree, found.pair.tree.ids()
+    columns: dict[str, list[Cell]] = {
+        "callpath": [tree.path(int(row)) for row in rows],
+        "id": [f"@{ids[row]}" for row in rows],
+        "metric": [found.pair.metric.name] * len(rows),
+        "occurs": [_occurs(found, int(row)) for row in rows],
+    }
+    for changes, where in ((found.measured, "scale"), (found.predicted, "target")):
+        columns |= _change_columns(changes, where, rows)
+    columns |= _growth_columns(found, rows)
+    united = [n for n in columns if n.startswith(("base_at", "new_at", "change_at"))]
+    units = dict.fromkeys(united, found.pair.metric.unit)
+    return Table(columns, units, _header(compared, broken))
+
+
+def _occurs(found: Difference, row: int) -> str:
+    both = bool(found.in_base[row]) and bool(found.in_new[row])
+    return "both" if both else ("base" if found.in_base[row] else "new")
+
+
+def _change_columns(
+    changes: Changes | None, where: str, rows: NDArray[np.intp]
+) -> dict[str, list[Cell]]:
+    names = ("base", "new", "change", "relative", "low", "high", "p", "rate")
+    if changes is None:
+        return {f"{name}_at_{where}": [None] * len(rows) for name in (*names, "verdict")}
+    columns: dict[str, list[Cell]] = {
+        f"{name}_at_{where}": getattr(changes, name)[rows].tolist() for name in names
+    }
+    verdicts = [VERDICTS[int(mark)] for mark in changes.mark[rows]]
+    return {**columns, f"verdict_at_{where}": [*verdicts]}
+
+
+def _growth_columns(found: Difference, rows: NDArray[np.intp]) -> dict[str, list[Cell]]:
+    growth = found.growth
+    if growth is None:
+        names = ("growth_base", "growth_new", "faster", "slower", "verdict_of_growth")
+        return {name: [None] * len(rows) for name in names}
+    before, after = growth_texts(found, rows)
+    return {
+        "growth_base": [*before],
+        "growth_new": [*after],
+        "faster": growth.faster[rows].tolist(),
+        "slower": growth.slower[rows].tolist(),
+        "verdict_of_growth": [_OF_GROWTH[int(mark)] for mark in growth.mark[rows]],
+    }
+
+
+def _header(compared: Compared, broken: Sequence[Breach]) -> dict[str, object]:
+    found = compared.difference
+    pair, tree = found.pair, found.pair.tree
+    parted = only_in_one(found)
+    sides = {}
+    of_sides = (("base", pair.base, compared.base), ("new", pair.new, compared.new))
+    for name, side, findings in of_sides:
+        settings = fit_settings(side.fitted) if side.fitted else None
+        points = [float(point) for point in side.points]
+        sides[name] = {**provenance(side.experiment, findings), "points": points, "fit": settings}
+    return {
+        **sides,
+        "metric": pair.metric.name,
+        "values": "inclusive" if found.inclusive else "exclusive",
+        "parameter": pair.parameter,
+        "common_scales": [float(scale) for scale in pair.scales],
+        "scale": found.measured.scale if found.measured else None,
+        "target": found.predicted.scale if found.predicted else None,
+        "confidence": found.confidence,
+        "total": {"at_scale": _total(found.measured), "at_target": _total(found.predicted)},
+        "unmatched": [
+            {
+                "callpath": tree.path(int(row)),
+                "occurs": "new" if is_new else "base",
+                "cost": float(cost),
+                "share": json_number(float(share)),
+                "callpaths": int(count),
+            }
+            for row, is_new, cost, share, count in zip(
+                parted.rows, parted.is_new, parted.cost, parted.share, parted.callpaths, strict=True
+            )
+        ],
+        "left_out": [tree.path(int(row)) for row in np.flatnonzero(found.left_out)],
+        "breaches": [
+            {
+                "limit": breach.limit,
+                "callpath": None if breach.row is None else tree.path(breach.row),
+                "scale": breach.scale,
+                "amount": json_number(breach.amount),
+            }
+            for breach in broken
+        ],
+        "findings": [
+            {"code": f.code, "subject": f.subject, "message": f.message, "count": f.count}
+            for f in compared.both
+        ],
+    }
+
+
+def _total(changes: Changes | None) -> dict[str, object] | None:
+    if changes is None or np.isnan(changes.base[-1]):
+        return None
+    names = ("base", "new", "change", "relative", "low", "high", "p")
+    numbers = {name: json_number(float(getattr(changes, name)[-1])) for name in names}
+    return {**numbers, "verdict": VERDICTS[int(changes.mark[-1])]}
+
+
+def growth_texts(
+    found: Difference, rows: NDArray[np.intp], *, pretty: bool = False
+) -> tuple[list[str | None], list[str | None]]:
+    """Return the growth of each call path before and after, None without a model."""
+    growth, pair = found.growth, found.pair
+    if growth is None:
+        return [None] * len(rows), [None] * len(rows)
+
+    def text(fitted: Fitted | None, model: int) -> str | None:
+        if fitted is None or model < 0:
+            return None
+        return fitted.models.growth(model).text(pair.parameter, pretty=pretty)
+
+    return (
+        [text(pair.base.fitted, int(model)) for model in growth.before[rows]],
+        [text(pair.new.fitted, int(model)) for model in growth.after[rows]],
+    )
