@@ -11,8 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from callpath_modeler.analysis.expectations.growths import growth_probabilities
 from callpath_modeler.fitted import Fitted
+from callpath_modeler.modeling.validation import growth_probabilities
 from callpath_modeler.profile.groups import Values
 
 
@@ -53,8 +53,9 @@ def growth_change(
     """
     before, after = rows
     both = np.flatnonzero((before >= 0) & (after >= 0))
-    old_growths, of_base = growth_probabilities(base.models.take(before[both]))
-    new_growths, of_new = growth_probabilities(new.models.take(after[both]))
+    of_base = growth_probabilities(base.models.take(before[both]))
+    of_new = growth_probabilities(new.models.take(after[both]))
+    old_growths, new_growths = base.models.growths(), new.models.growths()
     gains = np.array([[b > a for b in new_growths] for a in old_growths])
     losses = np.array([[b < a for b in new_growths] for a in old_growths])
     faster, slower = np.full(len(before), np.nan), np.full(len(before), np.nan)

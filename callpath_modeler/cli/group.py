@@ -24,6 +24,7 @@ _COMMANDS = {
     "diff": "Compare two experiments: what got better or worse, at which scale.",
     "browse": "Browse predictions on the terminal: views, charts, any target.",
     "excess": "Say what is lost between measured scales, and where: excess work.",
+    "baseline": "Write today's models as expectations for `check`.",
     "check": "Hold expectations against the models; for continuous integration.",
     "export": "Write models, values, ranking or the call-path graph to a file.",
     "plugins": "List readers and commands, and what keeps any from loading.",

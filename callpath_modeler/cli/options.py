@@ -420,7 +420,7 @@ def _make_view(
             inclusive=order,
             depth=depth,
             top=first,
-            least=_share(share),
+            least=parse_share(share, "--min-share"),
             zoom=zoom,
             keep=keep,
             opened=opened,
@@ -431,15 +431,15 @@ def _make_view(
     return wanted
 
 
-def _share(text: str) -> float:
-    """Return the fraction that ``1%`` or ``0.01`` writes."""
+def parse_share(text: str, option: str) -> float:
+    """Return the fraction that ``1%`` or ``0.01`` writes, or raise `UsageError`."""
     number = text.strip().removesuffix("%")
     try:
         share = float(number) / (100 if "%" in text else 1)
     except ValueError:
         share = -1.0
     if not 0 <= share <= 1:
-        raise UsageError(f"--min-share {text!r} is no share", hint="e.g. 1% or 0.01")
+        raise UsageError(f"{option} {text!r} is no share", hint="e.g. 1% or 0.01")
     return share
 
 

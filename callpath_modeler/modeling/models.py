@@ -279,15 +279,17 @@ class Models:
 
     def growths(self) -> tuple[Growth, ...]:
         """Return the growths that rows may have, slowest first."""
-        return tuple(sorted({CONSTANT_GROWTH, *(shape.growth for shape in self.shapes)}))
+        known = {CONSTANT_GROWTH, *(shape.growth for shape in self.shapes)}
+        # Exponents are far enough apart for floats, which compare much faster than fractions.
+        return tuple(sorted(known, key=lambda g: (float(g.rate), float(g.exponent), float(g.log))))
 
     def growth_rank(self) -> npt.NDArray[np.int64]:
         """Return positions of the growth in `growths`, [n]; -1 without a model."""
-        growths = self.growths()
-        of_shape = np.array([growths.index(shape.growth) for shape in self.shapes])
+        place = {growth: k for k, growth in enumerate(self.growths())}
+        of_shape = np.array([place[shape.growth] for shape in self.shapes])
         lead = self.lead()
         code = np.take_along_axis(self.terms, np.maximum(lead - 1, 0)[:, None], axis=1)[:, 0]
-        rank = np.where(lead == 0, growths.index(CONSTANT_GROWTH), of_shape[code])
+        rank = np.where(lead == 0, place[CONSTANT_GROWTH], of_shape[code])
         return np.where(self.status < FitStatus.TOO_FEW_POINTS, rank, -1).astype(np.int64)
 
     def _grows(self) -> npt.NDArray[np.bool_]:

@@ -69,9 +69,8 @@ def _outcome_lines(
         yield head + first
         yield from (Text(" " * _WORD) + part for part in rest)
         yield from _indented(said, width)
-    if outcome.status is Status.PASS:
-        return
-    yield from _place(check, outcome, width, ascii_only=ascii_only)
+    if outcome.status is not Status.PASS:
+        yield from _place(check, outcome, width, ascii_only=ascii_only)
     for line in details(outcome, check.control_of(outcome)):
         yield from _indented(say(line), width, _GREY)
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from callpath_modeler.analysis.expectations.bounds import Sides, judge_sides
+from callpath_modeler.analysis.expectations.bounds import Sides, crossing, judge_sides
 from callpath_modeler.analysis.expectations.expression import (
     Comparison,
     Leaf,
@@ -75,21 +75,23 @@ class Arithmetic:
     def judge(self, target: float, confidence: float) -> Judgement:
         """Judge it at a finite target."""
         first = next(iter(self.metrics.values()))
-
-        def at(index: int, points: Values) -> Sides:
-            curves = {k: one.curve(index, points, confidence) for k, one in self.metrics.items()}
-            return self._sides(curves, points)
-
         bands = {k: one.band(Kind.VALUE, target, confidence) for k, one in self.metrics.items()}
-        return judge_sides(
+        found = judge_sides(
             self.comparison,
             self._sides(bands, np.asarray(target)),
             first,
             target=target,
             unit=self.unit(),
             at_most=self.comparison.at_most,
-            at=at,
         )
+
+        def beyond(points: Values) -> Band:
+            curves = {
+                k: one.curve(found.worst, points, confidence) for k, one in self.metrics.items()
+            }
+            return self._sides(curves, points).beyond
+
+        return replace(found, crossing=crossing(beyond, first.fitted.points))
 
     def _sides(self, bands: Mapping[str, Band], scale: Values) -> Sides:
         shape = next(iter(bands.values())).value.shape

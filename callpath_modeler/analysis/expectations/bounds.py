@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -67,14 +67,17 @@ class Sides:
 def judge_bound(bound: Bound, subjects: Subjects, target: float, confidence: float) -> Judgement:
     """Judge a bound on value, share, excess work or loss at a finite target."""
     sides = Sides.of_bound(subjects.band(bound.kind, target, confidence), bound)
-
-    def at(index: int, points: Values) -> Sides:
-        return Sides.of_bound(subjects.curve(index, points, confidence), bound)
-
-    look = at if bound.kind is Kind.VALUE else None
-    return judge_sides(
-        bound, sides, subjects, target=target, unit=bound.unit, at_most=bound.at_most, at=look
+    found = judge_sides(
+        bound, sides, subjects, target=target, unit=bound.unit, at_most=bound.at_most
     )
+    if bound.kind is not Kind.VALUE or found.verdict is Verdict.KEPT:
+        return found
+
+    def beyond(points: Values) -> Band:
+        curve = subjects.curve(found.worst, points, confidence)
+        return Sides.of_bound(curve, bound).beyond
+
+    return replace(found, crossing=crossing(beyond, subjects.fitted.points))
 
 
 def judge_sides(
@@ -85,14 +88,8 @@ def judge_sides(
     target: float,
     unit: str,
     at_most: bool,
-    at: Callable[[int, Values], Sides] | None,
 ) -> Judgement:
-    """Judge two sides, [subjects].
-
-    Parameters
-    ----------
-    at : returns the sides of one subject at many scales, [points]; None = not to be looked at
-    """
+    """Judge two sides, [subjects], at a finite target."""
     beyond, unmodelled = sides.beyond, subjects.unmodelled()
     broken, kept = sides.broken, sides.kept
     if at_most:
@@ -104,7 +101,7 @@ def judge_sides(
     return Judgement(
         criterion,
         verdict,
-        None if subjects.is_program else int(subjects.rows[worst]),
+        subjects.row(worst),
         judged=len(subjects),
         broken=int(broken.sum()),
         unsure=int(unsure.sum()),
@@ -113,9 +110,6 @@ def judge_sides(
         expected=sides.right.at(worst),
         unit=unit,
         target=target,
-        crossing=None
-        if at is None
-        else crossing(lambda p: at(worst, p).beyond, subjects.fitted.points),
     )
 
 

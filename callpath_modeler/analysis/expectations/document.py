@@ -38,6 +38,7 @@ class Entry(Defaults, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     name: str | None = None
     callpath: str | None = None
+    others: bool = False
     growth: str | None = None
     value: str | None = None
     share: str | None = None
@@ -152,6 +153,7 @@ EXAMPLES = {
     "rule": "[[rule]], then rule = '{**/MPI_Allreduce} <= {**/MPI_Reduce} + {**/MPI_Bcast}'",
     "name": 'name = "halo exchange stays local"',
     "callpath": 'callpath = "main/**/MPI_*"',
+    "others": "others = true",
     "metric": 'metric = "time"',
     "growth": 'growth = "<= O(log p)"',
     "deviation": 'deviation = "O(log p)"',

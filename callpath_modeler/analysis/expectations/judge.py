@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from typing import NoReturn
 
 import numpy as np
+from numpy.typing import NDArray
 
 from callpath_modeler.analysis.expectations.arithmetic import Arithmetic, names_in
 from callpath_modeler.analysis.expectations.bounds import judge_bound
@@ -102,11 +103,14 @@ class Judge:
                     f"{fitted.metric.name} does not add up to that of a whole program",
                     "name call paths: callpath = ...",
                 )
-            return Subjects(fitted, np.zeros(0, np.intp))
-        try:
-            named = match(fitted.experiment.tree, expectation.callpath)
-        except UsageError as cause:
-            self._refuse(expectation, "callpath", cause.message, cause.hint or "")
+            return Subjects(fitted, None)
+        named = self._named(expectation, fitted)
+        if expectation.others:
+            for other in self.expectations.expectations:
+                if other.callpath is None or other.others:
+                    continue
+                if self._metric(other) == self._metric(expectation):
+                    named = named & ~self._named(other, fitted)
         if expectation.inclusive and not fitted.metric.additive:
             self._refuse(
                 expectation,
@@ -118,15 +122,23 @@ class Judge:
         found = Subjects(fitted, rows, expectation.inclusive)
         return found if len(rows) else None
 
+    def _metric(self, expectation: Expectation) -> str:
+        return expectation.metric or self.models_of(None).metric.name
+
+    def _named(self, expectation: Expectation, fitted: Fitted) -> NDArray[np.bool_]:
+        """Return which call paths the pattern of an expectation names, [call paths]."""
+        try:
+            return match(fitted.experiment.tree, expectation.callpath or "**")
+        except UsageError as cause:
+            self._refuse(expectation, "callpath", cause.message, cause.hint or "")
+
     def _judged(
         self, expectation: Expectation, criterion: Criterion, subjects: Subjects
     ) -> Judgement:
         # What is gone at the largest scale costs nothing beyond it, and keeps every bound.
-        there = subjects.occurring()
-        if not subjects.is_program:
-            subjects = replace(subjects, rows=subjects.rows[there])
-            if not there.any():
-                return Judgement(criterion, Verdict.KEPT, None, 0, 0, 0)
+        subjects = subjects.occurring()
+        if not len(subjects):
+            return Judgement(criterion, Verdict.KEPT, None, 0, 0, 0)
         parts = len(expectation.criteria) * len(subjects)
         confidence = 1 - (1 - expectation.confidence) / parts
         if isinstance(criterion, GrowthLimit):

@@ -7,7 +7,6 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from fractions import Fraction
 from pathlib import Path
 from typing import NoReturn, TypeGuard
 
@@ -32,8 +31,12 @@ from callpath_modeler.analysis.expectations.positions import Place
 from callpath_modeler.errors import InputError
 from callpath_modeler.modeling import Growth, parse_growth
 from callpath_modeler.modeling.growth import CONSTANT_GROWTH
+from callpath_modeler.modeling.validation import Limits, default_deviation
 from callpath_modeler.syntax import ExpressionError
 from callpath_modeler.units import base_and_factor, parse_quantity
+
+_LEAST_CONFIDENCE = 0.5
+"""Below, something could be kept and broken at once."""
 
 
 class Kind(StrEnum):
@@ -53,13 +56,12 @@ class GrowthLimit:
     ----------
     text : as the user wrote it
     expected : the growth that is written there
-    least, most : what is accepted, both ends included; None = no limit on this side
+    limits : what is accepted
     """
 
     text: str
     expected: Growth
-    least: Growth | None
-    most: Growth | None
+    limits: Limits
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +97,7 @@ class Expectation:
     place : where it stands there
     criteria : all of them are expected
     callpath : pattern; None = the whole program
+    others : only of call paths that no other expectation names
     inclusive : of call paths with all that they call
     metric : None = the run time
     target : value of the parameter; None = the file names none
@@ -110,6 +113,7 @@ class Expectation:
     place: Place
     criteria: tuple[Criterion, ...]
     callpath: str | None
+    others: bool
     inclusive: bool
     metric: str | None
     target: float | None
@@ -200,6 +204,7 @@ def _check_names(written: Written, expectations: tuple[Expectation, ...]) -> Non
             )
 
 
+_ANY = "**"
 _SIGN = re.compile(r"\s*(<=|>=|≤|≥)?\s*(.*?)\s*", re.DOTALL)
 _AT_MOST = {"<=": True, "≤": True, ">=": False, "≥": False}
 
@@ -242,12 +247,13 @@ class _Reader:
             },
         )
         criteria = self._criteria(entry, place)
-        callpath = entry.callpath
+        callpath = _ANY if entry.others and entry.callpath is None else entry.callpath
         if callpath is not None and not callpath.strip():
             self._refuse(place, "callpath", "empty call-path pattern")
         confidence = 0.95 if entry.confidence is None else entry.confidence
-        if not 0 < confidence < 1:
-            self._refuse(place, "confidence", f"confidence {confidence:g} is no probability")
+        if not _LEAST_CONFIDENCE <= confidence < 1:
+            message = f"confidence {confidence:g} is no probability from 0.5 to below 1"
+            self._refuse(place, "confidence", message)
         at_least = 1 if entry.at_least is None else entry.at_least
         if at_least < 0:
             self._refuse(place, "at_least", f"at_least = {at_least} is below zero")
@@ -258,6 +264,7 @@ class _Reader:
             place=place,
             criteria=criteria,
             callpath=callpath,
+            others=entry.others,
             inclusive=bool(entry.inclusive),
             metric=entry.metric,
             target=target or self._target,
@@ -322,9 +329,11 @@ class _Reader:
             where = (*place, "deviation")
             given, _ = self._growth(deviation, deviation, where, parameter or self.parameter)
         far = given or (default_deviation(expected) if sign is None else CONSTANT_GROWTH)
-        least = None if sign is True else expected / far
-        most = None if sign is False else expected * far
-        return GrowthLimit(text, expected, least, most)
+        if far < CONSTANT_GROWTH:
+            self._refuse(place, "deviation", f"deviation = {deviation!r} is below O(1)")
+        low = None if sign is True else expected / far
+        high = None if sign is False else expected * far
+        return GrowthLimit(text, expected, Limits(low, high))
 
     def _growth(
         self, text: str, whole: str, place: Place, wanted: str | None
@@ -381,14 +390,6 @@ class _Reader:
         self._written.refuse(
             place, f"{place[-1]}: {fault.message}: {marked}", f"e.g. {EXAMPLES[str(place[-1])]}"
         )
-
-
-def default_deviation(growth: Growth) -> Growth:
-    """Return the deviation limit of an expectation that names none: half of its leading class."""
-    half = Fraction(1, 2)
-    if growth.rate:
-        return Growth(Fraction(0), 0, growth.rate * half)
-    return Growth(growth.exponent * half, 0) if growth.exponent else growth**half
 
 
 def _is_number(value: object) -> TypeGuard[int | float]:

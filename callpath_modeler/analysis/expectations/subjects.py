@@ -39,33 +39,35 @@ class Subjects:
     Attributes
     ----------
     fitted : the models
-    rows : call paths, [n]; of the whole program, which is one subject, none
+    rows : call paths, [n]; None = the whole program, which is one subject
     inclusive : with all that they call
     """
 
     fitted: Fitted
-    rows: NDArray[np.intp]
+    rows: NDArray[np.intp] | None
     inclusive: bool = False
 
-    @property
-    def is_program(self) -> bool:
-        """Tell whether the subject is the whole program."""
-        return not len(self.rows)
-
     def __len__(self) -> int:
-        return 1 if self.is_program else len(self.rows)
+        return 1 if self.rows is None else len(self.rows)
+
+    def row(self, index: int) -> int | None:
+        """Return the call path that one of them is; None = the whole program."""
+        return None if self.rows is None else int(self.rows[index])
 
     def sums(self, exclusive: Values) -> Values:
         """Return what each subject has of a column [call paths], [subjects]."""
-        if self.is_program:
+        if self.rows is None:
             return np.array([np.nansum(exclusive)])
         if self.inclusive:
             return inclusive_values(self.fitted.experiment.tree, exclusive)[self.rows]
         return exclusive[self.rows]
 
-    def occurring(self) -> NDArray[np.bool_]:
-        """Tell which of them occur at the largest scale, [subjects]."""
-        return ~np.isnan(self.sums(self.fitted.measured[:, -1]))
+    def occurring(self) -> Subjects:
+        """Return those that occur at the largest scale."""
+        if self.rows is None:
+            return self
+        there = ~np.isnan(self.sums(self.fitted.measured[:, -1]))
+        return replace(self, rows=self.rows[there])
 
     def unmodelled(self) -> Values:
         """Return which share of each, measured at the largest scale, has no model, [subjects]."""
@@ -96,19 +98,18 @@ class Subjects:
         spent = ideal(scaling_over(experiment, parameter), base, target, spent)
         if kind is Kind.LOSS:
             return Band(*(part * one - spent for part in (mine.value, mine.low, mine.high)))
-        rest = _without(_of(replace(self, rows=self.rows[:0]), own), mine)
+        rest = _without(_of(replace(self, rows=None), own), mine)
         if kind is Kind.SHARE:
             return varied(lambda parts: parts[0] / (parts[0] + parts[1]), [mine, rest])
         spent = spent / one
         return varied(lambda parts: (parts[0] - spent) / (parts[0] + parts[1]), [mine, rest])
 
-    def curve(self, index: int, points: Values, confidence: float) -> Band:
-        """Predict the value of one of them at many finite points, [points]."""
+    def curve(self, row: int | None, points: Values, confidence: float) -> Band:
+        """Predict one of them, None = the program, at many finite points, [points]."""
         fitted = _confident(self.fitted, confidence)
-        if self.is_program:
+        if row is None:
             rows = np.arange(len(fitted.experiment.tree))
         else:
-            row = int(self.rows[index])
             end = int(fitted.experiment.tree.end[row]) if self.inclusive else row + 1
             rows = np.arange(row, end)
         return Band(*predict_sum(fitted, rows, points))
@@ -120,7 +121,7 @@ class Subjects:
         say what to expect. In a sum of models, the smallest of many call paths would say how fast
         it grows.
         """
-        if not (self.is_program or self.inclusive):
+        if self.rows is not None and not self.inclusive:
             return self.fitted.models.take(self.rows)
         return models_of_sums(self.fitted, self.sums)
 
@@ -158,7 +159,7 @@ def models_of_sums(fitted: Fitted, sums: Callable[[Values], Values]) -> Models:
 def _of(subjects: Subjects, own: Predicted) -> Band:
     """Return what subjects have of the predictions of all call paths."""
     value = subjects.sums(own.value)
-    if not (subjects.is_program or subjects.inclusive):
+    if subjects.rows is not None and not subjects.inclusive:
         return Band(value, own.low[subjects.rows], own.high[subjects.rows])
     widths = squared_widths(own.value, own.low, own.high)
     below, above = (subjects.sums(square) for square in widths)

@@ -53,6 +53,7 @@ class Judgement:
     worst : call path that decides, or the worst; None = the whole program
     judged, broken, unsure : how many subjects
     unmodelled : share of the cost of the worst that has no model; of one without a model 1
+    outside : whether no law explains the worst, or its law changes within the measurements
     predicted : value, low, high of the worst at the target, in `unit`, bands as wide as many
         subjects need; of growth None
     expected : the other side of a bound, in `unit`
@@ -71,6 +72,7 @@ class Judgement:
     broken: int
     unsure: int
     unmodelled: float = 0.0
+    outside: bool = False
     predicted: tuple[float, float, float] | None = None
     expected: tuple[float, float, float] | None = None
     unit: str = ""

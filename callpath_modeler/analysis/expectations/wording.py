@@ -14,6 +14,9 @@ from callpath_modeler.units import (
     significant,
 )
 
+_MOST = 3
+"""Growths that are named where the data do not tell."""
+
 _FRACTIONS = frozenset({Kind.SHARE, Kind.EXCESS})
 
 
@@ -45,6 +48,10 @@ def _growth(judgement: Judgement, parameter: str) -> str:
     growths = [growth.text(parameter) for growth, _ in judgement.growths]
     if judgement.verdict is not Verdict.UNSURE:
         return f"{growths[0]}, expected {expected}"
+    if judgement.outside:
+        return f"{growths[0]}, expected {expected}: no law explains the measurements"
+    if len(growths) > _MOST:
+        growths = [*growths[:_MOST], "another"]
     listed = growths[0] if len(growths) == 1 else f"{', '.join(growths[:-1])} or {growths[-1]}"
     chance = f"{percent(judgement.beyond or 0.0)} beyond"
     return f"{listed}, expected {expected}: the data do not tell ({chance})"
@@ -82,7 +89,7 @@ def _amount(numbers: tuple[float, float, float], unit: str, *, fraction: bool) -
 
 
 def details(outcome: Outcome, control: Outcome | None) -> list[str]:
-    """Say what helps to act on an outcome that is no plain pass, one line each.
+    """Say what helps to act on an outcome, one line each.
 
     Parameters
     ----------
@@ -90,7 +97,7 @@ def details(outcome: Outcome, control: Outcome | None) -> list[str]:
     """
     decisive, parameter = outcome.decisive, outcome.fitted.parameter
     lines = []
-    if decisive is not None and decisive.judged > 1:
+    if decisive is not None and decisive.judged > 1 and decisive.verdict is not Verdict.KEPT:
         counts = {"broken": decisive.broken, "unsure": decisive.unsure}
         listed = ", ".join(f"{number} {word}" for word, number in counts.items() if number)
         lines.append(f"{listed} of {counted(decisive.judged, 'call path')}")
@@ -101,7 +108,7 @@ def details(outcome: Outcome, control: Outcome | None) -> list[str]:
             for word, scale in scales.items()
             if scale is not None
         )
-        lines.append(f"broken {listed}" if listed else "broken at no scale that was looked at")
+        lines.append(f"broken {listed}" if listed else "broken at no larger scale")
     if decisive is not None and decisive.decides is not None:
         lines.append(f"a run at {parameter} = {parameter_value(decisive.decides)} would decide")
     if control is not None and outcome.verdict is Verdict.BROKEN:
@@ -116,5 +123,6 @@ def details(outcome: Outcome, control: Outcome | None) -> list[str]:
     expectation = outcome.expectation
     if expectation.xfail is not None:
         lines.append(f"expected to fail: {expectation.xfail}")
-    lines += [text for text in (expectation.note, expectation.source) if text]
+    if outcome.verdict is not Verdict.KEPT:
+        lines += [text for text in (expectation.note, expectation.source) if text]
     return lines

@@ -30,6 +30,12 @@ BAD = {
     "fewer than none": (EXPECT + "growth='O(1)'\nat_least = -1\n", 4, "below zero"),
     "what to do when unsure": (EXPECT + "growth='O(1)'\nunsure = 'ask'\n", 4, "pass, warn, fail"),
     "a sure confidence": (EXPECT + "growth='O(1)'\nconfidence = 1\n", 4, "no probability"),
+    "no confidence": (EXPECT + "growth='O(1)'\nconfidence = 0.2\n", 4, "from 0.5"),
+    "a deviation below 1": (
+        EXPECT + "growth='O(p)'\ndeviation='O(p^-1)'\n",
+        4,
+        "is below O(1)",
+    ),
     "a bad default confidence": (
         "schema = 1\n[defaults]\nconfidence = 95\n[[expect]]\ngrowth = 'O(1)'\n",
         3,

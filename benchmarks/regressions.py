@@ -1,0 +1,108 @@
+"""Whether expectations pass what has not changed, and catch a regression, over many seeds.
+
+The runs of the sample profiles are copied with fresh noise on every value. The costliest call path
+that computes costs the same at every scale there; where a regression is planted, it grows as
+p^(1/2) from the smallest scale on. What `cpmodel baseline` writes for one copy is held against
+the others.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+from results import Table
+
+from callpath_modeler import Experiment, fit, load
+from callpath_modeler.analysis.expectations.baseline import baseline
+from callpath_modeler.analysis.expectations.document import parse
+from callpath_modeler.analysis.expectations.judge import Judge
+from callpath_modeler.analysis.expectations.reading import Expectations, understand
+from callpath_modeler.report.baseline import to_toml
+
+SAMPLES = Path(__file__).resolve().parents[1] / "sample_profiles"
+PROGRAMS = ("lulesh", "snap")
+SEEDS = 200
+NOISE = 0.03
+NOTES = f"""\
+Values of the sample profiles times a normal factor of {NOISE:.0%}, {SEEDS} seeds: expectations
+that `cpmodel baseline` (95 %, margin 10 %) writes for one copy are held against the others.
+*passed*: copies of the unchanged program without a failure. *caught*: copies with a failure, where
+the costliest call path that computes grows as p^(1/2) instead of not at all. *named*: copies where
+that call path is among the failures."""
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """A series of runs in which one call path costs the same everywhere.
+
+    Attributes
+    ----------
+    flat : the runs
+    row : that call path
+    """
+
+    flat: Experiment
+    row: int
+
+    @classmethod
+    def sample(cls, name: str) -> Program:
+        """Return a sample series, its costliest call path that computes made flat."""
+        experiment = load([SAMPLES / name])
+        values = experiment.columns["time"].exclusive.copy()
+        tree = experiment.tree
+        computes = np.array([region.paradigm == "compiler" for region in tree.regions])
+        row = int(np.argmax(np.where(computes[tree.region], np.nansum(values, axis=1), 0.0)))
+        values[row] = np.nanmean(values[row])
+        return cls(_with(experiment, values), row)
+
+    def regressed(self) -> Experiment:
+        """Return the runs with a regression in the flat call path."""
+        values = self.flat.columns["time"].exclusive.copy()
+        scale = np.array([run.parameters["p"] for run in self.flat.runs])
+        values[self.row] *= np.sqrt(scale / scale.min())
+        return _with(self.flat, values)
+
+
+def _with(experiment: Experiment, exclusive: np.ndarray) -> Experiment:
+    values = replace(experiment.columns["time"], exclusive=exclusive)
+    return replace(experiment, columns={"time": values})
+
+
+def copied(experiment: Experiment, seed: int, noise: float = NOISE) -> Experiment:
+    """Return an experiment with fresh normal noise on every value."""
+    exclusive = experiment.columns["time"].exclusive
+    factor = 1 + noise * np.random.default_rng(seed).standard_normal(exclusive.shape)
+    return _with(experiment, exclusive * np.maximum(factor, 0.0))
+
+
+def expectations_of(experiment: Experiment) -> Expectations:
+    """Return what `cpmodel baseline` writes, read again."""
+    return understand(parse(to_toml(baseline(fit(experiment, "time"))), "baseline.toml"))
+
+
+def failures(expected: Expectations, experiment: Experiment) -> set[int | None]:
+    """Return the call paths of failed expectations; None = the whole program."""
+    fitted = fit(experiment, "time")
+    outcomes = Judge(expected, lambda _: fitted).outcomes()
+    return {j.worst for o in outcomes if o.failed for j in o.judgements}
+
+
+def rows(seeds: int = SEEDS) -> list[tuple[str, int, int, int]]:
+    """Return program, copies that passed, regressions that were caught and named."""
+    found = []
+    for name in PROGRAMS:
+        program = Program.sample(name)
+        expected = expectations_of(copied(program.flat, seeds))
+        passed = sum(not failures(expected, copied(program.flat, seed)) for seed in range(seeds))
+        failed = [failures(expected, copied(program.regressed(), seed)) for seed in range(seeds)]
+        caught, named = sum(map(bool, failed)), sum(program.row in rows for rows in failed)
+        found.append((name, passed, caught, named))
+    return found
+
+
+def table(_: Path) -> Table:
+    """Return the table."""
+    lines = [(name, *(f"{number} of {SEEDS}" for number in numbers)) for name, *numbers in rows()]
+    return Table(("program", "passed", "caught", "named"), lines, range(1, 4))

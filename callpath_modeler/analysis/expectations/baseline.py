@@ -1,0 +1,197 @@
+"""Today's models as expectations: what later states are to be held against.
+
+Limits leave room for what is not known today. Growth is limited by the fastest one that today's
+data leave possible, and a value by the upper end of its band and a margin for what differs from
+one measurement to the next without being noise of a run.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from callpath_modeler.analysis.expectations.reading import Kind
+from callpath_modeler.analysis.expectations.subjects import Subjects
+from callpath_modeler.errors import DataError, UsageError
+from callpath_modeler.fitted import Fitted
+from callpath_modeler.modeling import FitStatus, Growth
+from callpath_modeler.modeling.validation import growth_probabilities
+from callpath_modeler.profile.calltree import CallTree, escape
+from callpath_modeler.profile.pattern import match, short_name
+
+COVER = 0.99
+MARGIN = 0.1
+
+_EXACT = 1e-5
+"""A band narrower than this, relative to the value, is that of a number without noise."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What to expect, and how strictly.
+
+    Attributes
+    ----------
+    target : finite scale of the bounds; None = the largest that was measured
+    cover : share of the cost that the chosen call paths are to have together
+    most : at most so many of them; None = as many as `cover` needs
+    margin : by what fraction a value may exceed its band
+    """
+
+    target: float | None = None
+    cover: float = COVER
+    most: int | None = None
+    margin: float = MARGIN
+
+
+@dataclass(frozen=True, slots=True)
+class Today:
+    """One expectation that today's models meet.
+
+    Attributes
+    ----------
+    row : call path; None = the whole program
+    pattern : of this call path and no other
+    growth : the most probable one
+    probability : of that
+    limit : the fastest growth that is possible; None = no law explains the measurements
+    value, high : predicted, and the upper end of the band
+    bound : what the value may be; 0 is a bound too
+    share : of the cost of the whole program at the target; NaN for what does not add up
+    """
+
+    row: int | None
+    pattern: str
+    growth: Growth
+    probability: float
+    limit: Growth | None
+    value: float
+    high: float
+    bound: float
+    share: float
+
+
+@dataclass(frozen=True, eq=False)
+class Baseline:
+    """Expectations that today's models meet.
+
+    Attributes
+    ----------
+    fitted : the models
+    margin : by what fraction a value may exceed its band
+    target : scale of the bounds
+    entries : the whole program, where the metric adds up, and call paths, the costliest first
+    others : what none of the other call paths with a model costs; 0 = there are none
+    left : how many these are
+    """
+
+    fitted: Fitted
+    margin: float
+    target: float
+    entries: tuple[Today, ...]
+    others: float
+    left: int
+
+
+def baseline(fitted: Fitted, settings: Settings | None = None) -> Baseline:
+    """Return expectations that models meet, for what matters of the cost.
+
+    Raises
+    ------
+    DataError
+        If nothing can be predicted.
+    """
+    settings = settings or Settings()
+    target = float(fitted.points[-1]) if settings.target is None else settings.target
+    modelled = np.flatnonzero(fitted.modelled)
+    if not len(modelled):
+        raise DataError("no call path has a model: nothing to expect", hint="see `cpmodel rank`")
+    value = fitted.models.values(np.array([target]))[modelled, 0]
+    order = np.argsort(-value, kind="stable")
+    rows = modelled[order[: _how_many(value[order], settings, additive=fitted.metric.additive)]]
+    parts = [Subjects(fitted, None)] if fitted.metric.additive else []
+    parts += [Subjects(fitted, rows)] if len(rows) else []
+    entries = [entry for part in parts for entry in _entries(part, target, settings.margin)]
+    return Baseline(
+        fitted,
+        settings.margin,
+        target,
+        tuple(entries),
+        _bound_of_others(fitted, np.setdiff1d(modelled, rows), target, settings.margin),
+        len(modelled) - len(rows),
+    )
+
+
+def _how_many(value: NDArray[np.float64], settings: Settings, *, additive: bool) -> int:
+    """Return how many of these values, the largest first, make up enough of their sum."""
+    number = int((value > 0).sum())
+    if additive and number:
+        covered = np.cumsum(value) / value.sum()
+        number = min(number, int(np.searchsorted(covered, settings.cover * (1 - _EXACT))) + 1)
+    return number if settings.most is None else min(number, settings.most)
+
+
+def _bound_of_others(fitted: Fitted, rows: NDArray[np.intp], target: float, margin: float) -> float:
+    """Return what none of these call paths costs, as surely as of one alone; 0 = there are none."""
+    if not len(rows):
+        return 0.0
+    confidence = 1 - (1 - fitted.models.confidence) / len(rows)
+    return float(Subjects(fitted, rows).band(Kind.VALUE, target, confidence).high.max()) * (
+        1 + margin
+    )
+
+
+def _entries(subjects: Subjects, target: float, margin: float) -> list[Today]:
+    fitted = subjects.fitted
+    # Growth and value are judged together, each as much surer.
+    confidence = 1 - (1 - fitted.models.confidence) / 2
+    models = subjects.models()
+    growths, table = models.growths(), growth_probabilities(models)
+    band = subjects.band(Kind.VALUE, target, confidence)
+    share = np.full(len(subjects), np.nan)
+    if fitted.metric.additive:
+        share = subjects.band(Kind.SHARE, target, confidence).value
+    found = []
+    for k in range(len(subjects)):
+        row = subjects.row(k)
+        # The fastest growth beyond which not more is probable than the confidence leaves.
+        beyond = 1 - np.cumsum(table[k])
+        limit = growths[int(np.argmax(beyond <= 1 - confidence))]
+        value, low, high = band.at(k)
+        exact = high - low <= _EXACT * value
+        likeliest = int(table[k].argmax())
+        found.append(
+            Today(
+                row,
+                "" if row is None else pattern_of(fitted, row),
+                growths[likeliest],
+                float(table[k, likeliest]),
+                None if models.status[k] == FitStatus.OUTSIDE else limit,
+                value,
+                high,
+                value if exact else high * (1 + margin),
+                float(share[k]),
+            )
+        )
+    return found
+
+
+def pattern_of(fitted: Fitted, row: int) -> str:
+    """Return a pattern that names one call path: in short names, in full ones, or else its id."""
+    tree = fitted.experiment.tree
+    names = tree.names(row)
+    for text in ("/".join(escape(short_name(name)) for name in names), tree.path(row)):
+        # Names may hold what patterns give a meaning, or what no file in UTF-8 can hold.
+        if text.isprintable() and _names_alone(tree, text, row):
+            return text
+    return f"@{tree.ids()[row]}"
+
+
+def _names_alone(tree: CallTree, pattern: str, row: int) -> bool:
+    """Tell whether a pattern names one call path and no other."""
+    try:
+        return np.flatnonzero(match(tree, pattern)).tolist() == [row]
+    except UsageError:
+        return False

@@ -1,0 +1,97 @@
+"""`cpmodel baseline`: today's models as an expectation file."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from callpath_modeler.cli.console import Console
+from callpath_modeler.cli.options import (
+    EXPERIMENT,
+    fit_options,
+    load_options,
+    parse_share,
+    question_options,
+)
+from callpath_modeler.errors import UsageError
+
+if TYPE_CHECKING:
+    from callpath_modeler.loading import LoadOptions
+    from callpath_modeler.pipeline import FitOptions, Question
+
+
+@click.command("baseline")
+@EXPERIMENT
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    metavar="FILE.toml",
+    help="Default: standard output.",
+)
+@click.option("--force", is_flag=True, help="Replace the file if it exists.")
+@click.option(
+    "--cover",
+    metavar="SHARE",
+    default="99%",
+    show_default=True,
+    help="The costliest call paths that have this share of the cost together.",
+)
+@click.option("-n", "--top", type=click.IntRange(1), metavar="N", help="At most N call paths.")
+@click.option(
+    "--margin",
+    metavar="SHARE",
+    default="10%",
+    show_default=True,
+    help="What values may exceed their bands by: machines differ from day to day.",
+)
+@question_options
+@load_options
+@fit_options
+@click.pass_obj
+def command(
+    console: Console,
+    *,
+    experiment: tuple[str, ...],
+    output: Path | None,
+    force: bool,
+    cover: str,
+    top: int | None,
+    margin: str,
+    question: Question,
+    load: LoadOptions,
+    fitting: FitOptions,
+) -> None:
+    """Write what today's runs show as expectations, to hold later runs against.
+
+    Growth and value of the whole program and of the call paths that matter, the values at the
+    largest scale that was measured, or at --target.
+    """
+    from callpath_modeler import pipeline
+    from callpath_modeler.analysis.expectations.baseline import Settings, baseline
+    from callpath_modeler.report.baseline import to_toml
+
+    if question.inclusive:
+        raise UsageError(
+            "--inclusive: call paths are expected by themselves, the program as a whole",
+            hint="inclusive = true in the file",
+        )
+    covered, allowed = parse_share(cover, "--cover"), parse_share(margin, "--margin")
+    name, target = pipeline.parse_target(question.target, question.at)
+    if target == float("inf"):
+        raise UsageError("--target inf: values have no bound there", hint="a finite scale")
+    fitted = pipeline.models_of(
+        experiment,
+        question.metric,
+        load.of_metric(question.metric),
+        fitting if name is None else replace(fitting, parameter=name),
+        console.progress("read"),
+    )
+    found = baseline(fitted, Settings(target, covered, top, allowed))
+    console.write(to_toml(found), output, overwrite=force)
+    if output is not None:
+        console.note(f"{output}: cpmodel check RUNS {output}")
+    console.findings((*fitted.experiment.findings, *fitted.findings))

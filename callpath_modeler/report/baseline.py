@@ -1,0 +1,130 @@
+"""Today's models as an expectation file."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections import Counter
+from collections.abc import Iterator
+
+from callpath_modeler.analysis.expectations.baseline import Baseline, Today
+from callpath_modeler.analysis.expectations.document import SCHEMA
+from callpath_modeler.profile.pattern import short_name
+from callpath_modeler.units import (
+    base_and_factor,
+    counted,
+    parameter_value,
+    parse_quantity,
+    percent,
+    quantity,
+)
+
+_COLUMN = 44
+"""Where comments begin."""
+
+_WHOLE = "whole program"
+_BARE = re.compile(r"[A-Za-z0-9_-]+")
+
+
+def to_toml(baseline: Baseline) -> str:
+    """Write an expectation file, the costliest call path first."""
+    lines = [*_head(baseline)]
+    for name, entry in zip(_names(baseline), baseline.entries, strict=True):
+        lines += ["", "[[expect]]", f"name = {_text(name)}", *_expected(baseline, entry)]
+    return "\n".join([*lines, *_others(baseline)]) + "\n"
+
+
+def _head(baseline: Baseline) -> Iterator[str]:
+    fitted, experiment = baseline.fitted, baseline.fitted.experiment
+    first, last = (parameter_value(float(fitted.points[k])) for k in (0, -1))
+    sure = f"{100 * fitted.models.confidence:g} %"
+    yield f"# {_plain(experiment.name)}, as {counted(len(experiment.runs), 'run')} show it"
+    yield f"# at {fitted.parameter} = {first} to {last}; written by `cpmodel baseline`."
+    yield f"# growth: the fastest that these runs leave possible with {sure};"
+    yield f"# value: the upper end of its band and {percent(baseline.margin)}, or an exact count."
+    yield f"schema = {SCHEMA}"
+    yield f"target = {{ {_key(fitted.parameter)} = {parameter_value(baseline.target)} }}"
+    yield ""
+    yield "[defaults]"
+    yield f"metric = {_text(fitted.metric.name)}"
+    yield f"confidence = {fitted.models.confidence:g}"
+    yield _commented('unsure = "pass"', "what is not shown to be worse is not")
+
+
+def _expected(baseline: Baseline, entry: Today) -> Iterator[str]:
+    fitted = baseline.fitted
+    parameter, unit = fitted.parameter, fitted.metric.unit
+    if entry.row is not None:
+        path = fitted.experiment.tree.path(entry.row) if entry.pattern.startswith("@") else ""
+        share = "" if math.isnan(entry.share) else f"{percent(entry.share)} of the cost"
+        comment = ", ".join(part for part in (path, share) if part)
+        yield _commented(f"callpath = {_text(entry.pattern)}", comment)
+    today = f"today {entry.growth.text(parameter)}, {percent(entry.probability)} sure"
+    if entry.limit is None:
+        yield "# no limit of growth: no law explains the measurements"
+    else:
+        yield _commented(f"growth = {_text(f'<= {entry.limit.text(parameter)}')}", today)
+    bound = _bound(entry.bound, unit, exact=entry.bound == entry.value)
+    now = f"today {quantity(entry.value, unit, ascii_only=True)}"
+    if bound is None:
+        yield f"# {now}: no bound, for want of a way to write its unit"
+    else:
+        yield _commented(f"value = {_text(f'<= {bound}')}", now)
+
+
+def _others(baseline: Baseline) -> Iterator[str]:
+    bound = _bound(baseline.others, baseline.fitted.metric.unit) if baseline.others else None
+    if bound is not None:
+        yield from ("", "[[expect]]", 'name = "every other call path"')
+        yield _commented("others = true", f"{counted(baseline.left, 'call path')} today")
+        yield _commented("at_least = 0", "new ones are among them")
+        yield f"value = {_text(f'<= {bound}')}"
+
+
+def _bound(bound: float, unit: str, *, exact: bool = False) -> str | None:
+    """Write a bound, rounded up to three digits; an exact one in full."""
+    if exact:
+        text = f"{bound:.12g} {unit if unit != '1' else ''}".strip()
+    else:
+        step = 10.0 ** (math.floor(math.log10(bound)) - 2)
+        text = quantity(math.ceil(bound / step) * step, unit, ascii_only=True)
+    try:
+        understood = base_and_factor(parse_quantity(text)[1])[0] == unit
+    except ValueError:
+        understood = False
+    return text if understood else None
+
+
+def _names(baseline: Baseline) -> list[str]:
+    """Return a name for each entry: short function names, told apart by ids."""
+    tree = baseline.fitted.experiment.tree
+    rows = [entry.row for entry in baseline.entries]
+    names = [
+        _WHOLE if row is None else "/".join(short_name(name) for name in tree.names(row))
+        for row in rows
+    ]
+    count, ids = Counter(names), tree.ids()
+    return [
+        name if count[name] == 1 or row is None else f"{name} @{ids[row]}"
+        for name, row in zip(names, rows, strict=True)
+    ]
+
+
+def _commented(text: str, comment: str) -> str:
+    return f"{text:{_COLUMN}} # {_plain(comment)}" if comment else text
+
+
+def _plain(text: str) -> str:
+    """Return text that may stand in a comment."""
+    return "".join(character if character.isprintable() else "?" for character in text)
+
+
+def _text(text: str) -> str:
+    """Write a text of TOML; what is no character of UTF-8 becomes a question mark."""
+    valid = text.encode("utf-8", "replace").decode()
+    return json.dumps(valid, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def _key(name: str) -> str:
+    return name if _BARE.fullmatch(name) else _text(name)
