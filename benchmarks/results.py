@@ -16,6 +16,7 @@ BENCHMARKS = Path(__file__).resolve().parent
 DOCUMENTS = (
     BENCHMARKS / "RESULTS.md",
     BENCHMARKS.parent / "docs" / "explanation" / "modeling.md",
+    BENCHMARKS.parent / "docs" / "explanation" / "expectations.md",
 )
 """Where measured tables are kept, between markers that name the benchmark."""
 

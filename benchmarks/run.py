@@ -5,7 +5,7 @@
 Speed is measured in child processes on one core, peers in environments of their own, and costs are
 processor seconds, because machines are shared. Nothing is asserted: the tables say which goals are
 met. Each table is printed and replaces the one between its markers in ``benchmarks/RESULTS.md``
-and ``docs/explanation/modeling.md``. Files written on the way (about 1 GB) are deleted at the end;
+and in ``docs/explanation/``. Files written on the way (about 1 GB) are deleted at the end;
 environments stay, and so do the predictions of Extra-P, which take minutes to make.
 
 ``accuracy`` and ``bands`` need DIR/tools/bench_accuracy.py, ``real`` the measurements in DIR/data;
@@ -24,6 +24,7 @@ from types import ModuleType
 
 import accuracy
 import caliper
+import expectations
 import fit
 import hpctoolkit
 import ingest
@@ -72,6 +73,7 @@ BENCHMARKS = {
     "fit": _compared(fit, EXTRAP),
     "accuracy": Benchmark(accuracy.table, accuracy.NOTES, (EXTRAP,)),
     "bands": Benchmark(accuracy.bands, accuracy.BAND_NOTES, ()),
+    "expectations": Benchmark(expectations.table, expectations.NOTES, ()),
     "regressions": Benchmark(regressions.table, regressions.NOTES, ()),
     "real": Benchmark(real_series.table, real_series.NOTES, (EXTRAP,)),
 }

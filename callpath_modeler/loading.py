@@ -57,11 +57,17 @@ class LoadOptions:
 
 
 def load(
-    sources: Sequence[str | Path],
+    sources: str | Path | Sequence[str | Path],
     options: LoadOptions | None = None,
     progress: Progress | None = None,
 ) -> Experiment:
     """Read profiles, directories of runs, globs, manifests, or one stored experiment.
+
+    Parameters
+    ----------
+    sources : one of them, or several
+    options : which runs to take, and how to read them
+    progress : is told how far reading is
 
     Raises
     ------
@@ -73,7 +79,8 @@ def load(
         If an option makes no sense.
     """
     options = options or LoadOptions()
-    paths = _expand(sources)
+    # The characters of a text are texts, too, and "/" is the whole file system.
+    paths = _expand([sources] if isinstance(sources, str | Path) else sources)
     stored = [path for path in paths if store.is_stored(path)]
     if stored:
         if len(paths) > 1:

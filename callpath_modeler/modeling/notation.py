@@ -72,6 +72,8 @@ _PLAIN = str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789")
 _VULGAR_VALUES = {sign: value for value, sign in VULGAR.items()}
 _LOGARITHMS = ("log", "log2", "log₂", "ld", "lb", "lg", "ln", "log10")
 _ROOTS = ("sqrt", "√")
+_GLUED = re.compile(r"[a-z]?(log[2₂]?|ln|sqrt)[a-z]")
+"""One word that is meant as two or three."""
 _DEEPEST = 50
 """Brackets in brackets that a text may have."""
 _LONGEST = 30
@@ -159,6 +161,8 @@ class _Reader:
         called = words.ahead.text == "(" and words.ahead.column == name.column + len(name.text)
         if called and len(name.text) > 1:
             words.fail(f"no function is called {name.text!r}; log and sqrt are known", name)
+        if name.text != self._wanted and _GLUED.fullmatch(name.text):
+            words.fail("put a blank between names: p log p", name)
         if self._wanted is not None and name.text != self._wanted:
             words.fail(f"{name.text!r} is not the parameter, {self._wanted!r}", name)
         if self._parameter not in (None, name.text):

@@ -75,6 +75,8 @@ def test_a_parameter_of_any_name_is_read_when_it_is_known() -> None:
         ("1^k", 0, "base of an exponential is 2"),
         ("2^(k k)", 5, "a number times the parameter"),
         ("2^(k", 4, "a number times the parameter"),
+        ("log2p", 0, "put a blank"),
+        ("p + plogp", 4, "put a blank"),
         ("exp(p)", 0, "no function is called 'exp'"),
         ("log", 3, "a factor is missing"),
         ("log 1", 4, "a factor is missing"),

@@ -1,9 +1,11 @@
 from __future__ import annotations
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 
-from callpath_modeler.modeling import FitStatus, Growth, Models, fit, parse_growth
+from callpath_modeler.modeling import FitStatus, Growth, Models, SearchSpace, fit, parse_growth
 from callpath_modeler.modeling.validation import (
     Expectation,
     Limits,
@@ -117,3 +119,19 @@ def test_probabilities_of_growths_sum_to_one_where_there_is_a_model(clear: Model
     np.testing.assert_allclose(table.sum(axis=1), [1, 1, 1, 1, 1, 0])
     best = [clear.growths()[k] for k in table[:3].argmax(axis=1)]
     assert best == [growth("1"), growth("p"), growth("p^2")]
+
+
+def test_exponential_laws_of_dimensions_are_kept_with_their_class() -> None:
+    k = np.arange(3.0, 17.0)
+    laws = [growth(text) for text in ("k^4 2^k", "k^4 2^k", "k 2^k", "k^2 2^k")]
+    expected = [growth(text) for text in ("k^3 2^k", "k^4 2^k", "k 2^k", "k^3 2^k")]
+    scatter = np.random.default_rng(2).standard_normal((4, len(k), 5))
+    values = np.array([1 + 1e-6 * law(k) for law in laws])[..., None] * (1 + 0.01 * scatter)
+    powers = tuple(Fraction(power) for power in range(5))
+    space = SearchSpace(powers, (0,), 2, exponential=(Fraction(1, 2), Fraction(1)))
+    models = fit(k, values, space=space)
+    assert [models.growth(row) for row in range(4)] == laws
+    for row, expectation in enumerate(map(Expectation.of, expected)):
+        verdicts = judge(models.take([row]), expectation.limits)
+        assert verdicts.kept[0]
+    assert judge(models, Limits(None, growth("k^9 2^(k/2)"))).broken.all()

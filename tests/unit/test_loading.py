@@ -1,0 +1,14 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import callpath_modeler as cpm
+
+TABLE = "p,callpath,time\n2,main,1\n4,main,2\n8,main,4\n"
+
+
+def test_one_source_needs_no_list(tmp_path: Path) -> None:
+    table = tmp_path / "runs.csv"
+    table.write_text(TABLE)
+    for source in (table, str(table), [table]):
+        assert [run.parameters["p"] for run in cpm.load(source).runs] == [2, 4, 8]
