@@ -112,6 +112,9 @@ KINDS: dict[str, Kind] = {
     "CPM133": Kind(
         "communication outside any call path", "it is not counted; instrument main at least"
     ),
+    "CPM134": Kind(
+        "too few repetitions to know a mean to 5 %", "add them, or measure on a quieter machine"
+    ),
     "CPM201": Kind("too few points for a model", "measure at more scales"),
     "CPM202": Kind(
         "outside the model class", "measure more scales; read the band, not the formula"

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from callpath_modeler import modeling, store
 from callpath_modeler.analysis.rank import By, Ranking, rank
+from callpath_modeler.analysis.repetitions import repetition_findings
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.errors import DataError, UsageError
 from callpath_modeler.fitted import Fitted
@@ -136,6 +137,7 @@ def fit(
         models=models,
         settings=_settings(options, parameter),
         findings=(
+            *repetition_findings(experiment, chosen.name),
             *_covariates(experiment, parameter),
             *_fit_findings(models, points, centres),
         ),

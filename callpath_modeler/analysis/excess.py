@@ -22,6 +22,9 @@ from callpath_modeler.profile.calltree import CallTree
 from callpath_modeler.profile.experiment import Experiment, Scaling
 from callpath_modeler.profile.schema import Reduction
 
+CARRIES_COST = 0.01
+"""From this share of the whole on, a call path carries cost."""
+
 
 @dataclass(frozen=True, slots=True)
 class Excess:

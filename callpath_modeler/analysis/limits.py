@@ -10,10 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from callpath_modeler.analysis.diff import Changes, Difference
+from callpath_modeler.analysis.excess import CARRIES_COST
 from callpath_modeler.errors import UsageError
-
-CARRIES_COST = 0.01
-"""From this share of the whole on, a call path carries cost: by itself it may break a limit."""
 
 _WORSE = re.compile(r"worse\s*(?:>\s*(\d+(?:\.\d+)?)\s*%)?")
 

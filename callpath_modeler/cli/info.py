@@ -39,6 +39,7 @@ def command(
     from dataclasses import replace
 
     from callpath_modeler import loading
+    from callpath_modeler.analysis.repetitions import repetition_findings
     from callpath_modeler.cli.render import render_lines, render_table
     from callpath_modeler.report.info import diagnostics_text, info_table, info_text
 
@@ -51,6 +52,7 @@ def command(
         return
     everything = replace(load, read=replace(load.read, metrics=None))
     read = loading.load(experiment, everything, console.progress("read"))
+    read = replace(read, findings=(*read.findings, *repetition_findings(read)))
     form = format_of(format_, output)
     if form == "table":
         lines = diagnostics_text(read) if diagnostics else info_text(read)

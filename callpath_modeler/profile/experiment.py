@@ -152,6 +152,14 @@ class Experiment:
         """Return the distinct values of `parameter` over the runs, ascending, [points]."""
         return np.unique([run.parameters[parameter] for run in self.runs])
 
+    def by_setting(self) -> dict[tuple[float, ...], list[int]]:
+        """Return the runs of each setting of the varying parameters, in order."""
+        settings: dict[tuple[float, ...], list[int]] = {}
+        for number, run in enumerate(self.runs):
+            setting = tuple(run.parameters[parameter.name] for parameter in self.parameters)
+            settings.setdefault(setting, []).append(number)
+        return settings
+
     def by_point(
         self, metric: str | None, parameter: str, *, inclusive: bool = False
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

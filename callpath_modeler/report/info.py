@@ -15,7 +15,7 @@ def info_text(experiment: Experiment) -> list[str]:
     """Return the lines of `cpmodel info`."""
     runs = experiment.runs
     readers = ", ".join(sorted({_tool(run) for run in runs}))
-    points = _points(experiment)
+    points = experiment.by_setting()
     sizes = f"{counted(len(runs), 'run')} of {counted(len(points), 'point')}"
     paths = counted(len(experiment.tree), "call path")
     scaling = f"{experiment.scaling} scaling ({experiment.scaling_reason})"
@@ -107,7 +107,7 @@ def repetition_spread(experiment: Experiment, values: Values) -> float:
     deviations, means = [], []
     # A damaged profile may hold numbers whose squares are none.
     with np.errstate(over="ignore", invalid="ignore"):
-        for runs in _points(experiment).values():
+        for runs in experiment.by_setting().values():
             if len(runs) > 1:
                 at_point = values.exclusive[:, runs]
                 here = ~np.isnan(at_point).any(axis=1)
@@ -116,14 +116,6 @@ def repetition_spread(experiment: Experiment, values: Values) -> float:
         total = sum(float(m.sum()) for m in means)
         spread = sum(float(d.sum()) for d in deviations) / total if total > 0 else float("nan")
     return spread if np.isfinite(spread) else float("nan")
-
-
-def _points(experiment: Experiment) -> dict[tuple[float, ...], list[int]]:
-    points: dict[tuple[float, ...], list[int]] = {}
-    for i, run in enumerate(experiment.runs):
-        key = tuple(run.parameters[p.name] for p in experiment.parameters)
-        points.setdefault(key, []).append(i)
-    return points
 
 
 def _coverage(experiment: Experiment, points: dict[tuple[float, ...], list[int]]) -> list[str]:
