@@ -131,7 +131,7 @@ def validate(
 
 def _checked(points: npt.ArrayLike, values: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
     scale, y = np.asarray(points, dtype=np.float64), np.asarray(values, dtype=np.float64)
-    if scale.ndim != 1 or not (np.isfinite(scale) & (scale > 0)).all():
+    if scale.ndim != 1 or not scale.size or not (np.isfinite(scale) & (scale > 0)).all():
         raise ValueError("points must be a list of finite numbers above zero")
     if len(np.unique(scale)) != len(scale):
         raise ValueError("points must differ")
@@ -180,9 +180,7 @@ def _choose(y: FloatArray, terms: _Terms) -> tuple[npt.NDArray[np.int16], FloatA
         unit = np.nanmax(y[row], axis=1)
         some = np.where(present[row], y[row] / unit[:, None], 0.0)
         best, found = _best(Rows.relative(some, present[row], None), terms)
-        chosen[row] = np.where(
-            best < 0, -1 if terms.flat is None else terms.flat, terms.codes[best]
-        )
+        chosen[row] = np.where(best < 0, terms.flat, terms.codes[best])
         found[0] *= unit
         found[1] *= unit / np.where(best < 0, 1.0, terms.basis.scale[best])
         numbers[:, row] = found

@@ -102,6 +102,7 @@ def test_logarithms_need_points_of_one_or_more() -> None:
     ("points", "values", "message"),
     [
         ([1, 2, 2, 4], [[1, 2, 3, 4]], "points must differ"),
+        ([], [[]], "finite numbers above zero"),
         ([0, 1, 2, 4], [[1, 2, 3, 4]], "finite numbers above zero"),
         ([1, 2, 3, 4], [1, 2, 3, 4], r"values have shape \(4,\); expected \(rows, 4\)"),
     ],
