@@ -13,23 +13,41 @@ FloatArray = npt.NDArray[np.float64]
 TermArray = npt.NDArray[np.int16]
 
 
-def targets(p: npt.ArrayLike) -> FloatArray:
-    """Check values of the parameter.
+def targets(p: npt.ArrayLike, axes: int = 1) -> FloatArray:
+    """Check values of the parameters.
+
+    Parameters
+    ----------
+    p : array_like [m] or [m, D]
+        Of one parameter, or of several.
+    axes : int
+        How many are expected.
 
     Returns
     -------
-    ndarray [m]
+    ndarray [m] or [m, D]
         The values.
 
     Raises
     ------
     ValueError
-        If one is not above zero.
+        If one is not above zero, or there are more or fewer parameters.
     """
     wanted = np.atleast_1d(np.asarray(p, dtype=np.float64))
-    if wanted.ndim != 1 or not (wanted > 0).all():
+    if wanted.shape[1:] != ((axes,) if axes > 1 else ()):
+        raise ValueError(f"predictions need targets in {axes} parameters")
+    if not (wanted > 0).all():
         raise ValueError("predictions need values of the parameter above zero")
     return wanted
+
+
+def doublings(points: FloatArray) -> FloatArray:
+    """Return how far `points` [K] or [K, D] are from the largest, [K].
+
+    In doublings of the parameter, of all together with several.
+    """
+    away = np.log2(points.max(axis=0) / points)
+    return away if points.ndim == 1 else away.sum(axis=1)
 
 
 def shape_table(shapes: Sequence[Shape], p: FloatArray) -> FloatArray:
@@ -44,13 +62,13 @@ def evaluate(
 
     Parameters
     ----------
-    shapes : sequence of Term or Break
+    shapes : sequence of Term, Break or Product
         What `terms` refer to.
     terms : ndarray [n, T]
         Codes of terms.
     coefficients : ndarray [n, T + 1]
         Constant first.
-    p : ndarray [m]
+    p : ndarray [m] or [m, D]
         Targets.
 
     Returns

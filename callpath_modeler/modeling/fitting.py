@@ -14,6 +14,9 @@ from callpath_modeler.modeling.terms import CLASSIC_SPACE, DEFAULT_SPACE, Search
 FloatArray = npt.NDArray[np.float64]
 Method = Literal["mixture", "classic"]
 
+MOST_PARAMETERS = 4
+"""How many parameters a model may have: products of terms of more are beyond counting."""
+
 _CLASSIC_CENTRES = ("median", "mean", "min")
 
 
@@ -31,8 +34,9 @@ def fit(
 
     Parameters
     ----------
-    p : array_like [K]
-        Points: distinct values of the parameter above zero, in any order.
+    p : array_like [K] or [K, D]
+        Points: distinct values of the parameter above zero, in any order; or of 2 to 4 parameters,
+        which the classic method does not know.
     y : array_like [n, K, R]
         Values, in the unit of the metric, with repetitions along the last axis; NaN = missing.
     method : {'mixture', 'classic'}
@@ -65,11 +69,13 @@ def fit(
         raise ValueError(f"method is {method!r}; expected one of {', '.join(METHODS)}")
     if aggregate != "auto" and aggregate not in CENTRES:
         raise ValueError(f"aggregate is {aggregate!r}; expected auto or {', '.join(CENTRES)}")
-    order = np.argsort(points)
+    order = np.lexsort(points.reshape(len(points), -1).T[::-1])
     # Sums round by their order; that of points and repetitions is not to show.
     points, values = points[order], np.sort(values[:, order], axis=2)
     chosen = space or default_space(method)
     if method == "classic":
+        if points.ndim > 1:
+            raise ValueError("the classic method models one parameter")
         from callpath_modeler.modeling.classic.fitting import fit_classic
 
         centre_ = "median" if aggregate == "auto" else aggregate
@@ -120,9 +126,11 @@ def _checked(
 ) -> tuple[FloatArray, FloatArray]:
     points = np.array(p, dtype=np.float64)
     values = np.asarray(y, dtype=np.float64)
-    if points.ndim != 1 or not points.size or not (np.isfinite(points) & (points > 0)).all():
+    if points.ndim not in (1, 2) or not points.size or not _usable(points).all():
         raise ValueError("points must be a list of finite numbers above zero")
-    if len(np.unique(points)) != len(points):
+    if points.ndim > 1 and not 2 <= points.shape[1] <= MOST_PARAMETERS:
+        raise ValueError(f"points of several parameters have 2 to {MOST_PARAMETERS}")
+    if len(np.unique(points, axis=0)) != len(points):
         raise ValueError("points must differ; repetitions go along the last axis of the values")
     if values.ndim != 3 or values.shape[1] != len(points) or values.shape[2] == 0:
         raise ValueError(
@@ -131,3 +139,7 @@ def _checked(
     if not 0 < confidence < 1:
         raise ValueError(f"confidence is {confidence}; expected a number between 0 and 1")
     return points, values
+
+
+def _usable(points: FloatArray) -> npt.NDArray[np.bool_]:
+    return np.asarray(np.isfinite(points) & (points > 0))

@@ -48,8 +48,9 @@ class Models:
         One of `METHODS`.
     aggregate : str
         The centre of repetitions that was modelled.
-    points : ndarray [K]
-        The points of the experiment, ascending.
+    points : ndarray [K] or [K, D]
+        The points of the experiment, ascending. Models in D parameters have values and formulas;
+        all else is known of them with all parameters but one held, by `several.slices.along`.
     confidence : float
         Confidence of the bands.
     terms : ndarray [n, T] of int16
@@ -75,7 +76,7 @@ class Models:
     used : ndarray [n] of int16
         How many points had a value.
     low_p, high_p : ndarray [n]
-        Smallest and largest point with a value.
+        Smallest and largest point with a value; NaN with several parameters.
     weight : ndarray [n]
         Probability of the model; with the classic method its Akaike weight among itself and its
         alternatives.
@@ -147,8 +148,8 @@ class Models:
 
         Parameters
         ----------
-        p : array_like [m]
-            Values of the parameter above zero; infinity is allowed.
+        p : array_like [m] or [m, D]
+            Values of the parameters above zero; infinity is allowed of one alone.
 
         Returns
         -------
@@ -160,7 +161,12 @@ class Models:
         ValueError
             If a value of the parameter is not above zero.
         """
-        return evaluate(self.shapes, self.terms, self.coefficients, targets(p))
+        return evaluate(self.shapes, self.terms, self.coefficients, targets(p, self.axes))
+
+    @property
+    def axes(self) -> int:
+        """How many parameters the models have."""
+        return 1 if self.points.ndim == 1 else self.points.shape[1]
 
     def mixture(self, p: npt.ArrayLike) -> Mixture:
         """Return what all hypotheses of each row say at finite `p` [m]."""
@@ -184,6 +190,8 @@ class Models:
         ValueError
             If a value of the parameter is not above zero.
         """
+        if self.axes > 1:
+            raise ValueError("bands are made along one parameter, with the others held")
         wanted = targets(p)
         if self.method != "classic":
             return self._with_band(wanted)
@@ -379,7 +387,7 @@ class Models:
             "method": self.method,
             "aggregate": self.aggregate,
             "confidence": self.confidence,
-            "points": [float(point) for point in self.points],
+            "points": self.points.tolist(),
         }
         return {name: getattr(self, name) for name in column_names()}, header
 

@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from callpath_modeler.modeling.growth import CONSTANT_GROWTH, Growth, raised
+from callpath_modeler.modeling.products import Product
 from callpath_modeler.modeling.terms import Term
 
 FloatArray = npt.NDArray[np.float64]
@@ -103,7 +104,7 @@ class Break:
         return cls(Kind(header["kind"]), float(header["at"]), Fraction(header["exponent"]))
 
 
-Shape = Term | Break
+Shape = Term | Break | Product
 
 
 def breaks(points: FloatArray) -> tuple[Break, ...]:
@@ -141,7 +142,11 @@ def shapes_from_header(header: Sequence[dict[str, Any]]) -> tuple[Shape, ...]:
     """
     try:
         return tuple(
-            Break.from_header(entry) if "kind" in entry else Term.from_header(entry)
+            Product.from_header(entry)
+            if "factors" in entry
+            else Break.from_header(entry)
+            if "kind" in entry
+            else Term.from_header(entry)
             for entry in header
         )
     except (KeyError, TypeError, ArithmeticError) as error:

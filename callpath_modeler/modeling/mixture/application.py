@@ -27,6 +27,7 @@ from callpath_modeler.modeling.mixture.screen import (
 from callpath_modeler.modeling.mixture.spread import Noise, Within, noise_of, within
 from callpath_modeler.modeling.models import MIN_POINTS, Models
 from callpath_modeler.modeling.noise import Aggregate, Centre, relative_efficiency
+from callpath_modeler.modeling.several.hypotheses import joint_hypotheses
 from callpath_modeler.modeling.status import FitStatus
 from callpath_modeler.modeling.terms import SearchSpace
 
@@ -34,6 +35,7 @@ FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.intp]
 
 _CHUNK = 512
+_MOST_HYPOTHESES = 2_000_000
 _OFF = 3.0
 _SAMPLE = 500
 """Rows that habits are learnt from: of all sizes, evenly."""
@@ -51,7 +53,7 @@ def fit_mixture(
 
     Parameters
     ----------
-    points : ndarray [K]
+    points : ndarray [K] or [K, D]
         Ascending.
     y : ndarray [n, K, R]
         Values, NaN = missing.
@@ -63,7 +65,8 @@ def fit_mixture(
     ValueError
         If no term of the space fits the points.
     """
-    known = hypotheses(space, points)
+    several = points.ndim > 1
+    known = joint_hypotheses(space, points) if several else hypotheses(space, points)
     reps = _in_chunks(y, "mean")
     status, used = _outcomes(y, reps)
     rows = np.flatnonzero(status == FitStatus.OK)
@@ -80,8 +83,9 @@ def fit_mixture(
         columns["noise"][rows] = noise.spread
         known_noise = deviations(noise_known=noise.known)
         beliefs = _beliefs(points, noise, known, known_noise)
-        for start in range(0, len(rows), _CHUNK):
-            part = slice(start, start + _CHUNK)
+        size = _at_once(known, _CHUNK)
+        for start in range(0, len(rows), size):
+            part = slice(start, start + size)
             data, unit = data_of(points, noise, part)
             found = _fit(data, known, known_noise, beliefs)
             write_models(columns, rows[part], found, data, unit, known)
@@ -134,8 +138,9 @@ def _write_facts(
     present = reps.count > 0
     columns["status"][:] = status
     columns["used"][:] = used
-    columns["low_p"][:] = np.where(present, points, np.inf).min(axis=1)
-    columns["high_p"][:] = np.where(present, points, -np.inf).max(axis=1)
+    if points.ndim == 1:
+        columns["low_p"][:] = np.where(present, points, np.inf).min(axis=1)
+        columns["high_p"][:] = np.where(present, points, -np.inf).max(axis=1)
     zero = status == FitStatus.ZERO
     columns["coefficients"][zero] = 0.0
     columns["weight"][zero] = 1.0
@@ -154,7 +159,7 @@ def _centre(
     """Choose the centre of repetitions by the noise about models of means."""
     if y.shape[2] < 3 or not rows.size:
         return ("mean" if aggregate == "auto" else aggregate), 1.0
-    some = rows[_sample(reps.centre[rows])]
+    some = rows[_sample(reps.centre[rows], _at_once(known, _SAMPLE))]
     noise = noise_of(_rows(reps, some), 1.0)
     data, unit = data_of(points, noise, slice(None))
     ways = deviations(noise_known=noise.known)
@@ -169,15 +174,20 @@ def _centre(
     return relative_efficiency(ratio[np.isfinite(ratio) & (ratio > 0)], y.shape[2], aggregate)
 
 
-def _sample(centre: FloatArray) -> IntArray:
+def _at_once(known: Hypotheses, most: int) -> int:
+    """Return how many rows of `most` to take together: many hypotheses need much memory."""
+    return max(16, min(most, _MOST_HYPOTHESES // len(known.log_prior)))
+
+
+def _sample(centre: FloatArray, count: int) -> IntArray:
     """Return rows of all sizes, evenly; the same ones whatever the order of rows."""
     size = np.nanmax(np.where(np.isnan(centre), -np.inf, centre), axis=1)
     order = np.lexsort((*np.nan_to_num(centre).T, size))
-    return order[:: -(-len(order) // _SAMPLE)]
+    return order[:: -(-len(order) // count)]
 
 
 def _beliefs(points: FloatArray, noise: Noise, known: Hypotheses, ways: Deviations) -> Beliefs:
-    data, _ = data_of(points, noise, _sample(noise.centre))
+    data, _ = data_of(points, noise, _sample(noise.centre, _at_once(known, _SAMPLE)))
     before = Beliefs(known.log_prior, ways.log_prior)
     beliefs = _learnt(data, known, ways, before, rough_fit(data, known))
     return _learnt(data, known, ways, before, _first_fit(data, known, ways, beliefs))

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import IntEnum
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +15,7 @@ from callpath_modeler.modeling.terms import SearchSpace, Term
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.intp]
+S = TypeVar("S", bound=Shape)
 
 
 class Group(IntEnum):
@@ -35,7 +37,7 @@ _PRIOR = {
     Group.OFFSET: 0.10,
     Group.PAIR: 0.06,
 }
-_SECOND_CLASS = 0.5
+SECOND_CLASS = 0.5
 """How probable a finer fraction is against a privileged exponent."""
 
 _WITHOUT_CONSTANT = 0.35
@@ -102,13 +104,26 @@ def hypotheses(space: SearchSpace, points: FloatArray) -> Hypotheses:
     terms = [term for term in space.terms if points[0] >= 1 or not term.log]
     if not terms:
         raise ValueError("all terms of the space have logarithms, which are negative below 1")
-    shapes, table, scale = _distinct([*terms, *breaks(points)], points)
+    shapes, table, scale = distinct([*terms, *breaks(points)], points)
     first_class = dict(zip(space.terms, space.first_class, strict=True))
     pairs = _pairs(shapes) if space.max_terms > 1 else []
     groups = np.array([_group(shape) for shape in shapes], dtype=np.intp)
-    weight = np.array([1.0 if first_class.get(s, True) else _SECOND_CLASS for s in shapes])  # type: ignore[arg-type]
+    weight = np.array([1.0 if first_class.get(s, True) else SECOND_CLASS for s in shapes])  # type: ignore[arg-type]
+    return weighted(tuple(shapes), table, scale, groups, pairs, weight, _PRIOR)
+
+
+def weighted(
+    shapes: tuple[Shape, ...],
+    table: FloatArray,
+    scale: FloatArray,
+    groups: IntArray,
+    pairs: Sequence[tuple[int, int]],
+    weight: FloatArray,
+    prior: Mapping[Group, float],
+) -> Hypotheses:
+    """Give hypotheses their prior: by group, and within it by the `weight` [S] of their shapes."""
     known = Hypotheses(
-        tuple(shapes),
+        shapes,
         table,
         scale,
         np.array([a for a, _ in pairs], dtype=np.intp),
@@ -121,8 +136,8 @@ def hypotheses(space: SearchSpace, points: FloatArray) -> Hypotheses:
     offset = weight * (groups != Group.BREAK)
     each = np.concatenate([[1.0], alone, offset, bare, np.ones(len(pairs))])
     whole = np.bincount(known.groups, weights=each, minlength=len(Group))
-    prior = np.array([_PRIOR[group] for group in Group])
-    share = each * (prior / np.where(whole > 0, whole, 1.0))[known.groups]
+    of_group = np.array([prior.get(group, 0.0) for group in Group])
+    share = each * (of_group / np.where(whole > 0, whole, 1.0))[known.groups]
     with np.errstate(divide="ignore"):
         return replace(known, log_prior=np.log(share / share.sum()))
 
@@ -133,11 +148,11 @@ def _group(shape: Shape) -> Group:
     return Group.FALLING if shape.decreasing else Group.GROWING
 
 
-def _distinct(
-    candidates: Sequence[Shape], points: FloatArray
-) -> tuple[list[Shape], FloatArray, FloatArray]:
+def distinct(
+    candidates: Sequence[S], points: FloatArray
+) -> tuple[list[S], FloatArray, FloatArray]:
     """Keep shapes that vary over the points; of breaks alike there, or like a term, none."""
-    kept: list[tuple[Shape, FloatArray, float]] = []
+    kept: list[tuple[S, FloatArray, float]] = []
     seen: set[tuple[float, ...]] = set()
     for shape in candidates:
         values = shape(points)
@@ -166,13 +181,13 @@ def _pairs(shapes: Sequence[Shape]) -> list[tuple[int, int]]:
         if isinstance(shape, Term) and not shape.decreasing
     ]
     if len(growing) > _MOST_PAIRED:
-        growing = [code for code in growing if _intricacy(shapes[code]) <= _PAIRED]
+        growing = [code for code in growing if intricacy(shapes[code]) <= _PAIRED]
     falling = [code for code, shape in enumerate(shapes) if shape.decreasing]
     pairs = [(a, b) for a in growing for b in growing if a < b]
     return pairs + [(a, b) for a in falling for b in growing]
 
 
-def _intricacy(shape: Shape) -> float:
+def intricacy(shape: Shape) -> float:
     """Tell how far a term is from those that programs are known to have."""
     if isinstance(shape, Break):
         return np.inf

@@ -204,7 +204,8 @@ def _status(
     beyond = (spread > _FAR_BEYOND_NOISE * noise) & (spread > _MISFIT)
     repeated = ~np.isnan(columns["noise"][rows])
     spread_, dof = columns["noise"][rows], np.where(repeated, 1.0, 0.0)
-    exact = looks_exact(data.points, data.values * unit[:, None], spread_, dof)
+    first = data.points if data.points.ndim == 1 else data.points[:, 0]
+    exact = looks_exact(first, data.values * unit[:, None], spread_, dof)
     points = np.maximum((data.weight > 0).sum(axis=1), 1)
     misfit = np.sqrt(columns["rss"][rows] / points)
     # Few points leave the deviation to what was believed before; it has to show.

@@ -17,6 +17,8 @@ FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.intp]
 
 _NEGLIGIBLE = 1e-7
+_LESS_FAR = 0.7
+"""How far each further parameter goes against the one before, in doublings."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,13 +102,20 @@ def fitted_values(found: Posterior, known: Hypotheses) -> FloatArray:
 
 def far_values(found: Posterior, data: Data, known: Hypotheses, factor: float) -> FloatArray:
     """Evaluate candidates at a multiple of the largest point, [M]."""
-    target = np.array([factor * data.points[-1]])
+    target = _far(data.points, factor)
     at = np.concatenate([[shape(target)[0] for shape in known.shapes] / known.scale, [0.0]])
     codes = shape_codes(found.chosen, known)
     # Beyond all numbers an exponential is infinite, and nothing times infinity is nothing.
     at = np.minimum(at, np.finfo(float).max / 1e9)
     constant, first, second = found.coefficients
     return np.asarray(constant + first * at[codes[:, 0]] + second * at[codes[:, 1]])
+
+
+def _far(points: FloatArray, factor: float) -> FloatArray:
+    """Return a point beyond all, [1] or [1, D]: in no two parameters as far, to tell them apart."""
+    if points.ndim == 1:
+        return factor * points[-1:]
+    return points.max(axis=0, keepdims=True) * factor ** (_LESS_FAR ** np.arange(points.shape[1]))
 
 
 def shape_codes(chosen: IntArray, known: Hypotheses) -> IntArray:

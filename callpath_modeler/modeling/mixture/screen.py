@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from callpath_modeler.modeling.evaluation import doublings
 from callpath_modeler.modeling.mixture.evidence import (
     LEAST,
     LEAST_LEVEL,
@@ -44,7 +45,7 @@ class Data:
 
     Attributes
     ----------
-    points : [K] ascending
+    points : [K] ascending, or [K, D] of several parameters
     values : in units of the row
     weight : of the points, about 1
     variance, dof : [n] of the noise of a centre
@@ -96,8 +97,7 @@ class Look:
 
 def look(data: Data, known: Hypotheses, fitted: FloatArray, drift: float) -> Look:
     """Regress all rows on all shapes; `fitted` [n, K] are the values that weights are made of."""
-    distance = np.log2(data.points[-1] / data.points)
-    weights = _relative_weights(data, fitted, 1 + drift * distance)
+    weights = _relative_weights(data, fitted, 1 + drift * doublings(data.points))
     sums = moments(data.values, weights, known.table)
     slope = sums.product / sums.square
     residual = np.maximum(sums.total[:, None] - slope * sums.product, 0.0)

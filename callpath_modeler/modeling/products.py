@@ -1,0 +1,78 @@
+"""Products of terms of several parameters: what models in them are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import reduce
+from operator import mul
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from callpath_modeler.modeling.growth import CONSTANT_GROWTH, Growth
+from callpath_modeler.modeling.terms import Term
+
+FloatArray = npt.NDArray[np.float64]
+
+NOTHING = Term(Fraction(0), 0)
+"""The factor of a parameter that a product does not depend on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Product:
+    """A product of one term per parameter: ``x**i log2(x)**j * y**k log2(y)**l * ...``.
+
+    Parameters
+    ----------
+    factors : tuple of Term
+        One per parameter; `NOTHING` where the product does not depend on it.
+    """
+
+    factors: tuple[Term, ...]
+
+    def __call__(self, points: npt.ArrayLike) -> FloatArray:
+        """Value at `points` [m, D], above zero; [m]."""
+        at = np.asarray(points, dtype=np.float64)
+        value = np.ones(len(at))
+        for axis, factor in enumerate(self.factors):
+            if factor != NOTHING:
+                value = value * factor(at[:, axis])
+        return value
+
+    @property
+    def growth(self) -> Growth:
+        """How fast it grows when all parameters grow alike: what orders products."""
+        return reduce(mul, (factor.growth for factor in self.factors), CONSTANT_GROWTH)
+
+    @property
+    def decreasing(self) -> bool:
+        """Whether it rises with no parameter, and falls with one."""
+        used = [factor for factor in self.factors if factor != NOTHING]
+        return bool(used) and all(factor.decreasing for factor in used)
+
+    @property
+    def axes(self) -> frozenset[int]:
+        """The parameters that it depends on."""
+        used = (axis for axis, factor in enumerate(self.factors) if factor != NOTHING)
+        return frozenset(used)
+
+    def text(self, parameter: Sequence[str], *, pretty: bool = False) -> str:
+        """Write the product as a factor of a formula, for example ``n^3 * p^-1``."""
+        written = [
+            factor.text(name, pretty=pretty)
+            for factor, name in zip(self.factors, parameter, strict=True)
+            if factor != NOTHING
+        ]
+        return (" " if pretty else " * ").join(written)
+
+    def to_header(self) -> dict[str, Any]:
+        """Describe the product with texts and numbers that JSON can hold."""
+        return {"factors": [factor.to_header() for factor in self.factors]}
+
+    @classmethod
+    def from_header(cls, header: dict[str, Any]) -> Self:
+        """Undo `to_header`; `ValueError` or `KeyError` if it does not describe a product."""
+        return cls(tuple(Term.from_header(factor) for factor in header["factors"]))

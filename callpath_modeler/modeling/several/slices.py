@@ -1,0 +1,129 @@
+"""Models along one parameter out of models in several: the normal form is closed under it.
+
+With all parameters but one held at values, a product of terms is a number times a term of the one
+that is left, or a number alone. Coefficients and their covariances follow linearly.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import numpy.typing as npt
+
+from callpath_modeler.modeling.models import Models
+from callpath_modeler.modeling.products import NOTHING, Product
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.intp]
+
+_UPPER = np.triu_indices(3)
+_WHOLE = np.array([[0, 1, 2], [1, 3, 4], [2, 4, 5]])
+
+
+def along(models: Models, axis: int, at: npt.ArrayLike) -> Models:
+    """Hold all parameters but one.
+
+    Parameters
+    ----------
+    models : Models
+        In D parameters.
+    axis : int
+        The parameter that is left.
+    at : array_like [D]
+        Values of all parameters, above zero and finite; that of `axis` does not matter.
+
+    Returns
+    -------
+    Models
+        In one parameter, over its distinct values. At each of its targets it predicts what
+        `models` does there. What measurements deviate by grows with the distance of the values
+        held from those measured.
+
+    Raises
+    ------
+    ValueError
+        If `models` has one parameter, or the values are not as described.
+    """
+    if models.points.ndim == 1:
+        raise ValueError("models in one parameter have nothing to hold")
+    count = models.points.shape[1]
+    held = np.array(at, dtype=np.float64)
+    if held.shape != (count,) or not 0 <= axis < count:
+        raise ValueError(f"expected an axis and values of {count} parameters")
+    held[axis] = 1.0
+    if not (np.isfinite(held) & (held > 0)).all():
+        raise ValueError("values to hold parameters at are finite and above zero")
+    terms, code, factor = _split(models, axis, held)
+    codes = np.concatenate([models.terms[:, None], models.alternative_terms], axis=1)
+    numbers = np.concatenate(
+        [models.coefficients[:, None], models.alternative_coefficients], axis=1
+    )
+    covariance = np.concatenate(
+        [models.covariance[:, None], models.alternative_covariance[..., _WHOLE]], axis=1
+    )
+    change, kept = _change(code[codes], factor[codes])
+    numbers = np.einsum("ncij,ncj->nci", change, numbers)
+    covariance = change @ covariance @ change.swapaxes(-1, -2)
+    kept = np.where(numbers[..., 1:] != 0, kept, -1).astype(np.int16)
+    points = np.unique(models.points[:, axis])
+    spread = np.sqrt(models.spread**2 + models.drift * _distance(models.points, axis, held))
+    return replace(
+        models,
+        shapes=terms,
+        points=points,
+        terms=kept[:, 0],
+        coefficients=numbers[:, 0],
+        covariance=covariance[:, 0],
+        spread=spread,
+        low_p=np.full(len(models), points[0]),
+        high_p=np.full(len(models), points[-1]),
+        alternative_terms=kept[:, 1:],
+        alternative_coefficients=numbers[:, 1:],
+        alternative_covariance=covariance[:, 1:, *_UPPER],
+    )
+
+
+def _split(models: Models, axis: int, held: FloatArray) -> tuple[tuple, IntArray, FloatArray]:
+    """Return the terms left, and of each product (and of none, the last) its term and its factor.
+
+    The term is -1 where the product does not depend on the parameter that is left.
+    """
+    products = [shape for shape in models.shapes if isinstance(shape, Product)]
+    left = [shape.factors[axis] for shape in products]
+    terms = tuple(sorted({term for term in left if term != NOTHING}))
+    number = {term: code for code, term in enumerate(terms)}
+    code = np.array([*(number.get(term, -1) for term in left), -1], dtype=np.intp)
+    rest = [
+        Product((*shape.factors[:axis], NOTHING, *shape.factors[axis + 1 :])) for shape in products
+    ]
+    factor = np.array([*(float(shape(held[None])[0]) for shape in rest), 0.0])
+    return terms, code, factor
+
+
+def _change(code: IntArray, factor: FloatArray) -> tuple[FloatArray, IntArray]:
+    """Return the linear map of coefficients, [n, C, 3, 3], and the terms they belong to then."""
+    first, second = code[..., 0], code[..., 1]
+    # What is left of a pair stands first where the other is a constant now, or the same term.
+    one = (first < 0) | (second < 0) | (first == second)
+    swap = ~one & (first > second)
+    slot = np.zeros(code.shape, dtype=np.intp)
+    slot[..., 0] = np.where(first < 0, 0, np.where(swap, 2, 1))
+    slot[..., 1] = np.where(second < 0, 0, np.where(one | swap, 1, 2))
+    change = np.zeros((*code.shape[:-1], 3, 3))
+    change[..., 0, 0] = 1.0
+    for old in range(2):
+        for new in range(3):
+            change[..., new, old + 1] += np.where(slot[..., old] == new, factor[..., old], 0.0)
+    kept = np.full(code.shape, -1, dtype=np.intp)
+    kept[..., 0] = np.where(one | swap, np.where(one, np.maximum(first, second), second), first)
+    kept[..., 1] = np.where(one, -1, np.maximum(first, second))
+    return change, kept
+
+
+def _distance(points: FloatArray, axis: int, held: FloatArray) -> float:
+    """Return how many doublings the values held are outside of those measured."""
+    others = [other for other in range(points.shape[1]) if other != axis]
+    low, high = points[:, others].min(axis=0), points[:, others].max(axis=0)
+    outside = np.maximum(np.maximum(held[others] / high, low / held[others]), 1.0)
+    return float(np.log2(outside).sum())
