@@ -19,6 +19,7 @@ from callpath_modeler.pipeline import (
     Question,
     fit,
     fit_options_of,
+    held_at,
     models_of,
     parse_target,
 )
@@ -58,7 +59,8 @@ def _check(models: Fitted, expectations: Expectations, target: float | None) -> 
         if name is None:
             return models
         if name not in made:
-            made[name] = fit(models.experiment, name, fit_options_of(models))
+            found = fit(models.experiment, name, fit_options_of(models))
+            made[name] = found.holding(models.held, models.parameter)
         return made[name]
 
     outcomes = Judge(expectations, of_metric, target).outcomes()
@@ -86,9 +88,9 @@ def check_of(
         As in `check`, before any run is read where that is possible.
     """
     expectations = read(path)
-    name, target = parse_target(question.target, question.at)
+    asked = parse_target(question.target, question.at)
     load_options, fit_options = load_options or LoadOptions(), fit_options or FitOptions()
-    parameter = name or fit_options.parameter or expectations.parameter
+    parameter = asked.parameter or fit_options.parameter or expectations.parameter
     fit_options = replace(fit_options, parameter=parameter)
     metrics = [each.metric or question.metric for each in expectations.expectations]
     # What is modelled first need not be the run time where nothing is expected of that.
@@ -97,14 +99,14 @@ def check_of(
         load_options, read=replace(load_options.read, metrics=_wanted(expectations, metrics))
     )
     try:
-        models = models_of(sources, first, load_options, fit_options, progress)
+        models = held_at(models_of(sources, first, load_options, fit_options, progress), asked)
     except (UsageError, DataError) as cause:
         for each in expectations.expectations:
             if each.metric is not None and f"metric {each.metric!r}" in cause.message:
                 where = (*each.place, "metric")
                 expectations.written.refuse(where, cause.message, cause.hint or "")
         raise
-    found = _check(models, expectations, target)
+    found = _check(models, expectations, asked.named.get(models.parameter, asked.value))
     return found, (*models.experiment.findings, *models.findings)
 
 

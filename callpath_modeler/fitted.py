@@ -2,21 +2,57 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from callpath_modeler.diagnostics import Finding
-from callpath_modeler.modeling import FitStatus, Models, Prediction
+from callpath_modeler.modeling import (
+    MIN_POINTS,
+    FitStatus,
+    Models,
+    Prediction,
+    along,
+    centre,
+    default_space,
+    fit,
+    with_rows,
+)
 from callpath_modeler.profile.experiment import Experiment
 from callpath_modeler.profile.pattern import find_one
 from callpath_modeler.profile.schema import Metric
 
+_AS_CLOSE = 1.25
+"""A surface is kept where it is no further from the data than this times the model of a line."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Surface:
+    """Models in several parameters, which those along one are slices of.
+
+    Attributes
+    ----------
+    parameters : names, the main one first
+    models : one per call path, over points [K, D] in the order of the names
+    """
+
+    parameters: tuple[str, ...]
+    models: Models
+
+    def formula(self, row: int, *, pretty: bool = False) -> str:
+        """Return the model of a call path as a formula in all parameters."""
+        return self.models.formula(row, self.parameters, pretty=pretty)
+
+    def largest(self, parameter: str) -> float:
+        """Return the largest measured value of a parameter."""
+        return float(self.models.points[:, self.parameters.index(parameter)].max())
+
 
 @dataclass(frozen=True, eq=False)
 class Fitted:
-    """One model per call path.
+    """One model per call path along one parameter; others are held at values.
 
     Attributes
     ----------
@@ -28,6 +64,12 @@ class Fitted:
     models : one per call path
     settings : how they were fitted, for people and for the record
     findings : what a user should know about the models
+    surface : the models in several parameters that these are slices of, if they are
+    held : values of the other parameters of the surface
+    measured_at : the values nearest to them that were measured: `points` and `measured` are there
+    assumed : the others held that no one said where to hold
+    of_line : [call paths] whose models are of the runs at `measured_at` alone, because the surface
+        does not explain them as well; empty without a surface
     """
 
     experiment: Experiment
@@ -38,6 +80,11 @@ class Fitted:
     models: Models
     settings: dict[str, str]
     findings: tuple[Finding, ...]
+    surface: Surface | None = None
+    held: Mapping[str, float] = field(default_factory=dict)
+    measured_at: Mapping[str, float] = field(default_factory=dict)
+    assumed: tuple[str, ...] = ()
+    of_line: NDArray[np.bool_] = field(default_factory=lambda: np.empty(0, np.bool_))
 
     def __repr__(self) -> str:
         return (
@@ -58,11 +105,116 @@ class Fitted:
         """
         return ~np.isnan(self.models.coefficients[:, 0]) & ~np.isnan(self.measured[:, -1])
 
+    def holding(self, held: Mapping[str, float], parameter: str | None = None) -> Fitted:
+        """Return the models along `parameter` with others held at values.
+
+        Those not named stay where they are, or at their largest measured value.
+        """
+        if self.surface is None or (not held and parameter in (None, self.parameter)):
+            return self
+        chosen = parameter or self.parameter
+        return sliced(
+            self.experiment,
+            self.metric,
+            self.surface,
+            self.settings,
+            self.findings,
+            chosen,
+            {name: at for name, at in self.held.items() if name not in self.assumed} | {**held},
+        )
+
+    @property
+    def line(self) -> Experiment:
+        """The runs along the parameter: all, or those where the others are as `measured_at`."""
+        if not self.measured_at:
+            return self.experiment
+        settings = self.experiment.settings(tuple(self.measured_at))
+        return self.experiment.where((settings == [*self.measured_at.values()]).all(axis=1))
+
+    def at_smallest(self) -> NDArray[np.float64]:
+        """Return what call paths cost at the smallest scale, [call paths].
+
+        Measured, unless the other parameters are held where nothing was.
+        """
+        if self.held == self.measured_at:
+            return self.measured[:, 0]
+        return self.models.values(self.points[:1])[:, 0]
+
     def status(self, row: int) -> str:
         """Return the name of a call path's outcome, in lower case."""
         if np.isnan(self.measured[row, -1]) and not np.isnan(self.models.coefficients[row, 0]):
             return "gone"
         return FitStatus(int(self.models.status[row])).name.lower()
+
+
+def sliced(
+    experiment: Experiment,
+    metric: Metric,
+    surface: Surface,
+    settings: dict[str, str],
+    findings: tuple[Finding, ...],
+    parameter: str | None = None,
+    held: Mapping[str, float] | None = None,
+) -> Fitted:
+    """Return models along one parameter of a surface.
+
+    Where the others are held at values that were measured, call paths that deviate from the surface
+    by more than from a model of the runs there have that one: laws in one parameter are simpler.
+
+    Parameters
+    ----------
+    parameter : which; None = the main one
+    held : values of the others; those not named are held at their largest measured value
+    """
+    chosen = parameter or surface.parameters[0]
+    others = [name for name in surface.parameters if name != chosen]
+    at = {name: (held or {}).get(name, surface.largest(name)) for name in others}
+    near = _nearest(experiment.settings(others), np.array([at[name] for name in others]))
+    measured_at = dict(zip(others, near, strict=True))
+    axis = surface.parameters.index(chosen)
+    models = along(surface.models, axis, [at.get(name, 1.0) for name in surface.parameters])
+    empty = np.empty(0)
+    found = Fitted(
+        experiment,
+        metric,
+        chosen,
+        empty,
+        empty,
+        models,
+        settings,
+        findings,
+        surface,
+        at,
+        measured_at,
+        tuple(name for name in others if name not in (held or {})),
+    )
+    points, values = found.line.by_point(metric.name, chosen)
+    found = replace(found, points=points, measured=centre(values, models.aggregate))
+    if at != measured_at or len(points) < MIN_POINTS["mixture"]:
+        return found
+    line = _line_models(surface, chosen, points, values)
+    closer = ~np.isnan(line.spread) & (line.spread * _AS_CLOSE < models.spread)
+    return replace(found, models=with_rows(models, line, closer), of_line=closer)
+
+
+def _line_models(
+    surface: Surface, parameter: str, points: NDArray[np.float64], values: NDArray[np.float64]
+) -> Models:
+    models = surface.models
+    default = models.space == default_space("mixture", several=True)
+    # The main parameter has the terms that it has alone, unless others were asked for.
+    space = None if default and parameter == surface.parameters[0] else models.space
+    return fit(
+        points, values, space=space, aggregate=models.aggregate, confidence=models.confidence
+    )
+
+
+def _nearest(settings: NDArray[np.float64], at: NDArray[np.float64]) -> list[float]:
+    """Return the measured setting next to `at` [D], in ratios; the larger one of two as near."""
+    distance = np.abs(np.log(settings / at)).sum(axis=1)
+    near = settings[distance <= distance.min() + 1e-9]
+    nearest: list[float] = near[np.lexsort(near.T[::-1])[-1]].tolist()
+    return nearest
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -100,8 +252,35 @@ class CallPathModel:
         """Return the model as a formula in the parameter."""
         return self.fitted.models.formula(self.row, self.fitted.parameter, pretty=pretty)
 
-    def predict(self, points: ArrayLike) -> Prediction:
-        """Return value, low and high, each [points], SI base units."""
-        wanted = np.atleast_1d(np.asarray(points, float))
-        of_row = self.fitted.models.take([self.row]).predict(wanted)
-        return Prediction(of_row.value[0], of_row.low[0], of_row.high[0])
+    def predict(self, points: ArrayLike | None = None, **named: ArrayLike) -> Prediction:
+        """Return value, low and high, each [points], SI base units.
+
+        Parameters
+        ----------
+        points : targets along the parameter of the models, others held as they are
+        named : or targets by parameter, as ``p=[1024, 4096], n=1e6``; lengths broadcast
+
+        Raises
+        ------
+        TypeError
+            If a name is no parameter of the models, or none is given.
+        """
+        fitted = self.fitted
+        known = fitted.surface.parameters if fitted.surface else (fitted.parameter,)
+        if (points is None) != bool(named) or not set(named) <= set(known):
+            raise TypeError(f"give targets, or values of {', '.join(known)} by name")
+        if points is not None:
+            named = {fitted.parameter: points}
+        values = np.broadcast_arrays(*(np.atleast_1d(np.asarray(v, float)) for v in named.values()))
+        table = dict(zip(named, values, strict=True))
+        along_it = table.pop(fitted.parameter, None)
+        if along_it is None:
+            raise TypeError(f"give {fitted.parameter} as well")
+        found = np.empty((3, len(along_it)))
+        settings = np.stack([*table.values(), np.zeros(len(along_it))], axis=1)[:, : len(table)]
+        for setting in np.unique(settings, axis=0) if table else settings[:1]:
+            here = (settings == setting).all(axis=1)
+            models = fitted.holding(dict(zip(table, setting.tolist(), strict=True))).models
+            of_row = models.take([self.row]).predict(along_it[here])
+            found[:, here] = of_row.value[0], of_row.low[0], of_row.high[0]
+        return Prediction(*found)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +15,7 @@ from callpath_modeler.analysis.rank import By, Ranking, rank
 from callpath_modeler.analysis.repetitions import repetition_findings
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.errors import DataError, UsageError
-from callpath_modeler.fitted import Fitted
+from callpath_modeler.fitted import Fitted, Surface, sliced
 from callpath_modeler.loading import LoadOptions, load, parse_number
 from callpath_modeler.modeling import Aggregate, FitStatus, Method, Models, SearchSpace
 from callpath_modeler.profile.experiment import Experiment
@@ -57,7 +57,7 @@ class Question:
 
     Attributes
     ----------
-    target, at : the target scale as ``"4096"`` or ``"p=4096"``; one of them
+    target, at : the target scale as ``"4096"`` or ``"p=4096,n=1e6"``; one of them
     metric : which metric; None = the run time
     inclusive : of call paths with all that they call
     """
@@ -68,21 +68,49 @@ class Question:
     inclusive: bool = False
 
 
-def parse_target(target: str | None, at: str | None) -> tuple[str | None, float | None]:
-    """Return the parameter and value that ``--target`` and ``--at`` stand for.
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Where to predict.
+
+    Attributes
+    ----------
+    value : of the main parameter; None = not said
+    named : values of parameters by name, in the order given
+    """
+
+    value: float | None = None
+    named: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def parameter(self) -> str | None:
+        """The parameter that the target is along: p if it is named, else the first."""
+        return "p" if "p" in self.named else next(iter(self.named), None)
+
+
+def parse_target(target: str | None, at: str | None) -> Target:
+    """Return what ``--target`` and ``--at`` stand for.
 
     ``--target 4096`` is short for ``--at p=4096`` when p is what is modelled.
     """
     if target is not None and at is not None:
         raise UsageError("--target and --at say the same", hint="give one of them")
-    if target is None and at is None:
-        return None, None
-    name, _, text = (at or "").rpartition("=") if at else ("", "", target or "")
-    if at and ("," in at or not name):
+    if target is not None:
+        return Target(_scale(target))
+    named: dict[str, float] = {}
+    for part in at.split(",") if at is not None else ():
+        name, _, text = (piece.strip() for piece in part.partition("="))
+        if not name or not text or name in named:
+            raise UsageError(f"--at {at!r} is malformed", hint="e.g. --at p=4096 or p=4096,n=1e6")
+        named[name] = _scale(text)
+    found = Target(named=named)
+    if sum(np.isinf(list(named.values()))) > (np.isinf(named.get(found.parameter or "", 1.0))):
         raise UsageError(
-            f"--at {at!r} is malformed",
-            hint="models have one parameter: --at p=4096; fix the others with --where",
+            f"--at {at!r}: only {found.parameter} may be infinite", hint="give the others a value"
         )
+    return found
+
+
+def _scale(text: str) -> float:
     value = parse_number(text, "target")
     if not value > 0:
         raise UsageError(f"target {text} is not positive", hint="e.g. --target 4096")
@@ -90,7 +118,7 @@ def parse_target(target: str | None, at: str | None) -> tuple[str | None, float 
         raise UsageError(
             f"target {text} is out of bounds", hint="--target inf ranks by growth alone"
         )
-    return name.strip() or None, value
+    return value
 
 
 def fit(
@@ -107,19 +135,19 @@ def fit(
     """
     options = options or FitOptions()
     chosen = experiment.metric(metric)
-    parameter = _parameter(experiment, options)
-    points, values = experiment.by_point(chosen.name, parameter)
+    parameters = _parameters(experiment, options)
+    points, values = experiment.by_setting(chosen.name, parameters)
     measured = ~np.isnan(values).all(axis=(0, 2))
     points, values = points[measured], values[:, measured]
-    _check_points(points, parameter, modeling.MIN_POINTS[options.method])
+    _check_points(points, parameters, options)
     _check_method(options)
     if options.folds is not None and options.folds > len(points):
         raise UsageError(
-            f"--folds {options.folds}: there are {len(points)} points of {parameter}",
+            f"--folds {options.folds}: there are {len(points)} points of {parameters[0]}",
             hint=f"2 to {len(points)}; without it one point is left out at a time",
         )
     models = modeling.fit(
-        points,
+        points if len(parameters) > 1 else points[:, 0],
         values,
         method=options.method,
         space=options.space,
@@ -128,26 +156,35 @@ def fit(
         confidence=options.confidence,
     )
     centres = modeling.centre(values, models.aggregate)
+    findings = (
+        *repetition_findings(experiment, chosen.name),
+        *_covariates(experiment, parameters),
+        *_fit_findings(models, points, parameters, centres),
+    )
+    settings = _settings(options, parameters)
+    if len(parameters) > 1:
+        surface = Surface(parameters, models)
+        return sliced(experiment, chosen, surface, settings, findings, options.parameter)
     return Fitted(
         experiment=experiment,
         metric=chosen,
-        parameter=parameter,
-        points=points,
+        parameter=parameters[0],
+        points=points[:, 0],
         measured=centres,
         models=models,
-        settings=_settings(options, parameter),
-        findings=(
-            *repetition_findings(experiment, chosen.name),
-            *_covariates(experiment, parameter),
-            *_fit_findings(models, points, centres),
-        ),
+        settings=settings,
+        findings=findings,
     )
 
 
-def _parameter(experiment: Experiment, options: FitOptions) -> str:
-    """Return the parameter to model in; where there is none, a run left out may be the reason."""
+def _parameters(experiment: Experiment, options: FitOptions) -> tuple[str, ...]:
+    """Return the parameters to model in; where there is none, a run left out may be the reason."""
     try:
-        return experiment.modelled_parameter(options.parameter)
+        # In which one of several a user is interested does not change the models.
+        several = experiment.modelled_parameters()
+        if len(several) > 1 and (options.parameter is None or options.parameter in several):
+            return several
+        return experiment.modelled_parameters(options.parameter)
     except DataError as error:
         left_out = [finding for finding in experiment.findings if finding.code == "CPM101"]
         if not left_out or experiment.parameters:
@@ -171,34 +208,51 @@ def _check_method(options: FitOptions) -> None:
         )
 
 
-def _covariates(experiment: Experiment, parameter: str) -> list[Finding]:
-    """Name the parameters that change together with the one that is modelled."""
-    others = [other for other in experiment.parameters if other.name != parameter]
+def _covariates(experiment: Experiment, parameters: tuple[str, ...]) -> list[Finding]:
+    """Name the parameters that change together with those that are modelled."""
+    others = [other for other in experiment.parameters if other.name not in parameters]
+    main = parameters[0]
     return [
-        Finding("CPM116", other.name, f"{len(other.values)} values over those of {parameter}")
+        Finding("CPM116", other.name, f"{len(other.values)} values over those of {main}")
         for other in others
     ]
 
 
-def _check_points(points: NDArray[np.float64], parameter: str, least: int) -> None:
-    if points[0] <= 0:
+def _check_points(
+    points: NDArray[np.float64], parameters: tuple[str, ...], options: FitOptions
+) -> None:
+    several, least = len(parameters) > 1, modeling.MIN_POINTS[options.method]
+    fix = ",".join(f"{name}={points[-1, k]:g}" for k, name in enumerate(parameters) if k)
+    if several and (options.method == "classic" or len(parameters) > modeling.MOST_PARAMETERS):
+        most = 1 if options.method == "classic" else modeling.MOST_PARAMETERS
         raise DataError(
-            f"{parameter} = {points[0]:g}: models need positive values",
-            hint=f"leave such runs out with --where '{parameter}>0'",
+            f"{len(parameters)} parameters vary ({', '.join(parameters)}): the {options.method} "
+            f"method models {most}",
+            hint=f"fix others, e.g. --where '{fix}'",
         )
-    if len(points) < least:
-        listed = ", ".join(f"{point:g}" for point in points)
-        raise DataError(
-            f"{len(points)} points of {parameter} ({listed}): too few for a model",
-            hint=f"measure at {least} scales at least, better at {RECOMMENDED_POINTS} or more",
-        )
+    for parameter, column in zip(parameters, points.T, strict=True):
+        values = np.unique(column)
+        if values[0] <= 0:
+            raise DataError(
+                f"{parameter} = {values[0]:g}: models need positive values",
+                hint=f"leave such runs out with --where '{parameter}>0'",
+            )
+        if len(values) < least:
+            listed = ", ".join(f"{value:g}" for value in values)
+            fixed = f"{parameter}={values[-1]:g}" if parameter != parameters[0] else fix
+            raise DataError(
+                f"{len(values)} points of {parameter} ({listed}): too few for a model",
+                hint=f"measure at {least} scales at least, better at {RECOMMENDED_POINTS} or more"
+                + (f"; or fix it: --where '{fixed}'" if several else ""),
+            )
 
 
-def _settings(options: FitOptions, parameter: str) -> dict[str, str]:
+def _settings(options: FitOptions, parameters: tuple[str, ...]) -> dict[str, str]:
     """Return everything that decides a model, as text: what a stored model is known by."""
-    space = options.space or modeling.default_space(options.method)
+    several = len(parameters) > 1
+    space = options.space or modeling.default_space(options.method, several=several)
     return {
-        "parameter": parameter,
+        "parameter": ",".join(parameters),
         "method": options.method,
         "repetitions": options.aggregate,
         "cross-validation": "leave-one-out" if options.folds is None else f"{options.folds} folds",
@@ -222,7 +276,10 @@ def fit_options_of(fitted: Fitted) -> FitOptions:
 
 
 def _fit_findings(
-    models: Models, points: NDArray[np.float64], centres: NDArray[np.float64]
+    models: Models,
+    points: NDArray[np.float64],
+    parameters: tuple[str, ...],
+    centres: NDArray[np.float64],
 ) -> list[Finding]:
     total = np.nansum(centres)
     found = []
@@ -236,8 +293,9 @@ def _fit_findings(
             share = np.nansum(centres[rows]) / total if total > 0 else 0.0
             message = f"{int(rows.sum())} call paths, {share:.1%} of the cost, {words}"
             found.append(Finding(code, "models", message, int(rows.sum())))
-    if len(points) < RECOMMENDED_POINTS:
-        found.append(Finding("CPM204", "models", f"{len(points)} points"))
+    for parameter, column in zip(parameters, points.T, strict=True):
+        if (count := len(np.unique(column))) < RECOMMENDED_POINTS:
+            found.append(Finding("CPM204", "models", f"{count} points of {parameter}"))
     return found
 
 
@@ -268,7 +326,7 @@ def models_of_loaded(
     if len(sources) == 1 and store.is_stored(path := Path(sources[0])) and not load_options.where:
         settings = None
         if fit_options != FitOptions():
-            settings = _settings(fit_options, experiment.modelled_parameter(fit_options.parameter))
+            settings = _settings(fit_options, _parameters(experiment, fit_options))
         found = store.read_models(path, experiment, experiment.metric(metric).name, settings)
         if found is not None:
             return found
@@ -322,16 +380,17 @@ def asked_of(
     UsageError
         If there is no target, or it is not one.
     """
-    name, value = parse_target(question.target, question.at)
-    if value is None and default_factor is None:
+    target = parse_target(question.target, question.at)
+    if target == Target() and default_factor is None:
         raise UsageError("no target scale", hint="give --target 262144, or --target inf for growth")
     load_options, fit_options = load_options or LoadOptions(), fit_options or FitOptions()
-    if name is not None:
-        fit_options = replace(fit_options, parameter=name)
+    if target.parameter is not None:
+        fit_options = replace(fit_options, parameter=target.parameter)
     metric = question.metric
     if metric is not None:
         load_options = replace(load_options, read=replace(load_options.read, metrics=(metric,)))
-    fitted = models_of(sources, metric, load_options, fit_options, progress)
+    fitted = held_at(models_of(sources, metric, load_options, fit_options, progress), target)
+    value = target.named.get(fitted.parameter, target.value)
     if value is None:
         value = float(fitted.points[-1]) * (default_factor or 1.0)
     return fitted, checked_target(fitted, value)
@@ -352,11 +411,38 @@ def checked_target(fitted: Fitted, value: float) -> float:
     return value
 
 
+def held_at(fitted: Fitted, target: Target) -> Fitted:
+    """Return the models along the parameter of the target, with others held where it says.
+
+    Raises
+    ------
+    UsageError
+        If the target names a parameter that the models do not have.
+    """
+    surface = fitted.surface
+    known = surface.parameters if surface else (fitted.parameter,)
+    for name in target.named:
+        if name not in known:
+            raise UsageError(
+                f"the models have no parameter {name!r}", hint=f"parameters: {', '.join(known)}"
+            )
+    chosen = target.parameter or fitted.parameter
+    held = {name: value for name, value in target.named.items() if name != chosen}
+    return fitted.holding(held, chosen)
+
+
 def findings_at(fitted: Fitted, target: float) -> tuple[Finding, ...]:
     """Return what a user should know about the data, the models and the target."""
     found = [*fitted.experiment.findings, *fitted.findings]
-    factor = target / fitted.points[-1]
-    if FAR <= factor < np.inf:
-        message = f"{fitted.parameter} = {target:g} is {factor:.0f} times the largest run"
-        found.append(Finding("CPM205", "target", message))
+    largest = {fitted.parameter: float(fitted.points[-1])}
+    if fitted.surface:
+        largest |= {name: fitted.surface.largest(name) for name in fitted.held}
+    for name, value in {fitted.parameter: target, **fitted.held}.items():
+        factor = value / largest[name]
+        if FAR <= factor < np.inf:
+            message = f"{name} = {value:g} is {factor:.0f} times the largest run"
+            found.append(Finding("CPM205", "target", message))
+    for name in fitted.assumed:
+        message = f"{name} = {fitted.held[name]:g}, the largest measured"
+        found.append(Finding("CPM206", "target", message))
     return tuple(found)

@@ -39,6 +39,7 @@ class _ModelsHeader(msgspec.Struct):
     findings: list[Finding]
     columns: list[str]
     models: dict[str, object]
+    parameters: list[str] = []
 
 
 class _Version(msgspec.Struct):
@@ -104,8 +105,10 @@ def _fill(folder: Path, fits: Sequence[Fitted]) -> None:
         save(f"total-{k}", values.total)
     headers = []
     for k, fitted in enumerate(fits):
-        arrays, models = fitted.models.to_arrays()
-        arrays = {**arrays, "measured": fitted.measured}
+        surface = fitted.surface
+        arrays, models = (surface.models if surface else fitted.models).to_arrays()
+        if surface is None:
+            arrays = {**arrays, "measured": fitted.measured}
         for name, array in arrays.items():
             save(f"models-{k}-{name}", array)
         headers.append(
@@ -116,6 +119,7 @@ def _fill(folder: Path, fits: Sequence[Fitted]) -> None:
                 list(fitted.findings),
                 list(arrays),
                 models,
+                list(surface.parameters) if surface else [],
             )
         )
     header = _Header(
@@ -189,7 +193,7 @@ def read_models(
     """Return the stored models of `metric` that were fitted with `settings`, or any, or None."""
     whole = _read_header(path)
     # An experiment alone is opened without the code that models.
-    from callpath_modeler.fitted import Fitted
+    from callpath_modeler.fitted import Fitted, Surface, sliced
     from callpath_modeler.modeling import Models
 
     for k, header in enumerate(whole.models):
@@ -197,13 +201,18 @@ def read_models(
             continue
         arrays = {name: _array(path, whole, f"models-{k}-{name}") for name in header.columns}
         try:
-            measured = arrays.pop("measured")
+            measured = None if header.parameters else arrays.pop("measured")
             models = Models.from_arrays(arrays, header.models)
         except (KeyError, ValueError) as cause:
             raise _broken(path, str(cause)) from cause
+        described = experiment.columns[metric].metric
+        if measured is None:
+            surface = Surface(tuple(header.parameters), models)
+            found = tuple(header.findings)
+            return sliced(experiment, described, surface, header.settings, found)
         return Fitted(
             experiment=experiment,
-            metric=experiment.columns[metric].metric,
+            metric=described,
             parameter=header.parameter,
             points=models.points,
             measured=measured,

@@ -226,8 +226,8 @@ def excess_at(
 ) -> Excess:
     """Return excess work between the smallest scale and the target.
 
-    The cost at the base is measured, that at the target predicted; a call path without a model is
-    left out at both.
+    The cost at the base is measured where it can be, that at the target predicted; a call path
+    without a model is left out at both.
     """
     experiment, tree = fitted.experiment, fitted.experiment.tree
     base = float(fitted.points[0])
@@ -242,7 +242,7 @@ def excess_at(
         own = np.nan_to_num(share)
         lost = np.where(np.isinf(value), np.inf, 0.0)
         return Excess(base, target, own, tree.inclusive(own), lost)
-    before = np.where(fitted.modelled, fitted.measured[:, 0], np.nan)
+    before = np.where(fitted.modelled, fitted.at_smallest(), np.nan)
     if np.isinf(target):
         return excess_work(tree, scaling, (base, before), (target, value))
     before = per_process(experiment, fitted.parameter, before, base)

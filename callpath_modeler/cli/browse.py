@@ -112,19 +112,25 @@ def _surroundings(
     paths = ctx.params["experiment"]
     sources, options = retold(ctx, without=_SAID_ANEW, in_full=True)
 
+    asked = pipeline.parse_target(ctx.params["target"], ctx.params["at"])
+
     def models_of(metric: str) -> Fitted:
-        return pipeline.models_of(paths, metric, load.of_metric(metric), fitting)
+        found = pipeline.models_of(paths, metric, load.of_metric(metric), fitting)
+        return pipeline.held_at(found, asked)
 
     def target_of(text: str, fitted: Fitted) -> float:
-        _, value = pipeline.parse_target(text, None)
+        value = pipeline.parse_target(text, None).value
         if value is None:
             raise UsageError("no target scale", hint="e.g. 4096, 1e6 or inf")
         return pipeline.checked_target(fitted, value)
 
     def command_of(wanted: Wanted, target: float, metric: str) -> str:
-        asked = ["--target", parameter_value(target), "-m", metric]
-        words = shlex.join([*asked, *words_of(wanted)])
-        return " ".join(part for part in ("cpmodel views", sources, words, options) if part)
+        named = {**asked.named, asked.parameter: target} if asked.parameter else {}
+        at = ",".join(f"{name}={parameter_value(value)}" for name, value in named.items())
+        words = ["--at", at] if at else ["--target", parameter_value(target)]
+        words += ["-m", metric]
+        said = shlex.join([*words, *words_of(wanted)])
+        return " ".join(part for part in ("cpmodel views", sources, said, options) if part)
 
     def save(forecast: Forecast, wanted: Wanted, path: Path) -> str:
         shown, form = ForecastView(forecast, wanted), format_of(None, path)

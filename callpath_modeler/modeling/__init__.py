@@ -1,11 +1,13 @@
 """Performance models: arrays in, arrays out; never sees a name or a path."""
 
-from callpath_modeler.modeling.fitting import Method, centre, default_space, fit
+from callpath_modeler.modeling.fitting import MOST_PARAMETERS, Method, centre, default_space, fit
 from callpath_modeler.modeling.formulas import Alternative
 from callpath_modeler.modeling.growth import Growth
 from callpath_modeler.modeling.models import MIN_POINTS, Models
 from callpath_modeler.modeling.noise import Aggregate, Centre, Repetitions, summarise
 from callpath_modeler.modeling.notation import GrowthSyntaxError, ParsedGrowth, parse_growth
+from callpath_modeler.modeling.products import Product
+from callpath_modeler.modeling.several.slices import along, with_rows
 from callpath_modeler.modeling.shapes import Break, Shape
 from callpath_modeler.modeling.status import FitStatus
 from callpath_modeler.modeling.terms import CLASSIC_SPACE, DEFAULT_SPACE, SearchSpace, Term
@@ -15,6 +17,7 @@ __all__ = [
     "CLASSIC_SPACE",
     "DEFAULT_SPACE",
     "MIN_POINTS",
+    "MOST_PARAMETERS",
     "Aggregate",
     "Alternative",
     "Break",
@@ -27,13 +30,16 @@ __all__ = [
     "Models",
     "ParsedGrowth",
     "Prediction",
+    "Product",
     "Repetitions",
     "SearchSpace",
     "Shape",
     "Term",
+    "along",
     "centre",
     "default_space",
     "fit",
     "parse_growth",
     "summarise",
+    "with_rows",
 ]

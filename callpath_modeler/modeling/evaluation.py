@@ -47,7 +47,7 @@ def doublings(points: FloatArray) -> FloatArray:
     In doublings of the parameter, of all together with several.
     """
     away = np.log2(points.max(axis=0) / points)
-    return away if points.ndim == 1 else away.sum(axis=1)
+    return np.asarray(away if points.ndim == 1 else away.sum(axis=1))
 
 
 def shape_table(shapes: Sequence[Shape], p: FloatArray) -> FloatArray:

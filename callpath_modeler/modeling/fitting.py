@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from callpath_modeler.modeling.models import METHODS, Models
 from callpath_modeler.modeling.noise import CENTRES, Aggregate, Centre, centred
-from callpath_modeler.modeling.terms import CLASSIC_SPACE, DEFAULT_SPACE, SearchSpace
+from callpath_modeler.modeling.terms import CLASSIC_SPACE, DEFAULT_SPACE, JOINT_SPACE, SearchSpace
 
 FloatArray = npt.NDArray[np.float64]
 Method = Literal["mixture", "classic"]
@@ -72,7 +72,7 @@ def fit(
     order = np.lexsort(points.reshape(len(points), -1).T[::-1])
     # Sums round by their order; that of points and repetitions is not to show.
     points, values = points[order], np.sort(values[:, order], axis=2)
-    chosen = space or default_space(method)
+    chosen = space or default_space(method, several=points.ndim > 1)
     if method == "classic":
         if points.ndim > 1:
             raise ValueError("the classic method models one parameter")
@@ -98,9 +98,11 @@ def fit(
     return fit_mixture(points, values, space=chosen, aggregate=aggregate, confidence=confidence)
 
 
-def default_space(method: Method) -> SearchSpace:
+def default_space(method: Method, *, several: bool = False) -> SearchSpace:
     """Return the terms that a method looks for models among, unless told otherwise."""
-    return CLASSIC_SPACE if method == "classic" else DEFAULT_SPACE
+    if method == "classic":
+        return CLASSIC_SPACE
+    return JOINT_SPACE if several else DEFAULT_SPACE
 
 
 def centre(y: npt.ArrayLike, aggregate: Centre = "median") -> FloatArray:

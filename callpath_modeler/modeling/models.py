@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -13,6 +13,7 @@ from callpath_modeler.modeling.evaluation import evaluate, shape_table, targets
 from callpath_modeler.modeling.formulas import Alternative, sum_text
 from callpath_modeler.modeling.growth import CONSTANT_GROWTH, Growth
 from callpath_modeler.modeling.noise import CENTRES, Centre
+from callpath_modeler.modeling.products import Product
 from callpath_modeler.modeling.reach import mixture_at
 from callpath_modeler.modeling.shapes import Break, Shape, shapes_from_header, shapes_to_header
 from callpath_modeler.modeling.status import FitStatus
@@ -21,6 +22,7 @@ from callpath_modeler.modeling.uncertainty import Mixture, Prediction, predictio
 
 FloatArray = npt.NDArray[np.float64]
 TermArray = npt.NDArray[np.int16]
+Names = str | Sequence[str]
 
 _VERSION = 2
 
@@ -308,7 +310,7 @@ class Models:
         return self._growth(self.terms[row], self.coefficients[row])
 
     def formula(
-        self, row: int, parameter: str = "p", *, pretty: bool = False, exact: bool = False
+        self, row: int, parameter: Names = "p", *, pretty: bool = False, exact: bool = False
     ) -> str:
         """Write the model of one row.
 
@@ -316,8 +318,8 @@ class Models:
         ----------
         row : int
             The row.
-        parameter : str
-            Name of the parameter.
+        parameter : str or sequence of str
+            Name of the parameter, or of each of several.
         pretty : bool
             Use superscripts and fractions beyond ASCII.
         exact : bool
@@ -332,7 +334,7 @@ class Models:
         return self._formula(self.terms[row], self.coefficients[row], parameter, pretty, exact)
 
     def sum_formula(
-        self, rows: npt.ArrayLike, parameter: str = "p", *, pretty: bool = False
+        self, rows: npt.ArrayLike, parameter: Names = "p", *, pretty: bool = False
     ) -> str:
         """Write the sum of the models of some rows, term by term; rows without a model add nothing.
 
@@ -356,7 +358,7 @@ class Models:
         codes = np.flatnonzero(per_term[1:]).astype(np.int16)
         return codes, np.concatenate([[numbers[:, 0].sum()], per_term[1:][codes]])
 
-    def alternatives(self, row: int, parameter: str = "p") -> tuple[Alternative, ...]:
+    def alternatives(self, row: int, parameter: Names = "p") -> tuple[Alternative, ...]:
         """Return the runners-up of one row, best first."""
         found = []
         for slot in range(self.alternative_weight.shape[1]):
@@ -427,7 +429,7 @@ class Models:
         self,
         terms: TermArray,
         coefficients: FloatArray,
-        parameter: str,
+        parameter: Names,
         pretty: bool,
         exact: bool,
     ) -> str:
@@ -437,7 +439,7 @@ class Models:
         if coefficients[0] != 0:
             pieces.append((float(coefficients[0]), ""))
         pieces += [
-            (float(number), self.shapes[code].text(parameter, pretty=pretty))
+            (float(number), _text(self.shapes[code], parameter, pretty=pretty))
             for code, number in zip(terms, coefficients[1:], strict=True)
             if code >= 0
         ]
@@ -449,6 +451,12 @@ def _centre(text: str) -> Centre:
         if known == text:
             return known
     raise ValueError(f"no centre of repetitions is called {text!r}")
+
+
+def _text(shape: Shape, parameter: Names, *, pretty: bool) -> str:
+    if isinstance(shape, Product):
+        return shape.text(parameter, pretty=pretty)
+    return shape.text(parameter if isinstance(parameter, str) else parameter[0], pretty=pretty)
 
 
 def _ends_at_one(shape: Shape) -> bool:

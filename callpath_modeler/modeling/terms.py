@@ -314,3 +314,7 @@ DEFAULT_SPACE = replace(
     decreasing=tuple(Fraction(-sixths, 6) for sixths in (6, 4, 3, 2)),
 )
 """The space of the mixture method."""
+
+JOINT_SPACE = replace(DEFAULT_SPACE, exponents=(*DEFAULT_SPACE.exponents, Fraction(4), Fraction(5)))
+"""The space of several parameters: problem sizes are lengths, and work goes by their volumes, times
+the steps that they need."""

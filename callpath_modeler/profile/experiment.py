@@ -167,16 +167,30 @@ class Experiment:
 
         R is the largest number of repetitions of a point.
         """
+        settings, cube = self.by_setting(metric, (parameter,), inclusive=inclusive)
+        return settings[:, 0], cube
+
+    def by_setting(
+        self, metric: str | None, parameters: Sequence[str], *, inclusive: bool = False
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return settings [K, D] of parameters and values [call paths, K, R], padded with NaN.
+
+        Settings are in ascending order; R is the largest number of repetitions of one.
+        """
         values = self.values(metric, inclusive=inclusive)
-        setting = np.array([run.parameters[parameter] for run in self.runs])
-        points, of_run = np.unique(setting, return_inverse=True)
+        settings, of_run = np.unique(self.settings(parameters), axis=0, return_inverse=True)
+        of_run = of_run.ravel()
         repetitions = int(np.bincount(of_run).max())
-        cube = np.full((len(self.tree), len(points), repetitions), np.nan)
-        filled = np.zeros(len(points), np.intp)
-        for run, point in enumerate(of_run):
-            cube[:, point, filled[point]] = values[:, run]
-            filled[point] += 1
-        return points, cube
+        cube = np.full((len(self.tree), len(settings), repetitions), np.nan)
+        filled = np.zeros(len(settings), np.intp)
+        for run, setting in enumerate(of_run):
+            cube[:, setting, filled[setting]] = values[:, run]
+            filled[setting] += 1
+        return settings, cube
+
+    def settings(self, parameters: Sequence[str]) -> NDArray[np.float64]:
+        """Return the values of some parameters in each run, [runs, D]."""
+        return np.array([[run.parameters[name] for name in parameters] for run in self.runs])
 
     def modelled_parameter(self, name: str | None = None) -> str:
         """Return the parameter to model in: `name`, else p if it varies, else the only one.
@@ -187,6 +201,24 @@ class Experiment:
             If no parameter of that name varies.
         DataError
             If nothing varies, or another parameter varies at one value of this one.
+        """
+        parameters = self.modelled_parameters(name)
+        if len(parameters) > 1:
+            raise self._ambiguous(parameters[0])
+        return parameters[0]
+
+    def modelled_parameters(self, name: str | None = None) -> tuple[str, ...]:
+        """Return the parameters to model in: the main one, and those that vary independently of it.
+
+        The main one is `name`, else p if it varies, else the first. A parameter that has one value
+        for each setting of those before it is not among them.
+
+        Raises
+        ------
+        UsageError
+            If no parameter of that name varies.
+        DataError
+            If nothing varies.
         """
         varying = [parameter.name for parameter in self.parameters]
         if not varying:
@@ -199,15 +231,17 @@ class Experiment:
                 f"no parameter {name!r} varies between the runs",
                 hint=f"varying: {', '.join(varying)}",
             )
-        if name is None:
-            if "p" not in varying and len(varying) > 1:
-                raise self._ambiguous(varying[0])
-            name = "p" if "p" in varying else varying[0]
-        others = [other for other in varying if other != name]
-        settings = {tuple(run.parameters[o] for o in (name, *others)) for run in self.runs}
-        if len(settings) > len(self.points(name)):
-            raise self._ambiguous(name)
-        return name
+        chosen = [name or ("p" if "p" in varying else varying[0])]
+        number = self._number_of_settings(chosen)
+        for other in varying:
+            finer = self._number_of_settings([*chosen, other])
+            if finer > number:
+                chosen.append(other)
+                number = finer
+        return tuple(chosen)
+
+    def _number_of_settings(self, parameters: Sequence[str]) -> int:
+        return len(np.unique(self.settings(parameters), axis=0))
 
     def _ambiguous(self, wanted: str) -> DataError:
         others = [p for p in self.parameters if p.name != wanted]

@@ -23,6 +23,10 @@ def models_table(fitted: Fitted) -> Table:
     tree, models = fitted.experiment.tree, fitted.models
     rows = range(len(tree))
     modelled = fitted.modelled
+    surface = fitted.surface
+    whole, names = (
+        (surface.models, surface.parameters) if surface else (models, (fitted.parameter,))
+    )
     columns: dict[str, list[Cell]] = {
         "callpath": [tree.path(row) for row in rows],
         "id": [f"@{short}" for short in tree.ids()],
@@ -30,10 +34,7 @@ def models_table(fitted: Fitted) -> Table:
         "growth": [
             models.growth(row).text(fitted.parameter) if modelled[row] else None for row in rows
         ],
-        "model": [
-            models.formula(row, fitted.parameter, exact=True) if modelled[row] else None
-            for row in rows
-        ],
+        "model": [whole.formula(row, names, exact=True) if modelled[row] else None for row in rows],
         "status": [fitted.status(row) for row in rows],
         "points": [int(used) for used in models.used],
         "cv_error": [float(error) for error in models.cv_error],
@@ -44,6 +45,7 @@ def models_table(fitted: Fitted) -> Table:
     header = {
         "experiment": fitted.experiment.name,
         "parameter": fitted.parameter,
+        "parameters": list(names),
         "fit": fit_settings(fitted),
     }
     return Table(columns, {}, header)

@@ -13,7 +13,7 @@ from callpath_modeler.modeling import FitStatus, summarise
 from callpath_modeler.profile.calltree import ROOT
 from callpath_modeler.profile.pattern import short_name
 from callpath_modeler.report.chart import Curve, draw
-from callpath_modeler.report.ranking import formula_text, growth_text
+from callpath_modeler.report.ranking import at_text, formula_text, growth_text
 from callpath_modeler.units import counted, interval, parameter_value, percent, quantity
 
 _WORTH_A_WORD = 0.01
@@ -35,7 +35,11 @@ def model_text(
     if ranking.leader[row] < 0:
         status = FitStatus(int(fitted.models.status[row]))
         return [*lines, f"no model: {status.sentence}", "", *_values(ranking, row)]
-    lines += [_formula(ranking, row, ascii_only=ascii_only), ""]
+    lines += [
+        *_whole_formula(ranking, row, ascii_only=ascii_only),
+        _formula(ranking, row, ascii_only=ascii_only),
+        "",
+    ]
     curve = _curve(ranking, row, linear=linear)
     lines += draw(
         curve,
@@ -52,20 +56,34 @@ def model_text(
     return [*lines, *_excess(ranking, row), "", *_values(ranking, row), "", *_kin(ranking, row)]
 
 
+def _whole_formula(ranking: Ranking, row: int, *, ascii_only: bool) -> list[str]:
+    """Return the model in all parameters, which the one along one parameter is a slice of."""
+    fitted, surface = ranking.fitted, ranking.fitted.surface
+    if surface is None or ranking.inclusive:
+        return []
+    names = ", ".join(surface.parameters)
+    lines = [f"{fitted.metric.name}({names}) = {surface.formula(row, pretty=not ascii_only)}"]
+    if fitted.of_line.size and fitted.of_line[row]:
+        at = ", ".join(f"{name} = {parameter_value(v)}" for name, v in fitted.held.items())
+        lines.append(f"closer to the runs at {at} is a model of these alone:")
+    return lines
+
+
 def _formula(ranking: Ranking, row: int, *, ascii_only: bool) -> str:
     unit = ranking.fitted.metric.unit
     pretty = not ascii_only
     growth = growth_text(ranking, row, pretty=pretty)
     formula = formula_text(ranking, row, pretty=pretty)
-    text = f"{ranking.fitted.metric.name}({ranking.fitted.parameter}) = {formula}"
+    fitted = ranking.fitted
+    held = "".join(f", {name}={parameter_value(value)}" for name, value in fitted.held.items())
+    text = f"{fitted.metric.name}({fitted.parameter}{held}) = {formula}"
     text += f"  [{unit}]" if unit != "1" else ""
     if np.isfinite(ranking.target):
         value = quantity(float(ranking.value[row]), unit, ascii_only=ascii_only)
         band = interval(
             float(ranking.low[row]), float(ranking.high[row]), unit, ascii_only=ascii_only
         )
-        at = f"{ranking.fitted.parameter} = {parameter_value(ranking.target)}"
-        text += f"   at {at}: {value} ({band})"
+        text += f"   at {at_text(fitted, ranking.target)}: {value} ({band})"
     return f"{text}   growth {growth}"
 
 
@@ -98,9 +116,11 @@ def curve_of(
     else:
         value = fitted.models.sum_values(rows[fitted.modelled[rows]], grid)
         low = high = np.full(count, np.nan)
+    measured = measured_of(fitted, rows)
     return Curve(
         points=fitted.points,
-        measured=measured_of(fitted, rows),
+        # What was measured elsewhere is not on this curve.
+        measured=measured if fitted.held == fitted.measured_at else measured * np.nan,
         grid=grid,
         value=value,
         low=low,
@@ -158,7 +178,7 @@ def _quality(ranking: Ranking, row: int, *, ascii_only: bool) -> list[str]:
         )
     if not others:
         return [*lines, "could also be: nothing else fits the data nearly as well"]
-    at = f"{fitted.parameter} = {parameter_value(ranking.target)}"
+    at = at_text(fitted, ranking.target)
     classic = models.method == "classic"
     title = "could also be" if classic else "could also be (or much like)"
     lines.append(f"{title:<46} {'weight' if classic else 'prob. '} at {at}")
@@ -178,7 +198,7 @@ def _chance(ranking: Ranking, row: int) -> str:
 def _control(ranking: Ranking, row: int) -> list[str]:
     """Return the statistical quality control of the repetitions, where it has something to say."""
     fitted = ranking.fitted
-    _, values = fitted.experiment.by_point(fitted.metric.name, fitted.parameter)
+    _, values = fitted.line.by_point(fitted.metric.name, fitted.parameter)
     repetitions = summarise(values[[row]], "mean", float(fitted.settings["confidence"]))
     if not repetitions.indistinct[0]:
         return []
@@ -188,7 +208,7 @@ def _control(ranking: Ranking, row: int) -> list[str]:
 
 def _excess(ranking: Ranking, row: int) -> list[str]:
     """Return excess work between neighbouring scales, and at the target."""
-    fitted, experiment = ranking.fitted, ranking.fitted.experiment
+    fitted, experiment = ranking.fitted, ranking.fitted.line
     if not fitted.metric.additive:
         return ["excess work: this metric does not add up over call paths"]
     scaling = scaling_over(experiment, fitted.parameter)
@@ -218,7 +238,8 @@ def _values(ranking: Ranking, row: int) -> list[str]:
         f"{parameter_value(point)}: {quantity(float(value), fitted.metric.unit)}"
         for point, value in pairs
     ]
-    return [f"measured  {fitted.parameter} = " + "   ".join(cells)]
+    at = "".join(f", {name} = {parameter_value(v)}" for name, v in fitted.measured_at.items())
+    return [f"measured  {fitted.parameter} = " + "   ".join(cells) + at]
 
 
 def _kin(ranking: Ranking, row: int) -> list[str]:

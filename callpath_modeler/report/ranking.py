@@ -125,8 +125,7 @@ def _header(ranking: Ranking, findings: Sequence[Finding]) -> dict[str, object]:
         **provenance(experiment, findings),
         "metric": fitted.metric.name,
         "values": "inclusive" if ranking.inclusive else "exclusive",
-        "parameter": fitted.parameter,
-        "points": [float(point) for point in fitted.points],
+        **measured_json(fitted),
         "target": json_number(ranking.target),
         "base": ranking.base,
         "by": str(ranking.by),
@@ -191,24 +190,45 @@ def context(ranking: Ranking) -> str:
     """Say in one line what was measured and modelled."""
     fitted, experiment = ranking.fitted, ranking.fitted.experiment
     flavour = "inclusive" if ranking.inclusive else "exclusive"
-    spread = f"{parameter_value(fitted.points[0])} … {parameter_value(fitted.points[-1])}"
     return (
         f"{experiment.name} · {fitted.metric.name}, {flavour}, "
-        f"{experiment.reduction.words} · {fitted.parameter} = {spread} "
-        f"({len(fitted.points)} points, {len(experiment.runs)} runs) · "
+        f"{experiment.reduction.words} · {points_text(fitted)} · "
         f"{experiment.scaling} scaling ({experiment.scaling_reason})"
     )
 
 
-def _at(ranking: Ranking) -> str:
-    return f"{ranking.fitted.parameter} = {parameter_value(ranking.target)}"
+def at_text(fitted: Fitted, value: float) -> str:
+    """Name a point of all parameters: ``p = 4096, n = 1e+06``."""
+    return ", ".join(
+        f"{name} = {parameter_value(number)}"
+        for name, number in {fitted.parameter: value, **fitted.held}.items()
+    )
+
+
+def points_text(fitted: Fitted) -> str:
+    """Say at which points was measured: ``p = 8 … 128 (5 points, 25 runs), n = 50``."""
+    spread = f"{parameter_value(fitted.points[0])} … {parameter_value(fitted.points[-1])}"
+    runs = len(fitted.experiment.runs)
+    text = f"{fitted.parameter} = {spread} ({len(fitted.points)} points, {runs} runs)"
+    for name, number in fitted.measured_at.items():
+        text += f", measured at {name} = {parameter_value(number)}"
+    return text
+
+
+def measured_json(fitted: Fitted) -> dict[str, object]:
+    """Return what JSON says of the points: the parameter, its values, where others are."""
+    return {
+        **measured_json(fitted),
+        "held": dict(fitted.held),
+        "measured_at": dict(fitted.measured_at),
+    }
 
 
 def _verdict(ranking: Ranking, *, ascii_only: bool) -> str:
     """Answer the question: how long, how sure, and because of what."""
     fitted, unit = ranking.fitted, ranking.fitted.metric.unit
     if not len(ranking.order):
-        return f"At {_at(ranking)}: nothing could be predicted."
+        return f"At {at_text(fitted, ranking.target)}: nothing could be predicted."
     if ranking.total[0] == 0 == ranking.total_at_largest:
         return f"{fitted.metric.name} is zero in every run."
     row = _culprit(ranking)
@@ -221,7 +241,7 @@ def _verdict(ranking: Ranking, *, ascii_only: bool) -> str:
     total, low, high = ranking.total if additive else of_row
     amount = quantity(total, unit, ascii_only=ascii_only)
     likely = interval(low, high, unit, ascii_only=ascii_only)
-    where = f"At {_at(ranking)} ({beyond(fitted.points, ranking.target)})"
+    where = f"At {at_text(fitted, ranking.target)} ({beyond(fitted, ranking.target)})"
     if not additive:
         return f"{where}: {name} is worst, {amount} ({likely}), and {growth}."
     share = percent(float(ranking.own_share[row]))
@@ -243,15 +263,33 @@ def _culprit(ranking: Ranking) -> int:
     return worst + int(np.argmax(np.nan_to_num(ranking.own_share[worst:end], nan=-1.0)))
 
 
-def beyond(points: NDArray[np.float64], target: float) -> str:
-    """Say where a target is, seen from the points of the data."""
-    if target < points[0]:
-        return "below the smallest run"
-    if target <= points[-1]:
+def beyond(fitted: Fitted, target: float) -> str:
+    """Say where a target is, seen from the data."""
+    outside = [
+        (name, value / largest)
+        for name, value, smallest, largest in _reaches(fitted, target)
+        if not smallest <= value <= largest
+    ]
+    if not outside:
         return "inside the data"
-    times = target / points[-1]
-    factor = f"{times:.3g}" if times < 1000 else significant(times)
-    return f"{factor} × the largest run"
+    if any(times <= 1 for _, times in outside):
+        return "below the smallest run"
+    if not fitted.held:
+        return f"{_times(outside[0][1])} × the largest run"
+    return ", ".join(f"{name} {_times(times)} ×" for name, times in outside) + " the largest run"
+
+
+def _reaches(fitted: Fitted, target: float) -> list[tuple[str, float, float, float]]:
+    """Return each parameter with its value, and its smallest and largest measured one."""
+    measured = {p.name: p.values for p in fitted.experiment.parameters}
+    ends = {name: (values[0], values[-1]) for name, values in measured.items()}
+    ends[fitted.parameter] = float(fitted.points[0]), float(fitted.points[-1])
+    wanted = {fitted.parameter: target, **fitted.held}
+    return [(name, value, *ends[name]) for name, value in wanted.items()]
+
+
+def _times(factor: float) -> str:
+    return f"{factor:.3g}" if factor < 1000 else significant(factor)
 
 
 def distinct_names(tree: CallTree, rows: NDArray[np.intp], *, full: bool) -> list[list[str]]:

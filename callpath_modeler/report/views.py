@@ -31,7 +31,7 @@ from callpath_modeler.report.outlines import (
     node_columns,
     tree_lines,
 )
-from callpath_modeler.report.ranking import fit_settings
+from callpath_modeler.report.ranking import at_text, fit_settings, measured_json, points_text
 from callpath_modeler.units import counted, interval, parameter_value, percent, quantity, to_ascii
 
 _GREY = "dim"
@@ -116,8 +116,7 @@ def _header(shown: ForecastView, findings: Sequence[Finding]) -> dict[str, objec
     return {
         **provenance(fitted.experiment, findings),
         "metric": fitted.metric.name,
-        "parameter": fitted.parameter,
-        "points": [float(point) for point in fitted.points],
+        **measured_json(fitted),
         "target": json_number(forecast.target),
         "base": forecast.base,
         "view": str(shown.wanted.kind),
@@ -173,7 +172,7 @@ def views_text(
 def _verdict(shown: ForecastView, *, ascii_only: bool) -> str:
     """Answer the question: how long, how sure, and where."""
     forecast, fitted = shown.forecast, shown.forecast.fitted
-    at = f"{fitted.parameter} = {parameter_value(forecast.target)}"
+    at = at_text(fitted, forecast.target)
     if not forecast.known.modelled.any():
         return f"At {at}: nothing could be predicted."
     if not shown.hot:
@@ -195,11 +194,9 @@ def _verdict(shown: ForecastView, *, ascii_only: bool) -> str:
 
 def _context(shown: ForecastView) -> str:
     fitted, experiment = shown.forecast.fitted, shown.forecast.fitted.experiment
-    spread = f"{parameter_value(fitted.points[0])} … {parameter_value(fitted.points[-1])}"
     return (
         f"{experiment.name} · {fitted.metric.name}, {experiment.reduction} over processes · "
-        f"{fitted.parameter} = {spread} ({len(fitted.points)} points, "
-        f"{len(experiment.runs)} runs) · {experiment.scaling} scaling"
+        f"{points_text(fitted)} · {experiment.scaling} scaling"
     )
 
 

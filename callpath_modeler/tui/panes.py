@@ -89,7 +89,7 @@ def head(session: Session, target: float, width: int, *, ascii_only: bool = Fals
 def _answer(session: Session, target: float, *, ascii_only: bool) -> list[str]:
     """Return what is predicted at the target and how far that is, the first first."""
     forecast = session.forecast
-    where = beyond(forecast.fitted.points, target)
+    where = beyond(forecast.fitted, target)
     if forecast.target != target:
         return [f"{where}: working …"]
     unit = forecast.fitted.metric.unit

@@ -104,7 +104,8 @@ def hypotheses(space: SearchSpace, points: FloatArray) -> Hypotheses:
     terms = [term for term in space.terms if points[0] >= 1 or not term.log]
     if not terms:
         raise ValueError("all terms of the space have logarithms, which are negative below 1")
-    shapes, table, scale = distinct([*terms, *breaks(points)], points)
+    both: list[Shape] = [*terms, *breaks(points)]
+    shapes, table, scale = distinct(both, points)
     first_class = dict(zip(space.terms, space.first_class, strict=True))
     pairs = _pairs(shapes) if space.max_terms > 1 else []
     groups = np.array([_group(shape) for shape in shapes], dtype=np.intp)
@@ -148,9 +149,7 @@ def _group(shape: Shape) -> Group:
     return Group.FALLING if shape.decreasing else Group.GROWING
 
 
-def distinct(
-    candidates: Sequence[S], points: FloatArray
-) -> tuple[list[S], FloatArray, FloatArray]:
+def distinct(candidates: Sequence[S], points: FloatArray) -> tuple[list[S], FloatArray, FloatArray]:
     """Keep shapes that vary over the points; of breaks alike there, or like a term, none."""
     kept: list[tuple[S, FloatArray, float]] = []
     seen: set[tuple[float, ...]] = set()
@@ -175,22 +174,20 @@ def distinct(
 
 def _pairs(shapes: Sequence[Shape]) -> list[tuple[int, int]]:
     """Pair growing terms with each other and with decreasing ones."""
-    growing = [
-        code
+    rising = [
+        (code, shape)
         for code, shape in enumerate(shapes)
         if isinstance(shape, Term) and not shape.decreasing
     ]
-    if len(growing) > _MOST_PAIRED:
-        growing = [code for code in growing if intricacy(shapes[code]) <= _PAIRED]
+    few = len(rising) <= _MOST_PAIRED
+    growing = [code for code, shape in rising if few or intricacy(shape) <= _PAIRED]
     falling = [code for code, shape in enumerate(shapes) if shape.decreasing]
     pairs = [(a, b) for a in growing for b in growing if a < b]
     return pairs + [(a, b) for a in falling for b in growing]
 
 
-def intricacy(shape: Shape) -> float:
+def intricacy(shape: Term) -> float:
     """Tell how far a term is from those that programs are known to have."""
-    if isinstance(shape, Break):
-        return np.inf
     if shape.rate:
         return 0.0 if not shape.exponent else float(shape.exponent) / 2
     exponent = float(shape.exponent)

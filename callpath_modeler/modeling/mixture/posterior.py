@@ -115,7 +115,8 @@ def _far(points: FloatArray, factor: float) -> FloatArray:
     """Return a point beyond all, [1] or [1, D]: in no two parameters as far, to tell them apart."""
     if points.ndim == 1:
         return factor * points[-1:]
-    return points.max(axis=0, keepdims=True) * factor ** (_LESS_FAR ** np.arange(points.shape[1]))
+    less = _LESS_FAR ** np.arange(points.shape[1])
+    return np.asarray(points.max(axis=0, keepdims=True) * factor**less)
 
 
 def shape_codes(chosen: IntArray, known: Hypotheses) -> IntArray:

@@ -11,11 +11,14 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from callpath_modeler.modeling.models import Models
+from callpath_modeler.modeling.models import Models, column_names
 from callpath_modeler.modeling.products import NOTHING, Product
+from callpath_modeler.modeling.shapes import Shape
+from callpath_modeler.modeling.terms import Growth, Term
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.intp]
+TermArray = npt.NDArray[np.int16]
 
 _UPPER = np.triu_indices(3)
 _WHOLE = np.array([[0, 1, 2], [1, 3, 4], [2, 4, 5]])
@@ -65,26 +68,52 @@ def along(models: Models, axis: int, at: npt.ArrayLike) -> Models:
     change, kept = _change(code[codes], factor[codes])
     numbers = np.einsum("ncij,ncj->nci", change, numbers)
     covariance = change @ covariance @ change.swapaxes(-1, -2)
-    kept = np.where(numbers[..., 1:] != 0, kept, -1).astype(np.int16)
+    codes_left: TermArray = np.where(numbers[..., 1:] != 0, kept, -1).astype(np.int16)
     points = np.unique(models.points[:, axis])
     spread = np.sqrt(models.spread**2 + models.drift * _distance(models.points, axis, held))
     return replace(
         models,
         shapes=terms,
         points=points,
-        terms=kept[:, 0],
+        terms=codes_left[:, 0],
         coefficients=numbers[:, 0],
         covariance=covariance[:, 0],
         spread=spread,
         low_p=np.full(len(models), points[0]),
         high_p=np.full(len(models), points[-1]),
-        alternative_terms=kept[:, 1:],
+        alternative_terms=codes_left[:, 1:],
         alternative_coefficients=numbers[:, 1:],
         alternative_covariance=covariance[:, 1:, *_UPPER],
     )
 
 
-def _split(models: Models, axis: int, held: FloatArray) -> tuple[tuple, IntArray, FloatArray]:
+def with_rows(models: Models, others: Models, rows: npt.NDArray[np.bool_]) -> Models:
+    """Return `models` with some rows, [n] of bool, taken from `others`, over the points of those.
+
+    Both are of the mixture method.
+    """
+    shapes = tuple(sorted({*models.shapes, *others.shapes}, key=_place))
+    number = {shape: code for code, shape in enumerate(shapes)}
+    columns = {}
+    for name in column_names():
+        ours, theirs = getattr(models, name), getattr(others, name)
+        if name in ("terms", "alternative_terms"):
+            ours, theirs = (
+                np.array([*(number[shape] for shape in each.shapes), -1], dtype=np.int16)[codes]
+                for each, codes in ((models, ours), (others, theirs))
+            )
+        which = rows.reshape(-1, *[1] * (ours.ndim - 1))
+        columns[name] = np.where(which, theirs, ours)
+    return replace(models, shapes=shapes, points=others.points, **columns)
+
+
+def _place(shape: Shape) -> tuple[Growth, str]:
+    return shape.growth, repr(shape)
+
+
+def _split(
+    models: Models, axis: int, held: FloatArray
+) -> tuple[tuple[Term, ...], IntArray, FloatArray]:
     """Return the terms left, and of each product (and of none, the last) its term and its factor.
 
     The term is -1 where the product does not depend on the parameter that is left.
