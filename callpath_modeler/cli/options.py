@@ -75,7 +75,7 @@ _ASK = (
     click.option(
         "--target", metavar="P", help="Scale to predict: a number, or inf for growth alone."
     ),
-    click.option("--at", metavar="p=P", help="The same, with the parameter's name."),
+    click.option("--at", metavar="p=P,...", help="The same by name; values of other parameters."),
     *_METRIC,
 )
 PARAMETER = click.option("--parameter", metavar="NAME", help="Parameter to scale in. Default: p.")

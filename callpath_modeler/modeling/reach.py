@@ -51,8 +51,10 @@ def mixture_at(models: Models, p: FloatArray) -> Mixture:
     low, high = _by_slope(numbers, covariance, codes[..., 0], inside, x)
     single_below, single_above = (_log_distance(centre, edge) for edge in (low, high))
     level = _level_spread(numbers, covariance)[..., None]
-    below = np.where(alone[..., None], np.hypot(single_below, level), below)
-    above = np.where(alone[..., None], np.hypot(single_above, level), above)
+    # A sum of two shapes that are one along a slice is no regression about a mean.
+    regressed = alone[..., None] & (level < 1)
+    below = np.where(regressed, np.hypot(single_below, level), below)
+    above = np.where(regressed, np.hypot(single_above, level), above)
     beyond = np.log2(np.maximum(p / models.points[-1], 1.0))
     scatter = np.sqrt(models.spread[:, None] ** 2 + models.drift[:, None] * beyond)[:, None]
     return Mixture(centre, np.hypot(below, scatter), np.hypot(above, scatter), weight)

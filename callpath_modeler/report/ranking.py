@@ -218,7 +218,8 @@ def points_text(fitted: Fitted) -> str:
 def measured_json(fitted: Fitted) -> dict[str, object]:
     """Return what JSON says of the points: the parameter, its values, where others are."""
     return {
-        **measured_json(fitted),
+        "parameter": fitted.parameter,
+        "points": [float(point) for point in fitted.points],
         "held": dict(fitted.held),
         "measured_at": dict(fitted.measured_at),
     }

@@ -7,8 +7,8 @@ others is approximated by its neighbours, and what they leave is a deviation tha
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from itertools import islice, product
+from collections.abc import Iterator, Sequence
+from itertools import product
 from math import prod
 
 import numpy as np
@@ -26,11 +26,17 @@ from callpath_modeler.modeling.products import NOTHING, Product
 from callpath_modeler.modeling.terms import SearchSpace, Term
 
 FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.intp]
 
 _MOST_PRODUCTS = 2000
-_MOST_PAIRED = 120
+_MOST_PAIRS = 12_000
 _MOST_FACTORS = 12
 """Of one parameter, where there are more than two: terms beyond are not plain anyway."""
+
+_FRACTION = 0.1
+_FALLING = 0.1
+_FURTHER_FACTOR = 0.2
+"""What roots, decreasing factors and each factor more add to how intricate a product is."""
 
 _PRIOR = {
     Group.CONSTANT: 0.38,
@@ -52,8 +58,10 @@ def joint_hypotheses(space: SearchSpace, points: FloatArray) -> Hypotheses:
     """
     axes = range(points.shape[1])
     factors = [_factors(space, points[:, axis], len(axes)) for axis in axes]
-    ranked = sorted(_products(factors), key=_plainness)
-    shapes, table, scale = distinct(list(islice(ranked, _MOST_PRODUCTS)), points)
+    every = list(_products(factors))
+    costs = np.array([_intricacy(shape) for shape in every])
+    kept = [every[code] for code in _plainest(costs, _MOST_PRODUCTS)]
+    shapes, table, scale = distinct(kept, points)
     if not shapes:
         raise ValueError("no term of the space varies over the points")
     first_class = dict(zip(space.terms, space.first_class, strict=True))
@@ -71,7 +79,7 @@ def joint_hypotheses(space: SearchSpace, points: FloatArray) -> Hypotheses:
 def _factors(space: SearchSpace, values: FloatArray, axes: int) -> list[Term]:
     terms = [term for term in space.terms if values.min() >= 1 or not term.log]
     if axes > 2:
-        terms = sorted(terms, key=lambda term: (_intricacy(term), term))[:_MOST_FACTORS]
+        terms = sorted(terms, key=lambda term: (_of_factor(term), term))[:_MOST_FACTORS]
     return [NOTHING, *terms]
 
 
@@ -79,26 +87,34 @@ def _products(factors: list[list[Term]]) -> Iterator[Product]:
     return (Product(each) for each in product(*factors) if any(f != NOTHING for f in each))
 
 
-def _plainness(shape: Product) -> tuple[float, int, tuple[Term, ...]]:
-    """Order products, plainest first; what is as plain as another, by its factors."""
+def _intricacy(shape: Product) -> float:
+    """Tell how far a product is from those that programs are known to have."""
     used = [factor for factor in shape.factors if factor != NOTHING]
-    return sum(_intricacy(factor) for factor in used), len(used), shape.factors
+    return sum(_of_factor(factor) for factor in used) + _FURTHER_FACTOR * (len(used) - 1)
 
 
-def _intricacy(term: Term) -> float:
-    """Count whole powers for less than in one parameter: sizes of problems come in cubes."""
+def _of_factor(term: Term) -> float:
+    # Whole powers count for less than in one parameter: sizes of problems come in cubes.
     whole = term.exponent.denominator == 1 and not term.log
-    return intricacy(term) / 2 if whole else intricacy(term)
+    plain = intricacy(term) / 2 if whole else intricacy(term)
+    return plain + _FRACTION * (term.exponent.denominator > 1) + _FALLING * term.decreasing
 
 
-def _pairs(shapes: list[Product]) -> list[tuple[int, int]]:
-    """Pair the plainest products with each other; the slower growing one comes first."""
-    plainest = sorted(range(len(shapes)), key=lambda code: _plainness(shapes[code]))
-    kept = sorted(plainest[:_MOST_PAIRED])
-    return [
-        (a, b)
-        for a in kept
-        for b in kept
-        # Two that fall in every parameter are one curve, as they are in one parameter.
-        if a < b and not (shapes[a].decreasing and shapes[b].decreasing)
-    ]
+def _plainest(costs: FloatArray, most: int) -> IntArray:
+    """Return which are plainest, at most so many; of those as plain all or none."""
+    cost = np.round(costs, 9)
+    if len(cost) <= most:
+        return np.arange(len(cost))
+    return np.flatnonzero(cost < np.partition(cost, most)[most])
+
+
+def _pairs(shapes: Sequence[Product]) -> list[tuple[int, int]]:
+    """Pair products with each other, the plainest pairs; the slower growing one comes first."""
+    cost = np.array([_intricacy(shape) for shape in shapes])
+    falling = np.array([shape.decreasing for shape in shapes])
+    first, second = np.triu_indices(len(shapes), 1)
+    # Two that fall in every parameter are one curve, as they are in one parameter.
+    several = ~(falling[first] & falling[second])
+    first, second = first[several], second[several]
+    kept = _plainest(cost[first] + cost[second], _MOST_PAIRS)
+    return list(zip(first[kept].tolist(), second[kept].tolist(), strict=True))

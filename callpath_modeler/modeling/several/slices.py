@@ -11,10 +11,11 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
+from callpath_modeler.modeling.growth import Growth
 from callpath_modeler.modeling.models import Models, column_names
 from callpath_modeler.modeling.products import NOTHING, Product
 from callpath_modeler.modeling.shapes import Shape
-from callpath_modeler.modeling.terms import Growth, Term
+from callpath_modeler.modeling.terms import Term
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.intp]

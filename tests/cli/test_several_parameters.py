@@ -1,0 +1,130 @@
+"""Runs that differ in more than one parameter, from the command line."""
+
+from __future__ import annotations
+
+import csv
+import json
+
+import numpy as np
+import pytest
+
+P = (8, 16, 32, 64, 128)
+N = (10, 20, 30, 40)
+
+
+@pytest.fixture
+def table(tmp_path):
+    """Return a long table of a call path that does volumes, and of one that sends messages."""
+    rng = np.random.default_rng(5)
+    path = tmp_path / "app.csv"
+    lines = ["callpath,p,n,rep,time"]
+    for p in P:
+        for n in N:
+            for rep in range(1, 4):
+                for name, value in (("main/work", n**3 / p), ("main/send", 0.1 * n * np.log2(p))):
+                    lines.append(f"{name},{p},{n},{rep},{value * rng.uniform(0.99, 1.01)}")
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def ranked(run, *words):
+    outcome = run("rank", *words, "-f", "csv")
+    assert outcome.status == 0, outcome.err
+    return {row["callpath"]: row for row in csv.DictReader(outcome.out.splitlines())}
+
+
+def test_the_target_names_all_parameters(run, table):
+    rows = ranked(run, table, "--at", "p=4096,n=400")
+    assert float(rows["main/work"]["value_at_target[s]"]) == pytest.approx(400**3 / 4096, rel=0.02)
+    assert float(rows["main/send"]["value_at_target[s]"]) == pytest.approx(480, rel=0.02)
+    assert rows["main/send"]["growth"] == "O(log p)"
+    assert rows["main/work"]["growth"] == "O(p^-1)"
+
+
+def test_the_other_parameter_can_be_the_one_that_grows(run, table):
+    rows = ranked(run, table, "--at", "n=400")
+    assert float(rows["main/work"]["value_at_target[s]"]) == pytest.approx(400**3 / 128, rel=0.02)
+    assert rows["main/work"]["growth"] == "O(n^3)"
+
+
+def test_what_is_not_said_is_held_at_its_largest_value_and_said_so(run, table):
+    outcome = run("rank", table, "--target", "4096")
+    assert outcome.status == 0
+    assert outcome.out.startswith("At p = 4096, n = 40 (p 32 × the largest run): ")
+    assert "measured at n = 40" in outcome.out
+    assert "CPM206 parameter held: target: n = 40, the largest measured" in outcome.err
+    said = run("rank", table, "--at", "p=4096,n=40")
+    assert said.out == outcome.out.replace("--target 4096", "--at p=4096,n=40")
+    assert "CPM206" not in said.err
+
+
+def test_machines_are_told_what_is_held_and_where_was_measured(run, table):
+    outcome = run("rank", table, "--at", "p=4096,n=33", "-f", "json")
+    document = json.loads(outcome.out)
+    assert document["held"] == {"n": 33}
+    assert document["measured_at"] == {"n": 30}
+    assert document["parameter"] == "p"
+    assert document["points"] == list(P)
+    one = run("rank", table, "--where", "n=30", "--at", "p=4096", "-f", "json")
+    assert json.loads(one.out)["held"] == {}
+
+
+def test_one_call_path_is_shown_with_both_formulas(run, table):
+    outcome = run("--ascii", "show", table, "main/work", "--at", "p=1024,n=35")
+    assert outcome.status == 0
+    assert "time(p, n) = " in outcome.out
+    assert "p^-1 * n^3" in outcome.out or "p^-1 n^3" in outcome.out
+    assert "time(p, n=35) = " in outcome.out
+    assert "at p = 1024, n = 35" in outcome.out
+    assert ", n = 40\n" in outcome.out
+
+
+def test_models_are_stored_with_all_parameters(run, table, tmp_path):
+    store = tmp_path / "app.cpm"
+    assert run("fit", table, "-o", store).status == 0
+    for at in ("p=4096,n=400", "n=400,p=64", "p=4096,n=30"):
+        assert ranked(run, store, "--at", at) == ranked(run, table, "--at", at)
+
+
+def test_exported_models_are_formulas_in_all_parameters(run, table):
+    outcome = run("export", table, "--what", "models", "-f", "json")
+    document = json.loads(outcome.out)
+    assert document["parameters"] == ["p", "n"]
+    formulas = {row["callpath"]: row["model"] for row in document["rows"]}
+    assert "log2(p) * n" in formulas["main/send"]
+
+
+def test_views_and_excess_work_are_at_the_values_held(run, table):
+    outcome = run("views", table, "--at", "p=4096,n=40")
+    assert outcome.status == 0
+    assert outcome.out.startswith("At p = 4096, n = 40: ")
+    run("excess", table).fails(4, "several parameters vary", "--where")
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "said"),
+    [
+        (["--at", "p=4096,q=3"], 2, "no parameter 'q'"),
+        (["--at", "p=4096,n=0"], 2, "not positive"),
+        (["--at", "p=4096,n=inf"], 2, "only p may be infinite"),
+        (["--method", "classic", "--target", "4096"], 4, "--where 'n=40'"),
+        (["--where", "n>=30", "--target", "4096"], 4, "2 points of n (30, 40)"),
+    ],
+)
+def test_what_cannot_be_answered_ends_in_one_clear_line(run, table, words, status, said):
+    run("rank", table, *words).fails(status, said)
+
+
+def test_growth_without_end_is_asked_for_one_parameter(run, table):
+    outcome = run("rank", table, "--at", "p=inf,n=40")
+    assert outcome.out.startswith("As p grows without end, send grows fastest: O(log p).")
+
+
+def test_a_real_experiment_in_two_parameters_is_ranked(run, shared_data):
+    series = shared_data / "third_party" / "caliper" / "lulesh_quartz_weak_p8-125.jsonl"
+    outcome = run("rank", series, "--at", "p=343,size=50", "-f", "json")
+    document = json.loads(outcome.out)
+    assert document["held"] == document["measured_at"] == {"size": 50}
+    assert len(document["rows"]) == 55
+    total = document["total"]
+    assert total["low"] < total["at_target"] < total["high"] < 10 * total["at_target"]

@@ -1,0 +1,225 @@
+"""Models in several parameters, and their slices along one."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from itertools import product
+
+import numpy as np
+import pytest
+
+from callpath_modeler.modeling import Models, Product, SearchSpace, Term, along, fit, with_rows
+from callpath_modeler.modeling.growth import Growth
+from callpath_modeler.modeling.products import NOTHING
+
+P = (8.0, 16.0, 32.0, 64.0, 128.0)
+N = (10.0, 20.0, 30.0, 40.0, 50.0)
+LAWS = {
+    "nothing": lambda p, n: 5 + 0 * p * n,
+    "volume shared": lambda p, n: n**3 / p,
+    "both at once": lambda p, n: 3 + p * np.log2(n),
+    "volume and messages": lambda p, n: 1e-3 * n**3 / p + 1e-4 * n**2 * np.log2(p),
+    "each alone": lambda p, n: 0.01 * n**2 + np.sqrt(p),
+    "one only": lambda p, n: 1 + 1e-3 * n**3 + 0 * p,
+    "the other only": lambda p, n: 2 + 0.5 * np.log2(p) + 0 * n,
+}
+
+
+def grid(*axes):
+    return np.array(list(product(*axes)))
+
+
+def measured(points, laws, noise=0.02, repetitions=3, seed=0):
+    rng = np.random.default_rng(seed)
+    exact = np.array([law(*points.T) for law in laws])
+    factor = 1 + noise * rng.uniform(-0.5, 0.5, (*exact.shape, repetitions))
+    return exact[..., None] * factor
+
+
+@pytest.fixture(scope="module")
+def surfaces():
+    points = grid(P, N)
+    return fit(points, measured(points, LAWS.values()))
+
+
+def test_laws_in_two_parameters_are_found(surfaces):
+    names = ("p", "n")
+    shapes = [
+        {surfaces.shapes[code].text(names) for code in codes if code >= 0}
+        for codes in surfaces.terms
+    ]
+    assert shapes == [
+        set(),
+        {"p^-1 * n^3"},
+        {"p * log2(n)"},
+        {"p^-1 * n^3", "log2(p) * n^2"},
+        {"p^(1/2)", "n^2"},
+        {"n^3"},
+        {"log2(p)"},
+    ]
+    assert surfaces.formula(1, names).endswith(" * p^-1 * n^3")
+
+
+def test_far_beyond_both_ends_predictions_are_right_and_the_band_holds(surfaces):
+    p, n = 2048.0, 500.0
+    truth = np.array([float(law(p, n)) for law in LAWS.values()])
+    found = along(surfaces, 0, [1.0, n]).predict([p])
+    assert found.value[:, 0] == pytest.approx(truth, rel=0.03)
+    assert (found.low[:, 0] <= truth).all()
+    assert (truth <= found.high[:, 0]).all()
+    assert (found.high[:, 0] / found.low[:, 0] < 1.5).all()
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+def test_a_slice_says_what_the_surface_says(surfaces, axis):
+    targets = np.array([3.0, 100.0, 1e5])
+    at = np.array([70.0, 33.0])
+    points = np.tile(at, (len(targets), 1))
+    points[:, axis] = targets
+    assert along(surfaces, axis, at).values(targets) == pytest.approx(surfaces.values(points))
+
+
+def test_a_slice_has_the_growth_along_its_parameter(surfaces):
+    along_p, along_n = (along(surfaces, axis, [64.0, 30.0]) for axis in (0, 1))
+    assert str(along_p.growth(3)) == "O(log p)"
+    assert str(along_n.growth(3)) == "O(p^3)"
+    assert str(along_p.growth(5)) == "O(1)"
+    assert along_p.points.tolist() == list(P)
+
+
+def test_terms_that_become_one_are_added():
+    space = SearchSpace.of([1], [0], max_terms=2)
+    points = grid((1.0, 2.0, 4.0, 8.0), (1.0, 3.0, 9.0, 27.0))
+    models = fit(points, measured(points, [lambda p, n: 2 * p + p * n], noise=0.0), space=space)
+    line = along(models, 0, [1.0, 5.0])
+    assert line.formula(0) == "7 * p"
+    # Coefficients vary together: the covariance of their sum is that of the values at p = 1.
+    whole = models.covariance[0]
+    change = np.array([0.0, 1.0, 5.0])
+    order = models.terms[0]
+    assert models.shapes[order[0]].text(("p", "n")) == "p"
+    assert line.covariance[0, 1, 1] == pytest.approx(change @ whole @ change)
+
+
+def test_values_held_far_outside_widen_the_band():
+    points = grid(P, N)
+    rough = [lambda p, n: (p * n) ** 0.5 * (1 + 0.3 * np.sin(7 * p + n))] * 8
+    models = fit(points, measured(points, rough))
+    assert (models.drift > 0).all()
+    near, far = (along(models, 0, [1.0, n]) for n in (50.0, 5e5))
+    assert (far.spread > near.spread).all()
+    widths = [np.log(band.high / band.low).min() for band in (far.predict(P), near.predict(P))]
+    assert widths[0] > widths[1]
+
+
+def test_units_points_rows_and_repetitions_may_come_in_any_order():
+    points = grid(P, N)
+    values = measured(points, LAWS.values(), noise=0.1)
+    rng = np.random.default_rng(1)
+    shuffled, rows = rng.permutation(len(points)), rng.permutation(len(values))
+    first = fit(points, values)
+    other = fit(points[shuffled], values[rows][:, shuffled, ::-1] * 1e-3)
+    assert other.terms.tolist() == first.terms[rows].tolist()
+    assert other.coefficients == pytest.approx(first.coefficients[rows] * 1e-3, rel=1e-6)
+    assert other.weight == pytest.approx(first.weight[rows], rel=1e-6)
+
+
+def test_which_parameter_comes_first_does_not_matter():
+    points = grid(P, N)
+    values = measured(points, LAWS.values())
+    one, two = fit(points, values), fit(points[:, ::-1], values)
+    target = np.array([[1024.0, 200.0]])
+    assert two.values(target[:, ::-1]) == pytest.approx(one.values(target), rel=0.02)
+
+
+@pytest.mark.parametrize("parameters", [3, 4])
+def test_more_parameters_are_modelled_as_well(parameters):
+    axes = (P[:4], N[:3], (1.0, 2.0, 4.0), (3.0, 6.0, 12.0))[:parameters]
+    points = grid(*axes)
+    laws = [
+        lambda *at: at[1] ** 2 / at[0] + 0.2 * at[-1],
+        lambda *at: at[1] ** 2 * at[2] / at[0] + 0.2 * at[-1] * np.log2(at[0]),
+        lambda *at: 7 + 0 * at[0],
+    ]
+    models = fit(points, measured(points, laws, noise=0.01))
+    target = [256.0, 100.0, 8.0, 24.0][:parameters]
+    truth = np.array([float(law(*target)) for law in laws])
+    found = along(models, 0, target).predict(target[:1])
+    assert found.value[[0, 2], 0] == pytest.approx(truth[[0, 2]], rel=0.03)
+    # Among four, the second law is no longer among the pairs that are tried: the band is honest.
+    assert (found.low[:, 0] <= truth).all()
+    assert (truth <= found.high[:, 0]).all()
+
+
+def test_a_design_that_is_no_grid_is_enough():
+    cross = [(p, 30.0) for p in P] + [(32.0, n) for n in N if n != 30.0]
+    points = np.array(cross)
+    models = fit(points, measured(points, [LAWS["both at once"]], noise=0.01))
+    assert models.values([[1024.0, 100.0]])[0, 0] == pytest.approx(
+        float(LAWS["both at once"](1024.0, 100.0)), rel=0.1
+    )
+
+
+def test_rows_without_enough_values_have_no_model():
+    points = grid(P[:3], N[:3])
+    values = np.full((2, 9, 1), np.nan)
+    values[1, :, 0] = 3.0
+    values[0, :2, 0] = 1.0
+    models = fit(points, values)
+    assert np.isnan(models.values([[100.0, 100.0]])[0, 0])
+    assert models.values([[100.0, 100.0]])[1, 0] == pytest.approx(3.0)
+
+
+def test_models_are_stored_and_come_back(surfaces):
+    arrays, header = surfaces.to_arrays()
+    again = Models.from_arrays(arrays, header)
+    assert again.shapes == surfaces.shapes
+    assert again.points.tolist() == surfaces.points.tolist()
+    assert again.formula(3, ("p", "n")) == surfaces.formula(3, ("p", "n"))
+
+
+@pytest.mark.parametrize(
+    ("points", "settings", "words"),
+    [
+        (np.ones((4, 5)), {}, "2 to 4"),
+        (grid((1.0, 2.0), (0.0, 2.0)), {}, "above zero"),
+        (grid((1.0, 2.0), (1.0, 1.0)), {}, "differ"),
+        (grid((1.0, 2.0), (1.0, 2.0)), {"method": "classic"}, "one parameter"),
+    ],
+)
+def test_points_that_make_no_sense_are_refused(points, settings, words):
+    with pytest.raises(ValueError, match=words):
+        fit(points, np.ones((1, len(points), 1)), **settings)
+
+
+def test_bands_and_slices_ask_for_what_they_need(surfaces):
+    with pytest.raises(ValueError, match="held"):
+        surfaces.predict([[1.0, 2.0]])
+    with pytest.raises(ValueError, match="2 parameters"):
+        surfaces.values([3.0])
+    with pytest.raises(ValueError, match="finite and above zero"):
+        along(surfaces, 0, [1.0, np.inf])
+    with pytest.raises(ValueError, match="nothing to hold"):
+        along(along(surfaces, 0, [1.0, 2.0]), 0, [1.0])
+
+
+def test_rows_of_a_slice_can_be_those_of_a_line(surfaces):
+    line = fit(P, measured(np.array(P)[:, None], [lambda p: 1 + p**1.5] * len(LAWS)))
+    slice_ = along(surfaces, 0, [1.0, 30.0])
+    chosen = np.arange(len(LAWS)) % 2 == 0
+    both = with_rows(slice_, line, chosen)
+    targets = [100.0, 1000.0]
+    expected = np.where(chosen[:, None], line.values(targets), slice_.values(targets))
+    assert both.values(targets) == pytest.approx(expected)
+    assert both.formula(0) == line.formula(0)
+    assert both.formula(1) == slice_.formula(1)
+
+
+def test_a_product_knows_its_growth_and_its_parameters():
+    root = Term(Fraction(1, 2), 0)
+    shape = Product((Term(Fraction(-1), 0), NOTHING, Term(Fraction(1, 2), 1)))
+    assert shape.growth == Growth(Fraction(-1, 2), 1)
+    assert not shape.decreasing
+    assert Product((Term(Fraction(-1), 0), NOTHING)).decreasing
+    assert not Product((NOTHING, root)).decreasing
+    assert shape.text(("p", "n", "k")) == "p^-1 * k^(1/2) * log2(k)"
