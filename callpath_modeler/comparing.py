@@ -75,7 +75,7 @@ def difference_of(
     UsageError, InputError, DataError
         As `load`, `fit` and `difference` do.
     """
-    name, target = parse_target(question.target, question.at)
+    name, target = parse_target(question.target, question.at).alone()
     if target is not None and np.isinf(target):
         raise UsageError(
             "--target inf: there is no difference to tell at infinity",

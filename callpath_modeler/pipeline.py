@@ -86,6 +86,21 @@ class Target:
         """The parameter that the target is along: p if it is named, else the first."""
         return "p" if "p" in self.named else next(iter(self.named), None)
 
+    def alone(self) -> tuple[str | None, float | None]:
+        """Return the parameter and its value; None = not said.
+
+        Raises
+        ------
+        UsageError
+            If several parameters are named.
+        """
+        if len(self.named) > 1:
+            raise UsageError(
+                f"--at names {', '.join(self.named)}: here only one parameter can be told",
+                hint="fix the others, e.g. --where 'n=30'",
+            )
+        return self.parameter, self.named.get(self.parameter or "", self.value)
+
 
 def parse_target(target: str | None, at: str | None) -> Target:
     """Return what ``--target`` and ``--at`` stand for.

@@ -80,7 +80,7 @@ def command(
             hint="inclusive = true in the file",
         )
     covered, allowed = parse_share(cover, "--cover"), parse_share(margin, "--margin")
-    name, target = pipeline.parse_target(question.target, question.at)
+    name, target = pipeline.parse_target(question.target, question.at).alone()
     if target == float("inf"):
         raise UsageError("--target inf: values have no bound there", hint="a finite scale")
     fitted = pipeline.models_of(

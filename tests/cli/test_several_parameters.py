@@ -128,3 +128,18 @@ def test_a_real_experiment_in_two_parameters_is_ranked(run, shared_data):
     assert len(document["rows"]) == 55
     total = document["total"]
     assert total["low"] < total["at_target"] < total["high"] < 10 * total["at_target"]
+
+
+def test_expectations_are_held_at_the_values_named(run, table, tmp_path):
+    file = tmp_path / "e.toml"
+    file.write_text(
+        "schema = 1\ntarget = { p = 4096 }\n"
+        "[[expect]]\nname = 'work'\ncallpath = 'main/work'\nvalue = '<= 20 s'\n"
+    )
+    assert run("check", table, file).status == 0
+    assert run("check", table, file, "--at", "p=4096,n=400").status == 1
+
+
+def test_where_only_one_parameter_can_be_told_that_is_said(run, table):
+    run("diff", table, table, "--at", "p=4096,n=400").fails(2, "only one parameter", "--where")
+    run("baseline", table, "--at", "p=4096,n=400").fails(2, "only one parameter", "--where")

@@ -138,7 +138,7 @@ def models_of_sums(fitted: Fitted, sums: Callable[[Values], Values]) -> Models:
     Models
         Of n rows.
     """
-    points, values = fitted.experiment.by_point(fitted.metric.name, fitted.parameter)
+    points, values = fitted.line.by_point(fitted.metric.name, fitted.parameter)
     values = values[:, np.isin(points, fitted.points)]
     flat = values.reshape(len(values), -1)
     of_columns = np.array([sums(column) for column in flat.T]).T
