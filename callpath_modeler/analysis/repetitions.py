@@ -54,7 +54,7 @@ def shortages(experiment: Experiment, metric: str | None = None) -> list[Shortag
     """
     values = experiment.values(metric)
     found = []
-    for setting, runs in experiment.by_setting().items():
+    for setting, runs in experiment.runs_by_setting().items():
         at_point = values[:, runs]
         rows = _costly(at_point, additive=experiment.metric(metric).additive)
         made = (~np.isnan(at_point[rows])).sum(axis=1)

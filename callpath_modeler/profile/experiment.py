@@ -152,7 +152,7 @@ class Experiment:
         """Return the distinct values of `parameter` over the runs, ascending, [points]."""
         return np.unique([run.parameters[parameter] for run in self.runs])
 
-    def by_setting(self) -> dict[tuple[float, ...], list[int]]:
+    def runs_by_setting(self) -> dict[tuple[float, ...], list[int]]:
         """Return the runs of each setting of the varying parameters, in order."""
         settings: dict[tuple[float, ...], list[int]] = {}
         for number, run in enumerate(self.runs):

@@ -15,7 +15,7 @@ def info_text(experiment: Experiment) -> list[str]:
     """Return the lines of `cpmodel info`."""
     runs = experiment.runs
     readers = ", ".join(sorted({_tool(run) for run in runs}))
-    points = experiment.by_setting()
+    points = experiment.runs_by_setting()
     sizes = f"{counted(len(runs), 'run')} of {counted(len(points), 'point')}"
     paths = counted(len(experiment.tree), "call path")
     scaling = f"{experiment.scaling} scaling ({experiment.scaling_reason})"
@@ -107,7 +107,7 @@ def repetition_spread(experiment: Experiment, values: Values) -> float:
     deviations, means = [], []
     # A damaged profile may hold numbers whose squares are none.
     with np.errstate(over="ignore", invalid="ignore"):
-        for runs in experiment.by_setting().values():
+        for runs in experiment.runs_by_setting().values():
             if len(runs) > 1:
                 at_point = values.exclusive[:, runs]
                 here = ~np.isnan(at_point).any(axis=1)
