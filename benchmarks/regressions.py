@@ -17,8 +17,9 @@ from results import Table
 from callpath_modeler import Experiment, fit, load
 from callpath_modeler.analysis.expectations.baseline import baseline
 from callpath_modeler.analysis.expectations.document import parse
+from callpath_modeler.analysis.expectations.expectation import Expectations
 from callpath_modeler.analysis.expectations.judge import Judge
-from callpath_modeler.analysis.expectations.reading import Expectations, understand
+from callpath_modeler.analysis.expectations.reading import understand
 from callpath_modeler.report.baseline import to_toml
 
 SAMPLES = Path(__file__).resolve().parents[1] / "sample_profiles"

@@ -7,9 +7,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from callpath_modeler.analysis.expectations.check import Check
+from callpath_modeler.analysis.expectations.expectation import Expectations
 from callpath_modeler.analysis.expectations.expression import Comparison
 from callpath_modeler.analysis.expectations.judge import Judge
-from callpath_modeler.analysis.expectations.reading import Expectations, read
+from callpath_modeler.analysis.expectations.reading import read
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.errors import DataError, UsageError
 from callpath_modeler.fitted import Fitted

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from callpath_modeler.analysis.expectations.bounds import Sides, crossing, judge_sides
+from callpath_modeler.analysis.expectations.expectation import Kind
 from callpath_modeler.analysis.expectations.expression import (
     Comparison,
     Leaf,
@@ -17,9 +18,9 @@ from callpath_modeler.analysis.expectations.expression import (
     check_alike,
     evaluate,
     leaves,
+    unit_text,
     units_of,
 )
-from callpath_modeler.analysis.expectations.reading import Kind
 from callpath_modeler.analysis.expectations.subjects import Band, Subjects, varied
 from callpath_modeler.analysis.expectations.verdicts import Judgement
 
@@ -64,7 +65,7 @@ class Arithmetic:
             for side in (self.comparison.left, self.comparison.right)
         )
         check_alike(text, left, right)
-        return " ".join(u if power == 1 else f"{u}^{power}" for u, power in left) or "1"
+        return unit_text(left)
 
     def _unit_of(self, leaf: Leaf) -> str:
         name = leaf.text if isinstance(leaf, Name) else ""

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from callpath_modeler.analysis.expectations.reading import Kind
+from callpath_modeler.analysis.expectations.expectation import Kind
 from callpath_modeler.analysis.expectations.subjects import Subjects
 from callpath_modeler.errors import DataError, UsageError
 from callpath_modeler.fitted import Fitted

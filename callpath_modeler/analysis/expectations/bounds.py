@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from callpath_modeler.analysis.expectations.reading import Bound, Criterion, Kind
+from callpath_modeler.analysis.expectations.expectation import Bound, Criterion, Kind
 from callpath_modeler.analysis.expectations.subjects import Band, Subjects, varied
 from callpath_modeler.analysis.expectations.verdicts import Crossing, Judgement, Verdict
 

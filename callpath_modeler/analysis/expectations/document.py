@@ -21,15 +21,20 @@ Unsure = Literal["pass", "warn", "fail"]
 """What is made of an expectation on which the data do not tell."""
 
 
-class Defaults(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What may stand in ``[defaults]``, and in every expectation in place of it."""
+class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What an expectation and a rule may say of how they are judged."""
 
     metric: str | None = None
     target: dict[str, Any] | None = None
     confidence: float | None = None
     unsure: Unsure | None = None
-    at_least: int | None = None
     inclusive: bool | None = None
+
+
+class Defaults(Settings, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What may stand in ``[defaults]``, and in every expectation in place of it."""
+
+    at_least: int | None = None
     deviation: str | None = None
 
 
@@ -51,14 +56,11 @@ class Entry(Defaults, frozen=True, kw_only=True, forbid_unknown_fields=True):
     source: str | None = None
 
 
-class RuleEntry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class RuleEntry(Settings, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One ``[[rule]]``."""
 
     rule: str
     name: str | None = None
-    metric: str | None = None
-    confidence: float | None = None
-    unsure: Unsure | None = None
     control: str | None = None
     xfail: str | None = None
     note: str | None = None
@@ -200,7 +202,9 @@ def _misfit(message: str, path: str, lines: Mapping[Place, int]) -> InputError:
         message, hint = f"{named[0]} is missing", f"e.g. {EXAMPLES[named[0]]}"
     elif "Expected" in what:
         wanted = " or ".join(_WORDS[kind] for kind in named[0].split(" | ") if kind in _WORDS)
-        got = "text" if named[-1] == "str" else _WORDS.get(named[-1], named[-1])
+        got = {"str": "text", "float": "a fraction"}.get(
+            named[-1], _WORDS.get(named[-1], named[-1])
+        )
         message, hint = f"{key} is to be {wanted}, not {got}", f"e.g. {EXAMPLES.get(key, key)}"
     else:
         message = f"{key} = {named[0]!r} is not known"

@@ -251,8 +251,15 @@ def units_of(text: str, node: Node, unit_of: Callable[[Leaf], str]) -> Units:
 def check_alike(text: str, left: Units, right: Units) -> None:
     """Raise `ComparisonError` where two units differ."""
     if left != right:
-        raise ComparisonError(text, 0, f"{_said(left)} against {_said(right)}")
+        raise ComparisonError(
+            text,
+            0,
+            " against ".join(
+                "a plain number" if one == () else unit_text(one) for one in (left, right)
+            ),
+        )
 
 
-def _said(units: Units) -> str:
-    return " ".join(u if power == 1 else f"{u}^{power}" for u, power in units) or "a plain number"
+def unit_text(units: Units) -> str:
+    """Write units; ``"1"`` for plain numbers."""
+    return " ".join(u if power == 1 else f"{u}^{power}" for u, power in units) or "1"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from callpath_modeler.analysis.expectations.reading import GrowthLimit
+from callpath_modeler.analysis.expectations.expectation import GrowthLimit
 from callpath_modeler.analysis.expectations.subjects import Subjects
 from callpath_modeler.analysis.expectations.verdicts import Judgement, Verdict
 from callpath_modeler.modeling.validation import deciding_run, growth_probabilities, judge

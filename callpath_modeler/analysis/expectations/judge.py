@@ -18,16 +18,23 @@ from numpy.typing import NDArray
 from callpath_modeler.analysis.expectations.arithmetic import Arithmetic, names_in
 from callpath_modeler.analysis.expectations.bounds import judge_bound
 from callpath_modeler.analysis.expectations.document import EXAMPLES
-from callpath_modeler.analysis.expectations.expression import Comparison, ComparisonError
-from callpath_modeler.analysis.expectations.growths import judge_growth
-from callpath_modeler.analysis.expectations.reading import (
+from callpath_modeler.analysis.expectations.expectation import (
     Bound,
     Criterion,
     Expectation,
     Expectations,
     GrowthLimit,
     Kind,
+    RuleText,
 )
+from callpath_modeler.analysis.expectations.expression import (
+    CallPaths,
+    Comparison,
+    ComparisonError,
+    leaves,
+)
+from callpath_modeler.analysis.expectations.growths import judge_growth
+from callpath_modeler.analysis.expectations.rules import Rule, bind
 from callpath_modeler.analysis.expectations.subjects import Subjects
 from callpath_modeler.analysis.expectations.verdicts import Judgement, Outcome, Status, Verdict
 from callpath_modeler.errors import UsageError
@@ -64,6 +71,8 @@ class Judge:
     def outcome(self, expectation: Expectation) -> Outcome:
         """Judge one expectation."""
         fitted = self._models_of(expectation, expectation.metric, "metric")
+        if isinstance(expectation.criteria[0], RuleText):
+            return self._ruled(expectation, expectation.criteria[0], fitted)
         subjects = self._subjects(expectation, fitted)
         matched = len(subjects) if subjects is not None else 0
         judgements: tuple[Judgement, ...] = ()
@@ -71,9 +80,48 @@ class Judge:
             judgements = tuple(
                 self._judged(expectation, one, subjects) for one in expectation.criteria
             )
+        return self._concluded(expectation, fitted, matched, judgements)
+
+    def _concluded(
+        self,
+        expectation: Expectation,
+        fitted: Fitted,
+        matched: int,
+        judgements: tuple[Judgement, ...],
+        missing: str = "",
+    ) -> Outcome:
         line = self.expectations.written.line(expectation.place)
-        found = Outcome(expectation, fitted, line, Status.PASS, matched, judgements)
+        found = Outcome(expectation, fitted, line, Status.PASS, matched, judgements, missing)
         return replace(found, status=_status(found.verdict, expectation))
+
+    def _ruled(self, expectation: Expectation, rule: RuleText, fitted: Fitted) -> Outcome:
+        """Judge a rule across functions; one that names no call path is broken."""
+        comparison = rule.comparison
+        self._refuse_sums(expectation, fitted)
+        for leaf in (*leaves(comparison.left), *leaves(comparison.right)):
+            if (
+                isinstance(leaf, CallPaths)
+                and not self._matching(expectation, "rule", fitted, leaf.pattern).any()
+            ):
+                return self._concluded(expectation, fitted, 0, (), leaf.pattern)
+        try:
+            bound = bind(
+                comparison,
+                fitted,
+                self.expectations.numbers,
+                inclusive=expectation.inclusive,
+                confidence=expectation.confidence,
+            )
+        except (ComparisonError, UsageError) as cause:
+            message = f"rule = {comparison.text!r}: {cause.message}"
+            self._refuse(expectation, "rule", message, f"e.g. {EXAMPLES['rule']}")
+        target = self._target(expectation) or float(fitted.points[-1])
+        if not np.isfinite(target):
+            target = float(fitted.points[-1])
+        return self._concluded(expectation, fitted, 1, (judge_rule(rule, bound, target),))
+
+    def _target(self, expectation: Expectation) -> float | None:
+        return expectation.target if self.target is None else self.target
 
     def _refuse(self, expectation: Expectation, key: str, message: str, hint: str) -> NoReturn:
         self.expectations.written.refuse((*expectation.place, key), message, hint)
@@ -96,13 +144,7 @@ class Judge:
     def _subjects(self, expectation: Expectation, fitted: Fitted) -> Subjects | None:
         """Return what an expectation is about; None where its pattern names nothing."""
         if expectation.callpath is None:
-            if not fitted.metric.additive:
-                self._refuse(
-                    expectation,
-                    "metric",
-                    f"{fitted.metric.name} does not add up to that of a whole program",
-                    "name call paths: callpath = ...",
-                )
+            self._refuse_sums(expectation, fitted)
             return Subjects(fitted, None)
         named = self._named(expectation, fitted)
         if expectation.others:
@@ -111,13 +153,8 @@ class Judge:
                     continue
                 if self._metric(other) == self._metric(expectation):
                     named = named & ~self._named(other, fitted)
-        if expectation.inclusive and not fitted.metric.additive:
-            self._refuse(
-                expectation,
-                "inclusive",
-                f"{fitted.metric.name} does not add up over call paths",
-                "inclusive = false",
-            )
+        if expectation.inclusive:
+            self._refuse_sums(expectation, fitted)
         rows = np.flatnonzero(named)
         found = Subjects(fitted, rows, expectation.inclusive)
         return found if len(rows) else None
@@ -126,11 +163,25 @@ class Judge:
         return expectation.metric or self.models_of(None).metric.name
 
     def _named(self, expectation: Expectation, fitted: Fitted) -> NDArray[np.bool_]:
-        """Return which call paths the pattern of an expectation names, [call paths]."""
+        return self._matching(expectation, "callpath", fitted, expectation.callpath or "**")
+
+    def _matching(
+        self, expectation: Expectation, key: str, fitted: Fitted, pattern: str
+    ) -> NDArray[np.bool_]:
+        """Return which call paths a pattern names, [call paths]."""
         try:
-            return match(fitted.experiment.tree, expectation.callpath or "**")
+            return match(fitted.experiment.tree, pattern)
         except UsageError as cause:
-            self._refuse(expectation, "callpath", cause.message, cause.hint or "")
+            self._refuse(expectation, key, cause.message, cause.hint or "")
+
+    def _refuse_sums(self, expectation: Expectation, fitted: Fitted) -> None:
+        if not fitted.metric.additive:
+            self._refuse(
+                expectation,
+                "metric",
+                f"{fitted.metric.name} does not add up over call paths",
+                "name call paths by themselves: callpath = ..., without inclusive",
+            )
 
     def _judged(
         self, expectation: Expectation, criterion: Criterion, subjects: Subjects
@@ -143,7 +194,7 @@ class Judge:
         confidence = 1 - (1 - expectation.confidence) / parts
         if isinstance(criterion, GrowthLimit):
             return judge_growth(criterion, subjects, confidence)
-        target = self.target or expectation.target
+        target = self._target(expectation)
         if target is None or not np.isfinite(target):
             key = criterion.kind if isinstance(criterion, Bound) else "bound"
             what = "no target" if target is None else "nothing is bounded at infinity"
@@ -151,6 +202,7 @@ class Judge:
         if isinstance(criterion, Bound):
             self._check_unit(expectation, criterion, subjects.fitted)
             return judge_bound(criterion, subjects, target, confidence)
+        assert isinstance(criterion, Comparison)
         return self._judge_comparison(expectation, criterion, subjects, target, confidence)
 
     def _check_unit(self, expectation: Expectation, bound: Bound, fitted: Fitted) -> None:
@@ -195,6 +247,31 @@ class Judge:
         except ComparisonError as cause:
             message = f"bound = {comparison.text!r}: {cause.message}"
             self._refuse(expectation, "bound", message, f"e.g. {EXAMPLES['bound']}")
+
+
+def judge_rule(text: RuleText, rule: Rule, target: float) -> Judgement:
+    """Judge a rule at a finite scale; where the largest run breaks it, it is broken."""
+    broken_at = tuple(float(scale) for scale in rule.broken_at())
+    verdict = rule.verdict(target)
+    if broken_at and broken_at[-1] == rule.fitted.points[-1]:
+        verdict = Verdict.BROKEN
+    sides, ends = rule.at(np.array([target])), rule.in_the_end()
+    return Judgement(
+        text,
+        verdict,
+        None,
+        judged=1,
+        broken=int(verdict is Verdict.BROKEN),
+        unsure=int(verdict is Verdict.UNSURE),
+        unmodelled=float(not rule.modelled.all()),
+        predicted=sides.left.at(0),
+        expected=sides.right.at(0),
+        unit=rule.unit,
+        target=target,
+        crossing=rule.crossing(),
+        broken_at=broken_at,
+        in_the_end=None if ends is None else (ends[0].growth, ends[1].growth),
+    )
 
 
 def _status(verdict: Verdict, expectation: Expectation) -> Status:

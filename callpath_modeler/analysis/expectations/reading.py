@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
-from enum import StrEnum
+from dataclasses import replace
 from pathlib import Path
-from typing import NoReturn, TypeGuard
+from typing import NoReturn, TypeGuard, TypeVar
 
 import msgspec
 
@@ -16,9 +14,19 @@ from callpath_modeler.analysis.expectations.document import (
     EXAMPLES,
     Defaults,
     Entry,
-    Unsure,
+    RuleEntry,
+    Settings,
     Written,
     parse,
+)
+from callpath_modeler.analysis.expectations.expectation import (
+    Bound,
+    Criterion,
+    Expectation,
+    Expectations,
+    GrowthLimit,
+    Kind,
+    RuleText,
 )
 from callpath_modeler.analysis.expectations.expression import (
     CallPaths,
@@ -35,113 +43,10 @@ from callpath_modeler.modeling.validation import Limits, default_deviation
 from callpath_modeler.syntax import ExpressionError
 from callpath_modeler.units import base_and_factor, parse_quantity
 
+_AnyEntry = TypeVar("_AnyEntry", Entry, RuleEntry)
+
 _LEAST_CONFIDENCE = 0.5
 """Below, something could be kept and broken at once."""
-
-
-class Kind(StrEnum):
-    """Numbers that can be bounded at a target."""
-
-    VALUE = "value"
-    SHARE = "share"  # of the whole program
-    EXCESS = "excess"  # excess work between the smallest scale and the target
-    LOSS = "loss"  # cost per process beyond the ideal
-
-
-@dataclass(frozen=True, slots=True)
-class GrowthLimit:
-    """How fast something may grow.
-
-    Attributes
-    ----------
-    text : as the user wrote it
-    expected : the growth that is written there
-    limits : what is accepted
-    """
-
-    text: str
-    expected: Growth
-    limits: Limits
-
-
-@dataclass(frozen=True, slots=True)
-class Bound:
-    """What a number at the target is to stay below or above.
-
-    Attributes
-    ----------
-    text : as the user wrote it
-    kind : which number
-    at_most : True for ``<=``, False for ``>=``
-    amount : in `unit`
-    unit : SI base unit
-    """
-
-    text: str
-    kind: Kind
-    at_most: bool
-    amount: float
-    unit: str
-
-
-Criterion = GrowthLimit | Bound | Comparison
-
-
-@dataclass(frozen=True, slots=True)
-class Expectation:
-    """One expectation.
-
-    Attributes
-    ----------
-    name : unique in its file
-    place : where it stands there
-    criteria : all of them are expected
-    callpath : pattern; None = the whole program
-    others : only of call paths that no other expectation names
-    inclusive : of call paths with all that they call
-    metric : None = the run time
-    target : value of the parameter; None = the file names none
-    at_least : how many call paths the pattern is to match
-    confidence : of the verdict
-    unsure : what to make of it where the data do not tell
-    control : name of an expectation that fails along where the machine is to blame
-    xfail : why it is known to fail
-    note, source : for people
-    """
-
-    name: str
-    place: Place
-    criteria: tuple[Criterion, ...]
-    callpath: str | None
-    others: bool
-    inclusive: bool
-    metric: str | None
-    target: float | None
-    at_least: int
-    confidence: float
-    unsure: Unsure
-    control: str | None
-    xfail: str | None
-    note: str | None
-    source: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class Expectations:
-    """All of a file.
-
-    Attributes
-    ----------
-    written : the file
-    expectations : in its order
-    numbers : by name, each with its unit
-    parameter : which one targets are of; None = there are no targets
-    """
-
-    written: Written
-    expectations: tuple[Expectation, ...]
-    numbers: Mapping[str, tuple[float, str]]
-    parameter: str | None
 
 
 def read(path: Path) -> Expectations:
@@ -175,11 +80,11 @@ def understand(written: Written) -> Expectations:
     document = written.document
     reader = _Reader(written)
     numbers = reader.numbers()
-    if document.rule:
-        written.refuse(("rule",), "rules are not understood by this version", "use [[expect]]")
-    if not document.expect:
+    if not document.expect and not document.rule:
         written.refuse((), "nothing is expected", "add [[expect]] with callpath and growth")
-    expectations = tuple(reader.expectation(k) for k in range(len(document.expect)))
+    found = [reader.expectation(k) for k in range(len(document.expect))]
+    found += [reader.rule(k) for k in range(len(document.rule))]
+    expectations = tuple(sorted(found, key=lambda each: written.line(each.place)))
     _check_names(written, expectations)
     return Expectations(written, expectations, numbers, reader.parameter)
 
@@ -200,7 +105,7 @@ def _check_names(written: Written, expectations: tuple[Expectation, ...]) -> Non
             written.refuse(
                 (*each.place, "control"),
                 f"no other expectation is called {each.control!r}",
-                f"names: {', '.join(name for name in lines if name != each.name)}",
+                f"others: {', '.join(name for name in lines if name != each.name) or 'none'}",
             )
 
 
@@ -237,44 +142,73 @@ class _Reader:
     def expectation(self, number: int) -> Expectation:
         """Read one ``[[expect]]``."""
         place: Place = ("expect", number)
-        own = self._written.document.expect[number]
-        entry = msgspec.structs.replace(
-            own,
-            **{
-                key: getattr(self._defaults, key)
-                for key in Defaults.__struct_fields__
-                if getattr(own, key) is None
-            },
-        )
+        entry = self._with_defaults(self._written.document.expect[number])
         criteria = self._criteria(entry, place)
         callpath = _ANY if entry.others and entry.callpath is None else entry.callpath
         if callpath is not None and not callpath.strip():
             self._refuse(place, "callpath", "empty call-path pattern")
+        at_least = 1 if entry.at_least is None else entry.at_least
+        if at_least < 0:
+            self._refuse(place, "at_least", f"at_least = {at_least} is below zero")
+        expected = ", ".join(_phrase(one) for one in criteria)
+        return self._judged_as(
+            Expectation(
+                name=(entry.name or "").strip() or f"{callpath or 'whole program'}: {expected}",
+                place=place,
+                criteria=criteria,
+                callpath=callpath,
+                others=entry.others,
+                at_least=at_least,
+                control=entry.control,
+                xfail=entry.xfail,
+                note=entry.note,
+                source=entry.source,
+            ),
+            entry,
+        )
+
+    def rule(self, number: int) -> Expectation:
+        """Read one ``[[rule]]``."""
+        place: Place = ("rule", number)
+        entry = self._with_defaults(self._written.document.rule[number])
+        comparison = self._comparison(entry.rule, (*place, "rule"))
+        return self._judged_as(
+            Expectation(
+                name=(entry.name or "").strip() or comparison.text,
+                place=place,
+                criteria=(RuleText(comparison),),
+                control=entry.control,
+                xfail=entry.xfail,
+                note=entry.note,
+                source=entry.source,
+            ),
+            entry,
+        )
+
+    def _with_defaults(self, entry: _AnyEntry) -> _AnyEntry:
+        """Return an entry with what it leaves to the defaults of the file."""
+        missing = {
+            key: getattr(self._defaults, key)
+            for key in Defaults.__struct_fields__
+            # Targets know their lines: they are read where they stand.
+            if key != "target" and getattr(entry, key, "") is None
+        }
+        return msgspec.structs.replace(entry, **missing)
+
+    def _judged_as(self, expectation: Expectation, entry: Settings) -> Expectation:
+        """Return an expectation with what is said of how it is judged."""
+        place = expectation.place
         confidence = 0.95 if entry.confidence is None else entry.confidence
         if not _LEAST_CONFIDENCE <= confidence < 1:
             message = f"confidence {confidence:g} is no probability from 0.5 to below 1"
             self._refuse(place, "confidence", message)
-        at_least = 1 if entry.at_least is None else entry.at_least
-        if at_least < 0:
-            self._refuse(place, "at_least", f"at_least = {at_least} is below zero")
-        target = None if own.target is None else self._scale((*place, "target"), own.target)
-        expected = ", ".join(_phrase(one) for one in criteria)
-        return Expectation(
-            name=(entry.name or "").strip() or f"{callpath or 'whole program'}: {expected}",
-            place=place,
-            criteria=criteria,
-            callpath=callpath,
-            others=entry.others,
+        return replace(
+            expectation,
             inclusive=bool(entry.inclusive),
             metric=entry.metric,
-            target=target or self._target,
-            at_least=at_least,
+            target=self._scale((*place, "target"), entry.target) or self._target,
             confidence=confidence,
             unsure=entry.unsure or "warn",
-            control=entry.control,
-            xfail=entry.xfail,
-            note=entry.note,
-            source=entry.source,
         )
 
     def _refuse(self, place: Place, key: str, message: str) -> NoReturn:
@@ -315,7 +249,14 @@ class _Reader:
             if text is not None:
                 found.append(self._bound(text, kind, place))
         if entry.bound is not None:
-            found.append(self._comparison(entry.bound, place))
+            where = (*place, "bound")
+            comparison = self._comparison(entry.bound, where)
+            for leaf in (*leaves(comparison.left), *leaves(comparison.right)):
+                if isinstance(leaf, CallPaths):
+                    message = "call paths in braces belong to a [[rule]]"
+                    fault = ComparisonError(entry.bound, leaf.column, message)
+                    self._point(where, fault, entry.bound)
+            found.append(comparison)
         if not found:
             keys = ", ".join(["growth", *Kind, "bound"])
             self._written.refuse(place, "nothing is expected here", f"add one of {keys}")
@@ -370,26 +311,15 @@ class _Reader:
 
     def _comparison(self, text: str, place: Place) -> Comparison:
         try:
-            comparison = parse_comparison(text)
+            return parse_comparison(text)
         except ExpressionError as cause:
-            self._point((*place, "bound"), cause, text)
-        for side in (comparison.left, comparison.right):
-            for leaf in leaves(side):
-                if isinstance(leaf, CallPaths):
-                    message = "call paths in braces belong to a [[rule]]"
-                    self._point(
-                        (*place, "bound"), ComparisonError(text, leaf.column, message), text
-                    )
-        return comparison
+            self._point(place, cause, text)
 
     def _point(self, place: Place, fault: ExpressionError, whole: str) -> NoReturn:
-        """Refuse a text, with a mark before what is not understood."""
-        shift = whole.rfind(fault.text)
-        column = fault.column + max(shift, 0)
-        marked = f"{whole[:column]} >>> {whole[column:]}".strip()
-        self._written.refuse(
-            place, f"{place[-1]}: {fault.message}: {marked}", f"e.g. {EXAMPLES[str(place[-1])]}"
-        )
+        """Refuse a text of which a part, its end, is not understood; say at which column."""
+        column = fault.column + max(whole.rfind(fault.text), 0)
+        told = type(fault)(whole, column, fault.message)
+        self._written.refuse(place, f"{place[-1]}: {told}", f"e.g. {EXAMPLES[str(place[-1])]}")
 
 
 def _is_number(value: object) -> TypeGuard[int | float]:
@@ -411,5 +341,5 @@ def _phrase(criterion: Criterion) -> str:
             return f"{criterion.kind} {criterion.text}"
         case GrowthLimit():
             return f"growth {criterion.text}"
-        case Comparison():
+        case Comparison() | RuleText():
             return criterion.text

@@ -11,7 +11,7 @@ parameter, stand for the sum over the call paths that a pattern names.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
@@ -34,6 +34,7 @@ from callpath_modeler.analysis.expectations.expression import (
     check_alike,
     evaluate,
     leaves,
+    unit_text,
     units_of,
 )
 from callpath_modeler.analysis.expectations.subjects import Band, models_of_sums, varied
@@ -129,6 +130,17 @@ class Rule:
     rows: Mapping[str, Rows]
     models: Models
     numbers: Numbers
+
+    @property
+    def unit(self) -> str:
+        """Unit of both sides."""
+        return unit_text(
+            units_of(
+                self.comparison.text,
+                self.comparison.left,
+                lambda leaf: _unit_of(leaf, self.rows, self.fitted.metric.unit, self.numbers),
+            )
+        )
 
     def at(self, points: Values) -> Sides:
         """Predict both sides at finite scales, [points]."""
@@ -263,9 +275,7 @@ def bind(
         raise ComparisonError(text, 0, "no call path is part of the rule")
 
     def unit_of(leaf: Leaf) -> str:
-        if _text(leaf) in patterns:
-            return fitted.metric.unit
-        return known[_text(leaf)][1] if _text(leaf) in known else "1"
+        return _unit_of(leaf, patterns, fitted.metric.unit, known)
 
     sides = (comparison.left, comparison.right)
     check_alike(text, *(units_of(text, side, unit_of) for side in sides))
@@ -273,6 +283,13 @@ def bind(
     models = _models(fitted, tuple(rows.values()))
     sure = models.confidence if confidence is None else confidence
     return Rule(comparison, fitted, rows, replace(models, confidence=sure), known)
+
+
+def _unit_of(leaf: Leaf, patterns: Container[str], unit: str, numbers: Numbers) -> str:
+    """Return the unit of what call paths cost, of a number, or of the parameter."""
+    if _text(leaf) in patterns:
+        return unit
+    return numbers[_text(leaf)][1] if _text(leaf) in numbers else "1"
 
 
 def _text(leaf: Leaf) -> str:

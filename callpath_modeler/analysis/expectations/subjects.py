@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from callpath_modeler import modeling
 from callpath_modeler.analysis.excess import ideal, per_process, scaling_over
-from callpath_modeler.analysis.expectations.reading import Kind
+from callpath_modeler.analysis.expectations.expectation import Kind
 from callpath_modeler.analysis.predict import Predicted, predict, predict_sum, squared_widths
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.modeling import Models

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from callpath_modeler.analysis.expectations.reading import Criterion, Expectation
+from callpath_modeler.analysis.expectations.expectation import Criterion, Expectation
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.modeling import Growth
 
@@ -63,6 +63,9 @@ class Judgement:
     beyond : probability that the worst grows out of its limit; None = not about growth
     decides : scale of a run that would decide; None = none would, or nothing is to decide
     crossing : from which scale on it is broken; None = not looked at
+    broken_at : measured scales at which a rule is broken
+    in_the_end : growths of the sides of a rule by their leading terms; None = not about a rule, or
+        not all of it has a model
     """
 
     criterion: Criterion
@@ -81,6 +84,8 @@ class Judgement:
     beyond: float | None = None
     decides: float | None = None
     crossing: Crossing | None = None
+    broken_at: tuple[float, ...] = ()
+    in_the_end: tuple[Growth, Growth] | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -93,7 +98,8 @@ class Outcome:
     fitted : the models it was held against
     line : where it stands in its file
     status : what became of it
-    matched : how many call paths its pattern names; the whole program is one
+    matched : how many call paths its pattern names; the whole program is one, and so is a rule
+    missing : pattern of a rule that names no call path; "" = there is none
     judgements : of every criterion; none where the pattern names too few call paths
     """
 
@@ -103,6 +109,7 @@ class Outcome:
     status: Status
     matched: int
     judgements: tuple[Judgement, ...]
+    missing: str = ""
 
     @property
     def failed(self) -> bool:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from callpath_modeler.analysis.expectations.expectation import Bound, GrowthLimit, Kind, RuleText
 from callpath_modeler.analysis.expectations.expression import Comparison
-from callpath_modeler.analysis.expectations.reading import Bound, GrowthLimit, Kind
 from callpath_modeler.analysis.expectations.verdicts import Judgement, Outcome, Verdict
 from callpath_modeler.units import (
     counted,
@@ -22,6 +22,8 @@ _FRACTIONS = frozenset({Kind.SHARE, Kind.EXCESS})
 
 def sentence(outcome: Outcome) -> str:
     """Say what came of an expectation, in one line without its name and place."""
+    if outcome.missing:
+        return f"{outcome.missing!r} names no call path"
     if outcome.too_few:
         wanted = counted(outcome.expectation.at_least, "call path")
         return f"{outcome.expectation.callpath!r} names {outcome.matched}, expected {wanted}"
@@ -66,7 +68,7 @@ def _bound(judgement: Judgement, parameter: str) -> str:
     found = _amount(judgement.predicted, judgement.unit, fraction=fraction)
     where = f"at {parameter} = {parameter_value(judgement.target)}"
     what = criterion.kind if isinstance(criterion, Bound) and criterion.kind != Kind.VALUE else ""
-    if isinstance(criterion, Comparison):
+    if isinstance(criterion, Comparison | RuleText):
         other = _amount(judgement.expected, judgement.unit, fraction=False)
         said = f"{found} against {other} {where}, expected {criterion.text}"
     else:
@@ -101,6 +103,12 @@ def details(outcome: Outcome, control: Outcome | None) -> list[str]:
         counts = {"broken": decisive.broken, "unsure": decisive.unsure}
         listed = ", ".join(f"{number} {word}" for word, number in counts.items() if number)
         lines.append(f"{listed} of {counted(decisive.judged, 'call path')}")
+    if decisive is not None and decisive.broken_at:
+        listed = ", ".join(parameter_value(scale) for scale in decisive.broken_at)
+        lines.append(f"measured to be broken at {parameter} = {listed}")
+    if decisive is not None and decisive.in_the_end is not None:
+        left, right = (growth.text(parameter) for growth in decisive.in_the_end)
+        lines.append(f"in the end {left} against {right}")
     if decisive is not None and decisive.crossing is not None:
         scales = {"likely": decisive.crossing.likely, "surely": decisive.crossing.surely}
         listed = ", ".join(

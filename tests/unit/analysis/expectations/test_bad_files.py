@@ -52,7 +52,7 @@ BAD = {
     ),
     "no expectation in an expectation": (EXPECT + "callpath = 'main'\n", 2, "nothing is expected"),
     "an empty pattern": (EXPECT + "growth = 'O(1)'\ncallpath = ' '\n", 4, "empty call-path"),
-    "no growth": (EXPECT + "growth = '<= O(lg(p)'\n", 3, "growth: "),
+    "no growth": (EXPECT + "growth = '<= O(lg(p)'\n", 3, "at column 11 of '<= O(lg"),
     "growth of another parameter": (
         "schema = 1\ntarget = { p = 4 }\n[[expect]]\ngrowth = 'O(n)'\n",
         4,
@@ -71,6 +71,13 @@ BAD = {
     "an open bracket": (EXPECT + "bound = '(bytes <= 2 GB'\n", 3, "closing bracket"),
     "a strange sign": (EXPECT + "bound = 'bytes ? 2 <= 1'\n", 3, "'?' means nothing here"),
     "call paths in a bound": (EXPECT + "bound = '{main} <= 2 s'\n", 3, "belong to a [[rule]]"),
+    "half a rule": ("schema = 1\n[[rule]]\nrule = '{main} <='\n", 3, "at column 10 of"),
+    "a rule without a rule": ("schema = 1\n[[rule]]\nname = 'a'\n", 2, "rule is missing"),
+    "a key that no rule has": (
+        "schema = 1\n[[rule]]\nrule = '{a} <= {b}'\ngrowth = 'O(1)'\n",
+        4,
+        "no key 'growth' belongs here",
+    ),
     "a number in words": ("schema = 1\n[numbers]\nn = 'many'\n", 3, "n = 'many'"),
     "a truth for a number": (
         "schema = 1\n[numbers]\nn = true\n[[expect]]\ngrowth='O(1)'\n",

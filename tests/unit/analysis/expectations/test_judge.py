@@ -9,6 +9,7 @@ import pytest
 
 import callpath_modeler as cpm
 from callpath_modeler.analysis.expectations.verdicts import Status, Verdict
+from callpath_modeler.analysis.expectations.wording import sentence
 from callpath_modeler.checking import check
 from callpath_modeler.errors import InputError
 from callpath_modeler.profile.experiment import Scaling
@@ -245,3 +246,100 @@ def test_what_does_not_add_up_has_no_sum(outcome, text):
     assert outcome("callpath = '**'\nvalue = '<= 1'", models=models).status is Status.FAIL
     with pytest.raises(InputError, match="does not add up"):
         outcome("callpath = '**'\nshare = '<= 1 %'", models=models)
+
+
+RULES = {
+    "main": 1 + 0 * POINTS,
+    "main/MPI_Allreduce": 0.2 * POINTS,
+    "main/MPI_Reduce": 1.0 * np.log2(POINTS),
+    "main/MPI_Bcast": 0.6 * np.log2(POINTS),
+}
+
+
+@pytest.fixture(scope="module")
+def collectives():
+    return noisy(RULES)
+
+
+@pytest.fixture
+def ruled(collectives, tmp_path):
+    """Judge one rule, with these keys, at p = 64."""
+
+    def ruled(text, head="target = { p = 64 }\n", models=collectives):
+        path = tmp_path / "expectations.toml"
+        path.write_text(f"schema = 1\n{head}[[rule]]\n{text}\n")
+        return check(models, path).outcomes[0]
+
+    return ruled
+
+
+@pytest.mark.parametrize(
+    ("rule", "status"),
+    [
+        ("{**/MPI_Allreduce} <= {**/MPI_Reduce} + {**/MPI_Bcast}", Status.FAIL),
+        ("{**/MPI_Allreduce} <= 3 * {**/MPI_Reduce} + {**/MPI_Bcast}", Status.PASS),
+        ("{**/MPI_Reduce} >= {**/MPI_Bcast}", Status.PASS),
+        ("{**/MPI_Reduce} / {**/MPI_Bcast} <= 2", Status.PASS),
+        ("{**/MPI_Reduce} / {**/MPI_Bcast} <= limit", Status.FAIL),
+        ("{**/MPI_Scan} <= {**/MPI_Reduce}", Status.FAIL),
+    ],
+)
+def test_a_rule_is_judged_at_the_target(ruled, rule, status):
+    head = "target = { p = 64 }\n[numbers]\nlimit = 1.2\n"
+    assert ruled(f"rule = '{rule}'", head).status is status
+
+
+def test_a_broken_rule_tells_where_and_what_it_is_in_the_end(ruled):
+    found = ruled("rule = '{**/MPI_Allreduce} <= {**/MPI_Reduce} + {**/MPI_Bcast}'").decisive
+    assert [str(growth) for growth in found.in_the_end] == ["O(p)", "O(log p)"]
+    assert found.broken_at == ()
+    assert 40 < found.crossing.likely < 60
+    small = "rule = '{**/MPI_Allreduce} <= {**/MPI_Reduce}'"
+    assert 32 in ruled(small, head="").decisive.broken_at
+
+
+def test_a_rule_about_nothing_names_the_pattern_that_fails(ruled):
+    found = ruled("rule = '{**/MPI_Scan} <= {**/MPI_Reduce}'\nxfail = 'no scan yet'")
+    assert found.status is Status.XFAIL
+    assert found.missing == "**/MPI_Scan"
+    assert sentence(found) == "'**/MPI_Scan' names no call path"
+
+
+def test_rules_and_expectations_stand_in_the_order_of_the_file(collectives, tmp_path):
+    path = tmp_path / "expectations.toml"
+    path.write_text(
+        "schema = 1\n"
+        "[[rule]]\nname = 'a'\nrule = '{**/MPI_Reduce} >= {**/MPI_Bcast}'\ncontrol = 'b'\n"
+        "[[expect]]\nname = 'b'\ngrowth = '<= O(p^3)'\n"
+    )
+    found = check(collectives, path)
+    assert [outcome.expectation.name for outcome in found.outcomes] == ["a", "b"]
+    assert found.control_of(found.outcomes[0]) is found.outcomes[1]
+
+
+@pytest.mark.parametrize(
+    ("rule", "words"),
+    [
+        ("{~(} <= {main}", "malformed"),
+        ("{main} <= 3 GB", "s against B"),
+        ("3 <= 4", "no call path is part"),
+    ],
+)
+def test_a_rule_that_makes_no_sense_here_is_refused_by_its_line(ruled, rule, words):
+    with pytest.raises(InputError, match=r"expectations\.toml:4: ") as refused:
+        ruled(f"rule = '{rule}'")
+    assert words in refused.value.message
+
+
+def test_other_call_paths_are_those_that_no_other_expectation_names(models, tmp_path):
+    path = tmp_path / "expectations.toml"
+    path.write_text(
+        "schema = 1\ntarget = { p = 64 }\n"
+        "[[expect]]\nname = 'f'\ncallpath = 'main/f'\nvalue = '<= 40 s'\n"
+        "[[expect]]\nname = 'rest'\nothers = true\nvalue = '<= 15 s'\n"
+        "[[expect]]\nname = 'rest below'\ncallpath = 'main/*'\nothers = true\nvalue = '<= 5 s'\n"
+    )
+    rest, below = (check(models, path).outcome(name) for name in ("rest", "rest below"))
+    assert (rest.matched, rest.status) == (3, Status.FAIL)
+    assert (below.matched, below.status) == (1, Status.FAIL)
+    assert models.experiment.tree.path(below.decisive.worst) == "main/g"

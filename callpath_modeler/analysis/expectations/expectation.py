@@ -1,0 +1,135 @@
+"""Expectations as the other modules see them: every text understood, every default in place."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from callpath_modeler.analysis.expectations.document import Unsure, Written
+from callpath_modeler.analysis.expectations.expression import Comparison
+from callpath_modeler.analysis.expectations.positions import Place
+from callpath_modeler.modeling import Growth
+from callpath_modeler.modeling.validation import Limits
+
+
+class Kind(StrEnum):
+    """Numbers that can be bounded at a target."""
+
+    VALUE = "value"
+    SHARE = "share"  # of the whole program
+    EXCESS = "excess"  # excess work between the smallest scale and the target
+    LOSS = "loss"  # cost per process beyond the ideal
+
+
+@dataclass(frozen=True, slots=True)
+class GrowthLimit:
+    """How fast something may grow.
+
+    Attributes
+    ----------
+    text : as the user wrote it
+    expected : the growth that is written there
+    limits : what is accepted
+    """
+
+    text: str
+    expected: Growth
+    limits: Limits
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """What a number at the target is to stay below or above.
+
+    Attributes
+    ----------
+    text : as the user wrote it
+    kind : which number
+    at_most : True for ``<=``, False for ``>=``
+    amount : in `unit`
+    unit : SI base unit
+    """
+
+    text: str
+    kind: Kind
+    at_most: bool
+    amount: float
+    unit: str
+
+
+@dataclass(frozen=True, slots=True)
+class RuleText:
+    """What functions are to cost, held against each other.
+
+    Attributes
+    ----------
+    comparison : of what their call paths cost
+    """
+
+    comparison: Comparison
+
+    @property
+    def text(self) -> str:
+        """As the user wrote it."""
+        return self.comparison.text
+
+
+Criterion = GrowthLimit | Bound | Comparison | RuleText
+
+
+@dataclass(frozen=True, slots=True)
+class Expectation:
+    """One expectation.
+
+    Attributes
+    ----------
+    name : unique in its file
+    place : where it stands there
+    criteria : all of them are expected
+    callpath : pattern; None = the whole program
+    others : only of call paths that no other expectation names
+    inclusive : of call paths with all that they call
+    metric : None = the run time
+    target : value of the parameter; None = the file names none
+    at_least : how many call paths the pattern is to match
+    confidence : of the verdict
+    unsure : what to make of it where the data do not tell
+    control : name of an expectation that fails along where the machine is to blame
+    xfail : why it is known to fail
+    note, source : for people
+    """
+
+    name: str
+    place: Place
+    criteria: tuple[Criterion, ...]
+    callpath: str | None = None
+    others: bool = False
+    inclusive: bool = False
+    metric: str | None = None
+    target: float | None = None
+    at_least: int = 1
+    confidence: float = 0.95
+    unsure: Unsure = "warn"
+    control: str | None = None
+    xfail: str | None = None
+    note: str | None = None
+    source: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Expectations:
+    """All of a file.
+
+    Attributes
+    ----------
+    written : the file
+    expectations : in its order
+    numbers : by name, each with its unit
+    parameter : which one targets are of; None = there are no targets
+    """
+
+    written: Written
+    expectations: tuple[Expectation, ...]
+    numbers: Mapping[str, tuple[float, str]]
+    parameter: str | None
