@@ -116,7 +116,8 @@ def details(outcome: Outcome, control: Outcome | None) -> list[str]:
             for word, scale in scales.items()
             if scale is not None
         )
-        lines.append(f"broken {listed}" if listed else "broken at no larger scale")
+        if listed:
+            lines.append(f"broken {listed}")
     if decisive is not None and decisive.decides is not None:
         lines.append(f"a run at {parameter} = {parameter_value(decisive.decides)} would decide")
     if control is not None and outcome.verdict is Verdict.BROKEN:
