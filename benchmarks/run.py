@@ -24,6 +24,7 @@ from types import ModuleType
 
 import accuracy
 import caliper
+import comparisons
 import expectations
 import fit
 import hpctoolkit
@@ -75,6 +76,7 @@ BENCHMARKS = {
     "bands": Benchmark(accuracy.bands, accuracy.BAND_NOTES, ()),
     "expectations": Benchmark(expectations.table, expectations.NOTES, ()),
     "regressions": Benchmark(regressions.table, regressions.NOTES, ()),
+    "comparisons": Benchmark(comparisons.table, comparisons.NOTES, ()),
     "real": Benchmark(real_series.table, real_series.NOTES, (EXTRAP,)),
 }
 

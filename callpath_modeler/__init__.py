@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from callpath_modeler.analysis.expectations.check import BrokenExpectationsError, Check
     from callpath_modeler.analysis.rank import By, Ranking, rank
     from callpath_modeler.checking import check
+    from callpath_modeler.comparing import Compared, compare
     from callpath_modeler.fitted import CallPathModel, Fitted
     from callpath_modeler.frame import from_frame
     from callpath_modeler.loading import LoadOptions, load
@@ -27,12 +28,14 @@ if TYPE_CHECKING:
     from callpath_modeler.profile.experiment import Experiment, Scaling
     from callpath_modeler.profile.schema import Metric, Reduction
     from callpath_modeler.readers.assemble import ReadOptions
+    from callpath_modeler.report.diff_table import difference_table
     from callpath_modeler.report.export import graph
     from callpath_modeler.report.ranking import ranking_table
 
 _HOMES = {
     "BrokenExpectationsError": "analysis.expectations.check",
     "By": "analysis.rank",
+    "Compared": "comparing",
     "CallPathModel": "fitted",
     "Check": "analysis.expectations.check",
     "Excess": "analysis.excess",
@@ -48,6 +51,8 @@ _HOMES = {
     "Scaling": "profile.experiment",
     "SearchSpace": "modeling",
     "check": "checking",
+    "compare": "comparing",
+    "difference_table": "report.diff_table",
     "excess_work": "analysis.excess",
     "fit": "pipeline",
     "from_frame": "frame",
@@ -64,6 +69,7 @@ __all__ = [
     "By",
     "CallPathModel",
     "Check",
+    "Compared",
     "Excess",
     "Experiment",
     "FitOptions",
@@ -77,6 +83,8 @@ __all__ = [
     "Scaling",
     "SearchSpace",
     "check",
+    "compare",
+    "difference_table",
     "excess_work",
     "fit",
     "from_frame",

@@ -21,6 +21,7 @@ from callpath_modeler.pipeline import (
     checked_target,
     findings_at,
     fit,
+    fit_options_of,
     models_of_loaded,
     parse_target,
 )
@@ -85,25 +86,67 @@ def difference_of(
     load_options = load_options.of_metric(question.metric)
     wanted = name or fit_options.parameter
     before, after = (load(sources, load_options, progress) for sources in (base, new))
-    parameter = common_parameter(before, after, wanted)
+    common_parameter(before, after, wanted)
     fit_options = replace(fit_options, parameter=wanted)
 
-    def models(experiment: Experiment, sources: Sequence[str | Path]) -> Fitted | None:
+    def models(experiment: Experiment, sources: Sequence[str | Path]) -> Fitted | Experiment:
         if target is None and not _enough_points(experiment, question.metric, fit_options):
-            return None
+            return experiment
         found = models_of_loaded(experiment, sources, question.metric, load_options, fit_options)
         if target is not None:
             checked_target(found, target)
         return found
 
-    old, young = models(before, base), models(after, new)
+    return compare(
+        models(before, base),
+        models(after, new),
+        target,
+        metric=question.metric,
+        parameter=wanted,
+        inclusive=question.inclusive,
+        confidence=fit_options.confidence,
+    )
+
+
+def compare(
+    base: Fitted | Experiment,
+    new: Fitted | Experiment,
+    target: float | None = None,
+    *,
+    metric: str | None = None,
+    parameter: str | None = None,
+    inclusive: bool = False,
+    confidence: float = 0.95,
+) -> Compared:
+    """Compare two experiments, by their models or only as they were measured.
+
+    Parameters
+    ----------
+    base, new : before and after; models of other centres of repetitions than those of base are
+        made again with those
+    target : predict there, too, which needs models of both
+    metric, parameter : what is compared, over what; None = what was modelled, or the run time over
+        p
+    inclusive : call paths with all that they call
+    confidence : of intervals; 1 - confidence is the share of false ones among what is shown
+
+    Raises
+    ------
+    UsageError, DataError
+        As `difference` and `pair_up` do.
+    """
+    old, young = (side if isinstance(side, Fitted) else None for side in (base, new))
+    before, after = (side.experiment if isinstance(side, Fitted) else side for side in (base, new))
+    known = old or young
+    if known:
+        metric, parameter = metric or known.metric.name, parameter or known.parameter
     if old and young and old.models.aggregate != young.models.aggregate:
         # A minimum of repetitions against a mean of others would differ by their kind alone.
-        young = fit(after, question.metric, replace(fit_options, aggregate=old.models.aggregate))
-    pair = pair_up((before, old), (after, young), question.metric, parameter)
-    found = difference(
-        pair, target, inclusive=question.inclusive, confidence=fit_options.confidence
-    )
+        how = replace(fit_options_of(young), aggregate=old.models.aggregate)
+        young = fit(after, young.metric.name, how)
+    parameter = common_parameter(before, after, parameter)
+    pair = pair_up((before, old), (after, young), metric, parameter)
+    found = difference(pair, target, inclusive=inclusive, confidence=confidence)
     return Compared(
         found,
         _findings(before, old, target),

@@ -124,6 +124,8 @@ def difference(
             f"no inclusive comparison: {pair.metric.name} does not add up over call paths",
             hint="--exclusive",
         )
+    if target is not None and not (pair.base.fitted and pair.new.fitted):
+        raise UsageError("no models to predict with", hint="compare fitted experiments")
     if target is None and not len(pair.scales):
         raise DataError(
             f"the two were measured at no common scale of {pair.parameter}",

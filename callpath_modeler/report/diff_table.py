@@ -21,16 +21,17 @@ _OF_GROWTH = {1: "faster", -1: "slower", 0: "not shown"}
 
 
 def difference_table(
-    compared: Compared, rows: NDArray[np.intp], broken: Sequence[Breach] = ()
+    compared: Compared, rows: NDArray[np.intp] | None = None, broken: Sequence[Breach] = ()
 ) -> Table:
     """Return one row per call path.
 
     Parameters
     ----------
-    rows : the call paths to tell of, in order
+    rows : the call paths to tell of, in order; None = all
     broken : limits that do not hold
     """
     found = compared.difference
+    rows = found.order if rows is None else rows
     tree, ids = found.pair.tree, found.pair.tree.ids()
     columns: dict[str, list[Cell]] = {
         "callpath": [tree.path(int(row)) for row in rows],

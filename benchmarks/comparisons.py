@@ -1,0 +1,126 @@
+"""How often `cpmodel diff` is wrong, and what it finds: planted regressions and none at all."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from results import Table
+
+import callpath_modeler as cpm
+from callpath_modeler.analysis.diff import Difference, difference
+from callpath_modeler.analysis.excess import CARRIES_COST, median
+from callpath_modeler.analysis.limits import Limits, breaches
+from callpath_modeler.analysis.pairing import pair_up
+from callpath_modeler.pipeline import FitOptions, fit
+
+FloatArray = NDArray[np.float64]
+
+NOTES = """\
+Unchanged: what a series measured, medians over repetitions, times fresh log-normal noise of 3 % on
+either side, with as many repetitions as were measured. Planted: one call path of the second copy
+times (p / p_min)^0.5, for each call path that carries 1 % of the cost or more, three seeds each.
+Halves: two repetitions of the real runs against the other three, in either order, as they are;
+all processes of these runs shared two cores. Target: 4 times the largest scale. A pair fails if
+`--fail-on` says so for the limit named; caught means that the planted call path itself is named."""
+
+_SAMPLES = Path(__file__).resolve().parents[1] / "sample_profiles"
+_SEEDS = 200
+_NOISE = 0.03
+_TARGET = 4
+_WORSE, _GROWTH = Limits.parse("worse>5%"), Limits.parse("growth")
+
+
+@dataclass(frozen=True, slots=True)
+class _Verdict:
+    """Whether a pair fails, and which call paths are named."""
+
+    worse: frozenset[int | None]
+    growth: frozenset[int | None]
+
+
+def table(shared: Path) -> Table:
+    """Measure rates on the sample profiles, and on real repetitions where they are."""
+    lines = []
+    for name in ("lulesh", "snap"):
+        experiment = cpm.load([_SAMPLES / name])
+        lines.append(_line(f"{name}: unchanged", list(_unchanged(experiment))))
+        lines.append(_caught(f"{name}: planted", experiment))
+    for name in ("lulesh.weak", "snap.weak", "comd.weak", "amg.weak", "npb_ft.strong"):
+        path = shared / "data" / "scorep" / name
+        if path.exists():
+            lines.append(_line(f"{name}: halves", list(_halves(cpm.load([path])))))
+    return Table(("pairs", "number", "worse>5%", "growth"), lines, range(1, 4))
+
+
+def _line(name: str, found: list[_Verdict]) -> tuple[str, ...]:
+    worse, growth = (sum(bool(getattr(v, limit)) for v in found) for limit in ("worse", "growth"))
+    return f"{name}: fail", str(len(found)), str(worse), str(growth)
+
+
+def _unchanged(experiment: cpm.Experiment) -> Iterator[_Verdict]:
+    for seed in range(_SEEDS):
+        random = np.random.default_rng(seed)
+        yield _verdict(_copy(experiment, random), _copy(experiment, random))
+
+
+def _caught(name: str, experiment: cpm.Experiment) -> tuple[str, ...]:
+    values, setting = experiment.values(), _settings(experiment)
+    cost = np.nan_to_num(median(values[:, setting == setting.max()]))
+    planted = [
+        (int(row), seed)
+        for row in np.flatnonzero(cost >= CARRIES_COST * cost.sum())
+        for seed in range(3)
+    ]
+    found = []
+    for row, seed in planted:
+        random = np.random.default_rng(seed)
+        base, new = _copy(experiment, random), _copy(experiment, random, grows=row)
+        found.append((row, _verdict(base, new)))
+    worse = sum(row in verdict.worse for row, verdict in found)
+    growth = sum(row in verdict.growth for row, verdict in found)
+    return f"{name}: caught", str(len(found)), str(worse), str(growth)
+
+
+def _halves(experiment: cpm.Experiment) -> Iterator[_Verdict]:
+    repetition = np.array([run.repetition for run in experiment.runs])
+    for two in itertools.combinations(range(1, 6), 2):
+        chosen = np.isin(repetition, two)
+        halves = experiment.where(chosen), experiment.where(~chosen)
+        yield _verdict(*halves)
+        yield _verdict(*reversed(halves))
+
+
+def _settings(experiment: cpm.Experiment) -> FloatArray:
+    return np.array([run.parameters["p"] for run in experiment.runs])
+
+
+def _copy(
+    experiment: cpm.Experiment, random: np.random.Generator, grows: int | None = None
+) -> cpm.Experiment:
+    """Return an experiment of the same medians with fresh noise; `grows` is the row to spoil."""
+    column = experiment.columns["time"]
+    setting, values = _settings(experiment), np.empty_like(column.exclusive)
+    for p in np.unique(setting):
+        values[:, setting == p] = median(column.exclusive[:, setting == p])[:, None]
+    values *= np.exp(_NOISE * random.standard_normal(values.shape))
+    if grows is not None:
+        values[grows] *= (setting / setting.min()) ** 0.5
+    return replace(experiment, columns={"time": replace(column, exclusive=values)})
+
+
+def _verdict(base: cpm.Experiment, new: cpm.Experiment) -> _Verdict:
+    found = _compared(base, new)
+    broken = (breaches(found, limits, found.order) for limits in (_WORSE, _GROWTH))
+    return _Verdict(*(frozenset(breach.row for breach in some) for some in broken))
+
+
+def _compared(base: cpm.Experiment, new: cpm.Experiment) -> Difference:
+    before = fit(base, "time")
+    after = fit(new, "time", FitOptions(aggregate=before.models.aggregate))
+    pair = pair_up((base, before), (new, after), "time", "p")
+    return difference(pair, _TARGET * float(before.points[-1]))
