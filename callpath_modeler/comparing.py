@@ -10,7 +10,7 @@ import numpy as np
 
 from callpath_modeler import modeling
 from callpath_modeler.analysis.diff import Difference, difference
-from callpath_modeler.analysis.pairing import common_parameter, odd_constants, pair_up
+from callpath_modeler.analysis.pairing import common_parameter, pair_findings, pair_up
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.errors import UsageError
 from callpath_modeler.fitted import Fitted
@@ -151,7 +151,7 @@ def compare(
         found,
         _findings(before, old, target),
         _findings(after, young, target),
-        tuple(odd_constants(pair)),
+        tuple(pair_findings(pair)),
     )
 
 

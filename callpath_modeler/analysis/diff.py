@@ -174,9 +174,13 @@ def _measured(pair: Pair, inclusive: bool, confidence: float) -> Changes:
     samples, costs = [], []
     for side in pair.sides:
         point = int(np.searchsorted(side.points, scale))
-        values = _with_total(pair, side, inclusive)
-        samples.append(sample_at(values, point))
-        costs.append(_cost(pair, side, point, values))
+        rows = inclusive_values(pair.tree, side.values) if inclusive else side.values
+        samples.append(sample_at(_with_total(pair, rows, side.values), point))
+        # Centres are those that are modelled, and sums are of centres: as `cpmodel rank` shows.
+        how = side.fitted.models.aggregate if side.fitted else "median"
+        own = centre(side.values[:, [point]], how)
+        view = inclusive_values(pair.tree, own) if inclusive else own
+        costs.append(_with_total(pair, view, own)[:, 0])
     if not any(sample.is_repeated for sample in samples):
         samples = [
             _unrepeated(sample, side, inclusive)
@@ -186,26 +190,13 @@ def _measured(pair: Pair, inclusive: bool, confidence: float) -> Changes:
     return _changes(scale, costs[0], costs[1], test, confidence)
 
 
-def _with_total(pair: Pair, side: Side, inclusive: bool) -> Values:
-    """Return the values of a side, [n + 1, K, R], the whole program last."""
-    total = np.full((1, *side.values.shape[1:]), np.nan)
+def _with_total(pair: Pair, values: Values, exclusive: Values) -> Values:
+    """Append what the whole program took, where anything was measured, to values [n, ...]."""
+    total = np.full((1, *values.shape[1:]), np.nan)
     if pair.metric.additive:
-        ran = ~np.isnan(side.values).all(axis=0)
-        total = np.where(ran, np.nansum(side.values, axis=0), np.nan)[None]
-    return np.concatenate([pair.at(side, inclusive=inclusive), total])
-
-
-def _cost(pair: Pair, side: Side, point: int, values: Values) -> Values:
-    """Return the centre of the repetitions at one point, [n + 1]; nothing that occurs is lost.
-
-    Centres are those that are modelled, so that measured and predicted values are of one kind.
-    """
-    how = side.fitted.models.aggregate if side.fitted else "median"
-    cost = centre(values[:, [point]], how)[:, 0]
-    if pair.metric.additive:
-        # Of parts, not of sums: so that what is listed adds up.
-        cost[-1] = np.nansum(centre(side.values[:, [point]], how))
-    return cost
+        ran = ~np.isnan(exclusive).all(axis=0)
+        total[0, ran] = np.nansum(exclusive, axis=0)[ran]
+    return np.concatenate([values, total])
 
 
 def _unrepeated(sample: Sample, side: Side, inclusive: bool) -> Sample:

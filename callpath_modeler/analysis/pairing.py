@@ -12,7 +12,7 @@ from callpath_modeler.diagnostics import Finding
 from callpath_modeler.errors import DataError
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.profile.calltree import CallTree
-from callpath_modeler.profile.experiment import Experiment, inclusive_values
+from callpath_modeler.profile.experiment import Experiment
 from callpath_modeler.profile.groups import Values
 from callpath_modeler.profile.schema import Metric
 from callpath_modeler.profile.unify import unify
@@ -63,6 +63,7 @@ class Pair:
     tree : the call paths of both
     metric, parameter : what is compared, over what
     scales : values of the parameter at which both were measured, ascending
+    renumbered : functions of one name that only their order tells apart
     """
 
     base: Side
@@ -71,15 +72,12 @@ class Pair:
     metric: Metric
     parameter: str
     scales: Values
+    renumbered: tuple[str, ...] = ()
 
     @property
     def sides(self) -> tuple[Side, Side]:
         """Before and after."""
         return self.base, self.new
-
-    def at(self, side: Side, *, inclusive: bool) -> Values:
-        """Return the values of a side, [call paths of both, K, R]."""
-        return inclusive_values(self.tree, side.values) if inclusive else side.values
 
 
 def pair_up(
@@ -118,10 +116,12 @@ def pair_up(
         points, cube = experiment.by_point(chosen.name, parameter)
         measured = ~np.isnan(cube).all(axis=(0, 2))
         values = np.full((len(unified.tree), int(measured.sum()), cube.shape[2]), np.nan)
+        # Siblings of one experiment differ in what is compared here, so no two share a row.
         values[rows] = cube[:, measured]
         sides.append(Side(experiment, fitted, rows, points[measured], values))
     scales = sides[0].points[np.isin(sides[0].points, sides[1].points)]
-    return Pair(sides[0], sides[1], unified.tree, chosen, parameter, scales)
+    before, after = sides
+    return Pair(before, after, unified.tree, chosen, parameter, scales, unified.renumbered)
 
 
 def _common_metric(base: Experiment, new: Experiment, wanted: str | None) -> Metric:
@@ -172,12 +172,18 @@ def common_parameter(base: Experiment, new: Experiment, wanted: str | None) -> s
     return name
 
 
-def odd_constants(pair: Pair) -> list[Finding]:
-    """Name the parameters that never vary and yet differ between the two."""
+def pair_findings(pair: Pair) -> list[Finding]:
+    """Say what may keep the two from being alike: other parameters, functions of one name."""
     before, after = (side.experiment.constants for side in pair.sides)
     shared = (name for name in before if name in after and name != pair.parameter)
-    return [
+    found = [
         Finding("CPM131", "base and new", f"{name} = {before[name]:g} and {after[name]:g}")
         for name in shared
         if before[name] != after[name]
+    ]
+    return found + [
+        Finding(
+            "CPM123", name, "first lines differ between base and new: told apart by their order"
+        )
+        for name in pair.renumbered
     ]

@@ -7,7 +7,8 @@ import pytest
 
 from callpath_modeler.analysis.diff import difference, only_in_one
 from callpath_modeler.analysis.limits import Limits, breaches
-from callpath_modeler.analysis.pairing import common_parameter, odd_constants, pair_up
+from callpath_modeler.analysis.pairing import common_parameter, pair_findings, pair_up
+from callpath_modeler.analysis.rank import rank
 from callpath_modeler.errors import DataError, UsageError
 from callpath_modeler.pipeline import FitOptions, fit
 from callpath_modeler.profile.calltree import CallTree
@@ -229,6 +230,43 @@ def test_call_paths_of_a_rebuilt_program_are_the_same():
     assert found.in_new.all()
 
 
+def test_functions_that_only_their_order_tells_apart_are_named():
+    def build(first):
+        tree = CallTree.from_parents(
+            [-1, 0, 0],
+            [0, 1, 2],
+            [Region("main"), Region("f", line=first), Region("f", line=first + 5)],
+            [0, 0, 1],
+            ["", "#2"],
+        )
+        made = experiment({"main": P, "main/f": P, "main/g": 2 * P}, POINTS)
+        return replace(made, tree=tree)
+
+    together = pair(build(3), build(4), modelled=False)
+    assert len(together.tree) == 3
+    assert [f.code for f in pair_findings(together)] == ["CPM123"]
+    assert not pair_findings(pair(build(3), build(3), modelled=False))
+
+
+@pytest.mark.parametrize("aggregate", ["min", "median"])
+@pytest.mark.parametrize("inclusive", [False, True])
+def test_measured_values_are_those_of_the_ranking(aggregate, inclusive):
+    base, new = (
+        fit(runs(LAWS, k, noise=0.2), None, FitOptions(aggregate=aggregate)) for k in (1, 2)
+    )
+    together = pair_up((base.experiment, base), (new.experiment, new), None, "p")
+    found = difference(together, 64.0, inclusive=inclusive)
+    for fitted, measured, predicted in (
+        (base, found.measured.base, found.predicted.base),
+        (new, found.measured.new, found.predicted.new),
+    ):
+        ranking = rank(fitted, 64.0, inclusive=inclusive)
+        assert measured[:-1] == pytest.approx(ranking.at_largest)
+        assert measured[-1] == pytest.approx(ranking.total_at_largest)
+        assert predicted[:-1] == pytest.approx(ranking.value)
+        assert predicted[-1] == pytest.approx(ranking.total[0])
+
+
 def test_metrics_that_do_not_add_up_have_no_whole():
     peak = Metric("peak", "B", additive=False)
     base, new = (runs(LAWS, k, metric=peak) for k in (1, 2))
@@ -262,7 +300,7 @@ def test_other_parameters_that_differ_are_named():
     base, new = runs(LAWS, 1), runs(LAWS, 2)
     base = replace(base, constants={"n": 30.0, "k": 1.0})
     new = replace(new, constants={"n": 40.0, "k": 1.0})
-    (finding,) = odd_constants(pair(base, new, modelled=False))
+    (finding,) = pair_findings(pair(base, new, modelled=False))
     assert finding.code == "CPM131"
     assert "n = 30 and 40" in finding.message
 
