@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from callpath_modeler.analysis.expectations.expectation import Bound, Criterion, Kind
 from callpath_modeler.analysis.expectations.subjects import Band, Subjects, varied
 from callpath_modeler.analysis.expectations.verdicts import Crossing, Judgement, Verdict
+from callpath_modeler.modeling.validation import deciding_run_of_value
 
 Values = NDArray[np.float64]
 
@@ -77,7 +78,15 @@ def judge_bound(bound: Bound, subjects: Subjects, target: float, confidence: flo
         curve = subjects.curve(found.worst, points, confidence)
         return Sides.of_bound(curve, bound).beyond
 
-    return replace(found, crossing=crossing(beyond, subjects.fitted.points))
+    models, decides = subjects.fitted.models, np.inf
+    if found.verdict is Verdict.UNSURE and found.worst is not None and not subjects.inclusive:
+        worst = models.take([found.worst])
+        decides = float(deciding_run_of_value(worst, target, bound.amount, confidence)[0])
+    return replace(
+        found,
+        crossing=crossing(beyond, subjects.fitted.points),
+        decides=decides if np.isfinite(decides) else None,
+    )
 
 
 def judge_sides(

@@ -46,10 +46,15 @@ def _said(judgement: Judgement, parameter: str) -> str:
 
 
 def _growth(judgement: Judgement, parameter: str) -> str:
-    expected = judgement.criterion.text
+    limit = judgement.criterion
+    assert isinstance(limit, GrowthLimit)
+    expected = limit.text
     growths = [growth.text(parameter) for growth, _ in judgement.growths]
-    if judgement.verdict is not Verdict.UNSURE:
+    if judgement.verdict is Verdict.KEPT:
         return f"{growths[0]}, expected {expected}"
+    if judgement.verdict is Verdict.BROKEN:
+        divergence = judgement.growths[0][0] / limit.expected
+        return f"{growths[0]}, expected {expected}: off by {divergence.text(parameter)}"
     if judgement.outside:
         return f"{growths[0]}, expected {expected}: no law explains the measurements"
     if len(growths) > _MOST:

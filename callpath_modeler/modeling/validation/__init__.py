@@ -16,6 +16,7 @@ from callpath_modeler.modeling.validation.spaces import MPI_SPACE, search_space
 from callpath_modeler.modeling.validation.verdict import (
     Verdicts,
     deciding_run,
+    deciding_run_of_value,
     growth_probabilities,
     judge,
 )
@@ -28,6 +29,7 @@ __all__ = [
     "Validation",
     "Verdicts",
     "deciding_run",
+    "deciding_run_of_value",
     "default_deviation",
     "growth_probabilities",
     "judge",

@@ -163,13 +163,35 @@ def deciding_run(models: Models, limits: Limits, confidence: float | None = None
     scales = models.points[-1] * 2.0 ** (steps / _PER_DOUBLING)
     rows = np.flatnonzero(inside)
     for start in range(0, len(rows), _CHUNK):
-        some = rows[start : start + _CHUNK]
-        found[some] = _deciding(models.take(some), limits, scales, sure)
+        some = models.take(rows[start : start + _CHUNK])
+        side, _ = _sides(some, limits)
+        found[rows[start : start + _CHUNK]] = _deciding(some, side, scales, sure)
     return found
 
 
-def _deciding(models: Models, limits: Limits, scales: FloatArray, sure: float) -> FloatArray:
-    side, _ = _sides(models, limits)
+def deciding_run_of_value(
+    models: Models, target: float, amount: float, confidence: float
+) -> FloatArray:
+    """Return at which value of the parameter a run would tell on which side of `amount` they are.
+
+    As `deciding_run`, for the values at a finite target; no run beyond that is looked for.
+    """
+    found = np.full(len(models), np.nan)
+    inside = (models.status < FitStatus.TOO_FEW_POINTS) & (models.status != FitStatus.OUTSIDE)
+    steps = np.arange(1, int(np.log2(FURTHEST)) * _PER_DOUBLING + 1)
+    scales = models.points[-1] * 2.0 ** (steps / _PER_DOUBLING)
+    scales = scales[scales <= target]
+    if models.method == "classic" or not len(scales) or not inside.any():
+        return found
+    some = models.take(inside)
+    above = some.mixture(np.array([target])).centre[..., 0] > amount
+    found[inside] = _deciding(some, above.astype(np.int8), scales, confidence)
+    return found
+
+
+def _deciding(
+    models: Models, side: npt.NDArray[np.int8], scales: FloatArray, sure: float
+) -> FloatArray:
     mixture = models.mixture(scales)
     bands = [_band_of(mixture, side == which, sure) for which in (-1, 0, 1)]
     apart = np.ones((len(models), len(scales)), dtype=np.bool_)

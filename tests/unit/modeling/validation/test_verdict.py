@@ -10,6 +10,7 @@ from callpath_modeler.modeling.validation import (
     Expectation,
     Limits,
     deciding_run,
+    deciding_run_of_value,
     growth_probabilities,
     judge,
 )
@@ -135,3 +136,16 @@ def test_exponential_laws_of_dimensions_are_kept_with_their_class() -> None:
         verdicts = judge(models.take([row]), expectation.limits)
         assert verdicts.kept[0]
     assert judge(models, Limits(None, growth("k^9 2^(k/2)"))).broken.all()
+
+
+def test_a_value_that_hypotheses_disagree_on_has_a_run_that_decides_up_to_the_target():
+    points = np.array([2.0, 4.0, 8.0, 16.0, 32.0])
+    random = np.random.default_rng(2)
+    noise = 1 + 0.05 * random.standard_normal((1, 5, 3))
+    models = fit(points, (10 + np.sqrt(points))[None, :, None] * noise)
+    value = models.mixture([4096.0]).centre[0, :, 0]
+    amount = float(np.sqrt(value.min() * value.max()))
+    found = deciding_run_of_value(models, 4096.0, amount, 0.9)[0]
+    assert 32 < found <= 4096
+    assert np.isinf(deciding_run_of_value(models, 4096.0, 2 * value.max(), 0.9)[0])
+    assert np.isnan(deciding_run_of_value(models, 32.0, amount, 0.9)[0])
