@@ -1,0 +1,92 @@
+"""The recipes of the how-to for continuous integration do what it says."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from callpath_modeler.analysis.expectations.reading import read
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = (ROOT / "docs" / "how-to" / "continuous-integration.md").read_text(encoding="utf-8")
+REFERENCE = (ROOT / "docs" / "reference" / "expectation-files.md").read_text(encoding="utf-8")
+
+
+def blocks(page, language):
+    return re.findall(rf"^```{language}\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+
+
+@pytest.fixture
+def workplace(tmp_path, samples):
+    """A directory with runs, in which `cpmodel` is a command."""
+    (tmp_path / "runs").symlink_to(samples / "lulesh")
+    (tmp_path / "bin").mkdir()
+    command = tmp_path / "bin" / "cpmodel"
+    command.write_text(f'#!/bin/sh\nexec {sys.executable} -m callpath_modeler "$@"\n')
+    command.chmod(0o755)
+    return tmp_path
+
+
+def shell(script, workplace):
+    path = f"{workplace / 'bin'}{os.pathsep}{os.environ['PATH']}"
+    return subprocess.run(
+        ["/bin/sh", "-c", script],
+        cwd=workplace,
+        env={**os.environ, "PATH": path},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_the_shell_recipes_begin_keep_and_break(workplace):
+    begin, script = blocks(PAGE, "sh")
+    assert shell(begin, workplace).returncode == 0
+    kept = shell(script, workplace)
+    assert (kept.returncode, kept.stdout.splitlines()[-1]) == (0, "scales as expected")
+    assert (workplace / "scaling.xml").read_text().startswith("<?xml")
+    (workplace / "scaling.xml").unlink()
+    with (workplace / "expectations.toml").open("a") as file:
+        file.write("[[expect]]\nname = 'too much'\nvalue = '<= 1 s'\n")
+    broken = shell(script, workplace)
+    assert (broken.returncode, broken.stdout.splitlines()[-1]) == (1, "does not scale as expected")
+    assert 'failures="1"' in (workplace / "scaling.xml").read_text()
+
+
+def test_the_pytest_recipe_passes_and_fails(workplace):
+    [recipe] = [block for block in blocks(PAGE, "python") if "def test_" in block]
+    (workplace / "test_scaling.py").write_text(recipe)
+    run = f"{sys.executable} -m pytest -q -p no:cacheprovider test_scaling.py"
+    (workplace / "expectations.toml").write_text(
+        "schema = 1\ntarget = { p = 125 }\n[[expect]]\nvalue = '<= 1 h'\n"
+    )
+    assert shell(run, workplace).returncode == 0
+    (workplace / "expectations.toml").write_text(
+        "schema = 1\ntarget = { p = 125 }\n[[expect]]\nname = 'fast'\nvalue = '<= 1 s'\n"
+    )
+    failed = shell(run, workplace)
+    assert failed.returncode == 1
+    assert "expectations.toml:3: fast: " in failed.stdout
+
+
+@pytest.mark.parametrize("page", [PAGE, REFERENCE], ids=["how-to", "reference"])
+def test_expectation_files_of_the_pages_are_understood(tmp_path, page):
+    found = blocks(page, "toml")
+    assert found
+    for k, text in enumerate(found):
+        path = tmp_path / f"{k}.toml"
+        path.write_text(text)
+        assert read(path).expectations
+
+
+def test_the_reference_names_every_key():
+    from callpath_modeler.analysis.expectations.document import Document, Entry, RuleEntry
+
+    for table in (Document, Entry, RuleEntry):
+        for key in table.__struct_fields__:
+            assert f"`{key}`" in REFERENCE or f"[{key}]" in REFERENCE, key
