@@ -33,6 +33,7 @@ import real_series
 import reduce
 import regressions
 import results
+import several
 import startup
 import traces
 import views
@@ -77,6 +78,7 @@ BENCHMARKS = {
     "expectations": Benchmark(expectations.table, expectations.NOTES, ()),
     "regressions": Benchmark(regressions.table, regressions.NOTES, ()),
     "comparisons": Benchmark(comparisons.table, comparisons.NOTES, ()),
+    "several": Benchmark(several.table, several.NOTES, (EXTRAP,)),
     "real": Benchmark(real_series.table, real_series.NOTES, (EXTRAP,)),
 }
 

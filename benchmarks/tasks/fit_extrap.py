@@ -2,8 +2,9 @@
 
 python fit_extrap.py MEASURED FITTED
 
-MEASURED has points `p` [K], values `y` [n, K, R] (NaN = missing) and `targets` [m]. FITTED gets
-predictions `value` [n, m] and `lead` [n, 2], the exponents of the fastest growing term.
+MEASURED has points `p` [K] or [K, D], values `y` [n, K, R] (NaN = missing) and `targets` [m] or
+[m, D]. FITTED gets predictions `value` [n, m] and, of one parameter, `lead` [n, 2], the exponents
+of the fastest growing term.
 """
 
 import json
@@ -15,7 +16,7 @@ import numpy as np
 from extrap.entities.coordinate import Coordinate
 from extrap.entities.functions import Function
 from extrap.entities.measurement import Measurement
-from extrap.modelers import single_parameter
+from extrap.modelers import multi_parameter, single_parameter
 
 
 def leading_term(function: Function) -> tuple[float, float]:
@@ -34,7 +35,8 @@ def leading_term(function: Function) -> tuple[float, float]:
 
 warnings.filterwarnings("ignore")
 measured = np.load(sys.argv[1])
-coordinates = [Coordinate(float(point)) for point in measured["p"]]
+several = measured["p"].ndim > 1
+coordinates = [Coordinate(*np.atleast_1d(point).tolist()) for point in measured["p"]]
 measurements = [
     [
         Measurement(coordinate, None, None, values[~np.isnan(values)].tolist())
@@ -43,15 +45,16 @@ measurements = [
     ]
     for row in measured["y"]
 ]
-modeler = single_parameter.all_modelers["Default"]()
+modeler = (multi_parameter if several else single_parameter).all_modelers["Default"]()
 with np.errstate(all="ignore"):
     start = time.process_time()
     models = modeler.model(measurements)
     seconds = time.process_time() - start
     functions = [model.hypothesis.function for model in models]
     value = [
-        [float(function.evaluate(float(target))) for target in measured["targets"]]
+        [float(function.evaluate(target.tolist())) for target in measured["targets"]]
         for function in functions
     ]
-np.savez(sys.argv[2], value=value, lead=[leading_term(function) for function in functions])
+lead = [(np.nan, np.nan) if several else leading_term(function) for function in functions]
+np.savez(sys.argv[2], value=value, lead=lead)
 print(json.dumps({"seconds": seconds, "rows": len(models)}))

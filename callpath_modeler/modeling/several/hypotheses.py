@@ -28,8 +28,8 @@ from callpath_modeler.modeling.terms import SearchSpace, Term
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.intp]
 
-_MOST_PRODUCTS = 2000
-_MOST_PAIRS = 12_000
+_MOST_PRODUCTS = 3000
+_MOST_PAIRS = 16_000
 _MOST_FACTORS = 12
 """Of one parameter, where there are more than two: terms beyond are not plain anyway."""
 
@@ -109,12 +109,23 @@ def _plainest(costs: FloatArray, most: int) -> IntArray:
 
 
 def _pairs(shapes: Sequence[Product]) -> list[tuple[int, int]]:
-    """Pair products with each other, the plainest pairs; the slower growing one comes first."""
+    """Pair products with each other, the slower growing one first: the plainest pairs.
+
+    A term of one parameter beside one of another, or beside work that is shared, is what programs
+    do that compute and communicate: such a term counts nothing there.
+    """
     cost = np.array([_intricacy(shape) for shape in shapes])
+    single = np.array([len(shape.axes) == 1 for shape in shapes])
+    axis = np.array([min(shape.axes) for shape in shapes])
     falling = np.array([shape.decreasing for shape in shapes])
     first, second = np.triu_indices(len(shapes), 1)
     # Two that fall in every parameter are one curve, as they are in one parameter.
     several = ~(falling[first] & falling[second])
     first, second = first[several], second[several]
-    kept = _plainest(cost[first] + cost[second], _MOST_PAIRS)
+    alike = single[first] & single[second] & (axis[first] == axis[second])
+    kept = _plainest(
+        np.where(single[first] & ~alike, 0.0, cost[first])
+        + np.where(single[second] & ~alike, 0.0, cost[second]),
+        _MOST_PAIRS,
+    )
     return list(zip(first[kept].tolist(), second[kept].tolist(), strict=True))
