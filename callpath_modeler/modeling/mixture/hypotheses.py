@@ -121,8 +121,12 @@ def weighted(
     pairs: Sequence[tuple[int, int]],
     weight: FloatArray,
     prior: Mapping[Group, float],
+    pair_weight: FloatArray | None = None,
 ) -> Hypotheses:
-    """Give hypotheses their prior: by group, and within it by the `weight` [S] of their shapes."""
+    """Give hypotheses their prior: by group, and within it by the `weight` [S] of their shapes.
+
+    Pairs have `pair_weight` [P], by default equal.
+    """
     known = Hypotheses(
         shapes,
         table,
@@ -135,7 +139,8 @@ def weighted(
     alone, bare = weight * (1 - _WITHOUT_CONSTANT), weight * _WITHOUT_CONSTANT
     # An offset break is another break.
     offset = weight * (groups != Group.BREAK)
-    each = np.concatenate([[1.0], alone, offset, bare, np.ones(len(pairs))])
+    of_pairs = np.ones(len(pairs)) if pair_weight is None else pair_weight
+    each = np.concatenate([[1.0], alone, offset, bare, of_pairs])
     whole = np.bincount(known.groups, weights=each, minlength=len(Group))
     of_group = np.array([prior.get(group, 0.0) for group in Group])
     share = each * (of_group / np.where(whole > 0, whole, 1.0))[known.groups]

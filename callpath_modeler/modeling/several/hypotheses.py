@@ -29,14 +29,18 @@ FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.intp]
 
 _MOST_PRODUCTS = 3000
-_MOST_PAIRS = 16_000
+_MOST_PAIRS = 24_000
 _MOST_FACTORS = 12
 """Of one parameter, where there are more than two: terms beyond are not plain anyway."""
 
 _FRACTION = 0.1
 _FALLING = 0.1
-_FURTHER_FACTOR = 0.2
-"""What roots, decreasing factors and each factor more add to how intricate a product is."""
+_FURTHER_FACTOR = 0.1
+"""What roots, decreasing factors and each factor more add to how intricate a product is; the last
+for each parameter beyond the first, since products grow in number with them."""
+
+_BESIDE = 0.1
+"""How much of it counts for a term of one parameter, beside one that is not of the same."""
 
 _PRIOR = {
     Group.CONSTANT: 0.38,
@@ -73,7 +77,9 @@ def joint_hypotheses(space: SearchSpace, points: FloatArray) -> Hypotheses:
     )
     group = np.array([Group.FALLING if s.decreasing else Group.GROWING for s in shapes])
     pairs = _pairs(shapes) if space.max_terms > 1 else []
-    return weighted(tuple(shapes), table, scale, group, pairs, weight, _PRIOR)
+    cost = np.array([_intricacy(shape) for shape in shapes])
+    pair_weight = np.array([2.0 ** -(cost[a] + cost[b]) for a, b in pairs])
+    return weighted(tuple(shapes), table, scale, group, pairs, weight, _PRIOR, pair_weight)
 
 
 def _factors(space: SearchSpace, values: FloatArray, axes: int) -> list[Term]:
@@ -90,7 +96,9 @@ def _products(factors: list[list[Term]]) -> Iterator[Product]:
 def _intricacy(shape: Product) -> float:
     """Tell how far a product is from those that programs are known to have."""
     used = [factor for factor in shape.factors if factor != NOTHING]
-    return sum(_of_factor(factor) for factor in used) + _FURTHER_FACTOR * (len(used) - 1)
+    return sum(_of_factor(factor) for factor in used) + _FURTHER_FACTOR * (
+        len(shape.factors) - 1
+    ) * (len(used) - 1)
 
 
 def _of_factor(term: Term) -> float:
@@ -112,7 +120,7 @@ def _pairs(shapes: Sequence[Product]) -> list[tuple[int, int]]:
     """Pair products with each other, the slower growing one first: the plainest pairs.
 
     A term of one parameter beside one of another, or beside work that is shared, is what programs
-    do that compute and communicate: such a term counts nothing there.
+    do that compute and communicate: how intricate such a term is hardly counts there.
     """
     cost = np.array([_intricacy(shape) for shape in shapes])
     single = np.array([len(shape.axes) == 1 for shape in shapes])
@@ -123,9 +131,7 @@ def _pairs(shapes: Sequence[Product]) -> list[tuple[int, int]]:
     several = ~(falling[first] & falling[second])
     first, second = first[several], second[several]
     alike = single[first] & single[second] & (axis[first] == axis[second])
-    kept = _plainest(
-        np.where(single[first] & ~alike, 0.0, cost[first])
-        + np.where(single[second] & ~alike, 0.0, cost[second]),
-        _MOST_PAIRS,
-    )
+    mild = np.where(single, _BESIDE * cost, cost)
+    pair_cost = np.where(alike, cost[first] + cost[second], mild[first] + mild[second])
+    kept = _plainest(pair_cost, _MOST_PAIRS)
     return list(zip(first[kept].tolist(), second[kept].tolist(), strict=True))
