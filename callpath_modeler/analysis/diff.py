@@ -100,6 +100,12 @@ class Difference:
         return f"<Difference {base} to {new}: {len(self.order)} call paths>"
 
     @property
+    def can_tell(self) -> bool:
+        """Whether anything is known of noise, without which no difference can be shown."""
+        known = (changes for changes in (self.measured, self.predicted) if changes is not None)
+        return any(not np.isnan(changes.p).all() for changes in known)
+
+    @property
     def changes(self) -> Changes:
         """What decides the order: the changes at the target, else the measured ones."""
         decisive = self.predicted or self.measured

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from callpath_modeler.analysis.diff import Changes, Difference
 from callpath_modeler.analysis.excess import CARRIES_COST
-from callpath_modeler.errors import UsageError
+from callpath_modeler.errors import DataError, UsageError
 
 _WORSE = re.compile(r"worse\s*(?:>\s*(\d+(?:\.\d+)?)\s*%)?")
 
@@ -77,7 +77,22 @@ def breaches(found: Difference, limits: Limits, rows: NDArray[np.intp]) -> list[
 
     The whole program is judged if all its call paths are among `rows`. Call paths are judged by
     themselves where they carry cost, before or after.
+
+    Raises
+    ------
+    DataError
+        If nothing could break a limit, because nothing is known of noise or of growth.
     """
+    if limits.worse is not None and not found.can_tell:
+        raise DataError(
+            "--fail-on worse: nothing was repeated and nothing modelled, so no difference is shown",
+            hint="repeat the runs of one of the two, or measure at more scales",
+        )
+    if limits.growth and found.growth is None:
+        raise DataError(
+            "--fail-on growth: too few scales for models of both",
+            hint="measure at more scales, or leave growth out",
+        )
     whole = len(rows) == len(found.order)
     broken = []
     for changes in (found.measured, found.predicted):

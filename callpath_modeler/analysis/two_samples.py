@@ -159,7 +159,7 @@ def bands_compared(base: Band, new: Band, confidence: float) -> Comparison:
 def _test(difference: Values, down: Values, up: Values, p: Values) -> Comparison:
     """Return a comparison; what two programs round differently does not differ."""
     finite = np.isfinite(difference)
-    p = np.where(np.abs(difference) <= EXACT, 1.0, p)
+    p = np.where((np.abs(difference) <= EXACT) & ~np.isnan(p), 1.0, p)
     columns = (difference, difference - down, difference + up, p)
     return Comparison(*(np.where(finite, column, np.nan) for column in columns))
 

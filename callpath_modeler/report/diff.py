@@ -258,8 +258,8 @@ def _legend(found: Difference) -> list[str]:
         if changes is not None
     ]
     lines.append(f"base, new: {costs}; {'; '.join(heads)}; ~ no difference is shown")
-    if all(c is None or np.isnan(c.p).all() for c in (measured, predicted)):
-        lines.append("nothing was repeated and nothing modelled: noise may be any difference")
+    if not found.can_tell:
+        lines.append("nothing was repeated and nothing modelled: any difference may be noise")
     else:
         chance = percent(1 - found.confidence)
         lines.append(f"of the differences shown, {chance} at most should be chance")

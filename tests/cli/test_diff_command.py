@@ -165,6 +165,13 @@ def test_two_scales_are_too_few_for_models_but_not_for_a_comparison(run, table):
     run("diff", base, new, "--target", "64").fails(4, "too few for a model")
 
 
+def test_a_test_that_could_never_fail_is_refused(run, table):
+    base, new = (table(name, LAWS, points=(8,), repetitions=1) for name in ("base", "new"))
+    assert "any difference may be noise" in run("diff", base, new).out
+    run("diff", base, new, "--fail-on", "worse>5%").fails(4, "nothing was repeated")
+    run("diff", base, new, "--fail-on", "growth").fails(4, "too few scales")
+
+
 def test_the_centre_of_repetitions_is_that_of_base_for_both(run, before, after, tmp_path):
     kept = tmp_path / "before.cpm"
     run("fit", before, "-o", kept, "--aggregate", "min")

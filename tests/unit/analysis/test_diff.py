@@ -200,7 +200,9 @@ def test_one_scale_is_enough_to_compare_what_was_measured():
     found = difference(pair(base, new, modelled=False), None)
     assert found.measured.mark[:-1].tolist() == [0, 1, 0, 0, 0, 0]
     assert found.growth is None
-    assert not breaches(found, Limits(None, growth=True), found.order)
+    assert breaches(found, Limits(0.05), found.order)
+    with pytest.raises(DataError, match="--fail-on growth: too few scales"):
+        breaches(found, Limits(None, growth=True), found.order)
 
 
 def test_single_runs_are_compared_by_how_they_deviate_from_their_models():
@@ -212,6 +214,8 @@ def test_single_runs_are_compared_by_how_they_deviate_from_their_models():
     unmodelled = difference(pair(base, new, modelled=False), None)
     assert np.isnan(unmodelled.measured.p).all()
     assert not unmodelled.measured.mark.any()
+    with pytest.raises(DataError, match="nothing was repeated"):
+        breaches(unmodelled, Limits(0.05), unmodelled.order)
 
 
 def test_call_paths_of_a_rebuilt_program_are_the_same():
