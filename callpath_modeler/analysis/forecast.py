@@ -20,7 +20,8 @@ from numpy.typing import NDArray
 
 from callpath_modeler.analysis.predict import squared_widths
 from callpath_modeler.analysis.rank import (
-    excess_at,
+    Loss,
+    loss_at,
     share_at_target,
     total_at_largest,
     unmodelled,
@@ -29,16 +30,12 @@ from callpath_modeler.analysis.trust import marks_of_trust
 from callpath_modeler.errors import UsageError
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.modeling import Growth
-from callpath_modeler.profile.experiment import inclusive_values
 from callpath_modeler.profile.groups import Costs, Rows, Values
-from callpath_modeler.profile.outline import Outline
+from callpath_modeler.profile.outline import Outline, SumCheck
 from callpath_modeler.profile.views import View
 from callpath_modeler.profile.wanted import Sort
 
-AT_LARGEST, VALUE, SHARE, EXCESS = range(4)
-"""The columns of `Forecast.costs`; the share at the target decides which nodes are large."""
-
-_CHUNK = 65_536
+_CHUNK = 16_384
 """Rows whose bands are made before anyone is asked whether they are still wanted."""
 
 
@@ -87,10 +84,35 @@ class Known:
                 hint="`cpmodel rank` shows such metrics",
             )
         self.fitted = fitted
-        self.at_largest = Costs.of(fitted.experiment.tree, np.asarray(fitted.measured[:, -1]))
-        self.total_at_largest = total_at_largest(fitted)
         self.modelled = fitted.modelled
+        self.total_at_largest = total_at_largest(fitted)
         self.unmodelled, self.unmodelled_share = unmodelled(fitted)
+
+    @cached_property
+    def at_largest(self) -> Costs:
+        """Measured values at the largest scale, [call paths, 1]."""
+        return Costs.of(self.fitted.experiment.tree, np.asarray(self.fitted.measured[:, -1]))
+
+    @cached_property
+    def at_base(self) -> Costs:
+        """Measured values at the smallest scale of what has a model, [call paths, 1]."""
+        measured = np.where(self.modelled, np.nan_to_num(self.fitted.measured[:, 0]), 0.0)
+        return Costs.of(self.fitted.experiment.tree, measured)
+
+    @cached_property
+    def _is_without(self) -> NDArray[np.bool_] | None:
+        """Tell which call paths have no model, nor anything below them; None = every one has."""
+        if self.modelled.all():
+            return None
+        largest = self.fitted.experiment.tree.largest_below(self.modelled.astype(np.int8))
+        return np.asarray(largest == 0)
+
+    def summed(self, own: Values) -> Costs:
+        """Return one column of predictions with their sums; NaN = no model."""
+        whole = self.fitted.experiment.tree.inclusive(np.nan_to_num(own, posinf=np.inf))
+        if self._is_without is not None:
+            whole[self._is_without] = np.nan
+        return Costs(own[:, None], whole[:, None])
 
     @cached_property
     def growth(self) -> tuple[NDArray[np.integer], NDArray[np.integer]]:
@@ -123,7 +145,9 @@ class Forecast:
     ----------
     known : what does not depend on the target
     target : value of the parameter; ``inf`` = by growth alone
-    costs : [call paths, columns]: measured, predicted, share, excess
+    value : predictions, [call paths, 1]
+    decides : what tells which nodes are large, [call paths, 1]: the value; in the limit, the share
+    whole : 100 % of that
     widths : squared widths of the bands down and up, [call paths, 2]; None = not made, and at
         infinity, where nothing has a band
     total : sum of all predictions, with its band
@@ -131,7 +155,9 @@ class Forecast:
 
     known: Known
     target: float
-    costs: Costs
+    value: Costs
+    decides: Costs
+    whole: float
     widths: Costs | None
     total: tuple[float, float, float]
 
@@ -145,55 +171,93 @@ class Forecast:
         """The smallest measured scale, against which excess work is counted."""
         return float(self.fitted.points[0])
 
+    @property
+    def has_bands(self) -> bool:
+        """Whether all bands there can be were made."""
+        return self.widths is not None or bool(np.isinf(self.target))
+
+    @cached_property
+    def _loss(self) -> Loss | None:
+        return loss_at(self.fitted, self.target, self.total[0])
+
+    @property
+    def total_excess(self) -> float:
+        """Excess work of the whole program; NaN where it has no meaning."""
+        if self._loss is None:
+            return float("nan")
+        base = np.array([self.known.at_base.total[0]])
+        return float(self._loss.excess(np.array([self.total[0]]), np.ones(1), base)[0])
+
     def of_nodes(self, view: View, nodes: Rows) -> tuple[Foreseen, Foreseen]:
         """Return exclusive and inclusive values of nodes."""
-        widths = None if self.widths is None else view.values(nodes, self.widths)
-        codes = [view.largest(nodes, codes) for codes in self.known.growth]
-        return self._both(view.values(nodes, self.costs), widths, codes)
+        return self._both(
+            lambda costs: view.values(nodes, costs), lambda codes: view.largest(nodes, codes)
+        )
 
     def of_siblings(self, view: View, nodes: Rows) -> tuple[Foreseen, Foreseen]:
         """Return exclusive and inclusive values of several siblings as if they were one node."""
-        values, widths = (
-            None if costs is None else view.together(nodes, costs)
-            for costs in (self.costs, self.widths)
-        )
-        codes = [view.largest(nodes, codes).max(keepdims=True) for codes in self.known.growth]
-        assert values is not None
-        one = (values[0][None], values[1][None])
-        wide = None if widths is None else (widths[0][None], widths[1][None])
-        return self._both(one, wide, codes)
+
+        def together(costs: Costs) -> tuple[Values, Values]:
+            own, whole = view.together(nodes, costs)
+            return own[None], whole[None]
+
+        return self._both(together, lambda codes: view.largest(nodes, codes).max(keepdims=True))
 
     def of_outline(self, outline: Outline, places: Rows | None = None) -> tuple[Foreseen, Foreseen]:
         """Return exclusive and inclusive values of lines; of all unless `places` tells which."""
-        places = np.arange(len(outline)) if places is None else places
-        widths = None if self.widths is None else outline.values_of(places, self.widths)
-        codes = [outline.largest_of(places, codes) for codes in self.known.growth]
-        return self._both(outline.values_of(places, self.costs), widths, codes)
+        lines = np.arange(len(outline)) if places is None else places
+        return self._both(
+            lambda costs: outline.values_of(lines, costs),
+            lambda codes: outline.largest_of(lines, codes),
+        )
 
     def _both(
         self,
-        values: tuple[Values, Values],
-        widths: tuple[Values, Values] | None,
-        codes: list[NDArray[np.integer]],
+        of: Callable[[Costs], tuple[Values, Values]],
+        largest: Callable[[NDArray[np.integer]], NDArray[np.integer]],
     ) -> tuple[Foreseen, Foreseen]:
-        nothing = np.full((len(values[0]), 2), np.nan)
-        wide = (nothing, nothing) if widths is None else widths
-        own, whole = (self._foreseen(*parts) for parts in zip(values, wide, codes, strict=True))
+        """Return exclusive and inclusive values, given what sums columns over nodes."""
+        known = self.known
+        value, measured, before = of(self.value), of(known.at_largest), of(known.at_base)
+        decides = value if self.decides is self.value else of(self.decides)
+        widths = None if self.widths is None else of(self.widths)
+        own, whole = (
+            self._foreseen(
+                value=value[kind][:, 0],
+                at_largest=measured[kind][:, 0],
+                at_base=before[kind][:, 0],
+                decides=decides[kind][:, 0],
+                widths=None if widths is None else widths[kind],
+                codes=largest(known.growth[kind]),
+            )
+            for kind in (0, 1)
+        )
         return own, whole
 
-    def _foreseen(self, columns: Values, widths: Values, codes: NDArray[np.integer]) -> Foreseen:
-        at_largest, value, share, excess = columns.T
-        total = self.known.total_at_largest
-        low, high = np.maximum(value - np.sqrt(widths[:, 0]), 0.0), value + np.sqrt(widths[:, 1])
+    def _foreseen(
+        self,
+        value: Values,
+        at_largest: Values,
+        at_base: Values,
+        decides: Values,
+        widths: Values | None,
+        codes: NDArray[np.integer],
+    ) -> Foreseen:
+        total, nothing = self.known.total_at_largest, np.full(len(value), np.nan)
+        low = high = nothing
+        if widths is not None:
+            low = np.maximum(value - np.sqrt(widths[:, 0]), 0.0)
+            high = value + np.sqrt(widths[:, 1])
         trust = np.where(np.isnan(low), -1, marks_of_trust(value, low, high)).astype(np.int8)
+        share = decides / self.whole if self.total[0] > 0 or self.whole == 1 else nothing
         return Foreseen(
             at_largest=at_largest,
             value=value,
             low=low,
             high=high,
-            share_at_largest=at_largest / total if total > 0 else np.full_like(value, np.nan),
+            share_at_largest=at_largest / total if total > 0 else nothing,
             share=share,
-            excess=excess,
+            excess=nothing if self._loss is None else self._loss.excess(value, share, at_base),
             growth=codes.astype(np.int16),
             trust=trust,
         )
@@ -202,24 +266,29 @@ class Forecast:
         """Return what siblings are ordered by, [nodes] -> [nodes]; None: by what decides."""
         which = 1 if inclusive else 0
 
-        def of_column(costs: Costs, column: int) -> Callable[[Rows], Values]:
-            only = costs.only(column)
-            return lambda nodes: view.values(nodes, only)[which][:, 0]
-
         def by_name(nodes: Rows) -> Values:
             place = {name: k for k, name in enumerate(sorted(map(view.name, nodes.tolist())))}
             return np.array([-place[view.name(node)] for node in nodes.tolist()], float)
 
-        if sort is Sort.NAME:
-            return by_name
-        if sort is Sort.GROWTH:
-            return lambda nodes: view.largest(nodes, self.known.growth[which]).astype(float)
-        if sort is Sort.TRUST:
-            return lambda nodes: self.of_nodes(view, nodes)[which].trust.astype(float)
-        if sort is Sort.HIGH and self.widths is not None:
-            return lambda nodes: self.of_nodes(view, nodes)[which].high
-        columns = {Sort.MEASURED: AT_LARGEST, Sort.EXCESS: EXCESS}
-        return of_column(self.costs, columns[sort]) if sort in columns else None
+        orders: dict[Sort, Callable[[Rows], Values]] = {
+            Sort.NAME: by_name,
+            Sort.GROWTH: lambda nodes: view.largest(nodes, self.known.growth[which]).astype(float),
+            Sort.MEASURED: lambda nodes: view.values(nodes, self.known.at_largest)[which][:, 0],
+            Sort.EXCESS: lambda nodes: self.of_nodes(view, nodes)[which].excess,
+        }
+        if self.widths is not None:
+            orders[Sort.TRUST] = lambda nodes: self.of_nodes(view, nodes)[which].trust.astype(float)
+            orders[Sort.HIGH] = lambda nodes: self.of_nodes(view, nodes)[which].high
+        return orders.get(sort)
+
+    def check(self, outline: Outline) -> SumCheck:
+        """Tell whether lines add up to what was measured at the largest scale, and is predicted."""
+        measured, predicted = (outline.check(c) for c in (self.known.at_largest, self.value))
+        return SumCheck(
+            np.concatenate([measured.counted, predicted.counted]),
+            np.concatenate([measured.total, predicted.total]),
+            measured.holds and predicted.holds,
+        )
 
     def with_bands(self, is_wanted: Callable[[], bool] = lambda: True) -> Forecast | None:
         """Return the forecast with its bands; None where they are no longer wanted.
@@ -230,20 +299,20 @@ class Forecast:
         """
         if np.isinf(self.target):
             return self
-        models, count = self.fitted.models, len(self.costs.exclusive)
-        value = self.costs.exclusive[:, VALUE]
-        below, above = np.zeros(count), np.zeros(count)
-        for start in range(0, count, _CHUNK):
+        models, value = self.fitted.models, self.value.exclusive[:, 0]
+        widths = np.zeros((len(value), 2), order="F")
+        for start in range(0, len(value), _CHUNK):
             if not is_wanted():
                 return None
-            part = np.arange(start, min(start + _CHUNK, count))
-            band = models.take(part).predict(np.array([self.target]))
-            widths = squared_widths(value[part], band.low[:, 0], band.high[:, 0])
-            below[part], above[part] = widths
-        widths_of = Costs.of(self.fitted.experiment.tree, np.column_stack([below, above]))
-        low = max(0.0, self.total[0] - float(np.sqrt(below.sum())))
-        high = self.total[0] + float(np.sqrt(above.sum()))
-        return replace(self, widths=widths_of, total=(self.total[0], low, high))
+            part = slice(start, start + _CHUNK)
+            rows = np.arange(start, min(start + _CHUNK, len(value)))
+            band = models.take(rows).predict(np.array([self.target]))
+            reach = squared_widths(value[part], band.low[:, 0], band.high[:, 0])
+            widths[part, 0], widths[part, 1] = reach
+        below, above = np.sqrt(widths.sum(axis=0)).tolist()
+        total = self.total[0]
+        bands = Costs.of(self.fitted.experiment.tree, widths)
+        return replace(self, widths=bands, total=(total, max(0.0, total - below), total + above))
 
 
 def forecast(fitted: Fitted | Known, target: float, *, bands: bool = True) -> Forecast:
@@ -261,21 +330,16 @@ def forecast(fitted: Fitted | Known, target: float, *, bands: bool = True) -> Fo
         If the metric does not add up over call paths.
     """
     known = fitted if isinstance(fitted, Known) else Known(fitted)
-    tree, fitted = known.fitted.experiment.tree, known.fitted
-    value = np.where(known.modelled, fitted.models.values(np.array([target]))[:, 0], np.nan)
-    total = float(np.nansum(value))
-    share = share_at_target(fitted, value, total, target)
-    excess = excess_at(fitted, target, value, share)
-    own = np.column_stack([known.at_largest.exclusive[:, 0], value, share, excess.exclusive])
-    whole_value = inclusive_values(tree, value)
-    whole_share = (
-        whole_value / total if np.isfinite(total) and total > 0 else inclusive_values(tree, share)
-    )
-    whole = np.column_stack(
-        [known.at_largest.inclusive[:, 0], whole_value, whole_share, excess.inclusive]
-    )
-    costs = Costs(np.asfortranarray(own), np.asfortranarray(whole))
-    made = Forecast(known, target, costs, None, (total, np.nan, np.nan))
+    models = known.fitted.models
+    predicted = np.where(known.modelled, models.values(np.array([target]))[:, 0], np.nan)
+    total = float(np.nansum(predicted))
+    value = decides = known.summed(predicted)
+    whole = total or 1.0
+    if np.isinf(target) and not 0 < total < np.inf:
+        decides = known.summed(share_at_target(known.fitted, predicted, total, target))
+        whole = 1.0
+    band = (total, total) if np.isinf(target) else (np.nan, np.nan)
+    made = Forecast(known, target, value, decides, whole, None, (total, *band))
     complete = made.with_bands() if bands else made
     assert complete is not None
     return complete

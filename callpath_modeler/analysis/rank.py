@@ -8,13 +8,14 @@ from enum import StrEnum
 import numpy as np
 from numpy.typing import NDArray
 
-from callpath_modeler.analysis.excess import Excess, excess_work, per_process, scaling_over
+from callpath_modeler.analysis.excess import Excess, ideal, is_summed, scaling_over
 from callpath_modeler.analysis.predict import Predicted, predict, summed, with_callees
 from callpath_modeler.analysis.trust import among_the_first, marks_of_probability, marks_of_trust
 from callpath_modeler.errors import UsageError
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.profile.experiment import inclusive_values
-from callpath_modeler.profile.schema import Reduction
+
+Values = NDArray[np.float64]
 
 FIRST = 10
 """Among how many a call path may be: as many as a table shows."""
@@ -115,7 +116,7 @@ def rank(fitted: Fitted, target: float, by: By = By.VALUE, *, inclusive: bool = 
     at_largest_in_all = total_at_largest(fitted)
     total = summed(own) if fitted.metric.additive else (np.nan, np.nan, np.nan)
     share = own_share = share_at_target(fitted, own.value, total[0], target)
-    excess = excess_at(fitted, target, own.value, own_share)
+    excess = _excess_at(fitted, target, own.value, total[0], own_share)
     missing, missing_share = unmodelled(fitted)
     if inclusive:
         at_largest, share = (inclusive_values(tree, column) for column in (at_largest, share))
@@ -221,30 +222,66 @@ def share_at_target(
     return np.where(modelled & (whole > 0), lead / (whole or 1.0), np.nan)
 
 
-def excess_at(
-    fitted: Fitted, target: float, value: NDArray[np.float64], share: NDArray[np.float64]
-) -> Excess:
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """How excess work between the smallest scale and a target follows from costs.
+
+    Attributes
+    ----------
+    of_target, of_base : what a cost at the target, and one at the base, are multiplied by
+    run_time : cost of the whole program at the target, in the same measure; ``inf`` = the costs
+        that grow without end are all that is lost
+    """
+
+    of_target: float
+    of_base: float
+    run_time: float
+
+    def lost(self, value: Values, base: Values) -> Values:
+        """Return the cost at the target that perfect scaling would not have."""
+        if np.isinf(self.run_time):
+            return np.where(np.isinf(value), np.inf, 0.0)
+        return self.of_target * np.nan_to_num(value) - self.of_base * np.nan_to_num(base)
+
+    def excess(self, value: Values, share: Values, base: Values) -> Values:
+        """Return lost costs as a fraction of the run time at the target."""
+        if np.isinf(self.run_time):
+            return np.nan_to_num(share)
+        lost = self.lost(value, base)
+        return lost / self.run_time if self.run_time > 0 else np.zeros_like(lost)
+
+
+def loss_at(fitted: Fitted, target: float, total: float) -> Loss | None:
+    """Return how excess work at `target` follows from costs; None where it has no meaning.
+
+    That is for what does not add up, for sums over ever more processes, and below the base.
+
+    Parameters
+    ----------
+    total : the sum of all predictions at the target
+    """
+    base = float(fitted.points[0])
+    is_sum = is_summed(fitted.experiment, fitted.parameter)
+    if not fitted.metric.additive or target < base or (np.isinf(target) and is_sum):
+        return None
+    scaling = scaling_over(fitted.experiment, fitted.parameter)
+    of_base = float(ideal(scaling, base, target, np.ones(1))[0])
+    if is_sum:
+        return Loss(1 / target, of_base / base, total / target)
+    return Loss(1.0, of_base, total)
+
+
+def _excess_at(fitted: Fitted, target: float, value: Values, total: float, share: Values) -> Excess:
     """Return excess work between the smallest scale and the target.
 
     The cost at the base is measured where it can be, that at the target predicted; a call path
     without a model is left out at both.
     """
-    experiment, tree = fitted.experiment, fitted.experiment.tree
-    base = float(fitted.points[0])
-    scaling = scaling_over(experiment, fitted.parameter)
-    summed = experiment.reduction is Reduction.SUM and fitted.parameter == "p"
-    # Sums over ever more processes, and scales below the base, have no excess.
-    if not fitted.metric.additive or target < base or (np.isinf(target) and summed):
+    tree, base = fitted.experiment.tree, float(fitted.points[0])
+    loss = loss_at(fitted, target, total)
+    if loss is None:
         nothing = np.full(len(tree), np.nan)
         return Excess(base, target, nothing, nothing, nothing)
-    if np.isinf(np.nansum(value)):
-        # Whatever grows without end is lost; a cost that stays finite is nothing beside it.
-        own = np.nan_to_num(share)
-        lost = np.where(np.isinf(value), np.inf, 0.0)
-        return Excess(base, target, own, tree.inclusive(own), lost)
     before = np.where(fitted.modelled, fitted.at_smallest(), np.nan)
-    if np.isinf(target):
-        return excess_work(tree, scaling, (base, before), (target, value))
-    before = per_process(experiment, fitted.parameter, before, base)
-    after = per_process(experiment, fitted.parameter, value, target)
-    return excess_work(tree, scaling, (base, before), (target, after))
+    own = loss.excess(value, share, before)
+    return Excess(base, target, own, tree.inclusive(own), loss.lost(value, before))

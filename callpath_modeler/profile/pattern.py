@@ -23,6 +23,8 @@ from callpath_modeler.profile.schema import PROGRAM
 
 _Matcher = Callable[[str], bool]
 _ANY = "**"
+_BITS = 62
+"""So many segments have their states in a machine's number."""
 _NOTE = re.compile(r"(?<=\))(\[[^\]]*\])?(#\d+)?$")
 _QUALIFIERS = frozenset({"const", "volatile", "noexcept", "&", "&&"})
 
@@ -112,35 +114,39 @@ def _segments(pattern: str) -> list[str]:
 def _match_from_root(tree: CallTree, segments: Sequence[str]) -> NDArray[np.bool_]:
     # State k: the first k segments are matched. States of a call path follow from its caller's.
     matchers = [None if segment == _ANY else _matcher(segment) for segment in segments]
-    fits: dict[tuple[int, int], tuple[bool, ...]] = {}
-    start = _skip_any(1, matchers)
-    states: list[int] = []
-    accepted = np.zeros(len(tree), bool)
-    columns = (tree.parent.tolist(), tree.region.tolist(), tree.annotation.tolist())
-    for row, (caller, region, note) in enumerate(zip(*columns, strict=True)):
-        before = start if caller == ROOT else states[caller]
-        if (region, note) not in fits:
-            fits[region, note] = tuple(m is None or m(tree.name(row)) for m in matchers)
-        after = _step(before, fits[region, note], matchers)
-        accepted[row] = bool(after >> len(matchers) & 1)
-        # The artificial root is no part of the paths that people write.
-        is_program = caller == ROOT and tree.name(row) == PROGRAM
-        states.append(start if is_program else after)
-    return accepted
+    # The states of a call path are the bits of a number, of any size where segments are many.
+    number = np.int64 if len(segments) < _BITS else object
+    any_number = [k for k, matcher in enumerate(matchers) if matcher is None]
+    stays = sum(1 << k for k in any_number)
+    fits = _fits(tree, matchers, number)
+    start = _skip_any(np.array([1], number), any_number)
+    states = np.zeros(len(tree), number)
+    # The artificial root is no part of the paths that people write.
+    begins = np.zeros(len(tree) + 1, bool)
+    begins[[row for row in tree.roots.tolist() if tree.name(row) == PROGRAM]] = True
+    begins[ROOT] = True
+    for rows in tree.levels():
+        caller = tree.parent[rows]
+        before = np.where(begins[caller], start, states[caller]) & fits[rows]
+        states[rows] = _skip_any((before & stays) | ((before & ~stays) << 1), any_number)
+    matched: NDArray[np.bool_] = (states >> len(matchers) & 1).astype(bool)
+    return matched
 
 
-def _step(states: int, fits: Sequence[bool], matchers: Sequence[_Matcher | None]) -> int:
-    after = 0
-    for k, matcher in enumerate(matchers):
-        if states >> k & 1 and fits[k]:
-            after |= 1 << k if matcher is None else 1 << (k + 1)
-    return _skip_any(after, matchers)
+def _fits(tree: CallTree, matchers: Sequence[_Matcher | None], number: type) -> NDArray[np.integer]:
+    """Return which segments each call path fits by its own name, as bits."""
+    code = tree.region.astype(np.intp) * len(tree.annotations) + tree.annotation
+    present, first, of_row = np.unique(code, return_index=True, return_inverse=True)
+    fits: NDArray[np.integer] = np.zeros(len(present), number)
+    for place, row in enumerate(first.tolist()):
+        name = tree.name(row)
+        fits[place] = sum(1 << k for k, m in enumerate(matchers) if m is None or m(name))
+    return fits[of_row]
 
 
-def _skip_any(states: int, matchers: Sequence[_Matcher | None]) -> int:
-    for k, matcher in enumerate(matchers):
-        if matcher is None and states >> k & 1:
-            states |= 1 << (k + 1)
+def _skip_any(states: NDArray[np.integer], any_number: Sequence[int]) -> NDArray[np.integer]:
+    for k in any_number:
+        states = states | (states >> k & 1) << (k + 1)
     return states
 
 

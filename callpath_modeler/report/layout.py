@@ -209,6 +209,6 @@ def shorten(names: Sequence[str], space: int | None, ellipsis: str = "…") -> s
             return short
     room = space - cell_len(ellipsis)
     tail = full[-room:] if room > 0 else ""
-    while cell_len(tail) > room:  # characters that take two cells
+    while tail and cell_len(tail) > room:  # characters that take two cells
         tail = tail[1:]
     return ellipsis + tail

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from callpath_modeler.analysis.forecast import Forecast, Foreseen
 from callpath_modeler.analysis.trust import MARKS
 from callpath_modeler.modeling import FitStatus
-from callpath_modeler.profile.calltree import ROOT
-from callpath_modeler.profile.groups import Rows, outermost
+from callpath_modeler.profile.calltree import ROOT, CallTree
+from callpath_modeler.profile.groups import Rows, Values, outermost
 from callpath_modeler.profile.pattern import short_name
 from callpath_modeler.profile.schema import Region
 from callpath_modeler.profile.views import View, ViewKind
@@ -23,8 +23,12 @@ from callpath_modeler.units import counted, interval, parameter_value, percent, 
 
 _WORTH_A_WORD = 0.01
 """Probability from which on another hypothesis is listed."""
-_BANDED = 64
+_BANDED = 16
 """Of more call paths together, the chart has a band at the target alone."""
+_AXIS = 18
+"""Cells beside the plotting area of a chart: labels and the name of the parameter."""
+_NAMED = 30
+"""Cells for a call path in a sentence."""
 _TITLE = 100
 """Cells for a call path."""
 _NEIGHBOURS = 4
@@ -32,7 +36,7 @@ _TERMS = 4
 """A sum of models with more terms is not written out."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class NodeReport:
     """A node, or siblings that share a line.
 
@@ -51,12 +55,14 @@ class NodeReport:
     inclusive: bool
     ascii_only: bool = False
 
-    @property
+    @cached_property
     def own_rows(self) -> Rows:
         """The call paths that it stands for, ascending."""
+        if len(self.nodes) == 1:
+            return self.view.rows(int(self.nodes[0]))
         return np.sort(np.concatenate([self.view.rows(node) for node in self.nodes.tolist()]))
 
-    @property
+    @cached_property
     def rows(self) -> Rows:
         """The call paths that its value is made of, ascending."""
         rows = self.own_rows
@@ -70,6 +76,23 @@ class NodeReport:
         np.add.at(change, outer, 1)
         np.add.at(change, tree.end[outer], -1)
         return np.flatnonzero(np.cumsum(change))
+
+    @cached_property
+    def parts(self) -> Rows:
+        """Those of the call paths that its value is made of that have a model."""
+        return self.rows[self.forecast.known.modelled[self.rows]]
+
+    @cached_property
+    def values(self) -> tuple[Foreseen, Foreseen]:
+        """Exclusive and inclusive values, each [1]."""
+        if len(self.nodes) == 1:
+            return self.forecast.of_nodes(self.view, self.nodes)
+        return self.forecast.of_siblings(self.view, self.nodes)
+
+    @property
+    def main(self) -> Foreseen:
+        """The values that lead, [1]."""
+        return self.values[1 if self.inclusive else 0]
 
     @property
     def regions(self) -> list[Region]:
@@ -88,30 +111,22 @@ class NodeReport:
 
     def model(self) -> list[str]:
         """Return the formula, and what it says at the target."""
-        fitted, rows = self.forecast.fitted, self.rows
-        parts = rows[fitted.modelled[rows]]
+        fitted, parts = self.forecast.fitted, self.parts
         if not len(parts):
-            return [f"no model: {fitted.status(int(rows[0])).replace('_', ' ')}"]
-        pretty, own_and_whole = not self.ascii_only, self._values()
-        main = own_and_whole[1 if self.inclusive else 0]
+            return [f"no model: {fitted.status(int(self.rows[0])).replace('_', ' ')}"]
         what = f"{fitted.metric.name}({fitted.parameter})"
-        formula = fitted.models.sum_formula(parts, fitted.parameter, pretty=pretty)
         if len(parts) == 1:
-            formula = fitted.models.formula(int(parts[0]), fitted.parameter, pretty=pretty)
-        elif formula.count(" + ") >= _TERMS:
-            formula = "" if len(parts) > 1 else formula
-        lines = [f"{what} = {formula}"] if formula else []
-        if len(parts) > 1:
-            lines.append(f"{what}: sum of {counted(len(parts), 'model')}")
-        return [*lines, self._at_target(main)]
+            row = int(parts[0])
+            formula = fitted.models.formula(row, fitted.parameter, pretty=not self.ascii_only)
+            return [f"{what} = {formula}", self._at_target()]
+        lines = [f"{what}: sum of {counted(len(parts), 'model')}"]
+        formula = fitted.models.sum_formula(parts, fitted.parameter, pretty=not self.ascii_only)
+        if formula.count(" + ") < _TERMS:
+            lines.insert(0, f"{what} = {formula}")
+        return [*lines, self._at_target()]
 
-    def _values(self) -> tuple[Foreseen, Foreseen]:
-        if len(self.nodes) == 1:
-            return self.forecast.of_nodes(self.view, self.nodes)
-        return self.forecast.of_siblings(self.view, self.nodes)
-
-    def _at_target(self, main: Foreseen) -> str:
-        forecast, unit = self.forecast, self.forecast.fitted.metric.unit
+    def _at_target(self) -> str:
+        forecast, main, unit = self.forecast, self.main, self.forecast.fitted.metric.unit
         growth = forecast.known.growth_text(int(main.growth[0]), pretty=not self.ascii_only)
         if np.isinf(forecast.target):
             return f"in the limit {percent(float(main.share[0]))}, {growth}"
@@ -131,17 +146,16 @@ class NodeReport:
         ----------
         width, height : of all of it, in terminal cells; too little gives no chart
         """
-        fitted, rows = self.forecast.fitted, self.rows
-        room = width - 18
-        if room < 12 or height < 5 or not fitted.modelled[rows].any():
+        fitted, room = self.forecast.fitted, width - _AXIS
+        if room < 12 or height < 5 or not len(self.parts):
             return []
-        banded = int(fitted.modelled[rows].sum()) <= _BANDED
-        curve = curve_of(fitted, rows, self.forecast.target, count=2 * room, banded=banded)
+        banded = len(self.parts) <= _BANDED
+        count = 2 * room
+        curve = curve_of(fitted, self.rows, self.forecast.target, count=count, banded=banded)
         if not banded and np.isfinite(self.forecast.target):
-            main = self._values()[1 if self.inclusive else 0]
             low, high = curve.low.copy(), curve.high.copy()
             at = int(np.argmin(np.abs(curve.grid - self.forecast.target)))
-            low[at], high[at] = main.low[0], main.high[0]
+            low[at], high[at] = self.main.low[0], self.main.high[0]
             curve = replace(curve, low=low, high=high)
         return draw(
             curve,
@@ -154,17 +168,11 @@ class NodeReport:
 
     def alternatives(self) -> list[str]:
         """Return what else the model could be, with probabilities; of a sum, what leads it."""
-        fitted, rows = self.forecast.fitted, self.rows
-        parts = rows[fitted.modelled[rows]]
+        fitted, parts = self.forecast.fitted, self.parts
         if not len(parts):
             return []
         if len(parts) > 1:
-            codes = self.forecast.known.growth[0][parts]
-            value = np.nan_to_num(self.forecast.costs.exclusive[parts, 1])
-            lead = int(parts[np.lexsort((value, codes))[-1]])
-            who = shorten([short_name(n) for n in fitted.experiment.tree.names(lead)], 44)
-            growth = fitted.models.growth(lead).text(fitted.parameter, pretty=not self.ascii_only)
-            return [f"fastest: {who}, {growth}"]
+            return [f"fastest: {self._fastest()}"]
         row = int(parts[0])
         lines = [f"probability {float(fitted.models.weight[row]):.0%}; {self._quality(row)}"]
         others = fitted.models.alternatives(row, fitted.parameter)
@@ -176,6 +184,16 @@ class NodeReport:
             lines.append(f"  {other.weight:>4.0%}  {text:>10}  {other.formula}")
         return lines
 
+    def _fastest(self) -> str:
+        """Name the call path that grows fastest, of equals the costliest."""
+        fitted, parts = self.forecast.fitted, self.parts
+        codes = self.forecast.known.growth[0][parts]
+        fastest = parts[codes == codes.max()]
+        lead = int(fastest[np.argmax(np.nan_to_num(self.forecast.value.exclusive[fastest, 0]))])
+        who = shorten([short_name(name) for name in fitted.experiment.tree.names(lead)], _NAMED)
+        growth = fitted.models.growth(lead).text(fitted.parameter, pretty=not self.ascii_only)
+        return f"{who}, {growth}"
+
     def _quality(self, row: int) -> str:
         models = self.forecast.fitted.models
         noise = float(models.noise[row])
@@ -186,7 +204,7 @@ class NodeReport:
 
     def facts(self) -> list[str]:
         """Return excess work, values per scale, callers and callees, and where the source is."""
-        own, whole = self._values()
+        own, whole = self.values
         fitted = self.forecast.fitted
         excess = [percent(float(values.excess[0])) for values in (whole, own)]
         since = f"since {fitted.parameter} = {parameter_value(self.forecast.base)}"
@@ -206,30 +224,31 @@ class NodeReport:
     def _neighbours(self) -> tuple[str, str]:
         """Return who calls the call paths, and what they call, each with the part of the cost."""
         tree, rows = self.view.tree, self.own_rows
-        value = np.nan_to_num(self.forecast.costs.inclusive[:, 1])
-        callers = tree.parent[rows]
-        below = np.flatnonzero(np.isin(tree.parent, rows))
-        called = _named(self.view, callers[callers != ROOT], value[rows[callers != ROOT]])
-        return called, _named(self.view, below, value[below])
+        value = self.forecast.value.inclusive[:, 0]
+        called = tree.parent[rows] != ROOT
+        is_caller = np.zeros(len(tree) + 1, bool)  # the last stands for what nothing calls
+        is_caller[rows] = True
+        below = np.flatnonzero(is_caller[tree.parent])
+        callers = tree.parent[rows[called]]
+        return _named(tree, callers, value[rows[called]]), _named(tree, below, value[below])
 
 
-def _named(view: View, rows: Sequence[int] | NDArray[np.integer], values: np.ndarray) -> str:
+def _named(tree: CallTree, rows: NDArray[np.integer], values: Values) -> str:
     """Name functions, the costliest first, with their parts of the whole."""
-    tree = view.tree
-    cost: dict[str, float] = {}
-    by_name = np.unique(tree.region[rows]).tolist()
     regions = tree.region[rows]
-    for region in by_name:
+    finite = np.nan_to_num(values, posinf=1.0)
+    cost = np.bincount(regions, weights=finite, minlength=len(tree.regions))
+    present = np.flatnonzero(np.bincount(regions, minlength=len(tree.regions)))
+    order = present[np.argsort(-cost[present], kind="stable")]
+    whole = cost.sum()
+    named = []
+    for region in order[:_NEIGHBOURS].tolist():
         name = short_name(tree.regions[region].name)
-        cost[name] = cost.get(name, 0.0) + float(values[regions == region].sum())
-    whole = sum(cost.values())
-    named = [
-        f"{name} {percent(part / whole)}" if 0 < whole < np.inf and len(cost) > 1 else name
-        for name, part in sorted(cost.items(), key=lambda item: -item[1])[:_NEIGHBOURS]
-    ]
-    more = [f"{len(cost) - _NEIGHBOURS} more"] if len(cost) > _NEIGHBOURS else []
+        shown = whole > 0 and len(order) > 1
+        named.append(f"{name} {percent(float(cost[region] / whole))}" if shown else name)
+    more = [f"{len(order) - _NEIGHBOURS} more"] if len(order) > _NEIGHBOURS else []
     return ", ".join([*named, *more]) or "nothing"
 
 
 def _place(region: Region) -> str:
-    return f"{region.file}:{region.line}" if region.file and region.line >= 0 else region.file
+    return f"{region.file}:{region.line}" if region.file and region.line >= 0 else ""

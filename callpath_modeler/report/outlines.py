@@ -51,9 +51,14 @@ class Shown(ABC):
         """The values, of which one column decides what is shown."""
 
     @property
-    @abstractmethod
     def column(self) -> int:
         """The column that decides."""
+        return 0
+
+    @property
+    def whole(self) -> float:
+        """100 % of what decides."""
+        return 1.0
 
     @cached_property
     def view(self) -> View:
@@ -73,7 +78,7 @@ class Shown(ABC):
     @cached_property
     def outline(self) -> Outline:
         """What of the view gets a line."""
-        selection = self.wanted.selection(self.view, self.column, order=self.order)
+        selection = self.wanted.selection(self.view, self.column, self.whole, order=self.order)
         return outline(self.view, self.costs, selection)
 
     @cached_property

@@ -9,18 +9,12 @@ from functools import cached_property
 import numpy as np
 from rich.text import Text
 
-from callpath_modeler.analysis.forecast import (
-    AT_LARGEST,
-    EXCESS,
-    SHARE,
-    VALUE,
-    Forecast,
-    Foreseen,
-)
+from callpath_modeler.analysis.forecast import Forecast, Foreseen
 from callpath_modeler.analysis.trust import MARKS
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.profile.calltree import ROOT, CallTree
 from callpath_modeler.profile.groups import Costs, Rows, Values
+from callpath_modeler.profile.outline import SumCheck
 from callpath_modeler.profile.views import ViewKind
 from callpath_modeler.profile.wanted import Wanted
 from callpath_modeler.report.formats import Cell, Table, json_number, provenance
@@ -57,13 +51,18 @@ class ForecastView(Shown):
 
     @property
     def costs(self) -> Costs:
-        """The columns of the forecast."""
-        return self.forecast.costs
+        """What is predicted decides; in the limit, the share."""
+        return self.forecast.decides
 
     @property
-    def column(self) -> int:
-        """Shares at the target decide."""
-        return SHARE
+    def whole(self) -> float:
+        """All that is predicted."""
+        return self.forecast.whole
+
+    @cached_property
+    def check(self) -> SumCheck:
+        """Whether the lines add up to what was measured at the largest scale, and is predicted."""
+        return self.forecast.check(self.outline)
 
     @property
     def order(self) -> Callable[[Rows], Values] | None:
@@ -133,8 +132,8 @@ def _header(shown: ForecastView, findings: Sequence[Finding]) -> dict[str, objec
         "hot_path": [shown.view.name(node) for node in shown.hot],
         "hidden_callpaths": len(shown.outline.hidden),
         "sum_check": {
-            "lines": [json_number(float(value)) for value in check.counted[:2]],
-            "total": [json_number(float(value)) for value in check.total[:2]],
+            "lines": [json_number(float(value)) for value in check.counted],
+            "total": [json_number(float(value)) for value in check.total],
             "holds": check.holds,
         },
         "fit": fit_settings(fitted),
@@ -211,7 +210,7 @@ def _columns(shown: ForecastView, *, ascii_only: bool) -> list[Column]:
         for total in (known.total_at_largest, forecast.total[0])
     )
     band = interval(*forecast.total[1:], unit, ascii_only=ascii_only)
-    excess = percent(float(np.nansum(forecast.costs.exclusive[:, EXCESS])))
+    excess = percent(forecast.total_excess)
     totals = {"measured": largest, "value": target, "band": band, "excess": excess}
     if shown.outline.start != ROOT:
         totals = dict.fromkeys(totals, "")
@@ -269,7 +268,7 @@ def value_cells(
         "trust": Column("trust", [_marks(int(t)) for t in main.trust], droppable=2),
     }
     if np.isinf(forecast.target):
-        del columns["band"]
+        del columns["band"], columns["trust"]
     return columns
 
 
@@ -291,7 +290,7 @@ def _footer(shown: ForecastView, again: tuple[str, str], *, ascii_only: bool) ->
             f"not modelled: {counted(len(known.unmodelled), 'call path')}, "
             f"{percent(known.unmodelled_share)} of the total at the largest scale"
         )
-    column = VALUE if np.isfinite(shown.forecast.target) else AT_LARGEST
+    column = 1 if np.isfinite(shown.forecast.target) else 0
     sums = [
         quantity(float(values[column]), unit, ascii_only=ascii_only)
         for values in (shown.check.counted, shown.check.total)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +16,7 @@ from textual.containers import Container
 from textual.events import Resize
 from textual.screen import ModalScreen
 from textual.widgets import Input, Static
+from textual.worker import get_current_worker
 
 from callpath_modeler.analysis.forecast import Forecast, Known, forecast
 from callpath_modeler.errors import CallpathModelerError
@@ -29,6 +31,8 @@ from callpath_modeler.units import counted, to_ascii
 AT_ONCE = 3_000
 """So many call paths are predicted with their bands before a key is answered."""
 
+_REST = 0.03
+"""Seconds on a node before there is a pane for it, where that takes time."""
 _BESIDE = 112
 """From this many cells on, the pane is beside the table."""
 _LOWEST_PANE = 18
@@ -94,8 +98,8 @@ class Browser(App[None]):
     ENABLE_COMMAND_PALETTE = False
     BINDINGS: ClassVar[list[BindingType]] = _keys(
         ("q,ctrl+c,ctrl+q", "quit"),
-        ("right,l", "do('open')"),
-        ("left,h", "do('close')"),
+        ("right,l", "do('go_in')"),
+        ("left,h", "do('go_out')"),
         ("enter", "do('toggle')"),
         ("e", "do('open')"),
         ("E", "do('open_all')"),
@@ -152,7 +156,7 @@ class Browser(App[None]):
         self.query_one("#prompt").display = False
         self.set_class(self._given.ascii_only, "-ascii")
         shown = self.session.forecast
-        if shown.widths is None and np.isfinite(shown.target):
+        if not shown.has_bands:
             self._foresee(shown.known, self.target)
 
     @property
@@ -189,16 +193,34 @@ class Browser(App[None]):
         pane = self.query_one("#pane", Static)
         if not pane.display:
             return
-        size = pane.content_size
-        lines = panes.pane(
-            self.session,
-            size.width,
-            size.height,
-            beside=self.has_class("-beside"),
-            ascii_only=self._given.ascii_only,
-            source=panes.source_about,
-        )
-        pane.update(_joined(lines))
+        report = panes.report_of(self.session, ascii_only=self._given.ascii_only)
+        if report is None:
+            pane.update("")
+            return
+        width, height = pane.content_size
+        beside = self.has_class("-beside")
+
+        def made() -> Text:
+            source = panes.source_about
+            return _joined(panes.pane(report, width, height, beside=beside, source=source))
+
+        if self._is_small:
+            pane.update(made())
+        else:
+            self._in_a_thread(lambda: self._work_on_pane(made), "pane")
+
+    def _work_on_pane(self, made: Callable[[], Text]) -> None:
+        worker = get_current_worker()
+        time.sleep(_REST)  # whoever holds a key down is not interested in what lies on the way
+        if not worker.is_cancelled:
+            text = made()
+            if not worker.is_cancelled:
+                self.call_from_thread(self.query_one("#pane", Static).update, text)
+
+    @property
+    def _is_small(self) -> bool:
+        """Whether everything is done at once, before a key is answered."""
+        return len(self.session.forecast.known.modelled) <= AT_ONCE
 
     def _renew(self, *, anew: bool = True) -> None:
         self.table.renew(anew=anew)
@@ -223,14 +245,14 @@ class Browser(App[None]):
     def action_do(self, what: str) -> None:
         """Let the session do something."""
         self._message = ""
-        at_rest = self.session.node < 0 and len(self.session.outline) > 0
+        node, at_rest = self.session.node, self.session.node < 0 and len(self.session.outline) > 0
         getattr(self.session, what)()
-        if at_rest and what in {"open", "toggle", "open_all", "zoom"}:
+        if at_rest and what in {"open", "go_in", "toggle", "open_all", "zoom"}:
             key = "f changes the filter" if self.session.pattern else ". shows what is small"
             self._message = f"several nodes share this line: {key}"
         if what == "open_all" and self.session.is_cut:
             self._message = f"opened up to {counted(len(self.session.outline), 'line')}: zoom in"
-        if what == "follow_hot_path" and self.session.outline.is_closed[self.session.cursor :][:1]:
+        if what == "follow_hot_path" and self.session.node == node:
             self._message = "no single node below has most of this one"
         self._renew()
 
@@ -275,6 +297,10 @@ class Browser(App[None]):
         self._renew()
         return True
 
+    def _in_a_thread(self, work: Callable[[], None], group: str) -> None:
+        """Do something while what is on the screen stays; the latest of a group counts."""
+        self.run_worker(work, group=group, exclusive=True, thread=True)
+
     # The target and the metric
 
     def action_target(self, factor: float) -> None:
@@ -291,12 +317,10 @@ class Browser(App[None]):
 
     def _foresee(self, known: Known, target: float) -> None:
         """Predict at a target: at once, or in a worker while what was there stays."""
-        if len(known.fitted.experiment.tree) <= AT_ONCE:
+        if len(known.modelled) <= AT_ONCE:
             self._show_forecast(forecast(known, target))
         else:
-            self.run_worker(
-                lambda: self._work(known, target), thread=True, exclusive=True, group="target"
-            )
+            self._in_a_thread(lambda: self._work(known, target), "target")
 
     def _work(self, known: Known, target: float) -> None:
         def is_wanted() -> bool:
@@ -308,6 +332,8 @@ class Browser(App[None]):
             made = forecast(known, target, bands=False)
             if is_wanted():
                 self.call_from_thread(self._show_forecast, made)
+        for kind in ViewKind:
+            self.session.prepare(kind)
         complete = made.with_bands(is_wanted) if is_wanted() else None
         if complete is not None and is_wanted():
             self.call_from_thread(self._show_forecast, complete)
@@ -327,9 +353,7 @@ class Browser(App[None]):
             self.say(f"there is no metric but {now}")
             return
         self.say(f"{others[0]}: working …")
-        self.run_worker(
-            lambda: self._change_metric(others), thread=True, exclusive=True, group="target"
-        )
+        self._in_a_thread(lambda: self._change_metric(others), "target")
 
     def _change_metric(self, names: Sequence[str]) -> None:
         skipped: list[str] = []
@@ -349,7 +373,7 @@ class Browser(App[None]):
         self._message = f"{name}; left out: {'; '.join(skipped)}" if skipped else name
         self.session.retarget(made)
         self._renew()
-        if made.widths is None and np.isfinite(made.target):
+        if not made.has_bands:
             self._foresee(made.known, made.target)
 
     # Prompts

@@ -73,7 +73,7 @@ def page(
     columns = _columns(session, places, ascii_only=ascii_only)
     before = at_least or {}
     widths = {name: max(column.width, before.get(name, 0)) for name, column in columns.items()}
-    shown = _shown(widths, width)
+    shown = _shown(widths, width, kept="growth" if session.heat else "")
     room = width - sum(widths[name] + 1 for name in shown)
     say: Callable[[str], str] = to_ascii if ascii_only else str
     heading = shorten([title(session.outline)], room, say("…"))
@@ -101,7 +101,7 @@ def _columns(session: Session, places: np.ndarray, *, ascii_only: bool) -> dict[
     inclusive = session.leads_inclusive
     cells = value_cells(session.forecast, own, whole, inclusive=inclusive, ascii_only=ascii_only)
     main = whole if inclusive else own
-    if session.forecast.widths is None and np.isfinite(session.forecast.target):
+    if not session.forecast.has_bands:
         cells["band"] = replace(cells["band"], cells=["…"] * len(places))
     cells["share"] = Column("share", [percent(share) for share in main.share.tolist()])
     both = zip(whole.excess.tolist(), own.excess.tolist(), strict=True)
@@ -128,10 +128,10 @@ def _heat(session: Session, code: int) -> int:
     return sum([growth > _CONSTANT, growth >= _ROOT, growth >= _LINEAR, growth > _LINEAR])
 
 
-def _shown(widths: Mapping[str, int], width: int) -> list[str]:
-    """Return the columns that there is room for."""
+def _shown(widths: Mapping[str, int], width: int, *, kept: str) -> list[str]:
+    """Return the columns that there is room for; `kept` goes last."""
     shown = [name for name in _ORDER if name in widths]
-    for name in _FIRST_TO_GO:
+    for name in sorted(_FIRST_TO_GO, key=kept.__eq__):
         if width - sum(widths[n] + 1 for n in shown) >= NAME_LEAST:
             break
         if name in shown:

@@ -12,11 +12,11 @@ from rich.cells import cell_len, set_cell_size
 from rich.text import Text
 
 from callpath_modeler.profile.calltree import ROOT
-from callpath_modeler.profile.pattern import short_name
 from callpath_modeler.profile.schema import Region
 from callpath_modeler.profile.views import ViewKind
 from callpath_modeler.report.layout import shorten, wrap
 from callpath_modeler.report.node import NodeReport
+from callpath_modeler.report.outlines import short_names
 from callpath_modeler.report.ranking import beyond
 from callpath_modeler.tui.session import Session, sorted_by
 from callpath_modeler.units import interval, parameter_value, percent, quantity, to_ascii
@@ -34,27 +34,26 @@ KEYS = (
 KEYS_ASCII = KEYS.replace("↑↓", "j k").replace("→←", "l h").replace("½ ×2", "/2 x2")
 
 HELP = """\
-Move             up down or j k; page up, page down, home, end
-Open, close      right or l, left or h; Enter does either
-                 e  open   E  all below   c  close            C  all below
-Ways             u  the caller            H  the hot path from here
-                 z  zoom into             Backspace  out again
-Views            1  top-down              2  bottom-up        3  flat
-Target           [  half                  ]  double           t  type it: 4096, 1e6, inf
-Values           i  inclusive, exclusive  m  the next metric  g  heat: how fast it grows
-                 s  the next order        S  the other way round
-Choose           /  search                n N  next, previous
-                 f  filter by a pattern: main/**/MPI_*; empty: all
-                 .  hide what is small, or show it
-Keep             w  write the view to a file: .txt .csv .json .md ...
-                 y  the command that prints this view
-                 ?  these keys            q  quit
+Move         up down or j k; page up, page down, home, end; u  the caller
+Open, close  right or l, left or h; Enter does either;   H  the hot path
+             e  open   E  all below   c  close   C  all below
+Views        1  top-down   2  bottom-up   3  flat
+Target       [  half   ]  double   t  type it: 4096, 1e6, inf
+Values       i  inclusive, exclusive   m  next metric   g  growth heat
+             s  next order   S  the other way round
+Choose       /  search   n N  next, previous
+             f  filter by a pattern, e.g. main/**/MPI_*; empty: all
+             z  zoom into   Backspace  out again
+             .  hide what is small, or show it
+Keep         w  write the view to a file: .txt .csv .json .md ...
+             y  the command that prints this view
+             ?  these keys   q  quit
 
-Values of a node are those of its call paths; share is of the whole program at the target, the band
-holds the value in as many cases as its title says, and the marks of trust say how far it reaches:
-●●●● 10 %, ●●●○ 25 %, ●●○○ a factor of 2, ●○○○ of 5. Excess is cost beyond perfect scaling.
-In the chart ● is measured, ░ the band, ┊ the end of the data, ◆ the target.
-"""
+Share is of the whole program at the target. The band holds the value in
+as many cases as its title says; trust is how far it reaches:
+●●●● 10 %, ●●●○ 25 %, ●●○○ a factor of 2, ●○○○ of 5. Excess is cost
+beyond perfect scaling, since the smallest run. In the chart ● is
+measured, ░ the band, ┊ the end of the data and ◆ the target."""
 
 
 def head(session: Session, target: float, width: int, *, ascii_only: bool = False) -> list[Text]:
@@ -89,7 +88,7 @@ def head(session: Session, target: float, width: int, *, ascii_only: bool = Fals
 def _answer(session: Session, target: float, *, ascii_only: bool) -> list[str]:
     """Return what is predicted at the target and how far that is, the first first."""
     forecast = session.forecast
-    where = beyond(forecast.fitted, target)
+    where = beyond(forecast.fitted, target) if np.isfinite(target) else "growth alone"
     if forecast.target != target:
         return [f"{where}: working …"]
     unit = forecast.fitted.metric.unit
@@ -121,29 +120,33 @@ def slider(session: Session, target: float, width: int, *, ascii_only: bool = Fa
     return f"{left}{parameter_value(start)} {''.join(cells)} {right}"
 
 
+def report_of(session: Session, *, ascii_only: bool = False) -> NodeReport | None:
+    """Return what there is to know of the node under the cursor; None where there is none."""
+    if not len(session.outline):
+        return None
+    nodes = session.outline.line(session.cursor).nodes
+    return NodeReport(session.forecast, session.view, nodes, session.leads_inclusive, ascii_only)
+
+
 def pane(
-    session: Session,
+    report: NodeReport,
     width: int,
     height: int,
     *,
     beside: bool,
-    ascii_only: bool = False,
     source: Callable[[Region, int], Sequence[str]] | None = None,
 ) -> list[Text]:
-    """Return what there is to know of the node under the cursor, at most `height` lines.
+    """Return what there is to know of a node, at most `height` lines.
 
     Parameters
     ----------
+    report : the node
     beside : the pane is beside the table, and high; else below it, and wide
     source : gives the lines of the source about a region, so many at most
     """
-    if not len(session.outline) or width < 20 or height < 2:
+    if width < 20 or height < 2:
         return []
-    line = session.outline.line(session.cursor)
-    report = NodeReport(
-        session.forecast, session.view, line.nodes, session.leads_inclusive, ascii_only
-    )
-    say: Callable[[str], str] = to_ascii if ascii_only else str
+    say: Callable[[str], str] = to_ascii if report.ascii_only else str
     title = [Text(row.plain, style="bold") for row in wrap(say(report.title()), width, indent="  ")]
     height -= len(title)
     if beside:
@@ -187,7 +190,7 @@ def status(session: Session, message: str, width: int, *, ascii_only: bool = Fal
     parts = [f"{session.cursor + 1 if count else 0}/{count}"]
     start = session.place.start
     if start != ROOT:
-        parts.append(f"zoomed to {shorten([short_name(n) for n in session.view.names(start)], 40)}")
+        parts.append(f"zoomed to {shorten(short_names(session.view.names(start)), 40)}")
     parts += [f"filter {session.pattern}"] if session.pattern else []
     parts += [sorted_by(session)] if sorted_by(session) else []
     parts += [f"hidden: below {percent(session.least)}"] if session.hides else []
@@ -195,8 +198,9 @@ def status(session: Session, message: str, width: int, *, ascii_only: bool = Fal
     if len(known.unmodelled):
         share = percent(known.unmodelled_share)
         parts.append(f"{len(known.unmodelled)} without a model ({share} of today)")
-    text = message or " · ".join(parts)
-    return Text(shorten([say(f" {text}")], width, say("…")), style="reverse" if message else "dim")
+    text = Text(say(f" {message or ' · '.join(parts)}"), style="reverse" if message else "dim")
+    text.truncate(width, overflow="crop")
+    return text
 
 
 def keys(width: int, *, ascii_only: bool = False) -> Text:

@@ -7,11 +7,11 @@ at any time (`Session.wanted`): the same view is what `cpmodel views` prints for
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 
 import numpy as np
 
-from callpath_modeler.analysis.forecast import SHARE, Forecast, Foreseen
+from callpath_modeler.analysis.forecast import Forecast, Foreseen
 from callpath_modeler.errors import UsageError
 from callpath_modeler.profile.calltree import ROOT, CallTree
 from callpath_modeler.profile.groups import Costs, Rows, Values
@@ -22,7 +22,7 @@ from callpath_modeler.profile.wanted import ALL_BELOW, Sort, Wanted, kept, node_
 SHARE_HIDDEN = 0.01
 """Nodes below this share of the whole are hidden at first."""
 
-MOST_LINES = 20_000
+MOST_LINES = 5_000
 """From so many lines on nothing is opened: nobody reads on, and a key is to take no time."""
 
 
@@ -73,6 +73,7 @@ class Session:
         self.pattern = wanted.keep
         self.heat = False
         self._places: dict[ViewKind, _Place] = {}
+        self._views: dict[ViewKind, View] = {}
         self._found: list[int] = []
         self._found_at = 0
         self.cursor = 0
@@ -81,7 +82,6 @@ class Session:
 
     def _begin(self) -> None:
         self._kept: dict[ViewKind, Costs] = {}
-        self._decides = self.forecast.costs.only(SHARE)
         self.refresh()
 
     # What is shown
@@ -90,10 +90,18 @@ class Session:
     def place(self) -> _Place:
         """Where one is in the current view; a view is opened at its hot path."""
         if self.kind not in self._places:
-            tree = self.forecast.fitted.experiment.tree
-            self._places[self.kind] = _Place(open_view(tree, self.kind, self.by))
+            self.prepare(self.kind)
+            self._places[self.kind] = _Place(self._views[self.kind])
             self._open_hot(ROOT)
         return self._places[self.kind]
+
+    def prepare(self, kind: ViewKind) -> None:
+        """Make a view, so that it is there at once when it is asked for."""
+        if kind not in self._views:
+            view = open_view(self.forecast.fitted.experiment.tree, kind, self.by)
+            view.has_children(view.roots)
+            view.children(int(view.roots[0])) if len(view.roots) else None
+            self._views[kind] = view
 
     @property
     def view(self) -> View:
@@ -158,12 +166,18 @@ class Session:
         return len(self.outline) >= MOST_LINES
 
     def values(self, places: Rows) -> tuple[Foreseen, Foreseen]:
-        """Return exclusive and inclusive values of lines."""
-        return self.forecast.of_outline(self.outline, places)
+        """Return exclusive and inclusive values of lines; those that were asked for are kept."""
+        missing = [place for place in places.tolist() if place not in self._values]
+        if missing:
+            found = self.forecast.of_outline(self.outline, np.array(missing))
+            self._values |= zip(missing, zip(*map(_rows_of, found), strict=True), strict=True)
+        kept = [self._values[place] for place in places.tolist()]
+        own, whole = (_columns_of([row[kind] for row in kept]) for kind in (0, 1))
+        return own, whole
 
     def check(self) -> SumCheck:
         """Tell whether the lines add up."""
-        return self.outline.check(self.forecast.costs)
+        return self.forecast.check(self.outline)
 
     @property
     def node(self) -> int:
@@ -175,7 +189,8 @@ class Session:
     def refresh(self) -> None:
         """Write the view out again; the cursor stays on its node, or goes to one above it."""
         place = self.place
-        self.outline = outline(place.view, self._decides, self._selection())
+        self.outline = outline(place.view, self.forecast.decides, self._selection())
+        self._values: dict[int, tuple[tuple[float, ...], tuple[float, ...]]] = {}
         self._select(place.node, place.above)
 
     def _selection(self) -> Selection:
@@ -183,7 +198,7 @@ class Session:
         inclusive = wanted.leads_inclusive
         return Selection(
             inclusive=inclusive,
-            least=wanted.least,
+            least=wanted.least * self.forecast.whole,
             depth=1,
             start=place.start,
             openings=self._openings(),
@@ -209,9 +224,8 @@ class Session:
         same = _alike(forecast.fitted.experiment.tree, self.forecast.fitted.experiment.tree)
         self.forecast = forecast
         if not same:
-            self._places = {}
+            self._places, self._views = {}, {}
             self._found = []
-        self._decides = forecast.costs.only(SHARE)
         self.refresh()
 
     def show(self, kind: ViewKind) -> None:
@@ -315,12 +329,17 @@ class Session:
         return self.node != SHARED and bool(self.outline.is_closed[self.cursor])
 
     def open(self) -> None:
-        """Open the node under the cursor; go to the first line below one that is open."""
+        """Open the node under the cursor."""
         if self.can_open:
             self._open(self.node)
             self.refresh()
-        elif len(self.outline) and self.outline.is_open[self.cursor]:
+
+    def go_in(self) -> None:
+        """Open the node under the cursor; go to the first line below one that is open."""
+        if len(self.outline) and self.outline.is_open[self.cursor]:
             self.go(self.cursor + 1)
+        else:
+            self.open()
 
     def _open(self, node: int) -> None:
         told = self.place.openings
@@ -330,10 +349,15 @@ class Session:
             told[node] = Opening.OPEN
 
     def close(self) -> None:
-        """Close the node under the cursor; go to the one above where nothing is open."""
+        """Close the node under the cursor."""
         if len(self.outline) and self.outline.is_open[self.cursor]:
             self._close(self.node)
             self.refresh()
+
+    def go_out(self) -> None:
+        """Close the node under the cursor; go to the one above where nothing is open."""
+        if len(self.outline) and self.outline.is_open[self.cursor]:
+            self.close()
         else:
             self.caller()
 
@@ -347,7 +371,7 @@ class Session:
         """Open what is closed, close what is open."""
         if len(self.outline) and self.outline.is_open[self.cursor]:
             self.close()
-        elif self.can_open:
+        else:
             self.open()
 
     def open_all(self) -> None:
@@ -380,7 +404,9 @@ class Session:
 
     def _worth(self, nodes: Rows) -> Values:
         """Return what the hot path follows, [nodes]; NaN for what is filtered out."""
-        values = self.view.values(nodes, self._decides)[1 if self.leads_inclusive else 0][:, 0]
+        values = self.view.values(nodes, self.forecast.decides)[1 if self.leads_inclusive else 0][
+            :, 0
+        ]
         keep = self._keep()
         if keep is None:
             return values
@@ -434,7 +460,7 @@ class Session:
             nodes = nodes[(nodes >= start) & (nodes < tree.end[start])]
         if not len(nodes):
             return []
-        own, whole = view.values(nodes, self._decides)
+        own, whole = view.values(nodes, self.forecast.decides)
         decides = np.nan_to_num((whole if self.leads_inclusive else own)[:, 0], nan=-1.0)
         found: list[int] = nodes[np.argsort(-decides, kind="stable")].tolist()
         return found
@@ -465,6 +491,22 @@ class Session:
         if self.node != node and self.pattern:
             self.filter("")
             self._select(node)
+
+
+def _rows_of(values: Foreseen) -> list[tuple[float, ...]]:
+    columns = [getattr(values, column.name).tolist() for column in fields(Foreseen)]
+    return list(zip(*columns, strict=True))
+
+
+def _columns_of(rows: Sequence[tuple[float, ...]]) -> Foreseen:
+    table = np.array(rows, float).reshape(len(rows), len(fields(Foreseen)))
+    whole_numbers = {"growth": np.int16, "trust": np.int8}
+    return Foreseen(
+        **{
+            column.name: table[:, k].astype(whole_numbers.get(column.name, np.float64))
+            for k, column in enumerate(fields(Foreseen))
+        }
+    )
 
 
 def _alike(one: CallTree, other: CallTree) -> bool:

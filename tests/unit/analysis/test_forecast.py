@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from callpath_modeler.analysis.forecast import VALUE, forecast
+from callpath_modeler.analysis.forecast import forecast
 from callpath_modeler.analysis.predict import predict, with_callees
 from callpath_modeler.analysis.rank import rank
 from callpath_modeler.errors import UsageError
@@ -86,9 +86,9 @@ def test_what_a_value_is_made_of_grows_as_its_fastest_call_path(fit, ahead):
 
 def test_everything_adds_up_to_the_ranking(fit, ahead):
     view = BottomUp(fit.experiment.tree)
-    own, _ = view.values(view.roots, ahead.costs)
+    own, _ = view.values(view.roots, ahead.value)
     ranking = rank(fit, TARGET)
-    assert np.nansum(own[:, VALUE]) == pytest.approx(ranking.total[0]) == ahead.total[0]
+    assert np.nansum(own[:, 0]) == pytest.approx(ranking.total[0]) == ahead.total[0]
     above, _ = view.values(view.roots, ahead.widths)
     assert ranking.total[2] - ranking.total[0] == pytest.approx(np.sqrt(above[:, 1].sum()))
     assert ahead.total == pytest.approx(ranking.total)

@@ -150,3 +150,9 @@ def test_find_one_suggests_the_nearest_function():
 )
 def test_short_names_leave_out_types_and_arguments(name, short):
     assert short_name(name) == short
+
+
+def test_patterns_may_have_more_segments_than_a_number_has_bits():
+    tree = chain(100)
+    assert np.flatnonzero(match(tree, "/".join("f" * 90))).tolist() == [89]
+    assert np.flatnonzero(match(tree, "**/" + "/".join("f" * 90))).tolist() == list(range(89, 100))

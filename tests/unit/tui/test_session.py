@@ -90,9 +90,13 @@ def test_opening_and_closing(session):
         "  MPI_Wait",
         "  ... 3",
     ]
-    session.open()  # open already: to the first line below
+    session.open()  # is open already
+    assert session.cursor == 1
+    session.go_in()
     assert session.cursor == 2
-    session.close()  # nothing to close: to the line above
+    session.close()  # nothing to close
+    assert session.cursor == 2
+    session.go_out()
     assert session.cursor == 1
     session.close()
     assert text(session) == ["-main", "  +grows>", "  MPI_Wait", "  ... 3"]
@@ -276,8 +280,9 @@ def test_another_program_begins_anew(session):
 
 
 ACTIONS = (
-    "open", "close", "toggle", "open_all", "close_all", "caller", "follow_hot_path", "zoom",
-    "unzoom", "sort_next", "turn_round", "lead_with_other", "hide_or_show_small",
+    "open", "close", "go_in", "go_out", "toggle", "open_all", "close_all", "caller",
+    "follow_hot_path", "zoom", "unzoom", "sort_next", "turn_round", "lead_with_other",
+    "hide_or_show_small",
 )  # fmt: skip
 
 
