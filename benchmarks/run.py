@@ -23,6 +23,7 @@ from pathlib import Path
 from types import ModuleType
 
 import accuracy
+import browse
 import caliper
 import comparisons
 import expectations
@@ -72,6 +73,7 @@ BENCHMARKS = {
     "traces": _compared(traces),
     "caliper": _compared(caliper, CALIPER),
     "views": _compared(views),
+    "browse": _compared(browse),
     "fit": _compared(fit, EXTRAP),
     "accuracy": Benchmark(accuracy.table, accuracy.NOTES, (EXTRAP,)),
     "bands": Benchmark(accuracy.bands, accuracy.BAND_NOTES, ()),
@@ -120,7 +122,7 @@ def _measured(name: str, shared: Path) -> bool:
 
 def _delete_files() -> None:
     files = ingest.SERIES, reduce.LARGE, hpctoolkit.DATABASES, traces.TRACES, caliper.PROFILES
-    for directory in files:
+    for directory in (*files, browse.MODELS):
         shutil.rmtree(directory, ignore_errors=True)
 
 

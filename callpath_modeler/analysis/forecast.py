@@ -95,8 +95,8 @@ class Known:
 
     @cached_property
     def at_base(self) -> Costs:
-        """Measured values at the smallest scale of what has a model, [call paths, 1]."""
-        measured = np.where(self.modelled, np.nan_to_num(self.fitted.measured[:, 0]), 0.0)
+        """Values at the smallest scale of what has a model, [call paths, 1]."""
+        measured = np.where(self.modelled, np.nan_to_num(self.fitted.at_smallest()), 0.0)
         return Costs.of(self.fitted.experiment.tree, measured)
 
     @cached_property

@@ -352,11 +352,15 @@ class Models:
     def _sum(self, rows: npt.ArrayLike) -> tuple[TermArray, FloatArray]:
         """Return codes and coefficients, the constant first, of the sum of some rows."""
         wanted = np.asarray(rows)
-        numbers = np.nan_to_num(self.coefficients[wanted])
-        terms = self.terms[wanted]
-        per_term = np.bincount(terms.ravel() + 1, weights=numbers[:, 1:].ravel(), minlength=1)
+        constant, per_term = 0.0, np.zeros(len(self.shapes) + 1)
+        for start in range(0, len(wanted), _CHUNK):
+            some = wanted[start : start + _CHUNK]
+            numbers, terms = np.nan_to_num(self.coefficients[some]), self.terms[some]
+            constant += float(numbers[:, 0].sum())
+            weights = numbers[:, 1:].ravel()
+            per_term += np.bincount(terms.ravel() + 1, weights, minlength=len(per_term))
         codes = np.flatnonzero(per_term[1:]).astype(np.int16)
-        return codes, np.concatenate([[numbers[:, 0].sum()], per_term[1:][codes]])
+        return codes, np.concatenate([[constant], per_term[1:][codes]])
 
     def alternatives(self, row: int, parameter: Names = "p") -> tuple[Alternative, ...]:
         """Return the runners-up of one row, best first."""

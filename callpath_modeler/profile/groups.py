@@ -33,7 +33,7 @@ class Grouping(StrEnum):
     REGION = "region"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class Costs:
     """Columns of values that add up over call paths.
 
@@ -109,11 +109,11 @@ class Groups:
         """Return where a group is in `rows`."""
         return slice(self.start[index], self.start[index + 1])
 
-    def values(self, index: Rows, costs: Costs) -> tuple[Values, Values]:
-        """Return exclusive and inclusive values of the groups `index`, [index, columns]."""
+    def values(self, costs: Costs) -> tuple[Values, Values]:
+        """Return exclusive and inclusive values, [groups, columns]."""
         return (
-            _sums(costs.exclusive, self.rows, self.start, index),
-            _sums(costs.inclusive, self.outer, self.outer_start, index),
+            sums(costs.exclusive, self.rows, self.start[:-1]),
+            sums(costs.inclusive, self.outer, self.outer_start[:-1]),
         )
 
     def largest(
@@ -175,11 +175,6 @@ def level(regions: Sequence[Region], grouping: Grouping) -> tuple[Rows, tuple[st
     numbers = {name: k for k, name in enumerate(dict.fromkeys(known))}
     names = tuple(name or f"<unknown {grouping}>" for name in numbers)
     return np.array([numbers[name] for name in known], np.intp), names
-
-
-def _sums(values: Values, rows: Rows, start: Rows, index: Rows) -> Values:
-    """Sum values of `rows` over the groups `index`, which begin at `start`."""
-    return sums(values, *_chosen(rows, start, index))
 
 
 def _chosen(rows: Rows, start: Rows, index: Rows) -> tuple[Rows, Rows]:

@@ -21,6 +21,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -193,6 +194,9 @@ class _Grouped(View):
         self._families: list[_Family] = []
         self._firsts: list[int] = []
         self._children: dict[int, Rows] = {}
+        # Values of families by the costs they are of: what was summed once, is.
+        self._sums: WeakKeyDictionary[Costs, dict[int, tuple[Values, Values]]]
+        self._sums = WeakKeyDictionary()
 
     @abstractmethod
     def _divide(self, node: int, depth: int) -> Groups | None:
@@ -255,8 +259,11 @@ class _Grouped(View):
         """Return exclusive and inclusive values, each [nodes, columns]."""
         own = np.empty((len(nodes), costs.exclusive.shape[1]))
         whole = np.empty_like(own)
+        sums = self._sums.setdefault(costs, {})
         for family, here, index in self._by_family(nodes):
-            own[here], whole[here] = family.groups.values(index, costs)
+            if family.first not in sums:
+                sums[family.first] = family.groups.values(costs)
+            own[here], whole[here] = (part[index] for part in sums[family.first])
         return own, whole
 
     def largest(self, nodes: Rows, numbers: NDArray[np.integer]) -> NDArray[np.integer]:

@@ -132,9 +132,12 @@ def curve_of(
 
 def measured_of(fitted: Fitted, rows: NDArray[np.intp]) -> NDArray[np.float64]:
     """Return what some call paths cost together at each point, [K]; NaN = none occurred."""
-    values = fitted.measured[rows]
-    total: NDArray[np.float64] = np.nansum(values, axis=0)
-    return np.where(np.isnan(values).all(axis=0), np.nan, total)
+    total = np.full(len(fitted.points), np.nan)
+    for point in range(len(total)):  # one after the other: of many call paths, all are large
+        values = fitted.measured[rows, point]
+        if not np.isnan(values).all():
+            total[point] = np.nansum(values)
+    return total
 
 
 def _rows(ranking: Ranking, row: int) -> NDArray[np.intp]:

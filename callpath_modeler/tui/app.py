@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
@@ -152,6 +154,9 @@ class Browser(App[None]):
 
     def on_mount(self) -> None:
         """Begin; bands that were not waited for are made now."""
+        # One thread for targets and one for panes: what is no longer wanted soon makes room, and
+        # memory that threads keep for themselves does not add up.
+        asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(max_workers=2))
         self.table.focus()
         self.query_one("#prompt").display = False
         self.set_class(self._given.ascii_only, "-ascii")
@@ -323,8 +328,10 @@ class Browser(App[None]):
             self._in_a_thread(lambda: self._work(known, target), "target")
 
     def _work(self, known: Known, target: float) -> None:
+        worker = get_current_worker()
+
         def is_wanted() -> bool:
-            return self.is_running and self.target == target
+            return self.is_running and not worker.is_cancelled
 
         shown = self.session.forecast
         made = shown

@@ -22,7 +22,7 @@ from callpath_modeler.profile.wanted import ALL_BELOW, Sort, Wanted, kept, node_
 SHARE_HIDDEN = 0.01
 """Nodes below this share of the whole are hidden at first."""
 
-MOST_LINES = 5_000
+MOST_LINES = 2_000
 """From so many lines on nothing is opened: nobody reads on, and a key is to take no time."""
 
 
@@ -100,7 +100,9 @@ class Session:
         if kind not in self._views:
             view = open_view(self.forecast.fitted.experiment.tree, kind, self.by)
             view.has_children(view.roots)
-            view.children(int(view.roots[0])) if len(view.roots) else None
+            known = self.forecast.known
+            for costs in (self.forecast.decides, known.at_largest, known.at_base):
+                view.values(view.roots, costs)
             self._views[kind] = view
 
     @property
