@@ -117,10 +117,11 @@ def main() -> None:
                 keys[name] = time.thread_time() - before
                 await asyncio.sleep(0.5)
                 peak = max(peak, private())
+            app.workers.cancel_all()  # no bands are wanted any more
+            await asyncio.sleep(2)
             before = time.process_time()
             forecast(session.forecast.known, 12345.0, bands=False)
             took["retarget"] = time.process_time() - before
-            app.target = 0.0  # no bands are wanted any more
 
     took = {"load": loaded - begin, "imports": imported - loaded}
     asyncio.run(browse())

@@ -147,7 +147,7 @@ class Forecast:
     target : value of the parameter; ``inf`` = by growth alone
     value : predictions, [call paths, 1]
     decides : what tells which nodes are large, [call paths, 1]: the value; in the limit, the share
-    whole : 100 % of that
+    whole : 100 % of that; 0 = of nothing
     widths : squared widths of the bands down and up, [call paths, 2]; None = not made, and at
         infinity, where nothing has a band
     total : sum of all predictions, with its band
@@ -249,7 +249,7 @@ class Forecast:
             low = np.maximum(value - np.sqrt(widths[:, 0]), 0.0)
             high = value + np.sqrt(widths[:, 1])
         trust = np.where(np.isnan(low), -1, marks_of_trust(value, low, high)).astype(np.int8)
-        share = decides / self.whole if self.total[0] > 0 or self.whole == 1 else nothing
+        share = decides / self.whole if self.whole > 0 else nothing
         return Foreseen(
             at_largest=at_largest,
             value=value,
@@ -334,7 +334,7 @@ def forecast(fitted: Fitted | Known, target: float, *, bands: bool = True) -> Fo
     predicted = np.where(known.modelled, models.values(np.array([target]))[:, 0], np.nan)
     total = float(np.nansum(predicted))
     value = decides = known.summed(predicted)
-    whole = total or 1.0
+    whole = total
     if np.isinf(target) and not 0 < total < np.inf:
         decides = known.summed(share_at_target(known.fitted, predicted, total, target))
         whole = 1.0

@@ -124,10 +124,14 @@ def _surroundings(
             raise UsageError("no target scale", hint="e.g. 4096, 1e6 or inf")
         return pipeline.checked_target(fitted, value)
 
+    def exactly(value: float) -> str:
+        text = parameter_value(value)
+        return text if float(text) == value else repr(value)
+
     def command_of(wanted: Wanted, target: float, metric: str) -> str:
         named = {**asked.named, asked.parameter: target} if asked.parameter else {}
-        at = ",".join(f"{name}={parameter_value(value)}" for name, value in named.items())
-        words = ["--at", at] if at else ["--target", parameter_value(target)]
+        at = ",".join(f"{name}={exactly(value)}" for name, value in named.items())
+        words = ["--at", at] if at else ["--target", exactly(target)]
         words += ["-m", metric]
         said = shlex.join([*words, *words_of(wanted)])
         return " ".join(part for part in ("cpmodel views", sources, said, options) if part)

@@ -21,6 +21,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
+from threading import Lock
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -194,6 +195,7 @@ class _Grouped(View):
         self._families: list[_Family] = []
         self._firsts: list[int] = []
         self._children: dict[int, Rows] = {}
+        self._making = Lock()
         # Values of families by the costs they are of: what was summed once, is.
         self._sums: WeakKeyDictionary[Costs, dict[int, tuple[Values, Values]]]
         self._sums = WeakKeyDictionary()
@@ -215,7 +217,10 @@ class _Grouped(View):
         """Return the nodes below `node`."""
         known = self._children.get(node)
         if known is None:
-            known = self._children[node] = self._make(node)
+            with self._making:  # a view may be prepared in one thread while another shows it
+                known = self._children.get(node)
+                if known is None:
+                    known = self._children[node] = self._make(node)
         return known
 
     def _make(self, node: int) -> Rows:

@@ -16,6 +16,7 @@ from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Container
 from textual.events import Resize
+from textual.message import Message
 from textual.screen import ModalScreen
 from textual.widgets import Input, Static
 from textual.worker import get_current_worker
@@ -61,6 +62,17 @@ class Surroundings:
     save: Callable[[Forecast, Wanted, Path], str]
     ascii_only: bool = False
     message: str = ""
+
+
+class Pane(Static):
+    """What there is to know of a node; it says when it has another size."""
+
+    class Resized(Message):
+        """The pane has another size."""
+
+    def on_resize(self) -> None:
+        """Say so."""
+        self.post_message(self.Resized())
 
 
 class _Note(ModalScreen[None]):
@@ -147,7 +159,7 @@ class Browser(App[None]):
         yield Static(id="head", markup=False)
         with Container(id="main"):
             yield TreeTable(self.session, ascii_only=self._given.ascii_only)
-            yield Static(id="pane", markup=False)
+            yield Pane(id="pane", markup=False)
         yield Static(id="status", markup=False)
         yield Input(id="prompt")
         yield Static(id="keys", markup=False)
@@ -192,6 +204,10 @@ class Browser(App[None]):
         said = panes.status(self.session, self._message, width, ascii_only=plain)
         self.query_one("#status", Static).update(said)
         self.query_one("#keys", Static).update(panes.keys(width, ascii_only=plain))
+        self._draw_pane()
+
+    def on_pane_resized(self) -> None:
+        """Fill the pane as it is now."""
         self._draw_pane()
 
     def _draw_pane(self) -> None:
@@ -337,13 +353,18 @@ class Browser(App[None]):
         made = shown
         if shown.known is not known or shown.target != target:
             made = forecast(known, target, bands=False)
-            if is_wanted():
-                self.call_from_thread(self._show_forecast, made)
+            self._show_prepared(made, is_wanted)
         for kind in ViewKind:
-            self.session.prepare(kind)
+            if is_wanted() and known is self.session.forecast.known:
+                self.session.prepare(kind, made)
         complete = made.with_bands(is_wanted) if is_wanted() else None
-        if complete is not None and is_wanted():
-            self.call_from_thread(self._show_forecast, complete)
+        if complete is not None:
+            self._show_prepared(complete, is_wanted)
+
+    def _show_prepared(self, made: Forecast, is_wanted: Callable[[], bool]) -> None:
+        if is_wanted():
+            self.session.prepare(self.session.kind, made)
+            self.call_from_thread(self._show_forecast, made)
 
     def _show_forecast(self, made: Forecast) -> None:
         self.session.retarget(made)

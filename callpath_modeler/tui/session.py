@@ -90,20 +90,28 @@ class Session:
     def place(self) -> _Place:
         """Where one is in the current view; a view is opened at its hot path."""
         if self.kind not in self._places:
-            self.prepare(self.kind)
+            if self.kind not in self._views:
+                tree = self.forecast.fitted.experiment.tree
+                self._views[self.kind] = open_view(tree, self.kind, self.by)
             self._places[self.kind] = _Place(self._views[self.kind])
             self._open_hot(ROOT)
         return self._places[self.kind]
 
-    def prepare(self, kind: ViewKind) -> None:
-        """Make a view, so that it is there at once when it is asked for."""
+    def prepare(self, kind: ViewKind, made: Forecast) -> None:
+        """Make a view and sum up a forecast for it, so that it is there at once when asked for."""
         if kind not in self._views:
-            view = open_view(self.forecast.fitted.experiment.tree, kind, self.by)
-            view.has_children(view.roots)
-            known = self.forecast.known
-            for costs in (self.forecast.decides, known.at_largest, known.at_base):
+            self._views[kind] = open_view(made.fitted.experiment.tree, kind, self.by)
+        view, known = self._views[kind], made.known
+        view.has_children(view.roots)
+        for costs in (made.value, made.decides, made.widths, known.at_largest, known.at_base):
+            if costs is not None:
                 view.values(view.roots, costs)
-            self._views[kind] = view
+        wanted = replace(self.shortly(), kind=kind)
+
+        def worth(nodes: Rows) -> Values:
+            return view.values(nodes, made.decides)[1 if wanted.leads_inclusive else 0][:, 0]
+
+        hot_path(view, worth, levels=wanted.hot_levels)
 
     @property
     def view(self) -> View:

@@ -91,6 +91,11 @@ def test_the_command_of_a_view_that_is_zoomed_prints_its_rows(run, surroundings,
     check_rows(rows, session)
 
 
+def test_a_target_that_was_halved_often_is_said_in_full(surroundings, session):
+    line = surroundings.command(session.wanted(), 1000 / 2**11, "time")
+    assert f"--target {1000 / 2**11!r} " in line
+
+
 def test_the_view_is_kept_in_a_file_of_any_format(surroundings, session, tmp_path):
     for name, start in (("v.txt", "At p = 1000: "), ("v.csv", "view,path,"), ("v.json", "{")):
         path = tmp_path / name

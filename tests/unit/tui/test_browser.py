@@ -318,6 +318,24 @@ def test_the_screen_can_change_its_size():
     drive(steps)
 
 
+def test_a_screen_that_was_another_size_is_as_one_that_always_was_this_size():
+    shown = []
+
+    async def steps(screen):
+        shown.append(screen.lines)
+
+    async def resized(screen):
+        for size in ((150, 40), (100, 30)):
+            await screen.pilot.resize_terminal(*size)
+            await screen.pilot.pause()
+        await screen.pilot.pause()
+        shown.append(screen.lines)
+
+    drive(steps, size=(100, 30))
+    drive(resized, size=(70, 20))
+    assert shown[0] == shown[1]
+
+
 def test_the_mouse_selects_and_opens():
     async def steps(screen):
         await screen.pilot.click("TreeTable", offset=(5, 3))
