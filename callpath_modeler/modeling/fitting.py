@@ -69,9 +69,6 @@ def fit(
         raise ValueError(f"method is {method!r}; expected one of {', '.join(METHODS)}")
     if aggregate != "auto" and aggregate not in CENTRES:
         raise ValueError(f"aggregate is {aggregate!r}; expected auto or {', '.join(CENTRES)}")
-    order = np.lexsort(points.reshape(len(points), -1).T[::-1])
-    # Sums round by their order; that of points and repetitions is not to show.
-    points, values = points[order], np.sort(values[:, order], axis=2)
     chosen = space or default_space(method, several=points.ndim > 1)
     if method == "classic":
         if points.ndim > 1:
@@ -83,9 +80,11 @@ def fit(
             raise ValueError(f"the classic method knows no {aggregate}; mean, median or min")
         if folds is not None and not 2 <= folds <= len(points):
             raise ValueError(f"{folds} folds; expected 2 to {len(points)}, the number of points")
+        order = np.argsort(points)
         return fit_classic(
-            points,
-            values,
+            points[order],
+            # Sums round by their order; that of points and repetitions is not to show.
+            np.sort(values[:, order], axis=2),
             space=chosen,
             folds=folds,
             aggregate=centre_,  # type: ignore[arg-type] # checked above

@@ -51,7 +51,11 @@ def centred(y: FloatArray, how: Centre) -> FloatArray:
         NaN where no repetition has a value. Independent of the order of the repetitions, to the
         last bit.
     """
-    ordered = np.sort(y, axis=2)
+    return centre_of_sorted(np.sort(y, axis=2), how)
+
+
+def centre_of_sorted(ordered: FloatArray, how: Centre) -> FloatArray:
+    """As `centred`, of values that ascend along the last axis, NaN last."""
     counts = (~np.isnan(ordered)).sum(axis=2).astype(np.float64)
     if how == "median":
         return _median(ordered, counts)
@@ -67,7 +71,7 @@ def centred(y: FloatArray, how: Centre) -> FloatArray:
         enough = counts > 2
         number = np.arange(ordered.shape[2])
         end = (number == 0) | (number == last)
-        ordered[end & enough[..., None]] = np.nan
+        ordered = np.where(end & enough[..., None], np.nan, ordered)
         counts = np.where(enough, counts - 2, counts)
     total = np.nansum(ordered, axis=2)
     return np.where(counts > 0, total / np.maximum(counts, 1.0), np.nan)

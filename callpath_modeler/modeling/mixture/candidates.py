@@ -9,33 +9,24 @@ import numpy.typing as npt
 
 from callpath_modeler.modeling.mixture.deviations import Deviations
 from callpath_modeler.modeling.mixture.evidence import (
+    TINY,
+    PairSums,
     Slopes,
     bare_evidence,
     constant_evidence,
     likelihood,
     offset_evidence,
     pair_evidence,
-    pair_volume,
-    pairs,
     positive_evidence,
 )
 from callpath_modeler.modeling.mixture.hypotheses import Group, Hypotheses
-from callpath_modeler.modeling.mixture.screen import (
-    Data,
-    Look,
-    apart,
-    pair_profile,
-    typical_variance,
-    worth,
-)
-from callpath_modeler.modeling.mixture.spread import EXACT_VARIANCE
+from callpath_modeler.modeling.mixture.screen import Chosen, Data, relative_weights
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.intp]
 
-_PAIRS_KEPT = 40
-_FEWEST_FOR_PAIRS = 5
-_MISFIT_FOR_PAIRS = 1.0
+_OFFSET, _BARE = 1, 2
+"""Families of hypotheses with one shape, beside those with positive coefficients."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +53,67 @@ class Candidates:
 
 
 @dataclass(frozen=True, slots=True)
+class _Rows:
+    """What regressions of n rows are made of, under L drifts.
+
+    Attributes
+    ----------
+    weights, products : [L, K, n] of the points, and those times values about their mean
+    weight, mean, total : [L, n] as of `Moments`
+    table : [S, K] the shapes
+    """
+
+    weights: FloatArray
+    products: FloatArray
+    weight: FloatArray
+    mean: FloatArray
+    total: FloatArray
+    table: FloatArray
+
+    @classmethod
+    def of(cls, data: Data, known: Hypotheses, fitted: FloatArray, drifts: FloatArray) -> _Rows:
+        weights = np.stack([relative_weights(data, fitted, drift).T for drift in drifts])
+        weight = weights.sum(axis=1)
+        values = data.values.T
+        mean = (weights * values).sum(axis=1) / weight
+        centred = values - mean[:, None]
+        products = weights * centred
+        return cls(weights, products, weight, mean, (products * centred).sum(axis=1), known.table)
+
+
+@dataclass(frozen=True, slots=True)
+class _Sums:
+    """Sums of some rows with one shape each, [L, M]; `away` [L, K, M] is the shape about its mean.
+
+    `at`, `square` and `product` are as of `Moments`.
+    """
+
+    away: FloatArray
+    at: FloatArray
+    square: FloatArray
+    product: FloatArray
+
+    @classmethod
+    def of(cls, rows: _Rows, weights: FloatArray, row: IntArray, shape: IntArray) -> _Sums:
+        """Sum up; `weights` [L, K, M] are those of `row` [M]."""
+        at_points = rows.table.T[:, shape]
+        at = np.einsum("lkm,km->lm", weights, at_points) / rows.weight[:, row]
+        away = at_points - at[:, None]
+        square = np.maximum(np.einsum("lkm,lkm,lkm->lm", weights, away, away), TINY)
+        product = np.einsum("lkm,km->lm", np.take(rows.products, row, axis=2), at_points)
+        return cls(away, at, square, product)
+
+
+@dataclass(frozen=True, slots=True)
 class _Part:
-    """Some candidates as in `Candidates`; what they leave, and what it does not depend on."""
+    """Some candidates as in `Candidates`; what they leave, and what it does not depend on.
+
+    Attributes
+    ----------
+    row, chosen : [M]
+    residual, evidence, size : [L, M]; `size` is how many coefficients there are
+    coefficients, covariance : as of `Candidates`
+    """
 
     row: IntArray
     chosen: IntArray
@@ -74,173 +124,115 @@ class _Part:
     covariance: FloatArray
 
 
-@dataclass(frozen=True, slots=True)
-class _OneShape:
-    """Rows and shapes to look at, [M], and roughly the variance of a point."""
-
-    row: IntArray
-    shape: IntArray
-    variance: FloatArray
-    known: Hypotheses
-
-    def chosen(self, family: int) -> IntArray:
-        return 1 + family * len(self.known.shapes) + self.shape
-
-
-def _empty_part(row: IntArray, chosen: IntArray, drifts: int, size: int) -> _Part:
-    shape = (drifts, len(row))
-    return _Part(
-        row,
-        chosen,
-        np.empty(shape),
-        np.empty(shape),
-        np.full(shape, float(size)),
-        np.zeros((drifts, 3, len(row))),
-        np.zeros((drifts, 6, len(row))),
-    )
+def _part(
+    row: IntArray,
+    chosen: IntArray,
+    residual: FloatArray,
+    evidence: FloatArray,
+    size: int | FloatArray,
+    coefficients: dict[int, FloatArray],
+    covariance: dict[int, FloatArray],
+) -> _Part:
+    """Put a part together; coefficients and elements of their covariance by place, others zero."""
+    numbers = np.zeros((len(residual), 3, len(row)))
+    elements = np.zeros((len(residual), 6, len(row)))
+    for place, column in coefficients.items():
+        numbers[:, place] = column
+    for place, column in covariance.items():
+        elements[:, place] = column
+    whole = np.broadcast_to(np.asarray(size, dtype=np.float64), residual.shape)
+    return _Part(row, chosen, residual, evidence, whole, numbers, elements)
 
 
 def candidates(
-    data: Data,
-    looks: list[Look],
-    bound: FloatArray,
-    known: Hypotheses,
-    deviations: Deviations,
-    log_prior: FloatArray,
+    data: Data, chosen: Chosen, known: Hypotheses, deviations: Deviations, fitted: FloatArray
 ) -> Candidates:
-    """Find the candidates of each row, and their evidence.
+    """Find the evidence of what is worth a look.
 
     Parameters
     ----------
     data : n rows
-    looks : at them, one per drift
-    bound : [n, 1 + 3 S] of the hypotheses with at most one shape
+    chosen : of their hypotheses
     known : the hypotheses
     deviations : how measurements may differ from them
-    log_prior : [H] of the hypotheses
+    fitted : [n, K] the values that weights are made of
     """
-    best = bound.max(axis=1)
-    chosen = worth(bound, best)
-    chosen[:, 0] = True
-    typical = typical_variance(looks[0], data)
-    parts = [_constant_part(looks)]
-    families = np.split(chosen[:, 1:], 3, axis=1)
-    for make, worthy in zip((_positive_part, _offset_part, _bare_part), families, strict=True):
-        row, shape = np.nonzero(worthy)
-        parts.append(make(looks, _OneShape(row, shape, typical[row], known)))
-    paired = _rows_for_pairs(looks[0], data) if len(known.first) else np.zeros(0, dtype=np.intp)
-    if len(paired):
-        parts.append(_pair_part(looks, paired, best, data, known, typical, log_prior))
+    rows = _Rows.of(data, known, fitted, deviations.drifts)
+    parts = [_constant_part(rows), *_single_parts(rows, chosen, known)]
+    if len(chosen.pair):
+        parts.append(_pair_part(rows, chosen, known))
     return _joined(parts, data, deviations)
 
 
-def _constant_part(looks: list[Look]) -> _Part:
-    rows = np.arange(len(looks[0].sums.mean))
-    part = _empty_part(rows, np.zeros(len(rows), dtype=np.intp), len(looks), 1)
-    for drift, seen in enumerate(looks):
-        part.residual[drift] = seen.sums.total
-        part.evidence[drift] = constant_evidence(seen.sums)
-        part.coefficients[drift, 0] = seen.sums.mean
-        part.covariance[drift, 0] = 1 / seen.sums.weight
-    return part
+def _constant_part(rows: _Rows) -> _Part:
+    every = np.arange(rows.mean.shape[1])
+    evidence = constant_evidence(rows.weight, rows.mean)
+    return _part(every, 0 * every, rows.total, evidence, 1, {0: rows.mean}, {0: 1 / rows.weight})
 
 
-def _slopes(part: _Part, drift: int, seen: Look, shape: IntArray) -> Slopes:
-    sums, row = seen.sums, part.row
-    flat = row * seen.slope.shape[1] + shape
-    part.residual[drift] = seen.residual.ravel()[flat]
-    return Slopes(
-        sums.weight[row],
-        sums.mean[row],
-        sums.at.ravel()[flat],
-        sums.square.ravel()[flat],
-        seen.slope.ravel()[flat],
-    )
-
-
-def _write(part: _Part, drift: int, found: Slopes, slope: FloatArray) -> None:
-    part.coefficients[drift, 0] = found.mean - slope * found.at
-    part.coefficients[drift, 1] = slope
-    covariance = part.covariance[drift]
-    covariance[0], covariance[1], covariance[3] = found.covariance()
-
-
-def _positive_part(looks: list[Look], one: _OneShape) -> _Part:
-    part = _empty_part(one.row, one.chosen(0), len(looks), 2)
-    for drift, seen in enumerate(looks):
-        found = _slopes(part, drift, seen, one.shape)
-        part.evidence[drift], slope = positive_evidence(found, one.variance)
-        _write(part, drift, found, slope)
-    return part
-
-
-def _offset_part(looks: list[Look], one: _OneShape) -> _Part:
-    part = _empty_part(one.row, one.chosen(1), len(looks), 2)
-    table = one.known.table
-    least, most = table.min(axis=1)[one.shape], table.max(axis=1)[one.shape]
-    falling = (one.known.single_group == Group.FALLING)[one.shape]
-    for drift, seen in enumerate(looks):
-        found = _slopes(part, drift, seen, one.shape)
-        part.evidence[drift], slope = offset_evidence(found, least, most, falling, one.variance)
-        _write(part, drift, found, slope)
-    return part
-
-
-def _bare_part(looks: list[Look], one: _OneShape) -> _Part:
-    """Return the candidates of one shape without a constant."""
-    part = _empty_part(one.row, one.chosen(2), len(looks), 1)
-    for drift, seen in enumerate(looks):
-        found = _slopes(part, drift, seen, one.shape)
-        level = found.weight * found.at
-        square = found.square + level * found.at
-        product = found.slope * found.square + level * found.mean
-        slope = product / square
-        whole = (seen.sums.total + seen.sums.weight * seen.sums.mean**2)[part.row]
-        part.residual[drift] = np.maximum(whole - slope * product, 0.0)
-        part.evidence[drift] = bare_evidence(found.mean, slope, square)
-        part.coefficients[drift, 1], part.covariance[drift, 3] = slope, 1 / square
-    return part
-
-
-def _rows_for_pairs(seen: Look, data: Data) -> IntArray:
-    """Return rows that one shape does not explain within their noise, and that allow two."""
-    misfit = seen.residual.min(axis=1) / np.maximum(data.used - 2, 1)
-    least = np.maximum(data.variance, EXACT_VARIANCE)
-    return np.flatnonzero((data.used >= _FEWEST_FOR_PAIRS) & (misfit > _MISFIT_FOR_PAIRS * least))
-
-
-def _pair_part(
-    looks: list[Look],
-    rows: IntArray,
-    best: FloatArray,
-    data: Data,
-    known: Hypotheses,
-    typical: FloatArray,
-    log_prior: FloatArray,
-) -> _Part:
-    """Return the candidates of two shapes among some rows, and lift what is best by them."""
-    few, start = data.take(rows), 1 + 3 * len(known.shapes)
-    found, bound = [], np.full((len(rows), len(known.first)), -np.inf)
-    for seen in looks:
-        regression = pairs(
-            seen.sums.take(rows), seen.weights[rows], known.table, known.first, known.second
+def _single_parts(rows: _Rows, chosen: Chosen, known: Hypotheses) -> list[_Part]:
+    """Return the candidates of one shape, family by family."""
+    sums = _Sums.of(rows, np.take(rows.weights, chosen.row, axis=2), chosen.row, chosen.shape)
+    slope = sums.product / sums.square
+    residual = np.maximum(rows.total[:, chosen.row] - slope * sums.product, 0.0)
+    parts = []
+    for family, which in enumerate(chosen.families):
+        row, shape = chosen.row[which], chosen.shape[which]
+        found = Slopes(
+            rows.weight[:, row],
+            rows.mean[:, row],
+            *(column[:, which] for column in (sums.at, sums.square, slope)),
         )
-        found.append(regression)
-        profile = pair_profile(regression.residual, regression.free, few)
-        np.maximum(bound, pair_volume(regression) + profile, out=bound)
-    bound += log_prior[start:]
-    bound[apart([regression.residual for regression in found], _PAIRS_KEPT)] = -np.inf
-    best[rows] = np.maximum(best[rows], bound.max(axis=1))
-    here, which = np.nonzero(worth(bound, best[rows]))
-    part = _empty_part(rows[here], start + which, len(looks), 3)
-    for drift, regression in enumerate(found):
-        one = regression.take(here, which)
-        part.residual[drift] = one.residual
-        part.evidence[drift] = pair_evidence(one, typical[part.row])
-        part.size[drift] = np.where(one.free, 3, 2)
-        part.coefficients[drift] = one.constant, one.first, one.second
-        part.covariance[drift] = one.covariance
-    return part
+        code = 1 + family * len(known.shapes) + shape
+        if family == _BARE:
+            parts.append(_bare_part(rows, found, row, code))
+            continue
+        if family == _OFFSET:
+            table = known.table
+            least, most = table.min(axis=1)[shape], table.max(axis=1)[shape]
+            falling = (known.single_group == Group.FALLING)[shape]
+            evidence, bounded = offset_evidence(found, least, most, falling, chosen.variance[row])
+        else:
+            evidence, bounded = positive_evidence(found, chosen.variance[row])
+        numbers = {0: found.mean - bounded * found.at, 1: bounded}
+        elements = dict(zip((0, 1, 3), found.covariance(), strict=True))
+        parts.append(_part(row, code, residual[:, which], evidence, 2, numbers, elements))
+    return parts
+
+
+def _bare_part(rows: _Rows, found: Slopes, row: IntArray, code: IntArray) -> _Part:
+    level = found.weight * found.at
+    square = found.square + level * found.at
+    product = found.slope * found.square + level * found.mean
+    slope = product / square
+    whole = (rows.total + rows.weight * rows.mean**2)[:, row]
+    residual = np.maximum(whole - slope * product, 0.0)
+    evidence = bare_evidence(found.mean, slope, square)
+    return _part(row, code, residual, evidence, 1, {1: slope}, {3: 1 / square})
+
+
+def _pair_part(rows: _Rows, chosen: Chosen, known: Hypotheses) -> _Part:
+    row, pair = chosen.pair_row, chosen.pair
+    weights = np.take(rows.weights, row, axis=2)
+    first, second = (
+        _Sums.of(rows, weights, row, shapes[pair]) for shapes in (known.first, known.second)
+    )
+    both = np.einsum("lkm,lkm,lkm->lm", weights, first.away, second.away)
+    sums = PairSums(
+        *(rows.weight[:, row], rows.mean[:, row], rows.total[:, row], first.at, second.at),
+        *(first.square, both, second.square, first.product, second.product),
+    )
+    found = sums.regressions()
+    covariance = sums.covariance(found.free)
+    return _part(
+        row,
+        1 + 3 * len(known.shapes) + pair,
+        found.residual,
+        pair_evidence(found, covariance, chosen.variance[row]),
+        np.where(found.free, 3.0, 2.0),
+        dict(enumerate((found.constant, found.first, found.second))),
+        dict(enumerate(covariance)),
+    )
 
 
 def _joined(parts: list[_Part], data: Data, deviations: Deviations) -> Candidates:

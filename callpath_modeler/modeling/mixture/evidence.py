@@ -29,6 +29,7 @@ SHARE_EDGE = 1e-3
 """Shares nearer to one count as this: beyond it a constant cannot be told from none."""
 
 LOG_2PI = float(np.log(2 * np.pi))
+LOG_2 = float(np.log(2))
 LEAST_LEVEL = 0.05
 """Of an offset hypothesis, whose level may be near zero, against the mean."""
 
@@ -65,17 +66,23 @@ def moments(values: FloatArray, weights: FloatArray, table: FloatArray) -> Momen
     weight = weights.sum(axis=1)
     mean = (weights * values).sum(axis=1) / weight
     centred = values - mean[:, None]
-    total = (weights * centred**2).sum(axis=1)
-    at = weights @ table.T / weight[:, None]
+    weighted = weights * centred
+    total = (weighted * centred).sum(axis=1)
+    at = weights @ table.T
+    at /= weight[:, None]
     raw = weights @ (table**2).T
-    square = np.maximum(raw - weight[:, None] * at**2, 1e-13 * raw + TINY)
-    product = (weights * centred) @ table.T
-    return Moments(weight, mean, total, at, square, product)
+    square = at**2
+    square *= weight[:, None]
+    np.subtract(raw, square, out=square)
+    raw *= 1e-13
+    raw += TINY
+    np.maximum(square, raw, out=square)
+    return Moments(weight, mean, total, at, square, weighted @ table.T)
 
 
 @dataclass(frozen=True, slots=True)
 class Slopes:
-    """Regressions of M (row, shape) on one shape each, [M]: ``f = mean + slope (x - at)``.
+    """Regressions of M (row, shape) on one shape each, [..., M]: ``f = mean + slope (x - at)``.
 
     Attributes
     ----------
@@ -97,99 +104,123 @@ class Slopes:
 
 @dataclass(frozen=True, slots=True)
 class Doubles:
-    """Regressions on two shapes each, [n, P]: ``f = constant + first x + second z``.
+    """Regressions on two shapes each: ``f = constant + first x + second z``, all [...] alike.
 
     Attributes
     ----------
-    constant, first, second : unconstrained coefficients
+    constant, first, second : coefficients, of any sign but that the constant is not negative
     residual : weighted sum of squares
-    covariance : elements cc, cf, cs, ff, fs, ss of that of the coefficients, without the factor V
-    determinant : of the normal equations
-    free : whether the constant is free; where it would be negative it is left out
+    determinant : of the normal equations of the coefficients that are free
+    free : whether the constant is; where it would be negative it is left out
     """
 
     constant: FloatArray
     first: FloatArray
     second: FloatArray
     residual: FloatArray
-    covariance: tuple[FloatArray, ...]
     determinant: FloatArray
     free: npt.NDArray[np.bool_]
 
-    def take(self, rows: IntArray, which: IntArray) -> Doubles:
-        """Return one regression each of some rows, [M]."""
+
+@dataclass(frozen=True, slots=True)
+class PairSums:
+    """What regressions on two shapes are made of; every column broadcasts against the others.
+
+    Attributes
+    ----------
+    weight, mean, total : as of `Moments`
+    at_x, at_z, xx, zz, x, z : as `at`, `square` and `product` there, of each shape
+    xz : weighted sum of products of the shapes about their means
+    """
+
+    weight: FloatArray
+    mean: FloatArray
+    total: FloatArray
+    at_x: FloatArray
+    at_z: FloatArray
+    xx: FloatArray
+    xz: FloatArray
+    zz: FloatArray
+    x: FloatArray
+    z: FloatArray
+
+    @property
+    def determinant(self) -> FloatArray:
+        """That of the two shapes about their means; kept above zero."""
+        both = self.xx * self.zz
+        found = self.xz**2
+        np.subtract(both, found, out=found)
+        both *= 1e-12
+        return np.maximum(found, both, out=found)
+
+    def regressions(self) -> Doubles:
+        """Regress on every pair; through the origin where a constant would be negative."""
+        inverse = 1 / self.determinant
+        first = (self.x * self.zz - self.z * self.xz) * inverse
+        second = (self.z * self.xx - self.x * self.xz) * inverse
+        constant = self.mean - self.at_x * first
+        constant -= self.at_z * second
+        residual = self.total - first * self.x
+        residual -= second * self.z
+        # Covariances of the constant with all three coefficients.
+        cx = (self.at_z * self.xz - self.at_x * self.zz) * inverse
+        cz = (self.at_x * self.xz - self.at_z * self.xx) * inverse
+        cc = 1 / self.weight - self.at_x * cx
+        cc -= self.at_z * cz
+        free = constant > 0
+        # As a constant is forced to zero, others follow by their covariance: a / p + b p has none.
+        forced = np.minimum(constant, 0.0)
+        residual += forced * (forced / cc)
+        forced /= cc
+        first -= forced * cx
+        second -= forced * cz
+        normal = self.weight / inverse
+        np.multiply(normal, cc, out=normal, where=~free)
         return Doubles(
-            self.constant[rows, which],
-            self.first[rows, which],
-            self.second[rows, which],
-            self.residual[rows, which],
-            tuple(column[rows, which] for column in self.covariance),
-            self.determinant[rows, which],
-            self.free[rows, which],
+            np.maximum(constant, 0.0, out=constant),
+            first,
+            second,
+            np.maximum(residual, 0.0, out=residual),
+            normal,
+            free,
         )
 
+    def covariance(self, free: npt.NDArray[np.bool_]) -> tuple[FloatArray, ...]:
+        """Return that of the coefficients without the variance of a point: cc, cx, cz, xx, xz, zz.
 
-def pairs(
+        It is zero for a constant that is not `free`.
+        """
+        # Without a constant, sums are about zero.
+        level = np.where(free, 0.0, self.weight)
+        xx, zz = self.xx + level * self.at_x**2, self.zz + level * self.at_z**2
+        xz = self.xz + level * self.at_x * self.at_z
+        determinant = np.maximum(xx * zz - xz**2, 1e-12 * xx * zz)
+        xx, xz, zz = zz / determinant, -xz / determinant, xx / determinant
+        cx = np.where(free, -(self.at_x * xx + self.at_z * xz), 0.0)
+        cz = np.where(free, -(self.at_x * xz + self.at_z * zz), 0.0)
+        cc = np.where(free, 1 / self.weight - self.at_x * cx - self.at_z * cz, 0.0)
+        return cc, cx, cz, xx, xz, zz
+
+
+def all_pairs(
     sums: Moments, weights: FloatArray, table: FloatArray, first: IntArray, second: IntArray
-) -> Doubles:
-    """Regress every row on every pair of shapes."""
-    weight, mean = sums.weight[:, None], sums.mean[:, None]
-    at_x, at_z = sums.at[:, first], sums.at[:, second]
-    raw_xz = weights @ (table[first] * table[second]).T
-    centred = (
-        sums.square[:, first],
-        raw_xz - weight * at_x * at_z,
-        sums.square[:, second],
-        sums.product[:, first],
-        sums.product[:, second],
-    )
-    b, c, inverse, determinant = _two_by_two(*centred)
-    constant = mean - at_x * b - at_z * c
-    residual = sums.total[:, None] - b * centred[3] - c * centred[4]
-    xx, xz, zz = inverse
-    cx, cz = -(at_x * xx + at_z * xz), -(at_x * xz + at_z * zz)
-    cc = 1 / weight - at_x * cx - at_z * cz
-    free = constant > 0
-    # Through the origin, where a constant would be negative: a / p + b p has none.
-    raw = (
-        centred[0] + weight * at_x**2,
-        raw_xz,
-        centred[2] + weight * at_z**2,
-        centred[3] + weight * at_x * mean,
-        centred[4] + weight * at_z * mean,
-    )
-    b0, c0, (xx0, xz0, zz0), determinant0 = _two_by_two(*raw)
-    residual0 = (sums.total + sums.weight * sums.mean**2)[:, None] - b0 * raw[3] - c0 * raw[4]
-    return Doubles(
-        np.where(free, constant, 0.0),
-        np.where(free, b, b0),
-        np.where(free, c, c0),
-        np.maximum(np.where(free, residual, residual0), 0.0),
-        (
-            np.where(free, cc, 0.0),
-            np.where(free, cx, 0.0),
-            np.where(free, cz, 0.0),
-            np.where(free, xx, xx0),
-            np.where(free, xz, xz0),
-            np.where(free, zz, zz0),
-        ),
-        np.where(free, weight * determinant, determinant0),
-        free,
+) -> PairSums:
+    """Sum up for every pair of every row, [P, n]: pairs first, so that rows lie together."""
+    at, square, product = sums.at.T.copy(), sums.square.T.copy(), sums.product.T.copy()
+    at_x, at_z = at[first], at[second]
+    xz = (table[first] * table[second]) @ weights.T
+    level = at_x * at_z
+    level *= sums.weight
+    xz -= level
+    return PairSums(
+        *(sums.weight, sums.mean, sums.total, at_x, at_z),
+        *(square[first], xz, square[second], product[first], product[second]),
     )
 
 
-def _two_by_two(
-    xx: FloatArray, xz: FloatArray, zz: FloatArray, x: FloatArray, z: FloatArray
-) -> tuple[FloatArray, FloatArray, tuple[FloatArray, FloatArray, FloatArray], FloatArray]:
-    """Solve normal equations; return both coefficients, the inverse and the determinant."""
-    determinant = np.maximum(xx * zz - xz**2, 1e-12 * xx * zz)
-    inverse = zz / determinant, -xz / determinant, xx / determinant
-    return x * inverse[0] + z * inverse[1], x * inverse[1] + z * inverse[2], inverse, determinant
-
-
-def constant_evidence(sums: Moments) -> FloatArray:
-    """Return the log evidence of constants without likelihood, [n]."""
-    return 0.5 * (LOG_2PI - np.log(sums.weight)) - np.log(np.maximum(sums.mean, TINY))
+def constant_evidence(weight: FloatArray, mean: FloatArray) -> FloatArray:
+    """Return the log evidence of constants without likelihood; arguments as of `Moments`."""
+    return np.asarray(0.5 * (LOG_2PI - np.log(weight)) - np.log(np.maximum(mean, TINY)))
 
 
 def positive_evidence(found: Slopes, variance: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -240,18 +271,26 @@ def bare_evidence(mean: FloatArray, slope: FloatArray, square: FloatArray) -> Fl
 
 def pair_volume(found: Doubles) -> FloatArray:
     """Bound log evidences of pairs without likelihood from above; of the shape of `found`."""
-    level = found.constant + np.maximum(found.first, 0.0) + np.maximum(found.second, 0.0) + LEAST
-    volume = np.where(found.free, 1.5, 1.0) * LOG_2PI + np.log(2.0)
-    volume -= 0.5 * np.log(np.where(found.free, level**6, level**4) * found.determinant)
+    level = np.maximum(found.first, 0.0)
+    level += np.maximum(found.second, 0.0)
+    level += found.constant
+    level += LEAST
+    volume = np.log(level)
+    volume *= np.where(found.free, -3.0, -2.0)
+    volume += np.where(found.free, 1.5 * LOG_2PI + LOG_2, LOG_2PI + LOG_2)
+    volume -= 0.5 * np.log(found.determinant)
     # Where a coefficient has to be zero, the pair is a hypothesis with one shape, which is there.
-    return np.where((found.first > 0) & (found.second > 0), volume, -np.inf)
+    volume[(found.first <= 0) | (found.second <= 0)] = -np.inf
+    return volume
 
 
-def pair_evidence(found: Doubles, variance: FloatArray) -> FloatArray:
+def pair_evidence(
+    found: Doubles, covariance: tuple[FloatArray, ...], variance: FloatArray
+) -> FloatArray:
     """Return log evidences of pairs without likelihood, [M]; so is `variance`, of a point."""
     evidence = pair_volume(found)
     spread = np.sqrt(variance)
-    cc, _, _, xx, _, zz = found.covariance
+    cc, _, _, xx, _, zz = covariance
     for number, square in ((found.first, xx), (found.second, zz)):
         evidence += special.log_ndtr(number / (spread * np.sqrt(square)))
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -55,30 +55,32 @@ class Posterior:
 def posterior(found: Candidates, data: Data, deviations: Deviations, beliefs: Beliefs) -> Posterior:
     """Weigh the candidates by what is believed."""
     joint = joint_probability(found, beliefs.hypotheses, beliefs.deviations)
-    weight = joint.sum(axis=0)
-    coefficients = np.zeros(found.coefficients.shape[1:])
-    covariance = np.zeros(found.covariance.shape[1:])
+    kept = np.flatnonzero(joint.sum(axis=0) > _NEGLIGIBLE)
+    kept = kept[np.argsort(found.row[kept], kind="stable")]
+    joint, row = joint[:, kept], found.row[kept]
+    weight = np.zeros(len(kept))
+    coefficients = np.zeros((3, len(kept)))
+    covariance = np.zeros((6, len(kept)))
     variance, drifting, noise = np.zeros((3, len(data.values)))
     for k, drift in enumerate(deviations.drifts):
         here = np.flatnonzero(deviations.drift_of == k)
         share = joint[here].sum(axis=0)
-        scatter = (joint[here] * found.variance[here][:, found.row]).sum(axis=0)
-        coefficients += share * found.coefficients[k]
-        covariance += scatter * found.covariance[k]
-        part = np.bincount(found.row, scatter, minlength=len(variance))
+        # In the order of the coefficients: what all drifts agree on stays as it is.
+        weight += share
+        scatter = (joint[here] * found.variance[here][:, row]).sum(axis=0)
+        coefficients += share * found.coefficients[k][:, kept]
+        covariance += scatter * found.covariance[k][:, kept]
+        part = np.bincount(row, scatter, minlength=len(variance))
         variance += part
         drifting += drift * part
         if drift:
-            noise += drift * np.bincount(found.row, share, minlength=len(noise))
-    kept = np.flatnonzero(weight > _NEGLIGIBLE)
-    kept = kept[np.argsort(found.row[kept], kind="stable")]
-    weight = weight[kept]
+            noise += drift * np.bincount(row, share, minlength=len(noise))
     return Posterior(
-        found.row[kept],
+        row,
         found.chosen[kept],
         weight,
-        coefficients[:, kept] / weight,
-        covariance[:, kept] / weight,
+        coefficients / weight,
+        covariance / weight,
         variance,
         # Noise does not drift; only what exceeds it.
         np.maximum(drifting - noise * data.variance, 0.0),

@@ -8,10 +8,10 @@ import numpy as np
 import numpy.typing as npt
 from scipy import special
 
-from callpath_modeler.modeling.noise import Centre, centred
+from callpath_modeler.modeling.noise import Centre, centre_of_sorted
 
 FloatArray = npt.NDArray[np.float64]
-BoolArray = npt.NDArray[np.bool_]
+IntArray = npt.NDArray[np.intp]
 
 EXACT_VARIANCE = 1e-14
 """Relative variance below which values are exact: counts, and averages of counts."""
@@ -62,18 +62,97 @@ class Within:
     count: FloatArray
     squares: FloatArray
 
+    def take(self, rows: IntArray) -> Within:
+        """Return some rows."""
+        return Within(self.centre[rows], self.count[rows], self.squares[rows])
+
 
 def within(y: FloatArray, how: Centre) -> Within:
-    """Sum up repetitions `y` [n, K, R], NaN = missing."""
-    count = np.isfinite(y).sum(axis=2).astype(np.float64)
-    mean = centred(y, "mean")
+    """Sum up repetitions `y` [n, K, R], which ascend along the last axis; NaN = missing, last."""
+    # Repetitions first: rows lie together.
+    ordered = np.ascontiguousarray(np.moveaxis(y, 2, 0))
+    present = np.isfinite(ordered)
+    count = present.sum(axis=0).astype(np.float64)
+    values = np.where(present, ordered, 0.0)
     with np.errstate(divide="ignore", invalid="ignore"):
-        squares = np.nansum((y / mean[:, :, None] - 1) ** 2, axis=2)
+        mean = values.sum(axis=0) / count
+        values /= mean
+        values -= present
+        squares = (values**2).sum(axis=0)
     squares = np.where((count > 1) & (mean > 0), squares, 0.0)
-    return Within(mean if how == "mean" else centred(y, how), count, squares)
+    return Within(mean if how == "mean" else centre_of_sorted(y, how), count, squares)
 
 
-def noise_of(reps: Within, efficiency: float) -> Noise:
+@dataclass(frozen=True, slots=True)
+class Pool:
+    """The spread of repetitions over all rows of one metric.
+
+    Attributes
+    ----------
+    known : whether repetitions tell anything
+    dof : degrees of freedom that a row borrows; 0 where all repetitions agree
+    level, slope, about, reach : the logarithm of the variance that a row of logarithmic size x
+        borrows is ``level + slope (x - about)``, with x - about within `reach`
+    """
+
+    known: bool
+    dof: float = 0.0
+    level: float = 0.0
+    slope: float = 0.0
+    about: float = 0.0
+    reach: tuple[float, float] = (0.0, 0.0)
+
+    def noise(self, reps: Within, efficiency: float) -> Noise:
+        """Tell the noise of some rows.
+
+        Parameters
+        ----------
+        reps : their repetitions
+        efficiency : variance of the centre against that of a mean
+        """
+        count, squares = reps.count, reps.squares
+        present = count > 0
+        raw, dof, size = row_spread(reps)
+        effective = count.sum(axis=1) / np.maximum(present.sum(axis=1), 1)
+        weight = np.where(present, count / np.maximum(effective, 1.0)[:, None], 0.0)
+        told = dof > 0
+        spread = np.where(told, np.sqrt(raw), np.nan)
+        if not self.dof:
+            n = len(raw)
+            exact, sure = np.full(n, EXACT_VARIANCE), np.full(n, _MOST_DOF)
+            return Noise(reps.centre, exact, sure, weight, self.known, spread)
+        prior = np.exp(self.level + self.slope * np.clip(_log(size) - self.about, *self.reach))
+        shrunk = (self.dof * prior + dof * raw) / (self.dof + dof)
+        share, freedom = min(self.dof, _MOST_DOF), _freedom(reps)
+        local = (share * shrunk[:, None] + squares) / (share + freedom)
+        ratio = np.clip(shrunk[:, None] / np.maximum(local, EXACT_VARIANCE), *_WEIGHT_RANGE)
+        # Two values say next to nothing of the noise of their own point.
+        weight = weight * np.where(freedom > 1, ratio, 1.0)
+        variance = np.maximum(shrunk * efficiency / np.maximum(effective, 1.0), EXACT_VARIANCE)
+        variance = np.where(told & (raw <= EXACT_VARIANCE), EXACT_VARIANCE, variance)
+        dof = np.minimum(self.dof + dof, _MOST_DOF)
+        return Noise(reps.centre, variance, dof, weight, True, spread)
+
+
+def row_spread(reps: Within) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return what rows say of their noise, each [n]: relative variance, degrees of freedom, size.
+
+    The variance is that of one repetition, the size the largest centre.
+    """
+    dof = _freedom(reps).sum(axis=1)
+    raw = reps.squares.sum(axis=1) / np.maximum(dof, 1.0)
+    return raw, dof, np.where(reps.count > 0, np.nan_to_num(reps.centre), 0.0).max(axis=1)
+
+
+def _freedom(reps: Within) -> FloatArray:
+    return np.where(np.nan_to_num(reps.centre) > 0, np.maximum(reps.count - 1, 0.0), 0.0)
+
+
+def _log(size: FloatArray) -> FloatArray:
+    return np.asarray(np.log(np.maximum(size, np.finfo(float).tiny)))
+
+
+def pooled(raw: FloatArray, dof: FloatArray, size: FloatArray) -> Pool:
     """Pool the spread of repetitions over all rows of one metric.
 
     The relative variance of each row is shrunk towards that of all rows by empirical Bayes: log
@@ -83,54 +162,36 @@ def noise_of(reps: Within, efficiency: float) -> Noise:
 
     Parameters
     ----------
-    reps : the repetitions
-    efficiency : variance of the centre against that of a mean
+    raw, dof, size : of `row_spread`
     """
-    centre, count, squares = reps.centre, reps.count, reps.squares
-    present = count > 0
-    freedom = np.where(np.nan_to_num(centre) > 0, np.maximum(count - 1, 0.0), 0.0)
-    dof = freedom.sum(axis=1)
-    raw = squares.sum(axis=1) / np.maximum(dof, 1.0)
-    effective = count.sum(axis=1) / np.maximum(present.sum(axis=1), 1)
-    weight = np.where(present, count / np.maximum(effective, 1.0)[:, None], 0.0)
-    told = dof > 0
-    noisy = told & (raw > EXACT_VARIANCE)
-    spread = np.where(told, np.sqrt(raw), np.nan)
-    n = len(centre)
+    noisy = (dof > 0) & (raw > EXACT_VARIANCE)
+    known = bool((dof > 0).any())
     if not noisy.any():
-        exact = np.full(n, EXACT_VARIANCE)
-        return Noise(centre, exact, np.full(n, _MOST_DOF), weight, bool(told.any()), spread)
-    size = np.where(present, np.nan_to_num(centre), 0.0).max(axis=1)
-    prior, prior_dof = _prior(raw, dof, noisy, size)
-    shrunk = (prior_dof * prior + dof * raw) / (prior_dof + dof)
-    share = min(prior_dof, _MOST_DOF)
-    local = (share * shrunk[:, None] + squares) / (share + freedom)
-    ratio = np.clip(shrunk[:, None] / np.maximum(local, EXACT_VARIANCE), *_WEIGHT_RANGE)
-    # Two values say next to nothing of the noise of their own point.
-    weight = weight * np.where(freedom > 1, ratio, 1.0)
-    variance = np.maximum(shrunk * efficiency / np.maximum(effective, 1.0), EXACT_VARIANCE)
-    variance = np.where(told & ~noisy, EXACT_VARIANCE, variance)
-    return Noise(centre, variance, np.minimum(prior_dof + dof, _MOST_DOF), weight, True, spread)
-
-
-def _prior(
-    raw: FloatArray, dof: FloatArray, noisy: BoolArray, size: FloatArray
-) -> tuple[FloatArray, float]:
-    """Return what rows borrow: a variance per row, and its degrees of freedom."""
+        return Pool(known)
     half = dof[noisy] / 2
     log = np.log(raw[noisy]) - special.digamma(half) + np.log(half)
-    x = np.log(np.maximum(size, np.finfo(float).tiny))
-    line = np.full(len(raw), float(log.mean()))
-    if noisy.sum() >= _TREND_ROWS and np.ptp(x[noisy]) > 1:
-        centred_x = x[noisy] - x[noisy].mean()
-        slope = float(np.clip((centred_x * log).sum() / (centred_x**2).sum(), -1.5, 0.0))
-        line = log.mean() + slope * np.clip(x - x[noisy].mean(), centred_x.min(), centred_x.max())
-    if noisy.sum() < _FEWEST_ROWS:
-        return np.exp(line), 4.0
-    excess = float(((log - line[noisy]) ** 2).mean() - special.polygamma(1, half).mean())
+    x = _log(size[noisy])
+    level, slope, about = float(log.mean()), 0.0, float(x.mean())
+    away = x - about
+    reach = float(away.min()), float(away.max())
+    if len(x) >= _TREND_ROWS and np.ptp(x) > 1:
+        slope = float(np.clip((away * log).sum() / (away**2).sum(), -1.5, 0.0))
+    if len(x) < _FEWEST_ROWS:
+        return Pool(known, 4.0, level, slope, about, reach)
+    scatter = ((log - level - slope * away) ** 2).mean()
+    excess = float(scatter - special.polygamma(1, half).mean())
     prior_dof = 2 * _inverse_trigamma(excess) if excess > 0.01 else 2 * _MOST_DOF
     prior_dof = min(prior_dof, 2 * _MOST_DOF)
-    return np.exp(line + special.digamma(prior_dof / 2) - np.log(prior_dof / 2)), prior_dof
+    level += float(special.digamma(prior_dof / 2) - np.log(prior_dof / 2))
+    return Pool(known, prior_dof, level, slope, about, reach)
+
+
+def noise_of(reps: Within, efficiency: float) -> Noise:
+    """Tell the noise of all rows of one metric, each with the others in mind.
+
+    `efficiency` is the variance of the centre against that of a mean.
+    """
+    return pooled(*row_spread(reps)).noise(reps, efficiency)
 
 
 def _inverse_trigamma(value: float) -> float:

@@ -7,7 +7,7 @@ import numpy.typing as npt
 import pytest
 from scipy import integrate
 
-from callpath_modeler.modeling.mixture.evidence import constant_evidence, moments, pairs
+from callpath_modeler.modeling.mixture.evidence import all_pairs, constant_evidence, moments
 
 FloatArray = npt.NDArray[np.float64]
 POINTS = 2.0 ** np.arange(3, 9)
@@ -40,7 +40,10 @@ def test_moments_are_weighted_sums_about_weighted_means() -> None:
 
 def test_pairs_of_shapes_are_least_squares_with_a_constant_only_where_it_is_positive() -> None:
     values, weights = rows()
-    found = pairs(moments(values, weights, TABLE), weights, TABLE, FIRST, SECOND)
+    sums = moments(values, weights, TABLE)
+    pairs = all_pairs(sums, weights, TABLE, FIRST, SECOND)
+    found = pairs.regressions()
+    covariance = np.array(pairs.covariance(found.free))
     seen = set()
     for row in range(4):
         root = np.sqrt(weights[row])
@@ -53,18 +56,19 @@ def test_pairs_of_shapes_are_least_squares_with_a_constant_only_where_it_is_posi
             if not free:
                 best = np.linalg.lstsq(design, values[row] * root, rcond=None)[0]
             seen.add(bool(free))
-            assert found.free[row, pair] == free
+            assert found.free[pair, row] == free
             numbers = np.array([best[0] if free else 0.0, *best[-2:]])
-            mine = np.array([found.constant, found.first, found.second])[:, row, pair]
+            mine = np.array([found.constant, found.first, found.second])[:, pair, row]
             assert mine == pytest.approx(numbers, rel=1e-6, abs=1e-9)
             left = ((design @ best - values[row] * root) ** 2).sum()
-            assert found.residual[row, pair] == pytest.approx(left, rel=1e-6, abs=1e-12)
+            assert found.residual[pair, row] == pytest.approx(left, rel=1e-6, abs=1e-12)
             normal = design.T @ design
-            assert found.determinant[row, pair] == pytest.approx(np.linalg.det(normal), rel=1e-6)
+            assert found.determinant[pair, row] == pytest.approx(np.linalg.det(normal), rel=1e-6)
             inverse = np.zeros((3, 3))
             inverse[3 - len(best) :, 3 - len(best) :] = np.linalg.inv(normal)
-            mine = np.array([column[row, pair] for column in found.covariance])
-            assert mine == pytest.approx(inverse[np.triu_indices(3)], rel=1e-5, abs=1e-9)
+            assert covariance[:, pair, row] == pytest.approx(
+                inverse[np.triu_indices(3)], rel=1e-5, abs=1e-9
+            )
     assert seen == {True, False}
 
 
@@ -82,5 +86,5 @@ def test_the_evidence_of_a_constant_is_likelihood_times_prior_over_all_constants
         reach = 12 * np.sqrt(variance / sums.weight[row])
         around = max(sums.mean[row] - reach, 1e-9), sums.mean[row] + reach
         area = integrate.quad(density, *around)[0]
-        closed = constant_evidence(sums)[row] + 0.5 * np.log(variance)
+        closed = constant_evidence(sums.weight, sums.mean)[row] + 0.5 * np.log(variance)
         assert closed == pytest.approx(np.log(area), abs=0.01)
