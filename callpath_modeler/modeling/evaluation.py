@@ -55,6 +55,13 @@ def shape_table(shapes: Sequence[Shape], p: FloatArray) -> FloatArray:
     return np.stack([*(shape(p) for shape in shapes), np.zeros(len(p))])
 
 
+def peaks(shapes: Sequence[Shape], points: FloatArray) -> FloatArray:
+    """Return the largest magnitude of all shapes at the points, [S + 1]; the last one is 1."""
+    found = np.abs(shape_table(shapes, points)).max(axis=1)
+    found[-1] = 1.0
+    return np.asarray(found)
+
+
 def evaluate(
     shapes: Sequence[Shape], terms: TermArray, coefficients: FloatArray, p: FloatArray
 ) -> FloatArray:

@@ -24,7 +24,7 @@ FloatArray = npt.NDArray[np.float64]
 TermArray = npt.NDArray[np.int16]
 Names = str | Sequence[str]
 
-_VERSION = 2
+_VERSION = 3
 
 _CHUNK = 8192
 """Rows whose bands are made at once: what is needed for them stays in the cache."""
@@ -60,7 +60,8 @@ class Models:
     coefficients : ndarray [n, T + 1]
         The constant, then one per term, in the unit of the metric; NaN without a model.
     covariance : ndarray [n, T + 1, T + 1]
-        Covariance of the coefficients, in squared units of the metric.
+        Covariance of the coefficients, in squared units of the metric, with the classic method;
+        [n, 0, 0] with the other, which keeps `root`.
     spread : ndarray [n]
         Relative standard deviation of a measured centre about the model, at the largest point.
     drift : ndarray [n]
@@ -84,8 +85,11 @@ class Models:
         alternatives.
     alternative_terms, alternative_coefficients, alternative_weight : ndarray [n, A, ...]
         The runners-up, best first; weight 0 where there is none.
-    alternative_covariance : ndarray [n, A, 6]
-        Of their coefficients, upper triangle by rows; zero with the classic method.
+    unit : ndarray [n]
+        What `root` is measured in: the largest value of each row, in the unit of the metric.
+    root : ndarray [n, 1 + A, 6] of float32
+        Errors of the coefficients of the model and its alternatives, with the mixture method: the
+        roots of their covariances, of module `roots`; [n, 0, 6] with the classic method.
     """
 
     space: SearchSpace
@@ -112,8 +116,9 @@ class Models:
     weight: FloatArray
     alternative_terms: TermArray
     alternative_coefficients: FloatArray
-    alternative_weight: FloatArray
-    alternative_covariance: FloatArray
+    alternative_weight: npt.NDArray[np.floating]
+    unit: FloatArray
+    root: npt.NDArray[np.float32]
 
     def __post_init__(self) -> None:
         """Make every column read-only."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from callpath_modeler.modeling.evaluation import shape_table
+from callpath_modeler.modeling.evaluation import peaks, shape_table
 from callpath_modeler.modeling.uncertainty import Mixture
 
 if TYPE_CHECKING:
@@ -33,48 +33,52 @@ def mixture_at(models: Models, p: FloatArray) -> Mixture:
     """
     codes = np.concatenate([models.terms[:, None, :2], models.alternative_terms], axis=1)
     numbers = np.concatenate([models.coefficients[:, None, :3], models.alternative_coefficients], 1)
-    upper = models.covariance[:, *np.triu_indices(3)]
-    covariance = np.concatenate([upper[:, None], models.alternative_covariance], axis=1)
     weight = np.concatenate([models.weight[:, None], models.alternative_weight], axis=1)
     weight = weight / np.maximum(weight.sum(axis=1, keepdims=True), np.finfo(float).tiny)
+    peak = peaks(models.shapes, models.points)
+    # Of shapes with peaks of 1 and in the unit of the row, as errors are.
+    numbers = numbers / models.unit[:, None, None]
+    numbers[..., 1:] *= peak[codes]
     # All rows of an experiment are alike in what they are made of: the same table serves them.
     at, inside = (
-        np.minimum(shape_table(models.shapes, p), _LARGEST),
-        shape_table(models.shapes, models.points),
+        np.minimum(shape_table(models.shapes, p) / peak[:, None], _LARGEST),
+        shape_table(models.shapes, models.points) / peak[:, None],
     )
     x, z = at[codes[..., 0]], at[codes[..., 1]]
     centre = numbers[..., :1] + numbers[..., 1:2] * x + numbers[..., 2:3] * z
     largest = centre.max(axis=1, initial=0.0)[:, None]
     centre = np.maximum(centre, _NEGLIGIBLE * largest)
-    below, above = _by_covariance(centre, covariance, x, z)
-    alone = (codes[..., 0] >= 0) & (codes[..., 1] < 0)
-    low, high = _by_slope(numbers, covariance, codes[..., 0], inside, x)
-    single_below, single_above = (_log_distance(centre, edge) for edge in (low, high))
-    level = _level_spread(numbers, covariance)[..., None]
+    root = np.moveaxis(models.root, -1, 0).astype(np.float64)
+    below, above = _by_covariance(centre, root, x, z)
+    low, high = _by_slope(numbers, root, codes[..., 0], inside, x)
+    level = _level_spread(numbers, root)[..., None]
     # A sum of two shapes that are one along a slice is no regression about a mean.
-    regressed = alone[..., None] & (level < 1)
-    below = np.where(regressed, np.hypot(single_below, level), below)
-    above = np.where(regressed, np.hypot(single_above, level), above)
+    alone = ((codes[..., 0] >= 0) & (codes[..., 1] < 0))[..., None] & (level < 1)
+    below, above = (
+        np.where(alone, np.hypot(_log_distance(centre, edge), level), whole)
+        for edge, whole in ((low, below), (high, above))
+    )
     beyond = np.log2(np.maximum(p / models.points[-1], 1.0))
     scatter = np.sqrt(models.spread[:, None] ** 2 + models.drift[:, None] * beyond)[:, None]
+    centre *= models.unit[:, None, None]
     return Mixture(centre, np.hypot(below, scatter), np.hypot(above, scatter), weight)
 
 
 def _by_covariance(
-    centre: FloatArray, covariance: FloatArray, x: FloatArray, z: FloatArray
+    centre: FloatArray, root: FloatArray, x: FloatArray, z: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
     """Spread of a linear combination of coefficients, as of a log-normal variable."""
-    cc, cx, cz, xx, xz, zz = (covariance[..., k, None] for k in range(6))
-    variance = cc + 2 * cx * x + 2 * cz * z + xx * x**2 + 2 * xz * x * z + zz * z**2
+    xx, xz, zz, xc, zc, cc = root[..., None]
+    variance = (xx * x + xz * z + xc) ** 2 + (zz * z + zc) ** 2 + cc**2
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        relative = np.where(centre > 0, np.maximum(variance, 0.0) / centre**2, 0.0)
+        relative = np.where(centre > 0, variance / centre**2, 0.0)
     spread = np.sqrt(np.log1p(relative))
     return spread, spread
 
 
 def _by_slope(
     numbers: FloatArray,
-    covariance: FloatArray,
+    root: FloatArray,
     code: npt.NDArray[np.int16],
     inside: FloatArray,
     x: FloatArray,
@@ -85,10 +89,8 @@ def _by_slope(
     between the bounds that positive coefficients, or positive values at all points, set it.
     """
     constant, slope = numbers[..., 0], numbers[..., 1]
-    variance = np.maximum(covariance[..., 3], np.finfo(float).tiny)
-    at = -covariance[..., 1] / variance
+    at, spread = _about(root)
     level = constant + slope * at
-    spread = np.sqrt(variance)
     least, most = inside.min(axis=1)[code], inside.max(axis=1)[code]
     with np.errstate(divide="ignore", invalid="ignore"):
         no_constant = np.where(at > 0, level / at, np.inf)
@@ -110,6 +112,12 @@ def _by_slope(
     return np.minimum(*edges), np.maximum(*edges)
 
 
+def _about(root: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the mean of the shape of models with one, and the error of its slope, [n, C]."""
+    spread = np.maximum(root[0], np.finfo(np.float32).tiny)
+    return -root[3] / spread, spread
+
+
 def _log_distance(centre: FloatArray, edge: FloatArray) -> FloatArray:
     """Return the deviation of the logarithm that puts `edge` at the outer quantile."""
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -117,11 +125,8 @@ def _log_distance(centre: FloatArray, edge: FloatArray) -> FloatArray:
     return np.where(np.isfinite(distance), distance, 0.0) / _DEVIATES
 
 
-def _level_spread(numbers: FloatArray, covariance: FloatArray) -> FloatArray:
+def _level_spread(numbers: FloatArray, root: FloatArray) -> FloatArray:
     """Relative error of the level of models with one shape, [n, C]."""
-    variance = np.maximum(covariance[..., 3], np.finfo(float).tiny)
-    at = -covariance[..., 1] / variance
-    level = numbers[..., 0] + numbers[..., 1] * at
-    free = np.maximum(covariance[..., 0] - covariance[..., 1] ** 2 / variance, 0.0)
+    level = numbers[..., 0] + numbers[..., 1] * _about(root)[0]
     with np.errstate(divide="ignore", invalid="ignore"):
-        return np.where(level > 0, np.sqrt(free) / level, 0.0)
+        return np.where(level > 0, root[5] / level, 0.0)

@@ -153,7 +153,8 @@ def _empty(
         "alternative_terms": np.full((count, ALTERNATIVES, 1), -1, dtype=np.int16),
         "alternative_coefficients": np.zeros((count, ALTERNATIVES, 2)),
         "alternative_weight": np.zeros((count, ALTERNATIVES)),
-        "alternative_covariance": np.zeros((count, ALTERNATIVES, 6)),
+        "unit": np.ones(count),
+        "root": np.zeros((count, 0, 6), dtype=np.float32),
     }
 
 

@@ -11,6 +11,7 @@ from callpath_modeler.modeling.mixture.hypotheses import Group, Hypotheses
 from callpath_modeler.modeling.mixture.posterior import Posterior, far_values, shape_codes
 from callpath_modeler.modeling.mixture.screen import Data, floor_of
 from callpath_modeler.modeling.noise import looks_exact
+from callpath_modeler.modeling.roots import roots
 from callpath_modeler.modeling.status import FitStatus
 
 FloatArray = npt.NDArray[np.float64]
@@ -28,7 +29,6 @@ _FAR = 16.0
 _ROUNDING = 1e-11
 """Against the smallest value of a row, a coefficient that is zero but for rounding."""
 
-_UPPER = np.array([[0, 1, 2], [1, 3, 4], [2, 4, 5]])
 _NOISY_SPREAD = 0.25
 _MISFIT = 0.05
 _FAR_BEYOND_NOISE = 3.0
@@ -41,7 +41,7 @@ def empty_columns(count: int) -> Columns:
     return {
         "terms": np.full((count, 2), -1, dtype=np.int16),
         "coefficients": np.tile([np.nan, 0.0, 0.0], (count, 1)),
-        "covariance": np.zeros((count, 3, 3)),
+        "covariance": np.zeros((count, 0, 0)),
         "spread": np.zeros(count),
         "drift": np.zeros(count),
         "dof": np.zeros(count),
@@ -57,8 +57,9 @@ def empty_columns(count: int) -> Columns:
         "weight": np.zeros(count),
         "alternative_terms": np.full((count, ALTERNATIVES, 2), -1, dtype=np.int16),
         "alternative_coefficients": np.zeros((count, ALTERNATIVES, 3)),
-        "alternative_weight": np.zeros((count, ALTERNATIVES)),
-        "alternative_covariance": np.zeros((count, ALTERNATIVES, 6)),
+        "alternative_weight": np.zeros((count, ALTERNATIVES), dtype=np.float32),
+        "unit": np.ones(count),
+        "root": np.zeros((count, 1 + ALTERNATIVES, 6), dtype=np.float32),
     }
 
 
@@ -83,17 +84,14 @@ def write_models(
     factor = np.concatenate([np.ones((*codes.shape[:2], 1)), 1 / scale], axis=2)
     factor *= unit[:, None, None]
     numbers = scaled * factor
-    upper = np.triu_indices(3)
-    covariance = found.covariance[:, kept].transpose(1, 2, 0)
-    covariance = covariance * factor[..., upper[0]] * factor[..., upper[1]]
     columns["terms"][rows] = codes[:, 0]
     columns["coefficients"][rows] = numbers[:, 0]
-    columns["covariance"][rows] = covariance[:, 0][:, _UPPER]
     columns["weight"][rows] = weight[:, 0]
     others = kept.shape[1] - 1
     columns["alternative_terms"][rows, :others] = codes[:, 1:]
     columns["alternative_coefficients"][rows, :others] = numbers[:, 1:]
-    columns["alternative_covariance"][rows, :others] = covariance[:, 1:]
+    columns["unit"][rows] = unit
+    columns["root"][rows, : 1 + others] = roots(found.covariance[:, kept])
     columns["alternative_weight"][rows, :others] = weight[:, 1:]
     columns["spread"][rows] = np.sqrt(found.variance)
     columns["drift"][rows] = found.drift

@@ -11,18 +11,17 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
+from callpath_modeler.modeling.evaluation import peaks
 from callpath_modeler.modeling.growth import Growth
 from callpath_modeler.modeling.models import Models, column_names
 from callpath_modeler.modeling.products import NOTHING, Product
+from callpath_modeler.modeling.roots import covariances, rescaled, roots_of
 from callpath_modeler.modeling.shapes import Shape
 from callpath_modeler.modeling.terms import Term
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.intp]
 TermArray = npt.NDArray[np.int16]
-
-_UPPER = np.triu_indices(3)
-_WHOLE = np.array([[0, 1, 2], [1, 3, 4], [2, 4, 5]])
 
 
 def along(models: Models, axis: int, at: npt.ArrayLike) -> Models:
@@ -63,9 +62,7 @@ def along(models: Models, axis: int, at: npt.ArrayLike) -> Models:
     numbers = np.concatenate(
         [models.coefficients[:, None], models.alternative_coefficients], axis=1
     )
-    covariance = np.concatenate(
-        [models.covariance[:, None], models.alternative_covariance[..., _WHOLE]], axis=1
-    )
+    covariance = covariances(models.root, codes, peaks(models.shapes, models.points))
     change, kept = _change(code[codes], factor[codes])
     numbers = np.einsum("ncij,ncj->nci", change, numbers)
     covariance = change @ covariance @ change.swapaxes(-1, -2)
@@ -78,13 +75,12 @@ def along(models: Models, axis: int, at: npt.ArrayLike) -> Models:
         points=points,
         terms=codes_left[:, 0],
         coefficients=numbers[:, 0],
-        covariance=covariance[:, 0],
         spread=spread,
         low_p=np.full(len(models), points[0]),
         high_p=np.full(len(models), points[-1]),
         alternative_terms=codes_left[:, 1:],
         alternative_coefficients=numbers[:, 1:],
-        alternative_covariance=covariance[:, 1:, *_UPPER],
+        root=roots_of(covariance, codes_left, peaks(terms, points)).astype(np.float32),
     )
 
 
@@ -95,9 +91,12 @@ def with_rows(models: Models, others: Models, rows: npt.NDArray[np.bool_]) -> Mo
     """
     shapes = tuple(sorted({*models.shapes, *others.shapes}, key=_place))
     number = {shape: code for code, shape in enumerate(shapes)}
+    peak = peaks(shapes, others.points)
     columns = {}
     for name in column_names():
         ours, theirs = getattr(models, name), getattr(others, name)
+        if name == "root":
+            ours, theirs = (_rescaled(each, number, peak) for each in (models, others))
         if name in ("terms", "alternative_terms"):
             ours, theirs = (
                 np.array([*(number[shape] for shape in each.shapes), -1], dtype=np.int16)[codes]
@@ -106,6 +105,15 @@ def with_rows(models: Models, others: Models, rows: npt.NDArray[np.bool_]) -> Mo
         which = rows.reshape(-1, *[1] * (ours.ndim - 1))
         columns[name] = np.where(which, theirs, ours)
     return replace(models, shapes=shapes, points=others.points, **columns)
+
+
+def _rescaled(
+    models: Models, number: dict[Shape, int], peak: FloatArray
+) -> npt.NDArray[np.float32]:
+    """Return the roots of models over points at which shapes, by `number`, have these peaks."""
+    codes = np.concatenate([models.terms[:, None], models.alternative_terms], axis=1)
+    after = peak[[*(number[shape] for shape in models.shapes), -1]]
+    return rescaled(models.root, codes, peaks(models.shapes, models.points), after)
 
 
 def _place(shape: Shape) -> tuple[Growth, str]:
