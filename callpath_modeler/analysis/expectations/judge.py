@@ -9,7 +9,7 @@ call paths, each is judged at a confidence so much higher that all of them toget
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import NoReturn
 
 import numpy as np
@@ -57,6 +57,7 @@ class Judge:
     expectations: Expectations
     models_of: Callable[[str | None], Fitted]
     target: float | None = None
+    _named_by: dict[str, NDArray[np.bool_]] = field(default_factory=dict, repr=False)
 
     def outcomes(self) -> tuple[Outcome, ...]:
         """Judge every expectation, in the order of the file.
@@ -168,9 +169,11 @@ class Judge:
     def _matching(
         self, expectation: Expectation, key: str, fitted: Fitted, pattern: str
     ) -> NDArray[np.bool_]:
-        """Return which call paths a pattern names, [call paths]."""
+        """Return which call paths a pattern names, [call paths]; all metrics have the same."""
         try:
-            return match(fitted.experiment.tree, pattern)
+            if pattern not in self._named_by:
+                self._named_by[pattern] = match(fitted.experiment.tree, pattern)
+            return self._named_by[pattern]
         except UsageError as cause:
             self._refuse(expectation, key, cause.message, cause.hint or "")
 

@@ -63,9 +63,9 @@ def read(path: Path) -> Expectations:
     except UnicodeDecodeError as cause:
         raise InputError(f"{path}: not text in UTF-8", hint="TOML is") from cause
     except OSError as cause:
-        raise InputError(
-            f"{path}: {cause.strerror}", hint="cpmodel baseline EXP -o FILE.toml makes one"
-        ) from cause
+        makes = "cpmodel baseline EXP... -o FILE.toml makes one"
+        hint = "the runs come first, the file last" if path.is_dir() else makes
+        raise InputError(f"{path}: {cause.strerror}", hint=hint) from cause
     return understand(parse(text, str(path)))
 
 

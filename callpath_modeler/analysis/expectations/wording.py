@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from callpath_modeler.analysis.expectations.expectation import Bound, GrowthLimit, Kind, RuleText
 from callpath_modeler.analysis.expectations.expression import Comparison
 from callpath_modeler.analysis.expectations.verdicts import Judgement, Outcome, Verdict
@@ -18,6 +20,13 @@ _MOST = 3
 """Growths that are named where the data do not tell."""
 
 _FRACTIONS = frozenset({Kind.SHARE, Kind.EXCESS})
+
+
+_OF_CONTROL: Mapping[Verdict, str] = {
+    Verdict.BROKEN: "is broken too: look at the machine before the program",
+    Verdict.KEPT: "is kept: it is not the machine",
+    Verdict.UNSURE: "does not tell: it may be the machine",
+}
 
 
 def sentence(outcome: Outcome) -> str:
@@ -126,14 +135,7 @@ def details(outcome: Outcome, control: Outcome | None) -> list[str]:
     if decisive is not None and decisive.decides is not None:
         lines.append(f"a run at {parameter} = {parameter_value(decisive.decides)} would decide")
     if control is not None and outcome.verdict is Verdict.BROKEN:
-        name = control.expectation.name
-        lines.append(
-            f"its control {name!r} is broken too: look at the machine before the program"
-            if control.verdict is Verdict.BROKEN
-            else f"its control {name!r} is {control.verdict}: it is not the machine"
-            if control.verdict is Verdict.KEPT
-            else f"its control {name!r} is unsure itself"
-        )
+        lines.append(f"its control {control.expectation.name!r} {_OF_CONTROL[control.verdict]}")
     expectation = outcome.expectation
     if expectation.xfail is not None:
         lines.append(f"expected to fail: {expectation.xfail}")

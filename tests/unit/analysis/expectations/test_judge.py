@@ -9,7 +9,7 @@ import pytest
 
 import callpath_modeler as cpm
 from callpath_modeler.analysis.expectations.verdicts import Status, Verdict
-from callpath_modeler.analysis.expectations.wording import sentence
+from callpath_modeler.analysis.expectations.wording import details, sentence
 from callpath_modeler.checking import check
 from callpath_modeler.errors import InputError
 from callpath_modeler.profile.experiment import Scaling
@@ -343,3 +343,40 @@ def test_other_call_paths_are_those_that_no_other_expectation_names(models, tmp_
     assert (rest.matched, rest.status) == (3, Status.FAIL)
     assert (below.matched, below.status) == (1, Status.FAIL)
     assert models.experiment.tree.path(below.decisive.worst) == "main/g"
+
+
+@pytest.mark.parametrize(
+    ("control", "words"),
+    [
+        ("<= 1 s", "is broken too: look at the machine"),
+        ("<= 4000 s", "is kept: it is not the machine"),
+        ("<= 62 s", "does not tell"),
+    ],
+)
+def test_what_came_of_a_control_says_whom_to_blame(models, tmp_path, control, words):
+    path = tmp_path / "expectations.toml"
+    path.write_text(
+        "schema = 1\ntarget = { p = 64 }\n"
+        "[[expect]]\nname = 'a'\ncallpath = 'main/f'\nvalue = '<= 1 s'\ncontrol = 'b'\n"
+        f"[[expect]]\nname = 'b'\nvalue = '{control}'\n"
+    )
+    found = check(models, path)
+    told = details(found.outcomes[0], found.control_of(found.outcomes[0]))
+    assert any(words in line for line in told)
+
+
+def test_words_tell_what_was_found_what_was_expected_and_where_it_goes_wrong(outcome, ruled):
+    broken = outcome("callpath = 'main/f'\ngrowth = '<= O(log p)'")
+    assert sentence(broken) == "O(p), expected <= O(log p): off by O(p / log p)"
+    value = outcome("callpath = 'main/f'\nvalue = '<= 20 s'\nnote = 'ask Ann'")
+    assert sentence(value).startswith("32.1 s (")
+    assert sentence(value).endswith(" s) at p = 64, expected <= 20 s")
+    assert details(value, None)[0].startswith("broken likely from p = 4")
+    assert details(value, None)[-1] == "ask Ann"
+    many = outcome("callpath = '**'\nvalue = '<= 10 s'")
+    assert "2 broken of 4 call paths" in details(many, None)
+    kept = outcome("callpath = '**'\nvalue = '<= 100 s'")
+    assert sentence(kept).startswith("4 call paths, worst 32.1 s")
+    rule = ruled("rule = '{**/MPI_Allreduce} <= {**/MPI_Reduce}'")
+    assert "in the end O(p) against O(log p)" in details(rule, None)
+    assert "measured to be broken at p = 32" in details(rule, None)
