@@ -106,7 +106,7 @@ def _surroundings(
     from callpath_modeler.cli.render import render_lines, render_table
     from callpath_modeler.report.views import ForecastView, views_table, views_text
     from callpath_modeler.tui.app import Surroundings
-    from callpath_modeler.tui.session import words_of
+    from callpath_modeler.tui.words import words_of
     from callpath_modeler.units import counted, parameter_value
 
     paths = ctx.params["experiment"]

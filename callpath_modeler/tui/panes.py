@@ -14,11 +14,12 @@ from rich.text import Text
 from callpath_modeler.profile.calltree import ROOT
 from callpath_modeler.profile.schema import Region
 from callpath_modeler.profile.views import ViewKind
+from callpath_modeler.profile.wanted import Sort
 from callpath_modeler.report.layout import shorten, wrap
 from callpath_modeler.report.node import NodeReport
 from callpath_modeler.report.outlines import short_names
 from callpath_modeler.report.ranking import beyond
-from callpath_modeler.tui.session import Session, sorted_by
+from callpath_modeler.tui.session import Session
 from callpath_modeler.units import interval, parameter_value, percent, quantity, to_ascii
 
 _FURTHEST = 64
@@ -192,7 +193,7 @@ def status(session: Session, message: str, width: int, *, ascii_only: bool = Fal
     if start != ROOT:
         parts.append(f"zoomed to {shorten(short_names(session.view.names(start)), 40)}")
     parts += [f"filter {session.pattern}"] if session.pattern else []
-    parts += [sorted_by(session)] if sorted_by(session) else []
+    parts += [_sorted_by(session)] if _sorted_by(session) else []
     parts += [f"hidden: below {percent(session.least)}"] if session.hides else []
     known = session.forecast.known
     if len(known.unmodelled):
@@ -201,6 +202,13 @@ def status(session: Session, message: str, width: int, *, ascii_only: bool = Fal
     text = Text(say(f" {message or ' · '.join(parts)}"), style="reverse" if message else "dim")
     text.truncate(width, overflow="crop")
     return text
+
+
+def _sorted_by(session: Session) -> str:
+    """Say what siblings are ordered by, where that is not the value."""
+    if session.sort is Sort.VALUE and not session.reverse:
+        return ""
+    return f"by {session.sort}{', smallest first' if session.reverse else ''}"
 
 
 def keys(width: int, *, ascii_only: bool = False) -> Text:

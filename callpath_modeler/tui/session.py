@@ -7,7 +7,7 @@ at any time (`Session.wanted`): the same view is what `cpmodel views` prints for
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import fields, replace
 
 import numpy as np
 
@@ -17,38 +17,14 @@ from callpath_modeler.profile.calltree import ROOT, CallTree
 from callpath_modeler.profile.groups import Costs, Rows, Values
 from callpath_modeler.profile.outline import SHARED, Opening, Outline, Selection, SumCheck, outline
 from callpath_modeler.profile.views import View, ViewKind, hot_path, open_view
-from callpath_modeler.profile.wanted import ALL_BELOW, Sort, Wanted, kept, node_path
+from callpath_modeler.profile.wanted import Sort, Wanted, kept, node_path
+from callpath_modeler.tui.place import Place
 
 SHARE_HIDDEN = 0.01
 """Nodes below this share of the whole are hidden at first."""
 
 MOST_LINES = 2_000
 """From so many lines on nothing is opened: nobody reads on, and a key is to take no time."""
-
-
-@dataclass(slots=True, eq=False)
-class _Place:
-    """Where one is in one of the views.
-
-    Attributes
-    ----------
-    view : it
-    openings : which nodes are open
-    zooms : the nodes zoomed into, the last is the one to begin with
-    node : the node under the cursor; `SHARED` = the siblings that share a line below `above`
-    above : the node that it is below
-    """
-
-    view: View
-    openings: dict[int, Opening] = field(default_factory=dict)
-    zooms: list[int] = field(default_factory=list)
-    node: int = ROOT
-    above: int = ROOT
-
-    @property
-    def start(self) -> int:
-        """The node to begin with."""
-        return self.zooms[-1] if self.zooms else ROOT
 
 
 class Session:
@@ -72,7 +48,7 @@ class Session:
         self.reverse = wanted.reverse
         self.pattern = wanted.keep
         self.heat = False
-        self._places: dict[ViewKind, _Place] = {}
+        self._places: dict[ViewKind, Place] = {}
         self._views: dict[ViewKind, View] = {}
         self._found: list[int] = []
         self._found_at = 0
@@ -87,13 +63,13 @@ class Session:
     # What is shown
 
     @property
-    def place(self) -> _Place:
+    def place(self) -> Place:
         """Where one is in the current view; a view is opened at its hot path."""
         if self.kind not in self._places:
             if self.kind not in self._views:
                 tree = self.forecast.fitted.experiment.tree
                 self._views[self.kind] = open_view(tree, self.kind, self.by)
-            self._places[self.kind] = _Place(self._views[self.kind])
+            self._places[self.kind] = Place(self._views[self.kind])
             self._open_hot(ROOT)
         return self._places[self.kind]
 
@@ -137,7 +113,7 @@ class Session:
 
     def wanted(self) -> Wanted:
         """Return what is shown, in words."""
-        opened, closed = self._openings_in_words()
+        opened, closed = self.place.in_words(self.outline)
         start = self.place.start
         return replace(
             self.shortly(),
@@ -147,28 +123,6 @@ class Session:
             closed=tuple(closed),
             most=MOST_LINES if self.is_cut else None,
         )
-
-    def _openings_in_words(self) -> tuple[list[str], list[str]]:
-        told, view = self._openings(), self.view
-        opened, closed = [], []
-        nodes, is_open = self.outline.nodes, self.outline.is_open
-        has_open_child = np.zeros(len(nodes), bool)
-        trail: list[int] = []
-        for place, depth in enumerate(self.outline.depth.tolist()):
-            del trail[depth:]
-            if is_open[place] and trail:
-                has_open_child[trail[-1]] = True
-            trail.append(place)
-        for place in np.flatnonzero(nodes != SHARED).tolist():
-            node = int(nodes[place])
-            opening = told.get(node)
-            if opening is Opening.ALL:
-                opened.append(node_path(view, node, short=True) + ALL_BELOW)
-            elif opening is Opening.CLOSED and self._opens_below(node):
-                closed.append(node_path(view, node, short=True))
-            elif is_open[place] and not has_open_child[place] and not self._opens_below(node):
-                opened.append(node_path(view, node, short=True))
-        return opened, closed
 
     @property
     def is_cut(self) -> bool:
@@ -211,7 +165,7 @@ class Session:
             least=wanted.least * self.forecast.whole,
             depth=1,
             start=place.start,
-            openings=self._openings(),
+            openings=self.place.openings(),
             keep=self._keep(),
             order=self.forecast.order(place.view, self.sort, inclusive=inclusive),
             reverse=self.reverse,
@@ -317,22 +271,6 @@ class Session:
 
     # Opening and closing
 
-    def _openings(self) -> dict[int, Opening]:
-        """Return which nodes are open, seen from the node to begin with."""
-        told, start = self.place.openings, self.place.start
-        if start != ROOT and start not in told and self._opens_below(start):
-            return {**told, start: Opening.ALL}
-        return told
-
-    def _opens_below(self, node: int) -> bool:
-        """Tell whether a node is open because all below one above it is."""
-        told, node = self.place.openings, self.view.parent(node)
-        while node != ROOT:
-            if node in told:
-                return told[node] is Opening.ALL
-            node = self.view.parent(node)
-        return False
-
     @property
     def can_open(self) -> bool:
         """Whether the line under the cursor has lines to open."""
@@ -341,7 +279,7 @@ class Session:
     def open(self) -> None:
         """Open the node under the cursor."""
         if self.can_open:
-            self._open(self.node)
+            self.place.open(self.node)
             self.refresh()
 
     def go_in(self) -> None:
@@ -351,17 +289,10 @@ class Session:
         else:
             self.open()
 
-    def _open(self, node: int) -> None:
-        told = self.place.openings
-        if self._opens_below(node):
-            told.pop(node, None)
-        elif told.get(node) is not Opening.ALL:
-            told[node] = Opening.OPEN
-
     def close(self) -> None:
         """Close the node under the cursor."""
         if len(self.outline) and self.outline.is_open[self.cursor]:
-            self._close(self.node)
+            self.place.close(self.node)
             self.refresh()
 
     def go_out(self) -> None:
@@ -370,12 +301,6 @@ class Session:
             self.close()
         else:
             self.caller()
-
-    def _close(self, node: int) -> None:
-        if self._opens_below(node):
-            self.place.openings[node] = Opening.CLOSED
-        else:
-            self.place.openings.pop(node, None)
 
     def toggle(self) -> None:
         """Open what is closed, close what is open."""
@@ -387,8 +312,8 @@ class Session:
     def open_all(self) -> None:
         """Open everything below the node under the cursor."""
         if self.node != SHARED and len(self.outline):
-            self._forget_below(self.node)
-            self.place.openings[self.node] = Opening.ALL
+            self.place.forget_below(self.node)
+            self.place.told[self.node] = Opening.ALL
             self.refresh()
 
     def close_all(self) -> None:
@@ -396,19 +321,10 @@ class Session:
         if self.node == SHARED or not len(self.outline):
             return
         node = self.node
-        self._forget_below(node)
-        if self._opens_below(node):
-            self.place.openings[node] = Opening.CLOSED
+        self.place.forget_below(node)
+        if self.place.opens_below(node):
+            self.place.told[node] = Opening.CLOSED
         self.refresh()
-
-    def _forget_below(self, top: int) -> None:
-        told = self.place.openings
-        for node in list(told):
-            above = node
-            while above not in {top, ROOT}:
-                above = self.view.parent(above)
-            if above == top:
-                del told[node]
 
     # Ways through the tree
 
@@ -427,7 +343,7 @@ class Session:
         path = hot_path(self.view, self._worth, start, levels=levels)
         if path:
             for node in [start, *path[:-1]][start == ROOT :]:
-                self._open(node)
+                self.place.open(node)
             self.place.node = path[-1]
 
     def follow_hot_path(self) -> None:
@@ -440,7 +356,7 @@ class Session:
         """Begin with the node under the cursor."""
         if self.node != SHARED and len(self.outline) and self.node != self.place.start:
             self.place.zooms.append(self.node)
-            self._open(self.node)
+            self.place.open(self.node)
             self.refresh()
 
     def unzoom(self) -> None:
@@ -487,8 +403,8 @@ class Session:
         """Open what is above a node and go to it, whatever hides it."""
         above = self.view.parent(node)
         while above != ROOT:
-            if not self._opens_below(above) or self.place.openings.get(above) is Opening.CLOSED:
-                self._open(above)
+            if not self.place.opens_below(above) or self.place.told.get(above) is Opening.CLOSED:
+                self.place.open(above)
             above = self.view.parent(above)
         if self.kind is not ViewKind.TOP_DOWN:
             self.place.zooms.clear()
@@ -527,31 +443,3 @@ def _alike(one: CallTree, other: CallTree) -> bool:
         np.array_equal(getattr(one, name), getattr(other, name))
         for name in ("parent", "region", "annotation")
     )
-
-
-def sorted_by(session: Session) -> str:
-    """Say what siblings are ordered by, where that is not the value."""
-    if session.sort is Sort.VALUE and not session.reverse:
-        return ""
-    return f"by {session.sort}{', smallest first' if session.reverse else ''}"
-
-
-def words_of(wanted: Wanted) -> Sequence[str]:
-    """Return the options of `cpmodel views` that ask for a view in full."""
-    words = ["--view", str(wanted.kind)]
-    if wanted.by != Wanted().by:
-        words += ["--group", ",".join(wanted.by)]
-    if wanted.inclusive is not None:
-        words.append("-i" if wanted.inclusive else "-e")
-    words += ["--min-share", f"{wanted.least:g}", "-n", "all"]
-    if wanted.depth is not None:
-        words += ["--depth", str(wanted.depth)]
-    for option, text in (("--zoom", wanted.zoom), ("--filter", wanted.keep)):
-        words += [option, text] if text else []
-    for option, paths in (("--open", wanted.opened), ("--close", wanted.closed)):
-        for path in paths:
-            words += [option, path]
-    words += ["--sort", str(wanted.sort)] if wanted.sort is not Sort.VALUE else []
-    words += ["--reverse"] if wanted.reverse else []
-    words += ["--lines", str(wanted.most)] if wanted.most is not None else []
-    return words
