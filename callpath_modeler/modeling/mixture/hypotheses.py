@@ -52,6 +52,18 @@ _ALIKE = 1e-6
 
 
 @dataclass(frozen=True, slots=True)
+class Kept:
+    """How many of the hypotheses with one shape, and of the pairs, a row keeps: the closest.
+
+    Many that fit somewhat worse would together outweigh the few that fit. Along one parameter few
+    differ; of several, any that suits one goes with any that suits another.
+    """
+
+    shapes: int = 30
+    pairs: int = 40
+
+
+@dataclass(frozen=True, slots=True)
 class Hypotheses:
     """All hypotheses over one set of points.
 
@@ -65,6 +77,7 @@ class Hypotheses:
     scale : [S] that magnitude
     first, second : [P] the shapes of the pairs
     single_group : [S] group of the hypothesis with one shape and positive coefficients
+    kept : how many a row keeps
     log_prior : [1 + 3 S + P] constant, single, offset, without a constant, pairs; -inf = not there
     """
 
@@ -74,6 +87,7 @@ class Hypotheses:
     first: IntArray
     second: IntArray
     single_group: IntArray
+    kept: Kept
     log_prior: FloatArray
 
     @property
@@ -122,6 +136,7 @@ def weighted(
     weight: FloatArray,
     prior: Mapping[Group, float],
     pair_weight: FloatArray | None = None,
+    kept: Kept = Kept(),
 ) -> Hypotheses:
     """Give hypotheses their prior: by group, and within it by the `weight` [S] of their shapes.
 
@@ -134,6 +149,7 @@ def weighted(
         np.array([a for a, _ in pairs], dtype=np.intp),
         np.array([b for _, b in pairs], dtype=np.intp),
         groups,
+        kept,
         np.empty(0),
     )
     alone, bare = weight * (1 - _WITHOUT_CONSTANT), weight * _WITHOUT_CONSTANT

@@ -43,15 +43,12 @@ _SMALLEST = np.float32(1e-37)
 _ROUNDING = 1e-12
 """A residual below it is rounding: what fits exactly under one drift does under all."""
 
-_SHAPES_KEPT = 30
-
 _WITHIN = 3.0
 """A model differs from a measured value by this factor at most where weights are made of it."""
 
 _UNEXPLAINED = 0.4
 """Of the variation, what a shape may leave and still weights are made of it."""
 
-_PAIRS_KEPT = 40
 _BLOCK = 64
 """Rows whose pairs are regressed at once: what is needed for them stays in the cache."""
 
@@ -155,7 +152,7 @@ def bounds(looks: list[Look], data: Data, known: Hypotheses, log_prior: FloatArr
     bound[:, 1 : 1 + size] += two
     bound[:, 1 + size : 1 + 2 * size] += two
     bound[:, 1 + 2 * size :] += profile(least([each.bare() for each in singles]), data, used - 1)
-    far = apart([each.residual for each in looks], _SHAPES_KEPT)
+    far = apart([each.residual for each in looks], known.kept.shapes)
     # Where points are missing, a shape may be the same at all that are left.
     far |= singles[0].square <= _ALIKE * singles[0].about_zero + LEAST
     for family in np.split(bound[:, 1:], 3, axis=1):
@@ -266,10 +263,7 @@ def profile(residual: NumberArray, data: Data, freedom: FloatArray) -> SingleArr
 
 
 def apart(residuals: list[FloatArray], count: int) -> BoolArray:
-    """Tell regressions, [n, S], that are not among the `count` best under any drift.
-
-    Many that fit somewhat worse would together outweigh the few that fit.
-    """
+    """Tell regressions, [n, S], that are not among the `count` best under any drift."""
     ratio = single(
         least([each / np.maximum(each.min(axis=1, keepdims=True), _ROUNDING) for each in residuals])
     )
@@ -356,7 +350,7 @@ def pair_bounds(
         block = profile(least(residuals), data.take(some), freedom)
         block += single(pair_volume(found[0]).T)
         block += prior
-        np.copyto(block, -np.inf, where=apart(residuals, _PAIRS_KEPT))
+        np.copyto(block, -np.inf, where=apart(residuals, known.kept.pairs))
         bound[start : start + _BLOCK] = block
     return bound
 

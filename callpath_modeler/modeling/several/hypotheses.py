@@ -18,6 +18,7 @@ from callpath_modeler.modeling.mixture.hypotheses import (
     SECOND_CLASS,
     Group,
     Hypotheses,
+    Kept,
     distinct,
     intricacy,
     weighted,
@@ -32,6 +33,8 @@ _MOST_PRODUCTS = 3000
 _MOST_PAIRS = 24_000
 _MOST_FACTORS = 12
 """Of one parameter, where there are more than two: terms beyond are not plain anyway."""
+
+_KEPT = Kept(shapes=200, pairs=600)
 
 _FRACTION = 0.1
 _FALLING = 0.1
@@ -79,7 +82,7 @@ def joint_hypotheses(space: SearchSpace, points: FloatArray) -> Hypotheses:
     pairs = _pairs(shapes) if space.max_terms > 1 else []
     cost = np.array([_intricacy(shape) for shape in shapes])
     pair_weight = np.array([2.0 ** -(cost[a] + cost[b]) for a, b in pairs])
-    return weighted(tuple(shapes), table, scale, group, pairs, weight, _PRIOR, pair_weight)
+    return weighted(tuple(shapes), table, scale, group, pairs, weight, _PRIOR, pair_weight, _KEPT)
 
 
 def _factors(space: SearchSpace, values: FloatArray, axes: int) -> list[Term]:
