@@ -110,17 +110,23 @@ def baseline(fitted: Fitted, settings: Settings | None = None) -> Baseline:
         raise DataError("no call path has a model: nothing to expect", hint="see `cpmodel rank`")
     value = fitted.models.values(np.array([target]))[modelled, 0]
     order = np.argsort(-value, kind="stable")
-    rows = modelled[order[: _how_many(value[order], settings, additive=fitted.metric.additive)]]
+    number = _how_many(value[order], settings, additive=fitted.metric.additive)
+    rows, rest = modelled[order[:number]], modelled[order[number:]]
+    high = _upper_ends(fitted, rest, target)
+    if number and settings.most is None:
+        # What may cost more than the cheapest of these for all we know has a line of its own: the
+        # bound of all others is to be as tight as what is known of them.
+        uncertain = high > value[order[number - 1]]
+        rows, rest, high = np.append(rows, rest[uncertain]), rest[~uncertain], high[~uncertain]
     parts = [Subjects(fitted, None)] if fitted.metric.additive else []
     parts += [Subjects(fitted, rows)] if len(rows) else []
-    entries = [entry for part in parts for entry in _entries(part, target, settings.margin)]
     return Baseline(
         fitted,
         settings.margin,
         target,
-        tuple(entries),
-        _bound_of_others(fitted, np.setdiff1d(modelled, rows), target, settings.margin),
-        len(modelled) - len(rows),
+        tuple(entry for part in parts for entry in _entries(part, target, settings.margin)),
+        float(high.max(initial=0.0)) * (1 + settings.margin),
+        len(rest),
     )
 
 
@@ -133,14 +139,12 @@ def _how_many(value: NDArray[np.float64], settings: Settings, *, additive: bool)
     return number if settings.most is None else min(number, settings.most)
 
 
-def _bound_of_others(fitted: Fitted, rows: NDArray[np.intp], target: float, margin: float) -> float:
-    """Return what none of these call paths costs, as surely as of one alone; 0 = there are none."""
+def _upper_ends(fitted: Fitted, rows: NDArray[np.intp], target: float) -> NDArray[np.float64]:
+    """Return upper ends of bands that hold for all of these call paths together, [rows]."""
     if not len(rows):
-        return 0.0
+        return np.zeros(0)
     confidence = 1 - (1 - fitted.models.confidence) / len(rows)
-    return float(Subjects(fitted, rows).band(Kind.VALUE, target, confidence).high.max()) * (
-        1 + margin
-    )
+    return Subjects(fitted, rows).band(Kind.VALUE, target, confidence).high
 
 
 def _entries(subjects: Subjects, target: float, margin: float) -> list[Today]:

@@ -178,3 +178,15 @@ def test_nothing_is_expected_of_call_paths_without_any_model():
     few = cpm.fit(experiment({"main": [1.0, nan, 1.0, nan, nan], "f": [1.0, 1, 1, -1, 1]}, POINTS))
     with pytest.raises(DataError, match="no call path has a model"):
         baseline(few)
+
+
+def test_what_may_cost_more_for_all_that_is_known_has_a_line_of_its_own():
+    erratic = {"main/erratic": np.array([0.3, 0.02, 0.25, 0.03, 0.2])}
+    steady = {"main/steady": 0.21 + 0 * POINTS}
+    found = baseline(noisy(3, LAWS | erratic | steady), Settings(cover=0.96))
+    tree = found.fitted.experiment.tree
+    names = [tree.path(entry.row) for entry in found.entries if entry.row is not None]
+    assert "main/erratic" in names
+    assert "main/steady" not in names
+    cheapest = min(entry.value for entry in found.entries if "erratic" not in entry.pattern)
+    assert found.others <= 1.1 * cheapest
