@@ -11,19 +11,12 @@ from callpath_modeler.analysis.expectations.expectation import Expectations
 from callpath_modeler.analysis.expectations.expression import Comparison
 from callpath_modeler.analysis.expectations.judge import Judge
 from callpath_modeler.analysis.expectations.reading import read
+from callpath_modeler.asking import Question, held_at, parse_target
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.errors import DataError, UsageError
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.loading import LoadOptions
-from callpath_modeler.pipeline import (
-    FitOptions,
-    Question,
-    fit,
-    fit_options_of,
-    held_at,
-    models_of,
-    parse_target,
-)
+from callpath_modeler.pipeline import FitOptions, fit, fit_options_of, models_of
 from callpath_modeler.readers.assemble import Progress
 
 

@@ -11,20 +11,12 @@ import numpy as np
 from callpath_modeler import modeling
 from callpath_modeler.analysis.diff import Difference, difference
 from callpath_modeler.analysis.pairing import common_parameter, pair_findings, pair_up
+from callpath_modeler.asking import Question, checked_target, findings_at, parse_target
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.errors import UsageError
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.loading import LoadOptions, load
-from callpath_modeler.pipeline import (
-    FitOptions,
-    Question,
-    checked_target,
-    findings_at,
-    fit,
-    fit_options_of,
-    models_of_loaded,
-    parse_target,
-)
+from callpath_modeler.pipeline import FitOptions, fit, fit_options_of, models_of_loaded
 from callpath_modeler.profile.experiment import Experiment
 from callpath_modeler.readers.assemble import Progress
 

@@ -19,8 +19,9 @@ from callpath_modeler.cli.options import (
 from callpath_modeler.errors import UsageError
 
 if TYPE_CHECKING:
+    from callpath_modeler.asking import Question
     from callpath_modeler.loading import LoadOptions
-    from callpath_modeler.pipeline import FitOptions, Question
+    from callpath_modeler.pipeline import FitOptions
 
 
 @click.command("baseline")
@@ -70,7 +71,7 @@ def command(
     Growth and value of the whole program and of the call paths that matter, the values at the
     largest scale that was measured, or at --target.
     """
-    from callpath_modeler import pipeline
+    from callpath_modeler import asking, pipeline
     from callpath_modeler.analysis.expectations.baseline import Settings, baseline
     from callpath_modeler.report.baseline import to_toml
 
@@ -80,7 +81,7 @@ def command(
             hint="inclusive = true in the file",
         )
     covered, allowed = parse_share(cover, "--cover"), parse_share(margin, "--margin")
-    name, target = pipeline.parse_target(question.target, question.at).alone()
+    name, target = asking.parse_target(question.target, question.at).alone()
     if target == float("inf"):
         raise UsageError("--target inf: values have no bound there", hint="a finite scale")
     fitted = pipeline.models_of(

@@ -26,9 +26,10 @@ from callpath_modeler.errors import UsageError
 
 if TYPE_CHECKING:
     from callpath_modeler.analysis.forecast import Forecast
+    from callpath_modeler.asking import Question
     from callpath_modeler.fitted import Fitted
     from callpath_modeler.loading import LoadOptions
-    from callpath_modeler.pipeline import FitOptions, Question
+    from callpath_modeler.pipeline import FitOptions
     from callpath_modeler.profile.wanted import Wanted
     from callpath_modeler.tui.app import Surroundings
 
@@ -63,7 +64,8 @@ def command(
     ctx = click.get_current_context()
     _refuse_pipes(console, ctx, question)
     from callpath_modeler.analysis.forecast import Known, forecast
-    from callpath_modeler.pipeline import asked_of, findings_at
+    from callpath_modeler.asking import findings_at
+    from callpath_modeler.pipeline import asked_of
     from callpath_modeler.profile.wanted import Sort
 
     viewed = viewing(TABLE, None, question.inclusive, bool(ctx.params["exclusive"]))
@@ -102,7 +104,7 @@ def _refuse_pipes(console: Console, ctx: click.Context, question: Question) -> N
 def _surroundings(
     console: Console, ctx: click.Context, load: LoadOptions, fitting: FitOptions
 ) -> Surroundings:
-    from callpath_modeler import pipeline
+    from callpath_modeler import asking, pipeline
     from callpath_modeler.cli.render import render_lines, render_table
     from callpath_modeler.report.views import ForecastView, views_table, views_text
     from callpath_modeler.tui.app import Surroundings
@@ -112,17 +114,17 @@ def _surroundings(
     paths = ctx.params["experiment"]
     sources, options = retold(ctx, without=_SAID_ANEW, in_full=True)
 
-    asked = pipeline.parse_target(ctx.params["target"], ctx.params["at"])
+    asked = asking.parse_target(ctx.params["target"], ctx.params["at"])
 
     def models_of(metric: str) -> Fitted:
         found = pipeline.models_of(paths, metric, load.of_metric(metric), fitting)
-        return pipeline.held_at(found, asked)
+        return asking.held_at(found, asked)
 
     def target_of(text: str, fitted: Fitted) -> float:
-        value = pipeline.parse_target(text, None).value
+        value = asking.parse_target(text, None).value
         if value is None:
             raise UsageError("no target scale", hint="e.g. 4096, 1e6 or inf")
-        return pipeline.checked_target(fitted, value)
+        return asking.checked_target(fitted, value)
 
     def exactly(value: float) -> str:
         text = parameter_value(value)
@@ -144,7 +146,7 @@ def _surroundings(
                                again=again)  # fmt: skip
             render_lines(console, lines, path, force=False)
         else:
-            findings = pipeline.findings_at(forecast.fitted, forecast.target)
+            findings = asking.findings_at(forecast.fitted, forecast.target)
             render_table(console, views_table(shown, findings), form, path, force=False)
         return f"{path}: {counted(len(shown.outline), 'line')}"
 

@@ -19,8 +19,9 @@ from callpath_modeler.cli.options import (
 from callpath_modeler.errors import UsageError
 
 if TYPE_CHECKING:
+    from callpath_modeler.asking import Question
     from callpath_modeler.loading import LoadOptions
-    from callpath_modeler.pipeline import FitOptions, Question
+    from callpath_modeler.pipeline import FitOptions
 
 _GITHUB = "github"
 

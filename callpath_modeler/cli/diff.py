@@ -27,8 +27,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from callpath_modeler.analysis.diff import Difference
+    from callpath_modeler.asking import Question
     from callpath_modeler.loading import LoadOptions
-    from callpath_modeler.pipeline import FitOptions, Question
+    from callpath_modeler.pipeline import FitOptions
 
 _TOP_OF_A_TABLE = 10
 

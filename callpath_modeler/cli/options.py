@@ -14,9 +14,10 @@ import click
 from callpath_modeler.errors import UsageError
 
 if TYPE_CHECKING:
+    from callpath_modeler.asking import Question
     from callpath_modeler.loading import LoadOptions
     from callpath_modeler.modeling import SearchSpace
-    from callpath_modeler.pipeline import FitOptions, Question
+    from callpath_modeler.pipeline import FitOptions
     from callpath_modeler.profile.wanted import Wanted
     from callpath_modeler.report.formats import Table
 
@@ -446,7 +447,7 @@ def parse_share(text: str, option: str) -> float:
 def _make_question(
     *, target: str | None, at: str | None, metric: str | None, inclusive: bool, exclusive: bool
 ) -> Question:
-    from callpath_modeler.pipeline import Question
+    from callpath_modeler.asking import Question
 
     if inclusive and exclusive:
         raise UsageError(_EITHER, hint="give one of them")

@@ -26,8 +26,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from callpath_modeler.analysis.rank import Ranking
+    from callpath_modeler.asking import Question
     from callpath_modeler.loading import LoadOptions
-    from callpath_modeler.pipeline import FitOptions, Question
+    from callpath_modeler.pipeline import FitOptions
 
 _TOP_OF_A_TABLE = 10
 _TRUST = """\

@@ -10,8 +10,9 @@ from callpath_modeler.cli.console import Console
 from callpath_modeler.cli.options import EXPERIMENT, fit_options, load_options, question_options
 
 if TYPE_CHECKING:
+    from callpath_modeler.asking import Question
     from callpath_modeler.loading import LoadOptions
-    from callpath_modeler.pipeline import FitOptions, Question
+    from callpath_modeler.pipeline import FitOptions
 
 _WIDTH_OF_A_PIPE = 100
 

@@ -26,8 +26,9 @@ from callpath_modeler.cli.options import (
 )
 
 if TYPE_CHECKING:
+    from callpath_modeler.asking import Question
     from callpath_modeler.loading import LoadOptions
-    from callpath_modeler.pipeline import FitOptions, Question
+    from callpath_modeler.pipeline import FitOptions
     from callpath_modeler.profile.wanted import Wanted
 
 
@@ -65,8 +66,9 @@ def command(
     -e choose. Without a target it is four times the largest scale.
     """
     from callpath_modeler.analysis.forecast import forecast
+    from callpath_modeler.asking import findings_at
     from callpath_modeler.cli.render import render_lines, render_table
-    from callpath_modeler.pipeline import asked_of, findings_at
+    from callpath_modeler.pipeline import asked_of
     from callpath_modeler.profile.wanted import Sort
     from callpath_modeler.report.views import ForecastView, views_table, views_text
 

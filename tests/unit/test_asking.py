@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from callpath_modeler import pipeline
+from callpath_modeler import asking
 from synthetic import fitted
 
 
 def findings(values, target):
-    return {f.code for f in pipeline.findings_at(fitted(values), target)}
+    return {f.code for f in asking.findings_at(fitted(values), target)}
 
 
 def test_a_target_far_beyond_the_data_is_said():

@@ -1,0 +1,156 @@
+"""What is asked of models: targets in the words of the command line, and models held there."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from callpath_modeler.diagnostics import Finding
+from callpath_modeler.errors import UsageError
+from callpath_modeler.fitted import Fitted
+from callpath_modeler.loading import parse_number
+
+LIMITS = (1e-30, 1e30)
+"""Bounds of a finite target: powers of it are to remain numbers."""
+
+FAR = 16
+"""From this multiple of the largest scale on, a prediction comes with a warning."""
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What is asked of the models, in the words of the command line.
+
+    Attributes
+    ----------
+    target, at : the target scale as ``"4096"`` or ``"p=4096,n=1e6"``; one of them
+    metric : which metric; None = the run time
+    inclusive : of call paths with all that they call
+    """
+
+    target: str | None = None
+    at: str | None = None
+    metric: str | None = None
+    inclusive: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Where to predict.
+
+    Attributes
+    ----------
+    value : of the main parameter; None = not said
+    named : values of parameters by name, in the order given
+    """
+
+    value: float | None = None
+    named: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def parameter(self) -> str | None:
+        """The parameter that the target is along: p if it is named, else the first."""
+        return "p" if "p" in self.named else next(iter(self.named), None)
+
+    def alone(self) -> tuple[str | None, float | None]:
+        """Return the parameter and its value; None = not said.
+
+        Raises
+        ------
+        UsageError
+            If several parameters are named.
+        """
+        if len(self.named) > 1:
+            raise UsageError(
+                f"--at names {', '.join(self.named)}: here only one parameter can be told",
+                hint="fix the others, e.g. --where 'n=30'",
+            )
+        return self.parameter, self.named.get(self.parameter or "", self.value)
+
+
+def parse_target(target: str | None, at: str | None) -> Target:
+    """Return what ``--target`` and ``--at`` stand for.
+
+    ``--target 4096`` is short for ``--at p=4096`` when p is what is modelled.
+    """
+    if target is not None and at is not None:
+        raise UsageError("--target and --at say the same", hint="give one of them")
+    if target is not None:
+        return Target(_scale(target))
+    named: dict[str, float] = {}
+    for part in at.split(",") if at is not None else ():
+        name, _, text = (piece.strip() for piece in part.partition("="))
+        if not name or not text or name in named:
+            raise UsageError(f"--at {at!r} is malformed", hint="e.g. --at p=4096 or p=4096,n=1e6")
+        named[name] = _scale(text)
+    found = Target(named=named)
+    if sum(np.isinf(list(named.values()))) > (np.isinf(named.get(found.parameter or "", 1.0))):
+        raise UsageError(
+            f"--at {at!r}: only {found.parameter} may be infinite", hint="give the others a value"
+        )
+    return found
+
+
+def _scale(text: str) -> float:
+    value = parse_number(text, "target")
+    if not value > 0:
+        raise UsageError(f"target {text} is not positive", hint="e.g. --target 4096")
+    if not LIMITS[0] <= value <= LIMITS[1] and "inf" not in text.lower():
+        raise UsageError(
+            f"target {text} is out of bounds", hint="--target inf ranks by growth alone"
+        )
+    return value
+
+
+def held_at(fitted: Fitted, target: Target) -> Fitted:
+    """Return the models along the parameter of the target, with others held where it says.
+
+    Raises
+    ------
+    UsageError
+        If the target names a parameter that the models do not have.
+    """
+    surface = fitted.surface
+    known = surface.parameters if surface else (fitted.parameter,)
+    for name in target.named:
+        if name not in known:
+            raise UsageError(
+                f"the models have no parameter {name!r}", hint=f"parameters: {', '.join(known)}"
+            )
+    chosen = target.parameter or fitted.parameter
+    held = {name: value for name, value in target.named.items() if name != chosen}
+    return fitted.holding(held, chosen)
+
+
+def checked_target(fitted: Fitted, value: float) -> float:
+    """Return a target if the models can be asked about it.
+
+    Raises
+    ------
+    UsageError
+        If it is a fraction of a process.
+    """
+    if value < 1 <= fitted.points[0]:
+        raise UsageError(
+            f"target {value:g} is below 1, the runs are not", hint="e.g. --target 4096"
+        )
+    return value
+
+
+def findings_at(fitted: Fitted, target: float) -> tuple[Finding, ...]:
+    """Return what a user should know about the data, the models and the target."""
+    found = [*fitted.experiment.findings, *fitted.findings]
+    largest = {fitted.parameter: float(fitted.points[-1])}
+    if fitted.surface:
+        largest |= {name: fitted.surface.largest(name) for name in fitted.held}
+    for name, value in {fitted.parameter: target, **fitted.held}.items():
+        factor = value / largest[name]
+        if FAR <= factor < np.inf:
+            message = f"{name} = {value:g} is {factor:.0f} times the largest run"
+            found.append(Finding("CPM205", "target", message))
+    for name in fitted.assumed:
+        message = f"{name} = {fitted.held[name]:g}, the largest measured"
+        found.append(Finding("CPM206", "target", message))
+    return tuple(found)
