@@ -231,7 +231,8 @@ class CallPathModel:
     row: int
 
     def __repr__(self) -> str:
-        return f"{self.fitted.metric.name}({self.fitted.parameter}) = {self.formula()}"
+        held = "".join(f", {name}={value:g}" for name, value in self.fitted.held.items())
+        return f"{self.fitted.metric.name}({self.fitted.parameter}{held}) = {self.formula()}"
 
     @property
     def callpath(self) -> str:

@@ -8,6 +8,8 @@ import json
 import numpy as np
 import pytest
 
+import callpath_modeler as cpm
+
 P = (8, 16, 32, 64, 128)
 N = (10, 20, 30, 40)
 
@@ -143,3 +145,15 @@ def test_expectations_are_held_at_the_values_named(run, table, tmp_path):
 def test_where_only_one_parameter_can_be_told_that_is_said(run, table):
     run("diff", table, table, "--at", "p=4096,n=400").fails(2, "only one parameter", "--where")
     run("baseline", table, "--at", "p=4096,n=400").fails(2, "only one parameter", "--where")
+
+
+def test_one_model_predicts_at_named_values(table):
+    model = cpm.fit(cpm.load([table]))["main/work"]
+    assert repr(model).startswith("time(p, n=40) = ")
+    found = model.predict(p=[1024, 1024], n=[100, 200])
+    assert found.value == pytest.approx([100**3 / 1024, 200**3 / 1024], rel=0.02)
+    assert (found.low <= found.value).all()
+    assert model.predict(1024).value == model.predict(p=1024).value
+    for named in ({"q": 3}, {"n": 3}, {}):
+        with pytest.raises(TypeError, match="p"):
+            model.predict(**named)
