@@ -20,6 +20,7 @@ _FITTED = "fitted.npz"
 
 def cost(p: ArrayLike, y: ArrayLike, targets: ArrayLike) -> Cost:
     """Let Extra-P model values [n, K, R] at points [K] now, and return what it cost."""
+    WORK.mkdir(exist_ok=True)
     with TemporaryDirectory(dir=WORK) as scratch:
         return _fit(p, y, targets, Path(scratch))
 

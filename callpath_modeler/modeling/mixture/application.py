@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from callpath_modeler.modeling.mixture.candidates import candidates
+from callpath_modeler.modeling.mixture.data import Data, data_of
 from callpath_modeler.modeling.mixture.deviations import Deviations, deviations
 from callpath_modeler.modeling.mixture.hypotheses import Hypotheses, hypotheses
 from callpath_modeler.modeling.mixture.learn import learn
@@ -21,8 +22,6 @@ from callpath_modeler.modeling.mixture.posterior import (
 )
 from callpath_modeler.modeling.mixture.screen import (
     Chosen,
-    Data,
-    data_of,
     screen,
     smoothed,
 )
@@ -106,7 +105,9 @@ def fit_mixture(
             noise = pool.noise(reps.take(rows), efficiency)
             data, unit = data_of(points, noise)
             columns["noise"][part.start + rows] = noise.spread
-            found = _fit(data, known, ways, beliefs)
+            # Counts are often multiples of each other: those that are need one fit.
+            first, like = data.distinct()
+            found = _fit(data.take(first), known, ways, beliefs).repeated(like)
             write_models(columns, part.start + rows, found, data, unit, known)
     return Models(
         space=space,

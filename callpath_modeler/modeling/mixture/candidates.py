@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from callpath_modeler.modeling.mixture.data import Data, relative_weights
 from callpath_modeler.modeling.mixture.deviations import Deviations
 from callpath_modeler.modeling.mixture.evidence import (
     TINY,
@@ -20,7 +21,7 @@ from callpath_modeler.modeling.mixture.evidence import (
     positive_evidence,
 )
 from callpath_modeler.modeling.mixture.hypotheses import Group, Hypotheses
-from callpath_modeler.modeling.mixture.screen import Chosen, Data, relative_weights
+from callpath_modeler.modeling.mixture.screen import Chosen
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.intp]

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from callpath_modeler.modeling.mixture.data import Data, floor_of
 from callpath_modeler.modeling.mixture.hypotheses import Group, Hypotheses
 from callpath_modeler.modeling.mixture.posterior import Posterior, far_values, shape_codes
-from callpath_modeler.modeling.mixture.screen import Data, floor_of
 from callpath_modeler.modeling.noise import looks_exact
 from callpath_modeler.modeling.roots import roots
 from callpath_modeler.modeling.status import FitStatus

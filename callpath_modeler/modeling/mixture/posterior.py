@@ -8,10 +8,10 @@ import numpy as np
 import numpy.typing as npt
 
 from callpath_modeler.modeling.mixture.candidates import Candidates
+from callpath_modeler.modeling.mixture.data import Data
 from callpath_modeler.modeling.mixture.deviations import Deviations
 from callpath_modeler.modeling.mixture.hypotheses import Hypotheses
 from callpath_modeler.modeling.mixture.learn import joint_probability
-from callpath_modeler.modeling.mixture.screen import Data
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.intp]
@@ -50,6 +50,23 @@ class Posterior:
     covariance: FloatArray
     variance: FloatArray
     drift: FloatArray
+
+    def repeated(self, rows: IntArray) -> Posterior:
+        """Return what is believed of `rows` [n], in this order and as often as they come."""
+        count = np.bincount(self.row, minlength=len(self.variance))
+        end, size = count.cumsum(), count[rows]
+        row = np.repeat(np.arange(len(rows)), size)
+        shift = (end - count)[rows] - (size.cumsum() - size)
+        which = np.arange(len(row)) + shift[row]
+        return Posterior(
+            row,
+            self.chosen[which],
+            self.weight[which],
+            self.coefficients[:, which],
+            self.covariance[:, which],
+            self.variance[rows],
+            self.drift[rows],
+        )
 
 
 def posterior(found: Candidates, data: Data, deviations: Deviations, beliefs: Beliefs) -> Posterior:

@@ -9,7 +9,7 @@ from functools import reduce
 import numpy as np
 import numpy.typing as npt
 
-from callpath_modeler.modeling.evaluation import doublings
+from callpath_modeler.modeling.mixture.data import Data, floor_of, relative_weights
 from callpath_modeler.modeling.mixture.evidence import (
     LEAST,
     LEAST_LEVEL,
@@ -23,7 +23,7 @@ from callpath_modeler.modeling.mixture.evidence import (
     pair_volume,
 )
 from callpath_modeler.modeling.mixture.hypotheses import Group, Hypotheses
-from callpath_modeler.modeling.mixture.spread import EXACT_VARIANCE, Noise
+from callpath_modeler.modeling.mixture.spread import EXACT_VARIANCE
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.intp]
@@ -54,43 +54,6 @@ _BLOCK = 64
 
 _FEWEST_FOR_PAIRS = 5
 _MISFIT_FOR_PAIRS = 1.0
-
-
-@dataclass(frozen=True, slots=True)
-class Data:
-    """Rows to fit, [n, K]; zero weight where a value is missing.
-
-    Attributes
-    ----------
-    points : [K] ascending, or [K, D] of several parameters
-    values : in units of the row
-    weight : of the points, about 1
-    variance, dof : [n] of the noise of a centre
-    """
-
-    points: FloatArray
-    values: FloatArray
-    weight: FloatArray
-    variance: FloatArray
-    dof: FloatArray
-
-    def take(self, rows: IntArray | BoolArray) -> Data:
-        """Return some rows."""
-        return Data(
-            self.points, self.values[rows], self.weight[rows], self.variance[rows], self.dof[rows]
-        )
-
-    @property
-    def used(self) -> FloatArray:
-        """How many points have a value, [n]."""
-        return np.asarray((self.weight > 0).sum(axis=1), dtype=np.float64)
-
-
-def data_of(points: FloatArray, noise: Noise) -> tuple[Data, FloatArray]:
-    """Return rows to fit, and the unit of each: its largest value."""
-    values = np.where(noise.weight > 0, noise.centre, 0.0)
-    unit = values.max(axis=1)
-    return Data(points, values / unit[:, None], noise.weight, noise.variance, noise.dof), unit
 
 
 @dataclass(frozen=True, slots=True)
@@ -377,21 +340,3 @@ def smoothed(data: Data, fitted: FloatArray) -> FloatArray:
     floor = floor_of(data)
     near = np.clip(fitted, data.values / _WITHIN, data.values * _WITHIN)
     return np.where(data.values > 0, near, np.maximum(fitted, floor))
-
-
-def floor_of(data: Data) -> FloatArray:
-    """Return the least value that counts in relative terms, [n, 1]: a zero is as precise as it."""
-    positive = np.where(data.values > 0, data.values, np.inf).min(axis=1)
-    return np.asarray(np.maximum(positive, 0.01)[:, None])
-
-
-def relative_weights(data: Data, fitted: FloatArray, drift: float) -> FloatArray:
-    """Weigh points under a drift, [n, K]; `fitted` [n, K] are values that errors are relative to.
-
-    What a drift adds to the variance is normalised to a geometric mean of 1.
-    """
-    spread = 1 + drift * doublings(data.points)
-    used = data.weight > 0
-    level = np.exp((used @ np.log(spread)) / np.maximum(used.sum(axis=1), 1))
-    scale = np.maximum(fitted, floor_of(data))
-    return np.asarray(data.weight / scale**2 / spread * level[:, None])

@@ -108,6 +108,20 @@ def test_neither_the_order_of_points_nor_of_rows_nor_of_repetitions_matters(seed
     )
 
 
+def test_rows_that_are_multiples_of_each_other_have_one_model_in_different_units() -> None:
+    random = np.random.default_rng(45)
+    counts = np.round(laws(random)[[1, 3, 1, 0, 1], :, :1].repeat(3, axis=2))
+    y = counts * np.array([3.0, 7, 12, 1, 5])[:, None, None]
+    models = fit(POINTS, y)
+    for row in (2, 4):
+        for name in ("terms", "weight", "alternative_weight", "root", "spread", "status"):
+            column = getattr(models, name)
+            assert np.array_equal(column[0], column[row])
+        ratio = y[row].sum() / y[0].sum()
+        assert models.coefficients[row] == pytest.approx(models.coefficients[0] * ratio, rel=1e-12)
+    assert models.weight[1] != models.weight[3]
+
+
 def test_rows_without_a_model_do_not_change_those_with_one() -> None:
     y = np.concatenate([laws(np.random.default_rng(42)) for _ in range(4)])
     odd = np.full((6, 6, 3), 5.0)

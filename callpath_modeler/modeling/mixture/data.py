@@ -1,0 +1,82 @@
+"""What is fitted: rows in their own unit, with the weights of their points."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from callpath_modeler.modeling.evaluation import doublings
+from callpath_modeler.modeling.mixture.spread import Noise
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.intp]
+BoolArray = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class Data:
+    """Rows to fit, [n, K]; zero weight where a value is missing.
+
+    Attributes
+    ----------
+    points : [K] ascending, or [K, D] of several parameters
+    values : in units of the row
+    weight : of the points, about 1
+    variance, dof : [n] of the noise of a centre
+    """
+
+    points: FloatArray
+    values: FloatArray
+    weight: FloatArray
+    variance: FloatArray
+    dof: FloatArray
+
+    def take(self, rows: IntArray | BoolArray) -> Data:
+        """Return some rows."""
+        return Data(
+            self.points, self.values[rows], self.weight[rows], self.variance[rows], self.dof[rows]
+        )
+
+    def distinct(self) -> tuple[IntArray, IntArray]:
+        """Return the first of all rows that are alike, and which of these each row is like, [n]."""
+        every = np.arange(len(self.values))
+        if len(np.unique(self.values @ np.sqrt(np.arange(2.0, 2 + len(self.points))))) == len(
+            every
+        ):
+            return every, every
+        columns = self.values, self.weight, self.variance[:, None], self.dof[:, None]
+        rows = np.concatenate(columns, axis=1)
+        _, first, like = np.unique(rows, axis=0, return_index=True, return_inverse=True)
+        return first, like.ravel()
+
+    @property
+    def used(self) -> FloatArray:
+        """How many points have a value, [n]."""
+        return np.asarray((self.weight > 0).sum(axis=1), dtype=np.float64)
+
+
+def data_of(points: FloatArray, noise: Noise) -> tuple[Data, FloatArray]:
+    """Return rows to fit, and the unit of each: its largest value."""
+    values = np.where(noise.weight > 0, noise.centre, 0.0)
+    unit = values.max(axis=1)
+    return Data(points, values / unit[:, None], noise.weight, noise.variance, noise.dof), unit
+
+
+def floor_of(data: Data) -> FloatArray:
+    """Return the least value that counts in relative terms, [n, 1]: a zero is as precise as it."""
+    positive = np.where(data.values > 0, data.values, np.inf).min(axis=1)
+    return np.asarray(np.maximum(positive, 0.01)[:, None])
+
+
+def relative_weights(data: Data, fitted: FloatArray, drift: float) -> FloatArray:
+    """Weigh points under a drift, [n, K]; `fitted` [n, K] are values that errors are relative to.
+
+    What a drift adds to the variance is normalised to a geometric mean of 1.
+    """
+    spread = 1 + drift * doublings(data.points)
+    used = data.weight > 0
+    level = np.exp((used @ np.log(spread)) / np.maximum(used.sum(axis=1), 1))
+    scale = np.maximum(fitted, floor_of(data))
+    return np.asarray(data.weight / scale**2 / spread * level[:, None])
