@@ -100,15 +100,12 @@ def fit_mixture(
         reps = within(ordered, how)
         status = _status(ordered, reps)
         _write_facts(columns, part, points, reps, status)
-        rows = np.flatnonzero(status == FitStatus.OK)
-        if rows.size:
-            noise = pool.noise(reps.take(rows), efficiency)
+        usable = np.flatnonzero(status == FitStatus.OK)
+        if usable.size:
+            noise, rows = pool.noise(reps.take(usable), efficiency), part.start + usable
+            columns["noise"][rows] = noise.spread
             data, unit = data_of(points, noise)
-            columns["noise"][part.start + rows] = noise.spread
-            # Counts are often multiples of each other: those that are need one fit.
-            first, like = data.distinct()
-            found = _fit(data.take(first), known, ways, beliefs).repeated(like)
-            write_models(columns, part.start + rows, found, data, unit, known)
+            write_models(columns, rows, _fit(data, known, ways, beliefs), data, unit, known)
     return Models(
         space=space,
         shapes=known.shapes,
@@ -234,10 +231,16 @@ def _learnt(
 
 
 def _fit(data: Data, known: Hypotheses, ways: Deviations, beliefs: Beliefs) -> Posterior:
-    """Fit rows twice: errors are relative to the model, which is not known before."""
-    chosen = screen(data, known, beliefs.hypotheses, ways.drifts)
-    fitted = _first_fit(data, chosen, known, ways, beliefs)
-    return posterior(candidates(data, chosen, known, ways, fitted), data, ways, beliefs)
+    """Fit rows twice: errors are relative to the model, which is not known before.
+
+    Counts are often multiples of each other; those that are need to be fitted once.
+    """
+    first, like = data.distinct()
+    few = data.take(first)
+    chosen = screen(few, known, beliefs.hypotheses, ways.drifts)
+    fitted = _first_fit(few, chosen, known, ways, beliefs)
+    found = posterior(candidates(few, chosen, known, ways, fitted), few, ways, beliefs)
+    return found.repeated(like)
 
 
 def _first_fit(

@@ -38,7 +38,7 @@ _ALIKE = 1e-12
 """Variation of a shape over the points of a row, squared and relative, that is rounding."""
 
 _SMALLEST = np.float32(1e-37)
-"""In single precision."""
+"""In single precision, what still has all its digits."""
 
 _ROUNDING = 1e-12
 """A residual below it is rounding: what fits exactly under one drift does under all."""
@@ -268,7 +268,7 @@ def screen(data: Data, known: Hypotheses, log_prior: FloatArray, drifts: FloatAr
     `log_prior` [H] is of the hypotheses.
     """
     fitted = rough_fit(data, known)
-    looks = [look(data, known, fitted, drift) for drift in {drifts[0]: 0, drifts[-1]: 0}]
+    looks = [look(data, known, fitted, drift) for drift in np.unique(drifts[[0, -1]])]
     bound = bounds(looks, data, known, log_prior)
     best = bound.max(axis=1)
     pair_row = pair = np.zeros(0, dtype=np.intp)
@@ -321,7 +321,7 @@ def pair_bounds(
 def rough_fit(data: Data, known: Hypotheses) -> FloatArray:
     """Return what the best hypothesis with one shape says, [n, K]; good enough for weights.
 
-    Unless it leaves much less than a constant: it would weigh noise by noise.
+    A constant, unless the shape leaves much less than it: noise would weigh noise.
     """
     seen = look(data, known, data.values, 0.0)
     sums = seen.sums
