@@ -68,7 +68,7 @@ def with_callees(tree: CallTree, own: Predicted) -> Predicted:
 
 
 def predict_sum(
-    fitted: Fitted, rows: NDArray[np.intp], points: NDArray[np.float64]
+    fitted: Fitted, rows: NDArray[np.integer], points: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
     """Predict what some call paths cost together; return value, low and high, each [points]."""
     parts = fitted.models.take(rows[fitted.modelled[rows]]).predict(points)

@@ -94,6 +94,16 @@ class CallTree:
             yield child
             child = int(self.end[child])
 
+    def called_by(self, row: int) -> NDArray[np.int32]:
+        """Return the call paths that `row` calls directly, in order, however many there are."""
+        if self.end[row] == row + 1:
+            return np.empty(0, np.int32)
+        level = self._levels[int(self._depth[row]) + 1]
+        # Numbers of the level's own type: others would have the whole level converted.
+        ends = np.array([row, self.end[row]], level.dtype)
+        begin, end = np.searchsorted(level, ends)
+        return level[begin:end]
+
     def name(self, row: int) -> str:
         """Return the region name and annotation that `row` ends in."""
         region: Region = self.regions[self.region[row]]
@@ -139,22 +149,26 @@ class CallTree:
             largest[callers] = np.maximum(largest[callers], below)
         return largest
 
-    def levels(self) -> list[NDArray[np.intp]]:
+    def levels(self) -> list[NDArray[np.int32]]:
         """Return the rows of each depth, roots first."""
         return self._levels
 
     @cached_property
-    def _levels(self) -> list[NDArray[np.intp]]:
+    def _levels(self) -> list[NDArray[np.int32]]:
         if not len(self):
             return []
-        depth = self.depth()
-        # Small integers are sorted in linear time.
-        small = depth.astype(np.uint16) if depth.max() <= np.iinfo(np.uint16).max else depth
-        order = np.argsort(small, kind="stable")
-        return np.split(order, np.cumsum(np.bincount(depth))[:-1])
+        order = np.argsort(self._depth, kind="stable").astype(np.int32)
+        return np.split(order, np.cumsum(np.bincount(self._depth))[:-1])
 
     @cached_property
-    def _calls(self) -> list[tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.int32]]]:
+    def _depth(self) -> NDArray[np.integer]:
+        """How many callers lie above each call path, [n], in the smallest integers there are."""
+        depth = self.depth()
+        # Small integers are sorted in linear time.
+        return depth.astype(np.uint16) if depth.max() <= np.iinfo(np.uint16).max else depth
+
+    @cached_property
+    def _calls(self) -> list[tuple[NDArray[np.int32], NDArray[np.intp], NDArray[np.int32]]]:
         """Each level below the roots, the deepest first: rows, where callers' begin, callers.
 
         In preorder, what one call path calls stands together in its level.

@@ -20,7 +20,7 @@ from callpath_modeler.profile.calltree import CallTree
 from callpath_modeler.profile.experiment import inclusive_values
 from callpath_modeler.profile.schema import Region
 
-Rows = NDArray[np.intp]
+Rows = NDArray[np.int32 | np.intp]
 Values = NDArray[np.float64]
 
 
@@ -55,6 +55,8 @@ class Costs:
 
     def only(self, column: int) -> Costs:
         """Return one of the columns, as [call paths, 1]: faster to sum than all."""
+        if self.exclusive.shape[1] == 1:
+            return self  # of which views may have sums
         exclusive, inclusive = (
             np.ascontiguousarray(values[:, column, None])
             for values in (self.exclusive, self.inclusive)
@@ -70,7 +72,7 @@ class Costs:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Groups:
-    """Call paths, group by group.
+    """Call paths, group by group; their numbers are int32, because there may be 10^6.
 
     Attributes
     ----------
@@ -95,12 +97,15 @@ class Groups:
         # Small integers are sorted in linear time.
         small = key.astype(np.uint16) if key.max() <= np.iinfo(np.uint16).max else key
         order = np.argsort(small, kind="stable")
-        rows, at, key = rows[order], at[order], key[order]
+        divided, key = rows.astype(np.int32, copy=False)[order], key[order]
+        at = divided if at is rows else at.astype(np.int32, copy=False)[order]
+        del order, small
         begins = np.diff(key, prepend=-1) != 0
-        start = np.append(np.flatnonzero(begins), len(rows))
-        is_outer = outermost(tree, rows, np.cumsum(begins) - 1)
+        start = np.append(np.flatnonzero(begins), len(divided))
+        is_outer = outermost(tree, divided, np.cumsum(begins) - 1)
         outer_start = np.concatenate([[0], np.cumsum(is_outer)])[start]
-        return cls(rows, at, start, key[start[:-1]], rows[is_outer], outer_start)
+        outer = divided if is_outer.all() else divided[is_outer]
+        return cls(divided, at, start, key[start[:-1]], outer, outer_start)
 
     def __len__(self) -> int:
         return len(self.key)
@@ -129,14 +134,18 @@ class Groups:
         found: NDArray[np.integer] = np.maximum.reduceat(numbers[rows], begins)
         return found
 
+    def chosen(self, index: Rows) -> Rows:
+        """Return the call paths of the groups `index`, one group after the other."""
+        return _chosen(self.rows, self.start, index)[0]
 
-def outermost(tree: CallTree, rows: Rows, group: Rows) -> NDArray[np.bool_]:
+
+def outermost(tree: CallTree, rows: Rows, group: Rows | int = 0) -> NDArray[np.bool_]:
     """Tell which call paths are below no other one of their group, [rows].
 
     Parameters
     ----------
     rows : call paths, ascending in each group
-    group : [rows] number of the group, ascending
+    group : [rows] number of the group, ascending, int64; or all are of one
     """
     # In preorder, a row is below an earlier one if that one's subtree has not ended yet. Groups
     # are moved apart, so that no subtree reaches into the next group.

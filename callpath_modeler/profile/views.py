@@ -21,6 +21,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
+from hashlib import blake2b
 from threading import Lock
 from weakref import WeakKeyDictionary
 
@@ -105,16 +106,12 @@ class View(ABC):
     def largest(self, nodes: Rows, numbers: NDArray[np.integer]) -> NDArray[np.integer]:
         """Return the largest of the `numbers` [call paths] of each node's call paths, [nodes]."""
 
+    @abstractmethod
     def together(self, nodes: Rows, costs: Costs) -> tuple[Values, Values]:
         """Return the values of several siblings as if they were one node, each [columns].
 
         Where one of them is called by another, their inclusive values overlap and do not add up.
         """
-        rows = np.sort(np.concatenate([self.rows(int(node)) for node in nodes]))
-        is_outer = outermost(self.tree, rows, np.zeros(len(rows), np.intp))
-        first = np.zeros(1, np.intp)
-        whole = sums(costs.inclusive, rows[is_outer], first)
-        return sums(costs.exclusive, rows, first)[0], whole[0]
 
 
 class TopDown(View):
@@ -127,17 +124,9 @@ class TopDown(View):
         """The call paths that nothing calls."""
         return self.tree.roots
 
-    @cached_property
-    def _by_caller(self) -> tuple[Rows, Rows]:
-        """All call paths in order of their callers, and where each caller's begin."""
-        order = np.argsort(self.tree.parent, kind="stable")
-        count = np.bincount(self.tree.parent + 1, minlength=len(self.tree) + 1)
-        return order, np.concatenate([[0], np.cumsum(count)])
-
     def children(self, node: int) -> Rows:
         """Return what `node` calls."""
-        order, start = self._by_caller
-        return order[start[node + 1] : start[node + 2]]
+        return self.tree.called_by(node)
 
     def has_children(self, nodes: Rows) -> NDArray[np.bool_]:
         """Tell which call paths call anything, [nodes]."""
@@ -199,6 +188,8 @@ class _Grouped(View):
         # Values of families by the costs they are of: what was summed once, is.
         self._sums: WeakKeyDictionary[Costs, dict[int, tuple[Values, Values]]]
         self._sums = WeakKeyDictionary()
+        self._sums_together: WeakKeyDictionary[Costs, dict[bytes, tuple[Values, Values]]]
+        self._sums_together = WeakKeyDictionary()
 
     @abstractmethod
     def _divide(self, node: int, depth: int) -> Groups | None:
@@ -278,6 +269,21 @@ class _Grouped(View):
             found[here] = family.groups.largest(index, numbers)
         return found
 
+    def together(self, nodes: Rows, costs: Costs) -> tuple[Values, Values]:
+        """Return the values of several siblings as if they were one node, each [columns]."""
+        known = self._sums_together.setdefault(costs, {})
+        # The siblings are others each time, and often the same numbers.
+        key = blake2b(np.asarray(nodes, np.int64).tobytes(), digest_size=16).digest()
+        if key not in known:
+            is_there = np.zeros(len(self.tree), bool)
+            for family, _, index in self._by_family(nodes):
+                is_there[family.groups.chosen(index)] = True
+            rows, first = np.flatnonzero(is_there), np.zeros(1, np.intp)
+            own = sums(costs.exclusive, rows, first)[0]
+            outer = rows[outermost(self.tree, rows)]
+            known[key] = own, sums(costs.inclusive, outer, first)[0]
+        return known[key]
+
 
 class BottomUp(_Grouped):
     """Functions, and below each the functions that call it, up to the start of the program.
@@ -291,24 +297,28 @@ class BottomUp(_Grouped):
     def __init__(self, tree: CallTree) -> None:
         super().__init__(tree)
         self._functions, self._names = functions(tree.regions)
-        self._of_row = self._functions[tree.region] if len(tree) else np.empty(0, np.intp)
 
     @cached_property
     def _caller(self) -> Rows:
         """The caller of each call path, [call paths]; `ROOT` too where it is artificial."""
-        caller = self.tree.parent.astype(np.intp)
         program = [k for k, region in enumerate(self.tree.regions) if region.name == PROGRAM]
+        if not program:
+            return self.tree.parent
+        caller = self.tree.parent.copy()
         is_program = np.isin(self.tree.region, program) & (caller == ROOT)
         caller[(caller != ROOT) & is_program[caller]] = ROOT
         return caller
 
     def _divide(self, node: int, depth: int) -> Groups | None:  # noqa: ARG002 - all levels alike
         if node == ROOT:
-            rows = at = np.arange(len(self.tree))
+            rows: Rows = np.arange(len(self.tree), dtype=np.int32)
+            at = rows
         else:
             rows, at = self.rows(node), self._callers(node)
             rows, at = rows[at != ROOT], at[at != ROOT]
-        return Groups.of(self.tree, rows, at, self._of_row[at]) if len(rows) else None
+        if not len(rows):
+            return None
+        return Groups.of(self.tree, rows, at, self._functions[self.tree.region[at]])
 
     def _callers(self, node: int) -> Rows:
         """Return who calls `node`, for each of its call paths."""
@@ -344,7 +354,7 @@ class Flat(_Grouped):
     def _divide(self, node: int, depth: int) -> Groups | None:
         if depth == len(self._levels):
             return None
-        rows = np.arange(len(self.tree)) if node == ROOT else self.rows(node)
+        rows = np.arange(len(self.tree), dtype=np.int32) if node == ROOT else self.rows(node)
         return Groups.of(self.tree, rows, rows, self._levels[depth][0][self.tree.region[rows]])
 
     def _label(self, depth: int, key: int) -> str:

@@ -93,7 +93,7 @@ def _curve(ranking: Ranking, row: int, *, linear: bool) -> Curve:
 
 def curve_of(
     fitted: Fitted,
-    rows: NDArray[np.intp],
+    rows: NDArray[np.integer],
     target: float,
     *,
     linear: bool = False,
@@ -130,7 +130,7 @@ def curve_of(
     )
 
 
-def measured_of(fitted: Fitted, rows: NDArray[np.intp]) -> NDArray[np.float64]:
+def measured_of(fitted: Fitted, rows: NDArray[np.integer]) -> NDArray[np.float64]:
     """Return what some call paths cost together at each point, [K]; NaN = none occurred."""
     total = np.full(len(fitted.points), np.nan)
     for point in range(len(total)):  # one after the other: of many call paths, all are large
