@@ -83,9 +83,7 @@ def main() -> None:
         print(json.dumps({}))
         return
     from callpath_modeler import store
-    from callpath_modeler.tui.memory import give_back_early
 
-    give_back_early()
     begin = time.process_time()
     experiment = store.read_experiment(path)
     fitted = store.read_models(path, experiment, "time", None)

@@ -67,9 +67,7 @@ def command(
     from callpath_modeler.asking import findings_at
     from callpath_modeler.pipeline import asked_of
     from callpath_modeler.profile.wanted import Sort
-    from callpath_modeler.tui.memory import give_back_early
 
-    give_back_early()
     viewed = viewing(TABLE, None, question.inclusive, bool(ctx.params["exclusive"]))
     wanted = replace(viewed, sort=Sort(sort), reverse=reverse)
     fitted, target = asked_of(

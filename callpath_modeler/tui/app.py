@@ -27,6 +27,7 @@ from callpath_modeler.fitted import Fitted
 from callpath_modeler.profile.views import ViewKind
 from callpath_modeler.profile.wanted import Wanted
 from callpath_modeler.tui import panes
+from callpath_modeler.tui.memory import give_back
 from callpath_modeler.tui.session import Session
 from callpath_modeler.tui.tree_table import TreeTable
 from callpath_modeler.units import counted, to_ascii
@@ -357,9 +358,11 @@ class Browser(App[None]):
         for kind in ViewKind:
             if is_wanted() and known is self.session.forecast.known:
                 self.session.prepare(kind, made)
+        give_back()
         complete = made.with_bands(is_wanted) if is_wanted() else None
         if complete is not None:
             self._show_prepared(complete, is_wanted)
+        give_back()
 
     def _show_prepared(self, made: Forecast, is_wanted: Callable[[], bool]) -> None:
         if is_wanted():

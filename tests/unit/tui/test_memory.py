@@ -1,4 +1,4 @@
-"""Memory that is no longer used is given back at once."""
+"""Memory that is no longer used is given back to the system."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ _FREED = """
 import sys
 from pathlib import Path
 import numpy as np
-from callpath_modeler.tui.memory import give_back_early
+from callpath_modeler.tui.memory import give_back
 
 def private():
     status = Path("/proc/self/status").read_text().splitlines()
     return next(int(line.split()[1]) for line in status if line.startswith("RssAnon")) / 1024
 
 np.ones(3_000_000)  # a freed array of 24 MB: from now on such are kept
-assert give_back_early()
 before = private()
 arrays = [np.ones(250_000) for _ in range(20)]
 del arrays[:-1]
+assert give_back()
 print(private() - before)
 """
 
