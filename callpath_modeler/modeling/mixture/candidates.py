@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from callpath_modeler.modeling.mixture.data import Data, relative_weights
+from callpath_modeler.modeling.mixture.data import Data, floor_of, relative_weights
 from callpath_modeler.modeling.mixture.deviations import Deviations
 from callpath_modeler.modeling.mixture.evidence import (
     TINY,
@@ -21,6 +21,7 @@ from callpath_modeler.modeling.mixture.evidence import (
     positive_evidence,
 )
 from callpath_modeler.modeling.mixture.hypotheses import Group, Hypotheses
+from callpath_modeler.modeling.mixture.misfit import in_logarithms, missing_much
 from callpath_modeler.modeling.mixture.screen import Chosen
 
 FloatArray = npt.NDArray[np.float64]
@@ -59,11 +60,14 @@ class _Rows:
 
     Attributes
     ----------
+    values, unit : [K, n] and what errors are relative to
     weights, products : [L, K, n] of the points, and those times values about their mean
     weight, mean, total : [L, n] as of `Moments`
     table : [S, K] the shapes
     """
 
+    values: FloatArray
+    unit: FloatArray
     weights: FloatArray
     products: FloatArray
     weight: FloatArray
@@ -79,7 +83,9 @@ class _Rows:
         mean = (weights * values).sum(axis=1) / weight
         centred = values - mean[:, None]
         products = weights * centred
-        return cls(weights, products, weight, mean, (products * centred).sum(axis=1), known.table)
+        unit = np.maximum(fitted, floor_of(data)).T
+        total = (products * centred).sum(axis=1)
+        return cls(values, unit, weights, products, weight, mean, total, known.table)
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +168,7 @@ def candidates(
     parts = [_constant_part(rows), *_single_parts(rows, chosen, known)]
     if len(chosen.pair):
         parts.append(_pair_part(rows, chosen, known))
-    return _joined(parts, data, deviations)
+    return _joined(parts, rows, data, known, deviations)
 
 
 def _constant_part(rows: _Rows) -> _Part:
@@ -236,13 +242,17 @@ def _pair_part(rows: _Rows, chosen: Chosen, known: Hypotheses) -> _Part:
     )
 
 
-def _joined(parts: list[_Part], data: Data, deviations: Deviations) -> Candidates:
+def _joined(
+    parts: list[_Part], rows: _Rows, data: Data, known: Hypotheses, deviations: Deviations
+) -> Candidates:
     """Put parts together and add the likelihood of what they leave, under every deviation."""
     row = np.concatenate([part.row for part in parts])
+    chosen = np.concatenate([part.chosen for part in parts])
     residual, evidence, size, coefficients, covariance = (
         np.concatenate([getattr(part, name) for part in parts], axis=-1)
         for name in ("residual", "evidence", "size", "coefficients", "covariance")
     )
+    residual = _misfits(residual, coefficients, rows, row, known.codes(chosen))
     used, dof = data.used[row], data.dof[row]
     # Without a point to spare only a constant or a slope can be told.
     evidence[:, used <= size[0] - (size[0] == 1)] = -np.inf
@@ -258,9 +268,29 @@ def _joined(parts: list[_Part], data: Data, deviations: Deviations) -> Candidate
     log_evidence -= top[row]
     return Candidates(
         row,
-        np.concatenate([part.chosen for part in parts]),
+        chosen,
         log_evidence,
         coefficients,
         covariance,
         variance,
     )
+
+
+def _misfits(
+    residual: FloatArray, coefficients: FloatArray, rows: _Rows, row: IntArray, codes: IntArray
+) -> FloatArray:
+    """Measure what candidates leave, [L, M], in logarithms where it is much."""
+    table = np.concatenate([rows.table, np.zeros((1, rows.table.shape[1]))]).T
+    found = residual.copy()
+    for left, numbers, weights in zip(found, coefficients, rows.weights, strict=True):
+        relative = (weights * rows.unit**2).sum(axis=0)
+        much = missing_much(left, relative[row])
+        constant, first, second = numbers[:, much]
+        model = first * table[:, codes[much, 0]]
+        model += second * table[:, codes[much, 1]]
+        model += constant
+        whose = row[much]
+        left[much] *= in_logarithms(
+            rows.values[:, whose], model, weights[:, whose], rows.unit[:, whose]
+        )
+    return found

@@ -13,7 +13,7 @@ IntArray = npt.NDArray[np.intp]
 DEVIATIONS_BESIDE_NOISE = (0.0, 0.003, 0.01, 0.03, 0.1, 0.3)
 _BESIDE_PRIOR = (0.4, 0.15, 0.15, 0.15, 0.1, 0.05)
 DEVIATIONS_ALONE = (0.0, 0.001, 0.002, 0.004, 0.008, 0.015, 0.03, 0.06, 0.12, 0.25, 0.5, 1.0)
-DRIFTS = (0.0, 4.0, 20.0)
+DRIFTS = (0.0, 10.0, 100.0)
 
 
 @dataclass(frozen=True, slots=True)

@@ -48,6 +48,9 @@ _PAIRED = 1.0
 """In spaces of more growing terms only plain ones are tried in pairs; pairs of near neighbours are
 one curve."""
 
+_PLAINNESS = 2.0
+"""By how many nats a pair is less probable for the intricacy of its growing terms."""
+
 _ALIKE = 1e-6
 
 
@@ -104,6 +107,13 @@ class Hypotheses:
             ]
         )
 
+    def codes(self, chosen: IntArray) -> IntArray:
+        """Return the shapes of hypotheses, [..., 2]; -1 = none."""
+        size = len(self.shapes)
+        first = np.concatenate([[-1], *([np.arange(size)] * 3), self.first])
+        second = np.concatenate([np.full(1 + 3 * size, -1), self.second])
+        return np.stack([first[chosen], second[chosen]], axis=-1).astype(np.intp)
+
 
 def hypotheses(space: SearchSpace, points: FloatArray) -> Hypotheses:
     """Make the hypotheses of a space over `points` [K], ascending.
@@ -124,7 +134,8 @@ def hypotheses(space: SearchSpace, points: FloatArray) -> Hypotheses:
     pairs = _pairs(shapes) if space.max_terms > 1 else []
     groups = np.array([_group(shape) for shape in shapes], dtype=np.intp)
     weight = np.array([1.0 if first_class.get(s, True) else SECOND_CLASS for s in shapes])  # type: ignore[arg-type]
-    return weighted(tuple(shapes), table, scale, groups, pairs, weight, _PRIOR)
+    plain = np.array([_plainness(shapes, pair) for pair in pairs])
+    return weighted(tuple(shapes), table, scale, groups, pairs, weight, _PRIOR, plain)
 
 
 def weighted(
@@ -135,12 +146,12 @@ def weighted(
     pairs: Sequence[tuple[int, int]],
     weight: FloatArray,
     prior: Mapping[Group, float],
-    pair_weight: FloatArray | None = None,
+    pair_weight: FloatArray,
     kept: Kept = Kept(),
 ) -> Hypotheses:
-    """Give hypotheses their prior: by group, and within it by the `weight` [S] of their shapes.
+    """Give hypotheses their prior: by group, and within it by weight.
 
-    Pairs have `pair_weight` [P], by default equal.
+    Those with one shape weigh as their shapes, `weight` [S], pairs by `pair_weight` [P].
     """
     known = Hypotheses(
         shapes,
@@ -155,8 +166,7 @@ def weighted(
     alone, bare = weight * (1 - _WITHOUT_CONSTANT), weight * _WITHOUT_CONSTANT
     # An offset break is another break.
     offset = weight * (groups != Group.BREAK)
-    of_pairs = np.ones(len(pairs)) if pair_weight is None else pair_weight
-    each = np.concatenate([[1.0], alone, offset, bare, of_pairs])
+    each = np.concatenate([[1.0], alone, offset, bare, pair_weight])
     whole = np.bincount(known.groups, weights=each, minlength=len(Group))
     of_group = np.array([prior.get(group, 0.0) for group in Group])
     share = each * (of_group / np.where(whole > 0, whole, 1.0))[known.groups]
@@ -205,6 +215,12 @@ def _pairs(shapes: Sequence[Shape]) -> list[tuple[int, int]]:
     falling = [code for code, shape in enumerate(shapes) if shape.decreasing]
     pairs = [(a, b) for a in growing for b in growing if a < b]
     return pairs + [(a, b) for a in falling for b in growing]
+
+
+def _plainness(shapes: Sequence[Shape], pair: tuple[int, int]) -> float:
+    """Weigh a pair: a sum of two terms is rare, and rarer the less usual they are."""
+    growing = (shapes[code] for code in pair if not shapes[code].decreasing)
+    return float(np.exp(-_PLAINNESS * sum(intricacy(s) for s in growing if isinstance(s, Term))))
 
 
 def intricacy(shape: Term) -> float:

@@ -12,7 +12,7 @@ IntArray = npt.NDArray[np.intp]
 
 _GROUP_STRENGTH = 10.0
 _CLASS_STRENGTH = 150.0
-_DEVIATION_STRENGTH = 60.0
+_DEVIATION_STRENGTH = 30.0
 """Before they move, priors count as so many call paths: of kinds, of terms, of deviations."""
 
 _ROUNDS = 10

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from callpath_modeler.modeling.mixture.data import Data, floor_of
 from callpath_modeler.modeling.mixture.hypotheses import Group, Hypotheses
-from callpath_modeler.modeling.mixture.posterior import Posterior, far_values, shape_codes
+from callpath_modeler.modeling.mixture.posterior import Posterior, far_values
 from callpath_modeler.modeling.noise import looks_exact
 from callpath_modeler.modeling.roots import roots
 from callpath_modeler.modeling.status import FitStatus
@@ -25,6 +25,14 @@ _TAILS = np.array([0.03, 0.1, 0.3, 0.7, 0.9, 0.97])
 at the ends, where bands end."""
 
 _FAR = 16.0
+_AGREES = 0.05
+"""Predictions there whose logarithms differ by this much at most are one opinion."""
+
+_PREDICTED = 1e-12, 1e300
+"""What is predicted for a row whose largest value is 1."""
+
+_ROW_APART = 1e3
+"""More than logarithms of predictions differ by."""
 
 _ROUNDING = 1e-11
 """Against the smallest value of a row, a coefficient that is zero but for rounding."""
@@ -73,7 +81,7 @@ def write_models(
 ) -> None:
     """Write the models of some rows into their columns, in the unit of the metric."""
     kept, weight = _kept(found, data, known)
-    codes = shape_codes(found.chosen[kept], known)
+    codes = known.codes(found.chosen[kept])
     # A coefficient of zero is no term: its shape would claim a growth that is not there.
     scaled = found.coefficients[:, kept]
     least = np.where(data.values > 0, data.values, np.inf).min(axis=1)
@@ -103,16 +111,17 @@ def write_models(
 def _kept(
     found: Posterior, data: Data, known: Hypotheses
 ) -> tuple[npt.NDArray[np.intp], FloatArray]:
-    """Choose the candidates that stand for all, the most probable first, [n, 1 + A]; their weights.
+    """Choose the candidates that stand for all, the model first, [n, 1 + A]; their weights.
 
     The runners-up are put in order of what they predict far beyond the points and divided; of each
     part the most probable one stays and takes the weight of the part.
     """
     rows = len(found.variance)
-    first = _most_probable(found.row, found.weight, rows)
+    far = far_values(found, data, known, _FAR)
+    order = np.lexsort((far, found.row))
+    first = agreed(found, far, order)
     rest = found.weight.copy()
     rest[first] = 0.0
-    order = np.lexsort((far_values(found, data, known, _FAR), found.row))
     ordered, row = rest[order], found.row
     running = ordered.cumsum()
     end = np.cumsum(np.bincount(row, minlength=rows)) - 1
@@ -128,6 +137,23 @@ def _kept(
     weight = np.concatenate([found.weight[first, None], share], axis=1)
     # Candidates of hardly any weight have been left out before.
     return kept, weight / weight.sum(axis=1, keepdims=True)
+
+
+def agreed(found: Posterior, far: FloatArray, order: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
+    """Choose the model of each row, [n]: what most of the probability agrees with.
+
+    Hypotheses that predict nearly the same, `far` [M], are one opinion in several forms; `order`
+    sorts them by row and prediction. The most probable form of the most probable opinion is it.
+    """
+    rows = len(found.variance)
+    log = np.log(np.clip(far, *_PREDICTED))
+    place = found.row * _ROW_APART + log
+    placed, running = place[order], np.concatenate([[0.0], found.weight[order].cumsum()])
+    low = np.searchsorted(placed, place - _AGREES, side="left")
+    high = np.searchsorted(placed, place + _AGREES, side="right")
+    centre = _most_probable(found.row, running[high] - running[low], rows)
+    near = np.abs(log - log[centre][found.row]) <= _AGREES
+    return _most_probable(found.row, np.where(near, found.weight, 0.0), rows)
 
 
 def _most_probable(

@@ -17,6 +17,11 @@ FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.intp]
 
 _NEGLIGIBLE = 1e-7
+
+_BEYOND = 0.4
+"""How fast deviations grow beyond the points against how they do towards small scales, where other
+regimes are known to be."""
+
 _LESS_FAR = 0.7
 """How far each further parameter goes against the one before, in doublings."""
 
@@ -89,9 +94,9 @@ def posterior(found: Candidates, data: Data, deviations: Deviations, beliefs: Be
         covariance += scatter * found.covariance[k][:, kept]
         part = np.bincount(row, scatter, minlength=len(variance))
         variance += part
-        drifting += drift * part
+        drifting += _BEYOND * drift * part
         if drift:
-            noise += drift * np.bincount(row, share, minlength=len(noise))
+            noise += _BEYOND * drift * np.bincount(row, share, minlength=len(noise))
     return Posterior(
         row,
         found.chosen[kept],
@@ -107,7 +112,7 @@ def posterior(found: Candidates, data: Data, deviations: Deviations, beliefs: Be
 def fitted_values(found: Posterior, known: Hypotheses) -> FloatArray:
     """Return the mean of the models of each row at the points, [n, K]."""
     rows, size = len(found.variance), len(known.shapes) + 1
-    codes = shape_codes(found.chosen, known)
+    codes = known.codes(found.chosen)
     fitted = np.bincount(found.row, found.weight * found.coefficients[0], minlength=rows)[:, None]
     total = np.zeros(rows * size)
     for slot in range(2):
@@ -123,7 +128,7 @@ def far_values(found: Posterior, data: Data, known: Hypotheses, factor: float) -
     """Evaluate candidates at a multiple of the largest point, [M]."""
     target = _far(data.points, factor)
     at = np.concatenate([[shape(target)[0] for shape in known.shapes] / known.scale, [0.0]])
-    codes = shape_codes(found.chosen, known)
+    codes = known.codes(found.chosen)
     # Beyond all numbers an exponential is infinite, and nothing times infinity is nothing.
     at = np.minimum(at, np.finfo(float).max / 1e9)
     constant, first, second = found.coefficients
@@ -136,11 +141,3 @@ def _far(points: FloatArray, factor: float) -> FloatArray:
         return factor * points[-1:]
     less = _LESS_FAR ** np.arange(points.shape[1])
     return np.asarray(points.max(axis=0, keepdims=True) * factor**less)
-
-
-def shape_codes(chosen: IntArray, known: Hypotheses) -> IntArray:
-    """Return the shapes of hypotheses, [..., 2]; -1 = none."""
-    size = len(known.shapes)
-    first = np.concatenate([[-1], *([np.arange(size)] * 3), known.first])
-    second = np.concatenate([np.full(1 + 3 * size, -1), known.second])
-    return np.stack([first[chosen], second[chosen]], axis=-1).astype(np.intp)

@@ -52,7 +52,7 @@ _UNEXPLAINED = 0.4
 _BLOCK = 64
 """Rows whose pairs are regressed at once: what is needed for them stays in the cache."""
 
-_FEWEST_FOR_PAIRS = 5
+_FEWEST_FOR_PAIRS = 4
 _MISFIT_FOR_PAIRS = 1.0
 
 

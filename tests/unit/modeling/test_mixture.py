@@ -163,6 +163,23 @@ def test_laws_come_out_at_few_many_small_and_large_points(
     sane(models)
 
 
+def test_four_points_are_enough_for_two_terms_that_show() -> None:
+    points = np.array([4.0, 16, 64, 256])
+    random = np.random.default_rng(45)
+    law = np.stack([0.1 * points * (np.log2(points) + 2), 5 + 0 * points, 0.3 * points])
+    y = law[:, :, None] * (1 + 0.002 * random.standard_normal((3, 4, 1)))
+    found = fit(points, y).values([1024.0])[:, 0]
+    assert found == pytest.approx([0.1 * 1024 * 12, 5, 307.2], rel=0.03)
+
+
+def test_a_regime_of_the_smallest_scales_does_not_bend_the_law_of_the_largest() -> None:
+    points = 2.0 ** np.arange(1, 7)
+    other = np.where(points < 8, 1.7, 1.0)
+    y = np.stack([other * scale * points for scale in np.geomspace(1, 50, 20)])
+    found = fit(points, y[..., None].repeat(2, axis=2)).values([128.0])[:, 0]
+    assert np.median(found / (128 * np.geomspace(1, 50, 20))) == pytest.approx(1, rel=0.1)
+
+
 def test_two_points_make_no_model_and_say_so() -> None:
     models = fit([8.0, 16], np.ones((2, 2, 5)))
     assert (models.status == FitStatus.TOO_FEW_POINTS).all()

@@ -7,6 +7,8 @@ import numpy.typing as npt
 import pytest
 
 from callpath_modeler.modeling import FitStatus, fit
+from callpath_modeler.modeling.mixture.outcome import agreed
+from callpath_modeler.modeling.mixture.posterior import Posterior
 
 FloatArray = npt.NDArray[np.float64]
 POINTS = 2.0 ** np.arange(3, 9)
@@ -53,3 +55,26 @@ def test_three_points_that_follow_a_law_within_noise_are_not_outside(rows: int) 
     for law in (3 + 2 * points, 5 / points + 0.1, 5 + 0 * points):
         status = fit(points, measured(law, 0.02, rows, 5, seed=rows)).status
         assert (status == FitStatus.OUTSIDE).mean() <= 0.02
+
+
+def chosen(rows: list[list[tuple[float, float]]]) -> list[int]:
+    """Return which candidate is the model of each row of (probability, prediction)."""
+    row = np.repeat(np.arange(len(rows)), [len(each) for each in rows])
+    weight, far = np.array([pair for each in rows for pair in each]).T
+    nothing = np.zeros((6, len(row)))
+    found = Posterior(row, row, weight, nothing[:3], nothing, *np.zeros((2, len(rows))))
+    return agreed(found, far, np.lexsort((far, row))).tolist()
+
+
+def test_the_model_is_the_most_probable_form_of_what_most_agree_on() -> None:
+    # 0.3 alone for 10; 0.15, 0.25 and 0.2 for about 100, 0.1 for far more.
+    assert chosen([[(0.3, 10.0), (0.15, 97.0), (0.25, 100.0), (0.2, 104.0), (0.1, 900.0)]]) == [2]
+
+
+def test_where_nothing_agrees_the_model_is_the_most_probable_one() -> None:
+    assert chosen([[(0.2, 1.0), (0.45, 3.0), (0.35, 9.0)]]) == [1]
+
+
+def test_rows_do_not_agree_with_each_other() -> None:
+    rows = [[(0.6, 0.0), (0.4, 5.0)], [(0.6, 0.0), (0.4, 5.0)], [(0.4, 5.0), (0.6, 1e305)]]
+    assert chosen(rows) == [0, 2, 5]
