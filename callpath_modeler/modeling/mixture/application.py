@@ -92,7 +92,7 @@ def fit_mixture(
     known = joint_hypotheses(space, points) if several else hypotheses(space, points)
     some, pool = _overview(values, _at_once(known, _SAMPLE))
     how, efficiency = _centre(points, values[some], pool, known, aggregate)
-    ways = deviations(noise_known=pool.known)
+    ways = deviations(points, noise_known=pool.known)
     beliefs = _beliefs(points, values[some], pool, how, efficiency, known, ways)
     columns = empty_columns(len(y))
     for part in values.chunks(_at_once(known, _CHUNK)):
@@ -181,9 +181,9 @@ def _centre(
         return ("mean" if aggregate == "auto" else aggregate), 1.0
     noise = pool.noise(within(y, "mean"), 1.0)
     data, unit = data_of(points, noise)
-    ways = deviations(noise_known=pool.known)
+    ways = deviations(points, noise_known=pool.known)
     before = Beliefs(known.log_prior, ways.log_prior)
-    chosen = screen(data, known, before.hypotheses, ways.drifts)
+    chosen = screen(data, known, before.hypotheses, ways.extremes)
     beliefs = _learnt(data, chosen, known, ways, before, chosen.fitted)
     fitted = fitted_values(_fit(data, known, ways, beliefs), known) * unit[:, None]
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -212,7 +212,7 @@ def _beliefs(
     if not usable.size:
         return before
     data, _ = data_of(points, pool.noise(reps.take(usable), efficiency))
-    chosen = screen(data, known, before.hypotheses, ways.drifts)
+    chosen = screen(data, known, before.hypotheses, ways.extremes)
     beliefs = _learnt(data, chosen, known, ways, before, chosen.fitted)
     fitted = _first_fit(data, chosen, known, ways, beliefs)
     return _learnt(data, chosen, known, ways, before, fitted)
@@ -237,7 +237,7 @@ def _fit(data: Data, known: Hypotheses, ways: Deviations, beliefs: Beliefs) -> P
     """
     first, like = data.distinct()
     few = data.take(first)
-    chosen = screen(few, known, beliefs.hypotheses, ways.drifts)
+    chosen = screen(few, known, beliefs.hypotheses, ways.extremes)
     fitted = _first_fit(few, chosen, known, ways, beliefs)
     found = posterior(candidates(few, chosen, known, ways, fitted), few, ways, beliefs)
     return found.repeated(like)
@@ -248,6 +248,6 @@ def _first_fit(
 ) -> FloatArray:
     """Return the values that weights are made of, [n, K]; for them drifts do not matter."""
     steady = ways.steady()
-    few = Beliefs(beliefs.hypotheses, beliefs.deviations[: len(steady.drift)])
+    few = Beliefs(beliefs.hypotheses, beliefs.deviations[: len(steady.deviation)])
     found = candidates(data, chosen, known, steady, chosen.fitted)
     return smoothed(data, fitted_values(posterior(found, data, steady, few), known))

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from callpath_modeler.modeling.mixture.data import Data, floor_of, relative_weights
-from callpath_modeler.modeling.mixture.deviations import Deviations
+from callpath_modeler.modeling.mixture.deviations import Deviations, Drift
 from callpath_modeler.modeling.mixture.evidence import (
     TINY,
     PairSums,
@@ -76,7 +77,9 @@ class _Rows:
     table: FloatArray
 
     @classmethod
-    def of(cls, data: Data, known: Hypotheses, fitted: FloatArray, drifts: FloatArray) -> _Rows:
+    def of(
+        cls, data: Data, known: Hypotheses, fitted: FloatArray, drifts: Sequence[Drift]
+    ) -> _Rows:
         weights = np.stack([relative_weights(data, fitted, drift).T for drift in drifts])
         weight = weights.sum(axis=1)
         values = data.values.T

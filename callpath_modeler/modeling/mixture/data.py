@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from callpath_modeler.modeling.evaluation import doublings
+from callpath_modeler.modeling.mixture.deviations import Drift
 from callpath_modeler.modeling.mixture.spread import Noise
 
 FloatArray = npt.NDArray[np.float64]
@@ -70,12 +70,12 @@ def floor_of(data: Data) -> FloatArray:
     return np.asarray(np.maximum(positive, 0.01)[:, None])
 
 
-def relative_weights(data: Data, fitted: FloatArray, drift: float) -> FloatArray:
+def relative_weights(data: Data, fitted: FloatArray, drift: Drift) -> FloatArray:
     """Weigh points under a drift, [n, K]; `fitted` [n, K] are values that errors are relative to.
 
     What a drift adds to the variance is normalised to a geometric mean of 1.
     """
-    spread = 1 + drift * doublings(data.points)
+    spread = drift.variances(data.points)
     used = data.weight > 0
     level = np.exp((used @ np.log(spread)) / np.maximum(used.sum(axis=1), 1))
     scale = np.maximum(fitted, floor_of(data))

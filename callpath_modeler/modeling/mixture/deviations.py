@@ -7,58 +7,89 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from callpath_modeler.modeling.evaluation import doublings
+
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.intp]
 
 DEVIATIONS_BESIDE_NOISE = (0.0, 0.003, 0.01, 0.03, 0.1, 0.3)
 _BESIDE_PRIOR = (0.4, 0.15, 0.15, 0.15, 0.1, 0.05)
 DEVIATIONS_ALONE = (0.0, 0.001, 0.002, 0.004, 0.008, 0.015, 0.03, 0.06, 0.12, 0.25, 0.5, 1.0)
-DRIFTS = (0.0, 10.0, 100.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Drift:
+    """How deviations grow towards small scales, which may follow another regime than large ones.
+
+    Attributes
+    ----------
+    growth : of the variance per doubling of the distance to the largest point
+    apart : whether the first point says next to nothing of the others
+    """
+
+    growth: float
+    apart: bool = False
+
+    def variances(self, points: FloatArray) -> FloatArray:
+        """Return the variance at each point against that at the largest, [K]."""
+        found = 1 + self.growth * doublings(points)
+        if self.apart:
+            found[0] *= _APART
+        return found
+
+
+DRIFTS = (Drift(0.0), Drift(10.0), Drift(100.0))
+ALONE = Drift(10.0, apart=True)
+"""For runs that begin with one process: it has none to talk to or to wait for."""
+
+_APART = 1000.0
 
 
 @dataclass(frozen=True, slots=True)
 class Deviations:
     """Ways in which measurements may differ from a law.
 
-    The relative variance of a point is ``(noise + deviation**2) (1 + drift log2(p_max / p))``:
-    small scales may follow another regime than large ones, which are what is extrapolated.
+    The relative variance of a point is ``(noise + deviation**2) drift(point)``.
 
     Attributes
     ----------
-    deviation, drift : [D]
+    drifts : the different drifts, L; the first is none
+    deviation, drift_of : [D] and which drift each has
     log_prior : [D]
     """
 
+    drifts: tuple[Drift, ...]
     deviation: FloatArray
-    drift: FloatArray
+    drift_of: IntArray
     log_prior: FloatArray
 
     @property
-    def drifts(self) -> FloatArray:
-        """The different drifts, [L], ascending."""
-        return np.unique(self.drift)
-
-    @property
-    def drift_of(self) -> IntArray:
-        """Which of them each deviation has, [D]."""
-        return np.searchsorted(self.drifts, self.drift)
+    def extremes(self) -> tuple[Drift, ...]:
+        """The drifts that all others are between."""
+        return self.drifts[0], *self.drifts[len(DRIFTS) - 1 :]
 
     def steady(self) -> Deviations:
         """Return those without a drift; they come first."""
-        few = self.drift == 0
-        return Deviations(self.deviation[few], self.drift[few], self.log_prior[few])
+        few = self.drift_of == 0
+        return Deviations(
+            self.drifts[:1], self.deviation[few], self.drift_of[few], self.log_prior[few]
+        )
 
 
-def deviations(*, noise_known: bool) -> Deviations:
-    """List the deviations; without repetitions they stand for the noise as well."""
+def deviations(points: FloatArray, *, noise_known: bool) -> Deviations:
+    """List the deviations over `points`, [K] ascending or [K, D].
+
+    Without repetitions they stand for the noise as well.
+    """
     sizes: tuple[float, ...] = DEVIATIONS_BESIDE_NOISE if noise_known else DEVIATIONS_ALONE
     prior = _BESIDE_PRIOR if noise_known else (1 / len(sizes),) * len(sizes)
+    drifts = (*DRIFTS, ALONE) if points.ndim == 1 and points[0] == 1 else DRIFTS
     cells = [
-        (size, drift, share / len(DRIFTS))
-        for drift in DRIFTS
+        (size, drift, share)
+        for drift in range(len(drifts))
         for size, share in zip(sizes, prior, strict=True)
         # Noise alone does not drift.
         if size or not drift or not noise_known
     ]
     size, drift, share = (np.array(column) for column in zip(*cells, strict=True))
-    return Deviations(size, drift, np.log(share / share.sum()))
+    return Deviations(drifts, size, drift, np.log(share / share.sum()))

@@ -94,9 +94,9 @@ def posterior(found: Candidates, data: Data, deviations: Deviations, beliefs: Be
         covariance += scatter * found.covariance[k][:, kept]
         part = np.bincount(row, scatter, minlength=len(variance))
         variance += part
-        drifting += _BEYOND * drift * part
-        if drift:
-            noise += _BEYOND * drift * np.bincount(row, share, minlength=len(noise))
+        drifting += _BEYOND * drift.growth * part
+        if drift.growth:
+            noise += _BEYOND * drift.growth * np.bincount(row, share, minlength=len(noise))
     return Posterior(
         row,
         found.chosen[kept],

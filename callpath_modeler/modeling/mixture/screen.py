@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from callpath_modeler.modeling.mixture.data import Data, floor_of, relative_weights
+from callpath_modeler.modeling.mixture.deviations import Drift
 from callpath_modeler.modeling.mixture.evidence import (
     LEAST,
     LEAST_LEVEL,
@@ -73,7 +74,7 @@ class Look:
     residual: FloatArray
 
 
-def look(data: Data, known: Hypotheses, fitted: FloatArray, drift: float) -> Look:
+def look(data: Data, known: Hypotheses, fitted: FloatArray, drift: Drift) -> Look:
     """Regress all rows on all shapes; `fitted` [n, K] are the values that weights are made of."""
     weights = relative_weights(data, fitted, drift)
     sums = moments(data.values, weights, known.table)
@@ -262,13 +263,13 @@ class Chosen:
     fitted: FloatArray
 
 
-def screen(data: Data, known: Hypotheses, log_prior: FloatArray, drifts: FloatArray) -> Chosen:
-    """Choose what is worth a look, whatever the drift between the least and the largest.
+def screen(data: Data, known: Hypotheses, log_prior: FloatArray, drifts: Sequence[Drift]) -> Chosen:
+    """Choose what is worth a look, whatever the drift.
 
-    `log_prior` [H] is of the hypotheses.
+    `log_prior` [H] is of the hypotheses; `drifts` are the extreme ones, none first.
     """
     fitted = rough_fit(data, known)
-    looks = [look(data, known, fitted, drift) for drift in np.unique(drifts[[0, -1]])]
+    looks = [look(data, known, fitted, drift) for drift in drifts]
     bound = bounds(looks, data, known, log_prior)
     best = bound.max(axis=1)
     pair_row = pair = np.zeros(0, dtype=np.intp)
@@ -323,7 +324,7 @@ def rough_fit(data: Data, known: Hypotheses) -> FloatArray:
 
     A constant, unless the shape leaves much less than it: noise would weigh noise.
     """
-    seen = look(data, known, data.values, 0.0)
+    seen = look(data, known, data.values, Drift(0.0))
     sums = seen.sums
     slope = np.clip(seen.slope, 0.0, sums.mean[:, None] / np.maximum(sums.at, TINY))
     residual = sums.total[:, None] - slope * (2 * sums.product - slope * sums.square)

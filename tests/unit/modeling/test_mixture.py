@@ -180,6 +180,20 @@ def test_a_regime_of_the_smallest_scales_does_not_bend_the_law_of_the_largest() 
     assert np.median(found / (128 * np.geomspace(1, 50, 20))) == pytest.approx(1, rel=0.1)
 
 
+def test_one_process_that_has_none_to_talk_to_does_not_bend_the_law_of_many() -> None:
+    points = np.array([1.0, 8, 27, 64, 125])
+    random = np.random.default_rng(7)
+    law = np.geomspace(1, 20, 10)[:, None] * np.sqrt(points) * np.log2(2 * points)
+    law[:, 0] = 1e-4
+    y = law[:, :, None] * (1 + 0.05 * random.standard_normal((10, 5, 3)))
+    found = fit(points, y).values([1000.0])[:, 0] / law[:, -1]
+    truth = np.sqrt(1000 / 125) * np.log2(2000) / np.log2(250)
+    assert np.median(found) == pytest.approx(truth, rel=0.2)
+    # From two processes on, the smallest scale counts like others.
+    bent = fit(2 * points, y).values([2000.0])[:, 0] / law[:, -1]
+    assert np.median(bent) > 1.2 * truth
+
+
 def test_two_points_make_no_model_and_say_so() -> None:
     models = fit([8.0, 16], np.ones((2, 2, 5)))
     assert (models.status == FitStatus.TOO_FEW_POINTS).all()
