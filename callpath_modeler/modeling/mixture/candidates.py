@@ -262,6 +262,8 @@ def _joined(
     freedom = np.maximum(used - size, 0.0)
     variance = data.variance + deviations.deviation[:, None] ** 2
     log_evidence = np.empty((len(variance), len(row)))
+    # A point of much variance is improbable wherever it is.
+    evidence -= np.log([[drift.of_first] for drift in deviations.drifts]) / 2
     for k, drift in enumerate(deviations.drift_of):
         log_evidence[k] = evidence[drift] + likelihood(
             residual[drift], variance[k, row], dof, freedom[drift]

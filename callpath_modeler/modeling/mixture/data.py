@@ -73,10 +73,12 @@ def floor_of(data: Data) -> FloatArray:
 def relative_weights(data: Data, fitted: FloatArray, drift: Drift) -> FloatArray:
     """Weigh points under a drift, [n, K]; `fitted` [n, K] are values that errors are relative to.
 
-    What a drift adds to the variance is normalised to a geometric mean of 1.
+    What grows with the distance is normalised to a geometric mean of 1.
     """
     spread = drift.variances(data.points)
     used = data.weight > 0
     level = np.exp((used @ np.log(spread)) / np.maximum(used.sum(axis=1), 1))
     scale = np.maximum(fitted, floor_of(data))
-    return np.asarray(data.weight / scale**2 / spread * level[:, None])
+    weights = data.weight / scale**2 / spread * level[:, None]
+    weights[:, 0] /= drift.of_first
+    return np.asarray(weights)

@@ -32,10 +32,12 @@ class Drift:
 
     def variances(self, points: FloatArray) -> FloatArray:
         """Return the variance at each point against that at the largest, [K]."""
-        found = 1 + self.growth * doublings(points)
-        if self.apart:
-            found[0] *= _APART
-        return found
+        return np.asarray(1 + self.growth * doublings(points))
+
+    @property
+    def of_first(self) -> float:
+        """The variance at the first point, against what it is by its distance."""
+        return _APART if self.apart else 1.0
 
 
 DRIFTS = (Drift(0.0), Drift(10.0), Drift(100.0))
