@@ -30,7 +30,7 @@ from callpath_modeler.analysis.trust import marks_of_trust
 from callpath_modeler.errors import UsageError
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.modeling import Growth
-from callpath_modeler.profile.groups import Costs, Rows, Values
+from callpath_modeler.profile.groups import Codes, Costs, Rows, Values
 from callpath_modeler.profile.outline import Outline, SumCheck
 from callpath_modeler.profile.views import View
 from callpath_modeler.profile.wanted import Sort
@@ -115,14 +115,14 @@ class Known:
         return Costs(own[:, None], whole[:, None])
 
     @cached_property
-    def growth(self) -> tuple[NDArray[np.integer], NDArray[np.integer]]:
+    def growth(self) -> tuple[Codes, Codes]:
         """Codes of growth of call paths by themselves, and with what they call; -1 = no model."""
         own = np.where(self.modelled, self.fitted.models.growth_rank(), -1).astype(np.int16)
-        return own, self.fitted.experiment.tree.largest_below(own)
+        return Codes(own), Codes(self.fitted.experiment.tree.largest_below(own))
 
     @cached_property
     def _of_code(self) -> dict[int, Growth]:
-        codes, rows = np.unique(self.growth[0], return_index=True)
+        codes, rows = np.unique(self.growth[0].numbers, return_index=True)
         models = self.fitted.models
         pairs = zip(codes.tolist(), rows.tolist(), strict=True)
         return {code: models.growth(row) for code, row in pairs if code >= 0}
@@ -214,7 +214,7 @@ class Forecast:
     def _both(
         self,
         of: Callable[[Costs], tuple[Values, Values]],
-        largest: Callable[[NDArray[np.integer]], NDArray[np.integer]],
+        largest: Callable[[Codes], NDArray[np.integer]],
     ) -> tuple[Foreseen, Foreseen]:
         """Return exclusive and inclusive values, given what sums columns over nodes."""
         known = self.known

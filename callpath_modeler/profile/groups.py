@@ -70,6 +70,18 @@ class Costs:
         return total
 
 
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
+class Codes:
+    """Whole numbers of call paths; of a group, the largest counts.
+
+    Attributes
+    ----------
+    numbers : [call paths]
+    """
+
+    numbers: NDArray[np.integer]
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Groups:
     """Call paths, group by group; their numbers are int32, because there may be 10^6.
@@ -121,22 +133,27 @@ class Groups:
             sums(costs.inclusive, self.outer, self.outer_start[:-1]),
         )
 
-    def largest(
-        self, index: Rows, numbers: NDArray[np.integer], *, at: bool = False
-    ) -> NDArray[np.integer]:
-        """Return the largest of `numbers` [call paths] over the groups `index`, [index].
+    def largest(self, numbers: NDArray[np.integer], *, at: bool = False) -> NDArray[np.integer]:
+        """Return the largest of `numbers` [call paths] of each group, [groups].
 
         Parameters
         ----------
         at : take the numbers of what decided on the groups instead
         """
-        rows, begins = _chosen(self.at if at else self.rows, self.start, index)
-        found: NDArray[np.integer] = np.maximum.reduceat(numbers[rows], begins)
+        found: NDArray[np.integer] = np.maximum.reduceat(
+            numbers[self.at if at else self.rows], self.start[:-1]
+        )
         return found
 
     def chosen(self, index: Rows) -> Rows:
         """Return the call paths of the groups `index`, one group after the other."""
-        return _chosen(self.rows, self.start, index)[0]
+        if len(index) == len(self) and (np.diff(index) == 1).all():
+            return self.rows
+        length = self.start[index + 1] - self.start[index]
+        before = np.cumsum(length) - length
+        place = np.arange(length.sum()) + np.repeat(self.start[index] - before, length)
+        rows: Rows = self.rows[place]
+        return rows
 
 
 def outermost(tree: CallTree, rows: Rows, group: Rows | int = 0) -> NDArray[np.bool_]:
@@ -184,16 +201,6 @@ def level(regions: Sequence[Region], grouping: Grouping) -> tuple[Rows, tuple[st
     numbers = {name: k for k, name in enumerate(dict.fromkeys(known))}
     names = tuple(name or f"<unknown {grouping}>" for name in numbers)
     return np.array([numbers[name] for name in known], np.intp), names
-
-
-def _chosen(rows: Rows, start: Rows, index: Rows) -> tuple[Rows, Rows]:
-    """Return the rows of the groups `index`, one after the other, and where each begins."""
-    if len(index) == len(start) - 1 and (np.diff(index) == 1).all():
-        return rows, start[:-1]
-    length = start[index + 1] - start[index]
-    begins = np.cumsum(length) - length
-    place = np.arange(length.sum()) + np.repeat(start[index] - begins, length)
-    return rows[place], begins
 
 
 def sums(values: Values, rows: Rows, start: Rows) -> Values:

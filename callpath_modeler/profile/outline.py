@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from callpath_modeler.profile.calltree import ROOT
-from callpath_modeler.profile.groups import Costs, Rows, Values
+from callpath_modeler.profile.groups import Codes, Costs, Rows, Values
 from callpath_modeler.profile.views import View, ViewKind
 
 TOLERANCE = 1e-9
@@ -24,6 +24,8 @@ TOLERANCE = 1e-9
 
 SHARED = -2
 """Stands in place of a node where siblings share a line."""
+
+_NO_NODE = np.iinfo(np.intp).max
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -55,6 +57,9 @@ class Opening(IntEnum):
     CLOSED = 0
     OPEN = 1  # what is directly below it has lines
     ALL = 2  # so has everything further down
+
+
+_CLOSED, _OPEN, _ALL = map(int, Opening)  # names of members are looked up slowly
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,13 +170,13 @@ class Outline:
             own[k], whole[k] = self.view.together(self.rests[int(places[k])], costs)
         return own, whole
 
-    def largest_of(self, places: Rows, numbers: NDArray[np.integer]) -> NDArray[np.integer]:
-        """Return the largest of `numbers` [call paths] of some lines, [places]."""
-        found = np.empty(len(places), numbers.dtype)
+    def largest_of(self, places: Rows, codes: Codes) -> NDArray[np.integer]:
+        """Return the largest code of some lines, [places]."""
+        found = np.empty(len(places), codes.numbers.dtype)
         single = self.nodes[places] != SHARED
-        found[single] = self.view.largest(self.nodes[places[single]], numbers)
+        found[single] = self.view.largest(self.nodes[places[single]], codes)
         for k in np.flatnonzero(~single).tolist():
-            found[k] = self.view.largest(self.rests[int(places[k])], numbers).max()
+            found[k] = self.view.largest(self.rests[int(places[k])], codes).max()
         return found
 
     @property
@@ -260,8 +265,9 @@ class _Writer:
     def __init__(self, view: View, costs: Costs, selection: Selection) -> None:
         self._view, self._costs, self._selection = view, costs, selection
         told = sorted(selection.openings.items())
-        self._told = np.array([node for node, _ in told], np.intp)
-        self._openings = np.array([opening for _, opening in told], np.intp)
+        # A last one that no node is, so that there is one behind every node.
+        self._told = np.array([*(node for node, _ in told), _NO_NODE])
+        self._openings = np.array([*(opening for _, opening in told), Opening.CLOSED])
         self._nodes: list[Rows] = []
         self._depth: list[Rows] = []
         self._is_closed: list[NDArray[np.bool_]] = []
@@ -324,34 +330,32 @@ class _Writer:
         size = np.abs(decides)
         if view.kind is ViewKind.TOP_DOWN:
             size = np.fmax(np.abs(own), np.abs(whole))  # callees may win back what it loses itself
-        size, worth = np.nan_to_num(size), np.where(np.isnan(decides), -np.inf, decides)
-        is_shown = size >= selection.least
+        is_shown = size >= selection.least if selection.least > 0 else np.ones(len(nodes), bool)
         if selection.keep is not None:
             is_shown &= view.values(nodes, selection.keep)[0][:, 0] > 0
-        shown = np.flatnonzero(is_shown)
+        shown = is_shown.nonzero()[0]
         if selection.top is not None and selection.top < len(shown):
             largest = np.argsort(-size[shown], kind="stable")
             shown = np.sort(shown[largest[: selection.top]])
-        order = _order(worth[shown], nodes[shown], selection)
-        rest = np.ones(len(nodes), bool)
-        rest[shown] = False
-        return self._run(nodes[shown[order]], nodes[rest], depth, inherited)
+            is_shown[:] = False
+            is_shown[shown] = True
+        rest = nodes[~is_shown]
+        if len(shown) > 1:
+            worth = np.where(np.isnan(decides), -np.inf, decides)
+            shown = shown[_order(worth[shown], nodes[shown], selection)]
+        return self._run(nodes[shown], rest, depth, inherited)
 
     def _run(self, nodes: Rows, rest: Rows, depth: int, inherited: bool) -> _Siblings:
         """Tell which siblings are open."""
         levels = self._selection.depth
-        opening = np.full(len(nodes), Opening.OPEN if levels is None or depth + 1 < levels else 0)
-        if inherited:
-            opening[:] = Opening.ALL
-        if len(self._told):
-            place = np.searchsorted(self._told, nodes).clip(max=len(self._told) - 1)
-            told = self._told[place] == nodes
-            opening[told] = self._openings[place[told]]
-        is_closed = opening == Opening.CLOSED
-        is_closed[is_closed] = self._view.has_children(nodes[is_closed])
-        opens = np.flatnonzero(opening > Opening.CLOSED)
-        opens = opens[self._view.has_children(nodes[opens])]
-        opened = zip(opens.tolist(), (opening[opens] == Opening.ALL).tolist(), strict=True)
+        unless_told = _OPEN if levels is None or depth + 1 < levels else _CLOSED
+        place = self._told.searchsorted(nodes)
+        told = self._told[place] == nodes
+        opening = np.where(told, self._openings[place], _ALL if inherited else unless_told)
+        opens_anything = self._view.has_children(nodes)
+        is_closed = opens_anything & (opening == _CLOSED)
+        opens = (opens_anything & (opening != _CLOSED)).nonzero()[0]
+        opened = zip(opens.tolist(), (opening[opens] == _ALL).tolist(), strict=True)
         return _Siblings(nodes, is_closed, iter(opened), rest, depth)
 
 

@@ -30,6 +30,7 @@ from numpy.typing import NDArray
 
 from callpath_modeler.profile.calltree import ROOT, CallTree
 from callpath_modeler.profile.groups import (
+    Codes,
     Costs,
     Grouping,
     Groups,
@@ -103,8 +104,8 @@ class View(ABC):
         return tuple(reversed(names))
 
     @abstractmethod
-    def largest(self, nodes: Rows, numbers: NDArray[np.integer]) -> NDArray[np.integer]:
-        """Return the largest of the `numbers` [call paths] of each node's call paths, [nodes]."""
+    def largest(self, nodes: Rows, codes: Codes) -> NDArray[np.integer]:
+        """Return the largest code of each node's call paths, [nodes]."""
 
     @abstractmethod
     def together(self, nodes: Rows, costs: Costs) -> tuple[Values, Values]:
@@ -148,9 +149,9 @@ class TopDown(View):
         """Return exclusive and inclusive values, each [nodes, columns]."""
         return costs.exclusive[nodes], costs.inclusive[nodes]
 
-    def largest(self, nodes: Rows, numbers: NDArray[np.integer]) -> NDArray[np.integer]:
-        """Return the numbers of the call paths, [nodes]."""
-        return numbers[nodes]
+    def largest(self, nodes: Rows, codes: Codes) -> NDArray[np.integer]:
+        """Return the codes of the call paths, [nodes]."""
+        return codes.numbers[nodes]
 
     def together(self, nodes: Rows, costs: Costs) -> tuple[Values, Values]:
         """Return the sums over siblings, none of which is below another, each [columns]."""
@@ -185,11 +186,15 @@ class _Grouped(View):
         self._firsts: list[int] = []
         self._children: dict[int, Rows] = {}
         self._making = Lock()
-        # Values of families by the costs they are of: what was summed once, is.
+        # What was made once of a family, by its first node, or of several siblings, is kept as
+        # long as what it was made of.
         self._sums: WeakKeyDictionary[Costs, dict[int, tuple[Values, Values]]]
         self._sums = WeakKeyDictionary()
+        self._largest: WeakKeyDictionary[Codes, dict[int, NDArray[np.integer]]]
+        self._largest = WeakKeyDictionary()
         self._sums_together: WeakKeyDictionary[Costs, dict[bytes, tuple[Values, Values]]]
         self._sums_together = WeakKeyDictionary()
+        self._outer_of: tuple[bytes, Rows] = b"", np.empty(0, np.int32)
 
     @abstractmethod
     def _divide(self, node: int, depth: int) -> Groups | None:
@@ -262,11 +267,14 @@ class _Grouped(View):
             own[here], whole[here] = (part[index] for part in sums[family.first])
         return own, whole
 
-    def largest(self, nodes: Rows, numbers: NDArray[np.integer]) -> NDArray[np.integer]:
-        """Return the largest number of each group, [nodes]."""
-        found = np.empty(len(nodes), numbers.dtype)
+    def largest(self, nodes: Rows, codes: Codes) -> NDArray[np.integer]:
+        """Return the largest code of each group, [nodes]."""
+        found = np.empty(len(nodes), codes.numbers.dtype)
+        known = self._largest.setdefault(codes, {})
         for family, here, index in self._by_family(nodes):
-            found[here] = family.groups.largest(index, numbers)
+            if family.first not in known:
+                known[family.first] = family.groups.largest(codes.numbers)
+            found[here] = known[family.first][index]
         return found
 
     def together(self, nodes: Rows, costs: Costs) -> tuple[Values, Values]:
@@ -275,14 +283,22 @@ class _Grouped(View):
         # The siblings are others each time, and often the same numbers.
         key = blake2b(np.asarray(nodes, np.int64).tobytes(), digest_size=16).digest()
         if key not in known:
+            first = np.zeros(1, np.intp)
+            own = sums(self.values(nodes, costs)[0], np.arange(len(nodes)), first)[0]
+            known[key] = own, sums(costs.inclusive, self._outermost(nodes, key), first)[0]
+        return known[key]
+
+    def _outermost(self, nodes: Rows, key: bytes) -> Rows:
+        """Return the call paths of several siblings that are below no other of theirs."""
+        known, outer = self._outer_of
+        if known != key:  # several columns of values are asked for one after the other
             is_there = np.zeros(len(self.tree), bool)
             for family, _, index in self._by_family(nodes):
                 is_there[family.groups.chosen(index)] = True
-            rows, first = np.flatnonzero(is_there), np.zeros(1, np.intp)
-            own = sums(costs.exclusive, rows, first)[0]
+            rows = np.flatnonzero(is_there).astype(np.int32)
             outer = rows[outermost(self.tree, rows)]
-            known[key] = own, sums(costs.inclusive, outer, first)[0]
-        return known[key]
+            self._outer_of = key, outer
+        return outer
 
 
 class BottomUp(_Grouped):
@@ -297,6 +313,7 @@ class BottomUp(_Grouped):
     def __init__(self, tree: CallTree) -> None:
         super().__init__(tree)
         self._functions, self._names = functions(tree.regions)
+        self._is_called: dict[int, NDArray[np.bool_]] = {}
 
     @cached_property
     def _caller(self) -> Rows:
@@ -332,7 +349,10 @@ class BottomUp(_Grouped):
         """Tell which nodes are called by anything, [nodes]."""
         found = np.empty(len(nodes), bool)
         for family, here, index in self._by_family(nodes):
-            found[here] = family.groups.largest(index, self._caller, at=True) != ROOT
+            if family.first not in self._is_called:
+                is_called = family.groups.largest(self._caller, at=True) != ROOT
+                self._is_called[family.first] = is_called
+            found[here] = self._is_called[family.first][index]
         return found
 
 

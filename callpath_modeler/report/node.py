@@ -187,7 +187,7 @@ class NodeReport:
     def _fastest(self) -> str:
         """Name the call path that grows fastest, of equals the costliest."""
         fitted, parts = self.forecast.fitted, self.parts
-        codes = self.forecast.known.growth[0][parts]
+        codes = self.forecast.known.growth[0].numbers[parts]
         fastest = parts[codes == codes.max()]
         lead = int(fastest[np.argmax(np.nan_to_num(self.forecast.value.exclusive[fastest, 0]))])
         who = shorten([short_name(name) for name in fitted.experiment.tree.names(lead)], _NAMED)
