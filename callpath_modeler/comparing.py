@@ -100,6 +100,44 @@ def difference_of(
     )
 
 
+def compare_with(
+    base: Sequence[str | Path],
+    new: Fitted,
+    target: float,
+    *,
+    inclusive: bool = False,
+    load_options: LoadOptions | None = None,
+    fit_options: FitOptions | None = None,
+) -> Compared:
+    """Load and fit an experiment, and compare models with it that are there already.
+
+    Where an experiment of too few scales has no models, or at infinity, what was measured and how
+    it grows is compared, as `difference_of` does without a target.
+
+    Parameters
+    ----------
+    base : sources, as for `load`
+    new : the models of after
+    target : predict there, too
+
+    Raises
+    ------
+    UsageError, InputError, DataError
+        As `load`, `fit` and `difference` do.
+    """
+    metric = new.metric.name
+    load_options = (load_options or LoadOptions()).of_metric(metric)
+    fit_options = fit_options or FitOptions()
+    before = load(base, load_options)
+    common_parameter(before, new.experiment, new.parameter)
+    confidence = fit_options.confidence
+    if not _enough_points(before, metric, fit_options):
+        return compare(before, new, inclusive=inclusive, confidence=confidence)
+    old = models_of_loaded(before, base, metric, load_options, fit_options)
+    at = target if np.isfinite(target) else None
+    return compare(old, new, at, inclusive=inclusive, confidence=confidence)
+
+
 def compare(
     base: Fitted | Experiment,
     new: Fitted | Experiment,

@@ -89,8 +89,9 @@ def main() -> None:
     fitted = store.read_models(path, experiment, "time", None)
     loaded, started = time.process_time(), time.thread_time()
     from callpath_modeler.analysis.forecast import Known, forecast
-    from callpath_modeler.tui.app import Browser, Surroundings
+    from callpath_modeler.tui.app import Browser
     from callpath_modeler.tui.session import Session
+    from callpath_modeler.tui.surroundings import Surroundings
 
     imported = time.process_time()
     session = Session(forecast(Known(fitted), 4096.0, bands=False))
@@ -98,7 +99,7 @@ def main() -> None:
     def nothing(*_: object) -> str:
         return ""
 
-    given = Surroundings(nothing, lambda text, _: float(text), nothing, nothing)
+    given = Surroundings(nothing, lambda text, _: float(text), *[nothing] * 4)
     app = Browser(session, given)
     keys: dict[str, float] = {}
     peak = 0

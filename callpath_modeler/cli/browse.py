@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -31,10 +31,17 @@ if TYPE_CHECKING:
     from callpath_modeler.loading import LoadOptions
     from callpath_modeler.pipeline import FitOptions
     from callpath_modeler.profile.wanted import Wanted
-    from callpath_modeler.tui.app import Surroundings
+    from callpath_modeler.report.listing import Listing
+    from callpath_modeler.tui.surroundings import Answer, Surroundings
 
 _SAID_ANEW = ("--target", "--at", "--metric", "--inclusive", "--exclusive")
 """Options that a view in words says itself."""
+
+_EXPECTATIONS = "expectations.toml"
+"""What the examples of the documentation call the file."""
+
+_LISTED = 500
+"""So many call paths are listed of a comparison; the others share a line."""
 
 
 @click.command("browse")
@@ -104,50 +111,142 @@ def _refuse_pipes(console: Console, ctx: click.Context, question: Question) -> N
 def _surroundings(
     console: Console, ctx: click.Context, load: LoadOptions, fitting: FitOptions
 ) -> Surroundings:
-    from callpath_modeler import asking, pipeline
-    from callpath_modeler.cli.render import render_lines, render_table
-    from callpath_modeler.report.views import ForecastView, views_table, views_text
-    from callpath_modeler.tui.app import Surroundings
-    from callpath_modeler.tui.words import words_of
-    from callpath_modeler.units import counted, parameter_value
+    from callpath_modeler.tui.surroundings import Surroundings
 
-    paths = ctx.params["experiment"]
-    sources, options = retold(ctx, without=_SAID_ANEW, in_full=True)
+    here = _Here(console, ctx, load, fitting)
+    return Surroundings(
+        models_of=here.models_of,
+        target_of=here.target_of,
+        command=here.command,
+        save=here.save,
+        compare=here.compare,
+        check=here.check,
+        expectations=here.expectations(),
+        ascii_only=console.ascii_only,
+    )
 
-    asked = asking.parse_target(ctx.params["target"], ctx.params["at"])
 
-    def models_of(metric: str) -> Fitted:
-        found = pipeline.models_of(paths, metric, load.of_metric(metric), fitting)
-        return asking.held_at(found, asked)
+class _Here:
+    """The experiment that is browsed, in the words of the command line."""
 
-    def target_of(text: str, fitted: Fitted) -> float:
+    def __init__(
+        self, console: Console, ctx: click.Context, load: LoadOptions, fitting: FitOptions
+    ) -> None:
+        from callpath_modeler.asking import parse_target
+
+        self._console, self._load = console, load
+        self._paths: tuple[str, ...] = ctx.params["experiment"]
+        self._sources, self._options = retold(ctx, without=_SAID_ANEW, in_full=True)
+        self._asked = parse_target(ctx.params["target"], ctx.params["at"])
+        self._fitting = replace(fitting, parameter=self._asked.parameter or fitting.parameter)
+
+    def models_of(self, metric: str) -> Fitted:
+        """Make the models of another metric."""
+        from callpath_modeler import asking, pipeline
+
+        load = self._load.of_metric(metric)
+        found = pipeline.models_of(self._paths, metric, load, self._fitting)
+        return asking.held_at(found, self._asked)
+
+    def target_of(self, text: str, fitted: Fitted) -> float:
+        """Read a target as it is typed."""
+        from callpath_modeler import asking
+
         value = asking.parse_target(text, None).value
         if value is None:
             raise UsageError("no target scale", hint="e.g. 4096, 1e6 or inf")
         return asking.checked_target(fitted, value)
 
-    def exactly(value: float) -> str:
-        text = parameter_value(value)
-        return text if float(text) == value else repr(value)
+    def command(self, wanted: Wanted, target: float, metric: str) -> str:
+        """Write the command that prints a view."""
+        from callpath_modeler.tui.words import words_of
 
-    def command_of(wanted: Wanted, target: float, metric: str) -> str:
-        named = {**asked.named, asked.parameter: target} if asked.parameter else {}
-        at = ",".join(f"{name}={exactly(value)}" for name, value in named.items())
-        words = ["--at", at] if at else ["--target", exactly(target)]
-        words += ["-m", metric]
-        said = shlex.join([*words, *words_of(wanted)])
-        return " ".join(part for part in ("cpmodel views", sources, said, options) if part)
+        return self._twin("views", [self._sources], [*self._at(target), "-m", metric,
+                                                     *words_of(wanted)])  # fmt: skip
 
-    def save(forecast: Forecast, wanted: Wanted, path: Path) -> str:
+    def save(self, forecast: Forecast, wanted: Wanted, path: Path) -> str:
+        """Write a view to a file."""
+        from callpath_modeler.asking import findings_at
+        from callpath_modeler.cli.render import render_lines, render_table
+        from callpath_modeler.report.views import ForecastView, views_table, views_text
+        from callpath_modeler.units import counted
+
         shown, form = ForecastView(forecast, wanted), format_of(None, path)
         if form == TABLE:
-            again = (sources, options)
-            lines = views_text(shown, width=None, full_names=False, ascii_only=console.ascii_only,
-                               again=again)  # fmt: skip
-            render_lines(console, lines, path, force=False)
+            again = (self._sources, self._options)
+            lines = views_text(shown, width=None, full_names=False, again=again,
+                               ascii_only=self._console.ascii_only)  # fmt: skip
+            render_lines(self._console, lines, path, force=False)
         else:
-            findings = asking.findings_at(forecast.fitted, forecast.target)
-            render_table(console, views_table(shown, findings), form, path, force=False)
+            findings = findings_at(forecast.fitted, forecast.target)
+            render_table(self._console, views_table(shown, findings), form, path, force=False)
         return f"{path}: {counted(len(shown.outline), 'line')}"
 
-    return Surroundings(models_of, target_of, command_of, save, console.ascii_only)
+    def compare(self, other: str, forecast: Forecast, inclusive: bool) -> Answer:
+        """Compare another experiment, measured before, with what is shown."""
+        from callpath_modeler.comparing import compare_with
+        from callpath_modeler.report.diff import Look, difference_listing
+        from callpath_modeler.tui.surroundings import Answer
+
+        fitted = forecast.fitted
+        compared = compare_with([other], fitted, forecast.target, inclusive=inclusive,
+                                load_options=self._load, fit_options=self._fitting)  # fmt: skip
+        found = compared.difference
+
+        def listing(width: int) -> Listing:
+            look = Look(width, full_names=False, ascii_only=self._console.ascii_only)
+            return difference_listing(found, found.order[:_LISTED], look)
+
+        words = ["-m", fitted.metric.name, *(["-i"] if inclusive else [])]
+        at = self._at(forecast.target) if found.predicted else []
+        command = self._twin("diff", [shlex.quote(other), self._sources], [*at, *words])
+        if len(self._paths) > 1:
+            command = "cpmodel diff takes one directory, pattern in quotes or .cpm for each side"
+        return Answer(f"base: {other}", listing, command)
+
+    def check(self, name: str, forecast: Forecast) -> Answer:
+        """Hold the expectations of a file against the models; they say their targets themselves."""
+        from callpath_modeler.analysis.expectations.reading import read
+        from callpath_modeler.asking import Question
+        from callpath_modeler.checking import check_of
+        from callpath_modeler.report.check import check_listing
+        from callpath_modeler.tui.surroundings import Answer
+
+        path = Path(name).expanduser()
+        at = self._at(forecast.target) if read(path).parameter is None else []
+        metric = forecast.fitted.metric.name
+        said = dict(zip(at[::2], at[1::2], strict=True))
+        question = Question(said.get("--target"), said.get("--at"), metric)
+        found, _ = check_of(self._paths, path, question,
+                            load_options=self._load, fit_options=self._fitting)  # fmt: skip
+
+        def listing(width: int) -> Listing:
+            return check_listing(found, width, ascii_only=self._console.ascii_only)
+
+        words = [self._sources, shlex.quote(str(path))]
+        return Answer(f"expectations: {path}", listing,
+                      self._twin("check", words, [*at, "-m", metric]))  # fmt: skip
+
+    def expectations(self) -> str:
+        """Return the expectation file that is likely meant: beside the runs, or here."""
+        near = [Path(source) for source in self._paths[:1]]
+        folders = [*near, *(path.parent for path in near), Path()]
+        found = (folder / _EXPECTATIONS for folder in folders)
+        return next((str(path) for path in found if path.is_file()), "")
+
+    def _at(self, target: float) -> list[str]:
+        asked = self._asked
+        named = {**asked.named, asked.parameter: target} if asked.parameter else {}
+        at = ",".join(f"{name}={_exactly(value)}" for name, value in named.items())
+        return ["--at", at] if at else ["--target", _exactly(target)]
+
+    def _twin(self, command: str, sources: Sequence[str], words: Sequence[str]) -> str:
+        said = ["cpmodel", command, *sources, self._options, shlex.join(words)]
+        return " ".join(part for part in said if part)
+
+
+def _exactly(value: float) -> str:
+    from callpath_modeler.units import parameter_value
+
+    text = parameter_value(value)
+    return text if float(text) == value else repr(value)

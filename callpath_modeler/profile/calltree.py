@@ -82,6 +82,15 @@ class CallTree:
     def __len__(self) -> int:
         return len(self.parent)
 
+    def is_same_as(self, other: CallTree) -> bool:
+        """Tell whether another tree has the same call paths in the same rows."""
+        if self is other:
+            return True
+        return (self.regions, self.annotations) == (other.regions, other.annotations) and all(
+            np.array_equal(getattr(self, name), getattr(other, name))
+            for name in ("parent", "region", "annotation")
+        )
+
     @property
     def roots(self) -> NDArray[np.intp]:
         """Rows that nothing calls."""

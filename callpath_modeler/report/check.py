@@ -11,9 +11,11 @@ from rich.text import Text
 from callpath_modeler.analysis.expectations.check import Check
 from callpath_modeler.analysis.expectations.verdicts import Outcome, Status
 from callpath_modeler.analysis.expectations.wording import details, sentence
+from callpath_modeler.profile.calltree import escape
 from callpath_modeler.profile.pattern import short_name
 from callpath_modeler.report.formats import Cell, Table, provenance
 from callpath_modeler.report.layout import shorten, wrap
+from callpath_modeler.report.listing import Entry, Listing
 from callpath_modeler.units import parameter_value, to_ascii
 
 if TYPE_CHECKING:
@@ -43,16 +45,23 @@ def check_text(check: Check, *, width: int | None, ascii_only: bool) -> list[Tex
     ----------
     width : of the terminal; None = nothing is cut
     """
+    listing = check_listing(check, width, ascii_only=ascii_only)
+    return [*(line for entry in listing.entries for line in entry.lines), *listing.foot]
+
+
+def check_listing(check: Check, width: int | None, *, ascii_only: bool) -> Listing:
+    """Return outcomes as a list, each with the call path that decides it."""
     say = to_ascii if ascii_only else str
     names = [cell_len(outcome.expectation.name) for outcome in check.outcomes]
     column = min(_MOST, max(names, default=0))
-    lines = [
-        line
+    entries = [
+        Entry(
+            [*_outcome_lines(check, outcome, column, width, ascii_only=ascii_only)], _worst(outcome)
+        )
         for outcome in check.outcomes
-        for line in _outcome_lines(check, outcome, column, width, ascii_only=ascii_only)
     ]
     style = "bold green" if check.passed else "bold red"
-    return [*lines, *wrap(say(_last_line(check)), width, style)]
+    return Listing([], entries, wrap(say(_last_line(check)), width, style))
 
 
 def _outcome_lines(
@@ -101,6 +110,10 @@ def worst_names(outcome: Outcome) -> tuple[str, ...]:
     if decisive is None or decisive.worst is None:
         return ()
     return outcome.fitted.experiment.tree.names(decisive.worst)
+
+
+def _worst(outcome: Outcome) -> str:
+    return "/".join(map(escape, worst_names(outcome)))
 
 
 def _last_line(check: Check) -> str:

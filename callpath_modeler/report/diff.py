@@ -14,6 +14,7 @@ from callpath_modeler.analysis.limits import Breach
 from callpath_modeler.profile.groups import Values
 from callpath_modeler.report.diff_table import VERDICTS, growth_texts
 from callpath_modeler.report.layout import Column, shorten, table, wrap
+from callpath_modeler.report.listing import Entry, Listing
 from callpath_modeler.report.outlines import NAMED, short_names
 from callpath_modeler.report.ranking import distinct_names
 from callpath_modeler.units import (
@@ -69,6 +70,43 @@ def difference_text(
     rows : the call paths to show
     again : the new experiment and the options that ask for one of its call paths
     """
+    ids = found.pair.tree.ids()
+    body = _body(found, rows, look, [f"@{ids[row]}" for row in rows])
+    footer = _footer(found, look)
+    shown = [row for row in rows if found.in_new[row]]
+    if shown:
+        sources, options = again
+        footer.append(f"next: cpmodel show {sources} @{ids[shown[0]]} {options}".rstrip())
+    return [*_head(found, look), Text(""), *body, Text(""), *_grey(footer, look)]
+
+
+def difference_listing(found: Difference, rows: NDArray[np.intp], look: Look) -> Listing:
+    """Return the comparison as a list of call paths of the new experiment.
+
+    Parameters
+    ----------
+    rows : the call paths to show
+    """
+    header, *lines = _body(found, rows, look)
+    tree, own = found.pair.new.experiment.tree, found.pair.new.own_rows()[rows].tolist()
+    paths = [tree.path(row) if row >= 0 else "" for row in own]
+    last = lines[len(rows) :]
+    entries = [Entry([line], path) for line, path in zip(lines[: len(rows)], paths, strict=True)]
+    foot = [*last, Text(""), *_grey(_footer(found, look), look)]
+    return Listing([*_head(found, look), Text(""), header], entries, foot)
+
+
+def _head(found: Difference, look: Look) -> list[Text]:
+    return [
+        *wrap(look.say(_verdict(found, look)), look.width, "bold"),
+        *wrap(look.say(_context(found)), look.width, _GREY),
+    ]
+
+
+def _body(
+    found: Difference, rows: NDArray[np.intp], look: Look, marks: Sequence[str] = ()
+) -> list[Text]:
+    """Return the table: a header, the call paths, and what is not among them."""
     tree = found.pair.tree
     others = np.array([], np.intp) if found.inclusive else np.setdiff1d(found.order, rows)
     columns = [
@@ -78,20 +116,12 @@ def difference_text(
     below = [[counted(len(others), "other")]] if len(others) else []
     below += [["total"]] if found.pair.metric.additive else []
     names = [*distinct_names(tree, rows, full=look.full_names), *below]
-    ids = tree.ids()
     paths = [[look.say(name) for name in path] for path in names]
-    marks = [f"@{ids[row]}" for row in rows]
-    body = table(columns, paths, look.width, ellipsis=look.say("…"), marks=marks)
-    lines = [
-        *wrap(look.say(_verdict(found, look)), look.width, "bold"),
-        *wrap(look.say(_context(found)), look.width, _GREY),
-        Text(""),
-        *body,
-        Text(""),
-    ]
-    for line in _footer(found, rows, look, ids, again):
-        lines += wrap(look.say(line), look.width, _GREY, indent="  ")
-    return lines
+    return table(columns, paths, look.width, ellipsis=look.say("…"), marks=marks)
+
+
+def _grey(lines: Sequence[str], look: Look) -> list[Text]:
+    return [part for line in lines for part in wrap(look.say(line), look.width, _GREY, indent="  ")]
 
 
 def _at(found: Difference, changes: Changes) -> str:
@@ -224,13 +254,7 @@ def _growth_cells(found: Difference, rows: NDArray[np.intp], look: Look) -> list
     return told
 
 
-def _footer(
-    found: Difference,
-    rows: NDArray[np.intp],
-    look: Look,
-    ids: Sequence[str],
-    again: tuple[str, str],
-) -> list[str]:
+def _footer(found: Difference, look: Look) -> list[str]:
     """Return what is to be said below the table."""
     lines = [*_legend(found), *_common_scales(found), *_unmatched(found, look)]
     if found.left_out.any():
@@ -241,10 +265,6 @@ def _footer(
             f"not predicted: {counted(int(found.left_out.sum()), 'call path')}{part}, of which one "
             "of the two has no model; left out of both"
         )
-    shown = [row for row in rows if found.in_new[row]]
-    if shown:
-        sources, options = again
-        lines.append(f"next: cpmodel show {sources} @{ids[shown[0]]} {options}".rstrip())
     return lines
 
 

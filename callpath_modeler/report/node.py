@@ -69,18 +69,20 @@ class NodeReport:
         if not self.inclusive:
             return rows
         tree = self.view.tree
-        outer = rows[outermost(tree, rows, np.zeros(len(rows), np.intp))]
+        outer = rows[outermost(tree, rows)]
         if len(outer) == 1:
-            return np.arange(outer[0], tree.end[outer[0]])
-        change = np.zeros(len(tree) + 1, np.intp)
-        np.add.at(change, outer, 1)
-        np.add.at(change, tree.end[outer], -1)
-        return np.flatnonzero(np.cumsum(change))
+            return np.arange(outer[0], tree.end[outer[0]], dtype=np.int32)
+        # In preorder, a row is below an earlier one if that one's subtree has not ended yet.
+        reached = np.zeros(len(tree), np.int32)
+        reached[outer] = tree.end[outer]
+        np.maximum.accumulate(reached, out=reached)
+        return np.flatnonzero(np.arange(len(tree), dtype=np.int32) < reached).astype(np.int32)
 
     @cached_property
     def parts(self) -> Rows:
         """Those of the call paths that its value is made of that have a model."""
-        return self.rows[self.forecast.known.modelled[self.rows]]
+        modelled = self.forecast.known.modelled[self.rows]
+        return self.rows if modelled.all() else self.rows[modelled]
 
     @cached_property
     def values(self) -> tuple[Foreseen, Foreseen]:

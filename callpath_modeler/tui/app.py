@@ -2,33 +2,31 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
 from rich.text import Text
 from textual.app import App, ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.containers import Container
 from textual.events import Resize
 from textual.message import Message
-from textual.screen import ModalScreen
-from textual.widgets import Input, Static
-from textual.worker import get_current_worker
+from textual.widgets import Static
 
 from callpath_modeler.analysis.forecast import Forecast, Known, forecast
 from callpath_modeler.errors import CallpathModelerError
-from callpath_modeler.fitted import Fitted
 from callpath_modeler.profile.views import ViewKind
-from callpath_modeler.profile.wanted import Wanted
-from callpath_modeler.tui import panes
-from callpath_modeler.tui.memory import give_back
+from callpath_modeler.tui import keys, panes
+from callpath_modeler.tui.ahead import foreseen
+from callpath_modeler.tui.background import Background, IsWanted
+from callpath_modeler.tui.prompt import Prompt
+from callpath_modeler.tui.screens import Note, Panel
 from callpath_modeler.tui.session import Session
+from callpath_modeler.tui.state import Ready
+from callpath_modeler.tui.surroundings import Answer, Surroundings
 from callpath_modeler.tui.tree_table import TreeTable
 from callpath_modeler.units import counted, to_ascii
 
@@ -43,28 +41,6 @@ _LOWEST_PANE = 18
 """In fewer lines there is no pane below the table."""
 
 
-@dataclass(frozen=True, slots=True)
-class Surroundings:
-    """What the browser is given by who starts it.
-
-    Attributes
-    ----------
-    models_of : makes the models of another metric
-    target_of : reads a target as it is typed
-    command : writes the command that prints a view at a target, of a metric
-    save : writes a view to a file, and returns what to say of it
-    ascii_only : use no character beyond ASCII
-    message : what to say at first
-    """
-
-    models_of: Callable[[str], Fitted]
-    target_of: Callable[[str, Fitted], float]
-    command: Callable[[Wanted, float, str], str]
-    save: Callable[[Forecast, Wanted, Path], str]
-    ascii_only: bool = False
-    message: str = ""
-
-
 class Pane(Static):
     """What there is to know of a node; it says when it has another size."""
 
@@ -74,30 +50,6 @@ class Pane(Static):
     def on_resize(self) -> None:
         """Say so."""
         self.post_message(self.Resized())
-
-
-class _Note(ModalScreen[None]):
-    """A text over everything; any key closes it."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self._text = text
-
-    def compose(self) -> ComposeResult:
-        """Show the text as it is."""
-        yield Static(self._text, markup=False, id="note")
-
-    def on_key(self) -> None:
-        """Close."""
-        self.dismiss()
-
-    def on_click(self) -> None:
-        """Close."""
-        self.dismiss()
-
-
-def _keys(*pairs: tuple[str, str]) -> list[BindingType]:
-    return [Binding(keys, action) for keys, action in pairs]
 
 
 class Browser(App[None]):
@@ -111,40 +63,7 @@ class Browser(App[None]):
 
     CSS_PATH: ClassVar[str] = "browser.tcss"
     ENABLE_COMMAND_PALETTE = False
-    BINDINGS: ClassVar[list[BindingType]] = _keys(
-        ("q,ctrl+c,ctrl+q", "quit"),
-        ("right,l", "do('go_in')"),
-        ("left,h", "do('go_out')"),
-        ("enter", "do('toggle')"),
-        ("e", "do('open')"),
-        ("E", "do('open_all')"),
-        ("c", "do('close')"),
-        ("C", "do('close_all')"),
-        ("u", "do('caller')"),
-        ("H", "do('follow_hot_path')"),
-        ("z", "do('zoom')"),
-        ("backspace", "do('unzoom')"),
-        ("1", "show('top-down')"),
-        ("2", "show('bottom-up')"),
-        ("3", "show('flat')"),
-        ("s", "do('sort_next')"),
-        ("S", "do('turn_round')"),
-        ("i", "do('lead_with_other')"),
-        ("full_stop", "do('hide_or_show_small')"),
-        ("g", "heat"),
-        ("m", "metric"),
-        ("left_square_bracket", "target(0.5)"),
-        ("right_square_bracket", "target(2.0)"),
-        ("t", "prompt('target')"),
-        ("slash", "prompt('search')"),
-        ("n", "found(1)"),
-        ("N", "found(-1)"),
-        ("f", "prompt('filter')"),
-        ("w", "prompt('write')"),
-        ("y", "command"),
-        ("question_mark", "help"),
-        ("escape", "leave_prompt"),
-    )
+    BINDINGS: ClassVar[list[BindingType]] = keys.BINDINGS
 
     def __init__(self, session: Session, given: Surroundings) -> None:
         super().__init__(ansi_color=True)
@@ -153,7 +72,7 @@ class Browser(App[None]):
         self.target = session.forecast.target
         self._given = given
         self._message = given.message
-        self._asked = ""
+        self._background = Background(self)
 
     def compose(self) -> ComposeResult:
         """Make the parts of the screen, from top to bottom."""
@@ -162,16 +81,13 @@ class Browser(App[None]):
             yield TreeTable(self.session, ascii_only=self._given.ascii_only)
             yield Pane(id="pane", markup=False)
         yield Static(id="status", markup=False)
-        yield Input(id="prompt")
+        yield Prompt(id="prompt")
         yield Static(id="keys", markup=False)
 
     def on_mount(self) -> None:
         """Begin; bands that were not waited for are made now."""
-        # One thread for targets and one for panes: what is no longer wanted soon makes room, and
-        # memory that threads keep for themselves does not add up.
-        asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(max_workers=2))
+        self._background.start()
         self.table.focus()
-        self.query_one("#prompt").display = False
         self.set_class(self._given.ascii_only, "-ascii")
         shown = self.session.forecast
         if not shown.has_bands:
@@ -204,7 +120,7 @@ class Browser(App[None]):
         self.query_one("#head", Static).update(_joined(lines))
         said = panes.status(self.session, self._message, width, ascii_only=plain)
         self.query_one("#status", Static).update(said)
-        self.query_one("#keys", Static).update(panes.keys(width, ascii_only=plain))
+        self.query_one("#keys", Static).update(keys.line(width, ascii_only=plain))
         self._draw_pane()
 
     def on_pane_resized(self) -> None:
@@ -228,16 +144,16 @@ class Browser(App[None]):
 
         if self._is_small:
             pane.update(made())
-        else:
-            self._in_a_thread(lambda: self._work_on_pane(made), "pane")
+            return
 
-    def _work_on_pane(self, made: Callable[[], Text]) -> None:
-        worker = get_current_worker()
-        time.sleep(_REST)  # whoever holds a key down is not interested in what lies on the way
-        if not worker.is_cancelled:
-            text = made()
-            if not worker.is_cancelled:
-                self.call_from_thread(self.query_one("#pane", Static).update, text)
+        def work(is_wanted: IsWanted) -> None:
+            time.sleep(_REST)  # who holds a key down is not interested in what lies on the way
+            if is_wanted():
+                text = made()
+                if is_wanted():
+                    self._background.show(pane.update, text)
+
+        self._background.do(work, "pane")
 
     @property
     def _is_small(self) -> bool:
@@ -296,32 +212,27 @@ class Browser(App[None]):
 
     def action_help(self) -> None:
         """Show all keys."""
-        self._note(panes.HELP)
+        self._note(keys.HELP)
 
     def action_command(self) -> None:
         """Show and copy the command that prints this view."""
         metric = self.session.forecast.fitted.metric.name
-        text = self._given.command(self.session.wanted(), self.target, metric)
+        self._say_command(self._given.command(self.session.wanted(), self.target, metric))
+
+    def _say_command(self, text: str) -> None:
         self.copy_to_clipboard(text)
-        self._note(f"{text}\n\nprints this view (copied, where the terminal allows it)")
+        self._note(f"{text}\n\nprints this (copied, where the terminal allows it)")
 
     def _note(self, text: str) -> None:
-        self.push_screen(_Note(to_ascii(text) if self._given.ascii_only else text))
+        self.push_screen(Note(to_ascii(text) if self._given.ascii_only else text))
 
-    def _attempt(self, change: Callable[[], None]) -> bool:
+    def _attempt(self, change: Callable[[], None]) -> None:
         """Change something; what a user did wrong is said, and nothing has changed then."""
         try:
             change()
         except CallpathModelerError as error:
-            self._message = f"{error.message}{f' ({error.hint})' if error.hint else ''}"
-            self._renew()
-            return False
+            self._message = _in_words(error)
         self._renew()
-        return True
-
-    def _in_a_thread(self, work: Callable[[], None], group: str) -> None:
-        """Do something while what is on the screen stays; the latest of a group counts."""
-        self.run_worker(work, group=group, exclusive=True, thread=True)
 
     # The target and the metric
 
@@ -340,37 +251,18 @@ class Browser(App[None]):
     def _foresee(self, known: Known, target: float) -> None:
         """Predict at a target: at once, or in a worker while what was there stays."""
         if len(known.modelled) <= AT_ONCE:
-            self._show_forecast(forecast(known, target))
-        else:
-            self._in_a_thread(lambda: self._work(known, target), "target")
+            self._show_forecast(Ready(forecast(known, target)))
+            return
 
-    def _work(self, known: Known, target: float) -> None:
-        worker = get_current_worker()
+        def work(is_wanted: IsWanted) -> None:
+            for ready in foreseen(self.session, known, target, is_wanted):
+                self._background.show(self._show_forecast, ready)
+                del ready  # bands take long, and what was shown before is large
 
-        def is_wanted() -> bool:
-            return self.is_running and not worker.is_cancelled
+        self._background.do(work, "target")
 
-        shown = self.session.forecast
-        made = shown
-        if shown.known is not known or shown.target != target:
-            made = forecast(known, target, bands=False)
-            self._show_prepared(made, is_wanted)
-        for kind in ViewKind:
-            if is_wanted() and known is self.session.forecast.known:
-                self.session.prepare(kind, made)
-        give_back()
-        complete = made.with_bands(is_wanted) if is_wanted() else None
-        if complete is not None:
-            self._show_prepared(complete, is_wanted)
-        give_back()
-
-    def _show_prepared(self, made: Forecast, is_wanted: Callable[[], bool]) -> None:
-        if is_wanted():
-            self.session.prepare(self.session.kind, made)
-            self.call_from_thread(self._show_forecast, made)
-
-    def _show_forecast(self, made: Forecast) -> None:
-        self.session.retarget(made)
+    def _show_forecast(self, ready: Ready) -> None:
+        self.session.retarget(ready)
         self._renew(anew=False)
 
     def action_metric(self) -> None:
@@ -384,7 +276,7 @@ class Browser(App[None]):
             self.say(f"there is no metric but {now}")
             return
         self.say(f"{others[0]}: working …")
-        self._in_a_thread(lambda: self._change_metric(others), "target")
+        self._background.do(lambda _: self._change_metric(others), "target")
 
     def _change_metric(self, names: Sequence[str]) -> None:
         skipped: list[str] = []
@@ -395,14 +287,14 @@ class Browser(App[None]):
             except CallpathModelerError as error:
                 skipped.append(error.message)
                 continue
-            self.call_from_thread(self._show_metric, made, skipped)
+            self._background.show(self._show_metric, made, skipped)
             return
-        self.call_from_thread(self.say, skipped[-1])
+        self._background.show(self.say, skipped[-1])
 
     def _show_metric(self, made: Forecast, skipped: Sequence[str]) -> None:
         name = made.fitted.metric.name
         self._message = f"{name}; left out: {'; '.join(skipped)}" if skipped else name
-        self.session.retarget(made)
+        self.session.retarget(Ready(made))
         self._renew()
         if not made.has_bands:
             self._foresee(made.known, made.target)
@@ -415,15 +307,13 @@ class Browser(App[None]):
             "target": f"target {self.session.forecast.fitted.parameter} = (a number, or inf)",
             "search": "search for a name",
             "filter": "filter: a pattern of call paths, e.g. main/**/MPI_*; empty shows all",
+            "compare": "compare with another experiment, measured before: its path",
+            "check": "expectations: the path of a file .toml",
             "write": "write the view to: NAME.txt, .csv, .json, .md ...",
         }
-        self._asked = what
-        prompt = self.query_one("#prompt", Input)
-        prompt.placeholder = titles[what]
-        prompt.value = self.session.pattern if what == "filter" else ""
-        prompt.display = True
+        begun = {"filter": self.session.pattern, "check": self._given.expectations}
         self.query_one("#status").display = False
-        prompt.focus()
+        self.query_one(Prompt).ask(what, titles[what], begun.get(what, ""))
 
     def action_leave_prompt(self) -> None:
         """Ask no more."""
@@ -431,20 +321,20 @@ class Browser(App[None]):
         self.query_one("#status").display = True
         self.table.focus()
 
-    def on_input_submitted(self, event: Input.Submitted) -> None:
+    def on_prompt_answered(self, event: Prompt.Answered) -> None:
         """Do what was asked for."""
-        text, asked = event.value.strip(), self._asked
         self.action_leave_prompt()
         self._message = ""
-        if asked == "filter":
-            self._attempt(lambda: self.session.filter(text))
-        elif text:
-            answers: dict[str, Callable[[str], None]] = {
-                "target": self._retarget,
-                "search": self._search,
-                "write": self._write,
-            }
-            self._attempt(lambda: answers[asked](text))
+        answers: dict[str, Callable[[str], None]] = {
+            "target": self._retarget,
+            "search": self._search,
+            "filter": self.session.filter,
+            "compare": self._compare,
+            "check": self._check,
+            "write": self._write,
+        }
+        if event.text or event.asked == "filter":
+            self._attempt(lambda: answers[event.asked](event.text))
 
     def _search(self, text: str) -> None:
         count = self.session.search(text)
@@ -454,6 +344,44 @@ class Browser(App[None]):
     def _write(self, name: str) -> None:
         path = Path(name).expanduser()
         self._message = self._given.save(self.session.forecast, self.session.wanted(), path)
+
+    # Panels
+
+    def _compare(self, name: str) -> None:
+        shown, inclusive = self.session.forecast, self.session.leads_inclusive
+        self._answer(lambda: self._given.compare(name, shown, inclusive), f"{name}: comparing …")
+
+    def _check(self, name: str) -> None:
+        shown = self.session.forecast
+        self._answer(lambda: self._given.check(name, shown), f"{name}: checking …")
+
+    def _answer(self, ask: Callable[[], Answer], meanwhile: str) -> None:
+        """Find something out in a thread, and show it in a panel."""
+        self._message = meanwhile
+
+        def work(is_wanted: IsWanted) -> None:
+            try:
+                answer = ask()
+            except CallpathModelerError as error:
+                self._background.show(self.say, _in_words(error))
+                return
+            if is_wanted():
+                self._background.show(self._show_answer, answer)
+
+        self._background.do(work, "answer")
+
+    def _show_answer(self, answer: Answer) -> None:
+        self.say("")
+        panel = Panel(answer, self._say_command, ascii_only=self._given.ascii_only)
+        self.push_screen(panel, self._go_to)
+
+    def _go_to(self, callpath: str | None) -> None:
+        if callpath:
+            self._attempt(lambda: self.session.go_to(callpath))
+
+
+def _in_words(error: CallpathModelerError) -> str:
+    return f"{error.message}{f' ({error.hint})' if error.hint else ''}"
 
 
 def _joined(lines: Sequence[Text]) -> Text:

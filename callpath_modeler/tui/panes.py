@@ -1,4 +1,4 @@
-"""What stands around the table: the head with the target, the pane of the node, status and keys."""
+"""What stands around the table: the head with the target, the pane of the node, and status."""
 
 from __future__ import annotations
 
@@ -27,34 +27,6 @@ _FURTHEST = 64
 _SLIDER = 24
 _SOURCE_LINES = 5
 _LARGEST_SOURCE = 2_000_000
-
-KEYS = (
-    "↑↓ move  →← open close  [ ] target ½ ×2  t target  1 2 3 view  H hot path  / search  "
-    "f filter  z zoom  s sort  m metric  i incl/excl  . small  y command  ? keys  q quit"
-)
-KEYS_ASCII = KEYS.replace("↑↓", "j k").replace("→←", "l h").replace("½ ×2", "/2 x2")
-
-HELP = """\
-Move         up down or j k; page up, page down, home, end; u  the caller
-Open, close  right or l, left or h; Enter does either;   H  the hot path
-             e  open   E  all below   c  close   C  all below
-Views        1  top-down   2  bottom-up   3  flat
-Target       [  half   ]  double   t  type it: 4096, 1e6, inf
-Values       i  inclusive, exclusive   m  next metric   g  growth heat
-             s  next order   S  the other way round
-Choose       /  search   n N  next, previous
-             f  filter by a pattern, e.g. main/**/MPI_*; empty: all
-             z  zoom into   Backspace  out again
-             .  hide what is small, or show it
-Keep         w  write the view to a file: .txt .csv .json .md ...
-             y  the command that prints this view
-             ?  these keys   q  quit
-
-Share is of the whole program at the target. The band holds the value in
-as many cases as its title says; trust is how far it reaches:
-●●●● 10 %, ●●●○ 25 %, ●●○○ a factor of 2, ●○○○ of 5. Excess is cost
-beyond perfect scaling, since the smallest run. In the chart ● is
-measured, ░ the band, ┊ the end of the data and ◆ the target."""
 
 
 def head(session: Session, target: float, width: int, *, ascii_only: bool = False) -> list[Text]:
@@ -209,15 +181,3 @@ def _sorted_by(session: Session) -> str:
     if session.sort is Sort.VALUE and not session.reverse:
         return ""
     return f"by {session.sort}{', smallest first' if session.reverse else ''}"
-
-
-def keys(width: int, *, ascii_only: bool = False) -> Text:
-    """Return as many of the keys as there is room for, the way to the others always."""
-    known = (KEYS_ASCII if ascii_only else KEYS).split("  ")
-    last = "  ".join(known[-2:])
-    line = ""
-    for key in known[:-2]:
-        if cell_len(f"{line} {key}  {last}") > width - 1:
-            break
-        line += f" {key} "
-    return Text(f"{line} {last}"[:width], style="dim")

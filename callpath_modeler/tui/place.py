@@ -41,7 +41,7 @@ class Place:
         told, start = self.told, self.start
         if start != ROOT and start not in told and self.opens_below(start):
             return {**told, start: Opening.ALL}
-        return told
+        return dict(told)
 
     def opens_below(self, node: int) -> bool:
         """Tell whether a node is open because all below one above it is."""

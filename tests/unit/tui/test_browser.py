@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import functools
+import threading
 from collections.abc import Callable, Coroutine
 from dataclasses import replace
 
 import numpy as np
 import pytest
+from rich.text import Text
 from test_session import VALUES, text
 
 from callpath_modeler.analysis.forecast import Known, forecast
-from callpath_modeler.errors import UsageError
+from callpath_modeler.errors import InputError, UsageError
 from callpath_modeler.profile.views import ViewKind
-from callpath_modeler.tui.app import Browser, Surroundings
+from callpath_modeler.report.listing import Entry, Listing
+from callpath_modeler.tui.app import Browser
 from callpath_modeler.tui.session import Session
+from callpath_modeler.tui.surroundings import Answer, Surroundings
 from synthetic import fitted
 
 Steps = Callable[["Screen"], Coroutine[None, None, None]]
@@ -31,11 +35,31 @@ def no_metric(name):
     raise UsageError(f"no metric {name!r}")
 
 
+def answer(name, command):
+    """A list of the call paths of the experiment, each as wide as the screen."""
+    if name == "none":
+        raise InputError("none: nothing there", hint="give a path")
+
+    def listing(width):
+        entries = [
+            Entry(
+                [Text(f"{k} {path}"[:width]), Text("  more")], path if path != "main/tiny" else ""
+            )
+            for k, path in enumerate(VALUES)
+        ]
+        return Listing([Text("what stands above")], entries, [Text("what stands below")])
+
+    return Answer(f"asked: {name}", listing, command)
+
+
 GIVEN = Surroundings(
     models_of=no_metric,
     target_of=target_of,
     command=lambda wanted, target, metric: f"views {wanted.kind} {target:g} {metric}",
     save=lambda _, wanted, path: f"{path}: {wanted.kind}",
+    compare=lambda name, _, inclusive: answer(name, f"diff {name} {inclusive}"),
+    check=lambda name, made: answer(name, f"check {name} {made.target:g}"),
+    expectations="expectations.toml",
 )
 
 
@@ -235,7 +259,7 @@ def test_keys_say_and_keep_the_view(tmp_path):
     async def steps(screen):
         await screen.press("y")
         screen.says("views top-down 128 time")
-        await screen.press("x")
+        await screen.press("q")
         await screen.press("w", *"view.csv", "enter")
         screen.says("view.csv: top-down")
         await screen.press("question_mark")
@@ -351,7 +375,7 @@ def test_the_mouse_selects_and_opens():
 
 def test_ascii_is_ascii():
     async def steps(screen):
-        for keys in ("", "2", "3", "1E", "g", "?", "x", "y"):
+        for keys in ("", "2", "3", "1E", "g", "?", "q", "y"):
             await screen.press(*keys)
             assert "\n".join(screen.lines).isascii(), "\n".join(screen.lines)
 
@@ -371,5 +395,47 @@ def test_large_programs_are_predicted_in_a_worker_and_end_up_the_same(monkeypatc
         assert shown.total == expected.total
         np.testing.assert_array_equal(shown.widths.inclusive, expected.widths.inclusive)
         screen.says("main/MPI_Wait")
+
+    drive(steps)
+
+
+def test_keys_that_come_while_a_target_is_worked_on_hold(monkeypatch):
+    """Views, order and openings may change before values at another target are there."""
+    monkeypatch.setattr("callpath_modeler.tui.app.AT_ONCE", 3)
+    begun, go_on = threading.Event(), threading.Event()
+    usual_forecast = forecast
+
+    def slowly(known, target, *, bands):
+        begun.set()
+        go_on.wait(10)
+        return usual_forecast(known, target, bands=bands)
+
+    async def steps(screen):
+        monkeypatch.setattr("callpath_modeler.tui.ahead.forecast", slowly)
+        await screen.pilot.press("right_square_bracket")
+        await asyncio.to_thread(begun.wait, 10)
+        screen.says("working")
+        assert screen.session.forecast.target == 128
+        await screen.pilot.press("home", "E", "s", "s", "3")
+        go_on.set()
+        await screen.press("1")
+        expected = Session(usual_forecast(screen.session.forecast.known, 256.0))
+        expected.go(0)
+        for change in ("open_all", "sort_next", "sort_next"):
+            getattr(expected, change)()
+        assert screen.session.forecast.target == 256
+        assert text(screen.session) == text(expected)
+        assert screen.session.check().holds
+        assert screen.session.wanted() == expected.wanted()
+
+    drive(steps)
+
+
+def test_a_key_that_closes_a_text_does_nothing_else():
+    async def steps(screen):
+        await screen.press("?", "q")
+        screen.says("[1 top-down]")
+        await screen.press("?", "3")
+        screen.says("[1 top-down]")
 
     drive(steps)

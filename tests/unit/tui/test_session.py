@@ -13,6 +13,7 @@ from callpath_modeler.profile.wanted import Sort
 from callpath_modeler.report.outlines import node_columns
 from callpath_modeler.report.views import ForecastView
 from callpath_modeler.tui.session import Session
+from callpath_modeler.tui.state import Ready
 from synthetic import POINTS, fitted
 
 P = np.array(POINTS)
@@ -228,7 +229,7 @@ def test_a_search_leaves_a_filter_that_hides_what_was_found(session):
 def test_another_target_ranks_anew_and_the_cursor_stays(session, known):
     session.show(ViewKind.FLAT)
     assert text(session)[0] == "grows>"
-    session.retarget(forecast(known, 2.0))
+    session.retarget(Ready(forecast(known, 2.0)))
     assert text(session)[:3] == ["main", "MPI_Wait", "grows>"]
     check_twin(session)
 
@@ -245,7 +246,7 @@ def test_bands_come_later(known):
     assert np.isnan(own.low).all()
     assert (own.trust == -1).all()
     complete = session.forecast.with_bands()
-    session.retarget(complete)
+    session.retarget(Ready(complete))
     expected = forecast(known, 128.0)
     np.testing.assert_array_equal(complete.widths.inclusive, expected.widths.inclusive)
     assert complete.total == expected.total
@@ -275,7 +276,7 @@ def test_a_program_of_one_call_path(known):
 
 def test_another_program_begins_anew(session):
     session.open_all()
-    session.retarget(forecast(Known(fitted({"main": list(P), "main/x": list(P)})), 64.0))
+    session.retarget(Ready(forecast(Known(fitted({"main": list(P), "main/x": list(P)})), 64.0)))
     assert text(session) == ["-main", "  x>"]
 
 
@@ -305,7 +306,7 @@ def test_no_view_loses_cost_and_every_view_can_be_said_in_words(known, seed):
 
 
 def test_lines_are_not_opened_without_end(known, monkeypatch):
-    monkeypatch.setattr("callpath_modeler.tui.session.MOST_LINES", 4)
+    monkeypatch.setattr("callpath_modeler.tui.state.MOST_LINES", 4)
     session = Session(forecast(known, 128.0))
     session.go(0)
     session.open_all()

@@ -1,0 +1,42 @@
+"""Predictions at a target as they become ready: first values, then bands, summed up for views."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from callpath_modeler.analysis.forecast import Forecast, Known, forecast
+from callpath_modeler.profile.views import ViewKind
+from callpath_modeler.tui.memory import give_back
+from callpath_modeler.tui.state import Ready, State
+
+
+def foreseen(
+    state: State, known: Known, target: float, is_wanted: Callable[[], bool]
+) -> Iterator[Ready]:
+    """Yield what is to be shown at a target, as soon as it can; in a thread.
+
+    Between the two, the views that nobody looks at are prepared.
+
+    Parameters
+    ----------
+    is_wanted : asked again and again; when it is not, that is all
+    """
+    made = _values(state, known, target)
+    if made is not state.forecast and is_wanted():
+        yield state.prepare(state.kind, made)
+    for kind in ViewKind:
+        if is_wanted() and known is state.forecast.known:
+            state.prepare(kind, made)
+    give_back()
+    complete = made.with_bands(is_wanted) if is_wanted() else None
+    del made  # as large as the other
+    if complete is not None and is_wanted():
+        yield state.prepare(state.kind, complete)
+    give_back()
+
+
+def _values(state: State, known: Known, target: float) -> Forecast:
+    shown = state.forecast
+    if shown.known is known and shown.target == target:
+        return shown
+    return forecast(known, target, bands=False)

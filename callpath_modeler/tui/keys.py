@@ -1,0 +1,88 @@
+"""What keys there are: what they do, the line that names some, and the text that names all."""
+
+from __future__ import annotations
+
+from rich.cells import cell_len
+from rich.text import Text
+from textual.binding import Binding, BindingType
+
+_ACTIONS = (
+    ("q,ctrl+c,ctrl+q", "quit"),
+    ("right,l", "do('go_in')"),
+    ("left,h", "do('go_out')"),
+    ("enter", "do('toggle')"),
+    ("e", "do('open')"),
+    ("E", "do('open_all')"),
+    ("c", "do('close')"),
+    ("C", "do('close_all')"),
+    ("u", "do('caller')"),
+    ("H", "do('follow_hot_path')"),
+    ("z", "do('zoom')"),
+    ("backspace", "do('unzoom')"),
+    ("1", "show('top-down')"),
+    ("2", "show('bottom-up')"),
+    ("3", "show('flat')"),
+    ("s", "do('sort_next')"),
+    ("S", "do('turn_round')"),
+    ("i", "do('lead_with_other')"),
+    ("full_stop", "do('hide_or_show_small')"),
+    ("g", "heat"),
+    ("m", "metric"),
+    ("left_square_bracket", "target(0.5)"),
+    ("right_square_bracket", "target(2.0)"),
+    ("t", "prompt('target')"),
+    ("slash", "prompt('search')"),
+    ("n", "found(1)"),
+    ("N", "found(-1)"),
+    ("f", "prompt('filter')"),
+    ("d", "prompt('compare')"),
+    ("x", "prompt('check')"),
+    ("w", "prompt('write')"),
+    ("y", "command"),
+    ("question_mark", "help"),
+    ("escape", "leave_prompt"),
+)
+
+BINDINGS: list[BindingType] = [Binding(keys, action) for keys, action in _ACTIONS]
+
+KEYS = (
+    "↑↓ move  →← open close  [ ] target ½ ×2  t target  1 2 3 view  H hot path  / search  "
+    "f filter  z zoom  s sort  m metric  i incl/excl  . small  "
+    "d compare  x expectations  y command  ? keys  q quit"
+)
+KEYS_ASCII = KEYS.replace("↑↓", "j k").replace("→←", "l h").replace("½ ×2", "/2 x2")
+
+HELP = """\
+Move         up down or j k; page up, page down, home, end; u  the caller
+Open, close  right or l, left or h; Enter does either;   H  the hot path
+             e  open   E  all below   c  close   C  all below
+Views        1  top-down   2  bottom-up   3  flat
+Target       [  half   ]  double   t  type it: 4096, 1e6, inf
+Values       i  inclusive, exclusive   m  next metric   g  growth heat
+             s  next order   S  the other way round
+Choose       /  search   n N  next, previous
+             f  filter by a pattern, e.g. main/**/MPI_*; empty: all
+             z  zoom into   Backspace  out again
+             .  hide what is small, or show it
+Ask          d  compare with another experiment   x  expectations of a file
+Keep         w  write the view to a file: .txt .csv .json .md ...
+             y  the command that prints this view
+             ?  these keys   q  quit
+
+Share is of the whole program at the target. The band holds the value in
+as many cases as its title says; trust is how far it reaches:
+●●●● 10 %, ●●●○ 25 %, ●●○○ a factor of 2, ●○○○ of 5. Excess is cost
+beyond perfect scaling, since the smallest run. In the chart ● is
+measured, ░ the band, ┊ the end of the data and ◆ the target."""
+
+
+def line(width: int, *, ascii_only: bool = False) -> Text:
+    """Return as many of the keys as there is room for, the way to the others always."""
+    known = (KEYS_ASCII if ascii_only else KEYS).split("  ")
+    last = "  ".join(known[-2:])
+    shown = ""
+    for key in known[:-2]:
+        if cell_len(f"{shown} {key}  {last}") > width - 1:
+            break
+        shown += f" {key} "
+    return Text(f"{shown} {last}"[:width], style="dim")

@@ -1,0 +1,143 @@
+"""What stands over everything for a while: a text, or a list to choose from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import ClassVar
+
+from rich.text import Text
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.events import Key
+from textual.screen import ModalScreen
+from textual.widgets import Static
+
+from callpath_modeler.report.listing import Listing
+from callpath_modeler.tui.surroundings import Answer
+from callpath_modeler.units import to_ascii
+
+_KEYS = "Enter  go to the call path   y  the command that prints this   q  back"
+
+
+class Note(ModalScreen[None]):
+    """A text over everything; any key closes it.
+
+    Parameters
+    ----------
+    text : shown as it is
+    """
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self._text = text
+
+    def compose(self) -> ComposeResult:
+        """Show the text."""
+        yield Static(self._text, markup=False, id="note")
+
+    def on_key(self, event: Key) -> None:
+        """Close; what the key means elsewhere does not happen."""
+        event.stop()
+        self.dismiss()
+
+    def on_click(self) -> None:
+        """Close."""
+        self.dismiss()
+
+
+class Panel(ModalScreen[str]):
+    """A list over everything; it returns the call path that was chosen, "" for none.
+
+    Parameters
+    ----------
+    answer : what is shown
+    say_command : shows and copies its command
+    ascii_only : use no character beyond ASCII
+    """
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("up,k", "move(-1)"),
+        Binding("down,j", "move(1)"),
+        Binding("pageup", "page(-1)"),
+        Binding("pagedown", "page(1)"),
+        Binding("home", "move(-1000000000)"),
+        Binding("end", "move(1000000000)"),
+        Binding("enter", "choose"),
+        Binding("y", "command"),
+        Binding("q,escape,d,x", "leave"),
+    ]
+
+    def __init__(
+        self, answer: Answer, say_command: Callable[[str], None], *, ascii_only: bool
+    ) -> None:
+        super().__init__()
+        self._answer = answer
+        self._say_command = say_command
+        self._ascii_only = ascii_only
+        self._listing = Listing([], [], [])
+        self._at = 0
+        self._top = 0
+
+    def compose(self) -> ComposeResult:
+        """Make the parts, from top to bottom."""
+        yield Static(id="panel", markup=False)
+        yield Static(id="panel-keys", markup=False)
+
+    def on_resize(self) -> None:
+        """Lay everything out again."""
+        self._listing = self._answer.listing(max(20, self.size.width - 2))
+        self._draw()
+
+    def _draw(self) -> None:
+        say = to_ascii if self._ascii_only else str
+        head = [Text(say(self._answer.title), style="bold"), *self._listing.head]
+        room = self.size.height - 1
+        if len(head) > room // 2:  # what is last stands above the columns
+            head = [*head[: max(0, room // 2 - 1)], head[-1]]
+        body, first, last = self._body()
+        room -= len(head)
+        end = len(body) if self._at == len(self._listing.entries) - 1 else last
+        self._top = max(0, min(max(self._top, end - room), first))
+        shown = [*head, *body[self._top : self._top + room]]
+        self.query_one("#panel", Static).update(Text("\n").join(shown))
+        keys = Text(f" {_KEYS}"[: self.size.width], style="dim")
+        self.query_one("#panel-keys", Static).update(keys)
+
+    def _body(self) -> tuple[list[Text], int, int]:
+        """Return the lines below the head, and where among them the chosen entry is."""
+        lines: list[Text] = []
+        first = last = 0
+        for k, entry in enumerate(self._listing.entries):
+            here = k == self._at
+            if here:
+                first, last = len(lines), len(lines) + len(entry.lines)
+            mark = (">" if self._ascii_only else "▌") if here else " "
+            for line in entry.lines:
+                lines.append(Text(mark) + line)
+                lines[-1].stylize("reverse" if here else "")
+        return [*lines, *(Text(" ") + line for line in self._listing.foot)], first, last
+
+    def action_move(self, step: int) -> None:
+        """Choose another entry."""
+        self._at = max(0, min(self._at + step, len(self._listing.entries) - 1))
+        self._draw()
+
+    def action_page(self, step: int) -> None:
+        """Choose an entry further on."""
+        self.action_move(step * max(1, self.size.height // 2))
+
+    def action_choose(self) -> None:
+        """Go to the call path of the entry."""
+        entries = self._listing.entries
+        if entries and entries[self._at].callpath:
+            self.dismiss(entries[self._at].callpath)
+        else:
+            self.app.bell()
+
+    def action_command(self) -> None:
+        """Show the command that prints this."""
+        self._say_command(self._answer.command)
+
+    def action_leave(self) -> None:
+        """Close."""
+        self.dismiss("")

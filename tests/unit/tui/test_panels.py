@@ -1,0 +1,129 @@
+"""Comparisons and expectations in the browser: prompts, panels, and the way back."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import replace
+
+from test_browser import GIVEN, answer, drive
+from test_session import VALUES, text
+
+from callpath_modeler.profile.views import ViewKind
+
+
+def test_another_experiment_is_compared_and_enter_goes_to_the_call_path():
+    async def steps(screen):
+        await screen.press("2", "d", *"base", "enter")
+        screen.says("asked: base")
+        screen.says("what stands above")
+        screen.says("▌0 main")
+        await screen.press("j", "down", "down", "up")
+        screen.says("▌2 main/grows/MPI_Wait")
+        await screen.press("enter")
+        assert screen.session.kind is ViewKind.TOP_DOWN
+        assert text(screen.session)[screen.session.cursor] == "    MPI_Wait>"
+
+    drive(steps)
+
+
+def test_expectations_are_asked_for_by_the_file_that_is_near():
+    async def steps(screen):
+        await screen.press("x", "enter")
+        screen.says("asked: expectations.toml")
+        await screen.press("y")
+        screen.says("check expectations.toml 128")
+        await screen.press("q")
+        screen.says("asked: expectations.toml")
+        await screen.press("q")
+        screen.says("[1 top-down]")
+        assert screen.app.is_running
+
+    drive(steps)
+
+
+def test_inclusive_values_are_compared_where_they_lead():
+    async def steps(screen):
+        for leads, word in (("", "True"), ("i", "False")):
+            await screen.press(*leads, "d", "a", "enter", "y")
+            screen.says(f"diff a {word}")
+            await screen.press("q", "escape")
+
+    drive(steps)
+
+
+def test_what_cannot_be_compared_is_said():
+    async def steps(screen):
+        for key in "dx":
+            await screen.press(key, "ctrl+u", *"none", "enter")
+            screen.says("none: nothing there (give a path)")
+        await screen.press("d", "enter")
+        screen.says("[1 top-down]")
+
+    drive(steps)
+
+
+def test_a_list_longer_than_the_screen_scrolls_and_ends_with_what_stands_below():
+    async def steps(screen):
+        await screen.press("d", "a", "enter")
+        assert not any("what stands below" in line for line in screen.lines)
+        await screen.press("end")
+        screen.says("▌10 main/late")
+        screen.says("what stands below")
+        await screen.press("pageup", "pageup", "pageup")
+        screen.says("▌0 main")
+        await screen.press("pagedown")
+        assert not any("▌0 main" in line for line in screen.lines)
+
+    drive(steps, size=(60, 12))
+
+
+def test_an_entry_about_no_call_path_leads_nowhere():
+    async def steps(screen):
+        await screen.press("d", "a", "enter", *"j" * list(VALUES).index("main/tiny"), "enter")
+        screen.says("▌9 main/tiny")
+
+    drive(steps)
+
+
+def test_a_call_path_outside_of_the_zoom_and_the_filter_is_gone_to():
+    async def steps(screen):
+        await screen.press("z", "f", *"main/grows/**", "enter")
+        await screen.press("d", "a", "enter", *"j" * list(VALUES).index("main/small/g"), "enter")
+        assert text(screen.session)[screen.session.cursor] == "    g>"
+        assert screen.session.place.start == -1
+        assert screen.session.pattern == ""
+
+    drive(steps)
+
+
+def test_keys_work_while_an_answer_is_waited_for():
+    """Whatever is pressed meanwhile, the panel comes over it, and what is below is as it was."""
+    go_on = threading.Event()
+
+    def compare(name, _, inclusive):
+        go_on.wait(10)
+        return answer(name, f"{inclusive}")
+
+    async def steps(screen):
+        await screen.pilot.press("d", "a", "enter")
+        await screen.pilot.press("2", "i")
+        screen.says("[2 bottom-up]")
+        go_on.set()
+        await screen.press("y")
+        screen.says("True")
+        await screen.press("q", "q")
+        screen.says("[2 bottom-up]")
+
+    drive(steps, given=replace(GIVEN, compare=compare))
+
+
+def test_a_panel_is_laid_out_again_for_another_size_and_is_ascii_where_asked_for():
+    async def steps(screen):
+        await screen.press("d", "a", "enter")
+        await screen.pilot.resize_terminal(30, 10)
+        await screen.pilot.pause()
+        assert len(screen.lines) == 10
+        screen.says(">0 main")
+        assert "\n".join(screen.lines).isascii()
+
+    drive(steps, given=replace(GIVEN, ascii_only=True))
