@@ -116,8 +116,9 @@ def main() -> None:
                 before = time.thread_time()
                 await pilot.press(pressed[-1])
                 keys[name] = time.thread_time() - before
-                await asyncio.sleep(0.5)
-                peak = max(peak, private())
+                for _ in range(50):
+                    await asyncio.sleep(0.01)
+                    peak = max(peak, private())
             app.workers.cancel_all()  # no bands are wanted any more
             await asyncio.sleep(2)
             before = time.process_time()

@@ -35,7 +35,7 @@ from callpath_modeler.profile.outline import Outline, SumCheck
 from callpath_modeler.profile.views import View
 from callpath_modeler.profile.wanted import Sort
 
-_CHUNK = 16_384
+_CHUNK = 4_096
 """Rows whose bands are made before anyone is asked whether they are still wanted."""
 
 

@@ -189,8 +189,8 @@ def total_at_largest(fitted: Fitted) -> float:
 
 def unmodelled(fitted: Fitted) -> tuple[NDArray[np.intp], float]:
     """Return the rows that occur but have no model, and their share of the total at the largest."""
-    occurs = ~np.isnan(fitted.measured).all(axis=1)
-    rows = np.flatnonzero(~fitted.modelled & occurs)
+    rows = np.flatnonzero(~fitted.modelled)
+    rows = rows[~np.isnan(fitted.measured[rows]).all(axis=1)]
     lost, whole = float(np.nansum(fitted.measured[rows, -1])), total_at_largest(fitted)
     return rows, lost / whole if whole > 0 else 0.0
 

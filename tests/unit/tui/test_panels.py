@@ -109,6 +109,7 @@ def test_keys_work_while_an_answer_is_waited_for():
         await screen.pilot.press("2", "i")
         screen.says("[2 bottom-up]")
         go_on.set()
+        await screen.press()  # the panel is there
         await screen.press("y")
         screen.says("True")
         await screen.press("q", "q")
