@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
 import laws
 import scores
 from environments import EXTRAP
 from laws import APPLICATION, Fitted, Scenario
+from oracle import oracle
 from results import Row, Table, compared
 from scores import Case, Score
 
@@ -30,6 +31,12 @@ BAND_NOTES = """\
 Bands of 95 % over laws that are normal forms (300 of each of 3 seeds, points and noise), in the
 words of the table above. "Least width" is that of the 95 % band of somebody who knows the class
 and the noise; a measurement is the median of five fresh repetitions at the target.
+"""
+
+LIMIT_NOTES = """\
+"Somebody who knows" is told from which laws the call paths of these applications are drawn, how
+often and with which shares, and how large the noise is, but not which call path follows which law;
+predicted is the median of what can be believed then. Applications are those of the table above.
 """
 
 _NORMAL = {
@@ -191,6 +198,31 @@ def bands(shared: Path) -> Table:
         for what, group in groups.items()
     ]
     return Table(("laws", *(score.what for score in shown)), [*lines, wanted], range(1, 6))
+
+
+def limits(shared: Path) -> Table:
+    """Measure how well applications can be ranked at all.
+
+    Raises
+    ------
+    AbsentError
+        If the protocol is not there.
+    """
+    bench = laws.protocol(shared / "tools" / "bench_accuracy.py")
+    ours, knowing = _fitted(shared, laws.ours), _fitted(shared, partial(oracle, bench))
+    ranked = (scores.TOP, scores.TOP_EXCESS, scores.TOTAL)
+    lines = [
+        (
+            f"{goal.what}: {goal.score.what}",
+            *(
+                _figure(goal.score, _by_seed(goal.score, goal.scenarios, f))
+                for f in (ours, knowing)
+            ),
+        )
+        for goal in _applications()
+        if goal.score in ranked
+    ]
+    return Table(("what", "ours", "somebody who knows"), lines, range(1, 3))
 
 
 Fits = Callable[[Scenario, int], Sequence[Case]]

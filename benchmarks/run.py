@@ -8,8 +8,8 @@ met. Each table is printed and replaces the one between its markers in ``benchma
 and in ``docs/explanation/``. Files written on the way (about 1 GB) are deleted at the end;
 environments stay, and so do the predictions of Extra-P, which take minutes to make.
 
-``accuracy`` and ``bands`` need DIR/tools/bench_accuracy.py, ``real`` the measurements in DIR/data;
-``--shared DIR`` tells where, by default beside the project.
+``accuracy``, ``bands`` and ``limits`` need DIR/tools/bench_accuracy.py, ``real`` the measurements
+in DIR/data; ``--shared DIR`` tells where, by default beside the project.
 """
 
 from __future__ import annotations
@@ -77,6 +77,7 @@ BENCHMARKS = {
     "fit": _compared(fit, EXTRAP),
     "accuracy": Benchmark(accuracy.table, accuracy.NOTES, (EXTRAP,)),
     "bands": Benchmark(accuracy.bands, accuracy.BAND_NOTES, ()),
+    "limits": Benchmark(accuracy.limits, accuracy.LIMIT_NOTES, ()),
     "expectations": Benchmark(expectations.table, expectations.NOTES, ()),
     "regressions": Benchmark(regressions.table, regressions.NOTES, ()),
     "comparisons": Benchmark(comparisons.table, comparisons.NOTES, ()),
