@@ -1,7 +1,8 @@
-"""Models of one row, for people: runners-up, and sums of terms as text."""
+"""Models of one row, for people: as text, and what else they could be."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,9 +10,11 @@ import numpy.typing as npt
 
 from callpath_modeler.modeling.evaluation import targets
 from callpath_modeler.modeling.growth import Growth
+from callpath_modeler.modeling.products import Product
 from callpath_modeler.modeling.shapes import Shape
 
 FloatArray = npt.NDArray[np.float64]
+Names = str | Sequence[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +53,46 @@ class Alternative:
         return value
 
 
-def sum_text(pieces: list[tuple[float, str]], times: str, exact: bool) -> str:
+def model_text(
+    shapes: Sequence[Shape],
+    terms: npt.NDArray[np.int16],
+    coefficients: FloatArray,
+    parameter: Names,
+    *,
+    pretty: bool = False,
+    exact: bool = False,
+) -> str:
+    """Write a model, the constant first; ``no model`` where that is not a number.
+
+    Parameters
+    ----------
+    shapes : sequence of Shape
+        What codes refer to.
+    terms : ndarray [T]
+        Codes; -1 unused.
+    coefficients : ndarray [T + 1]
+        The constant, then one per term.
+    parameter, pretty, exact
+        As for `Models.formula`.
+    """
+    if np.isnan(coefficients[0]):
+        return "no model"
+    pieces = [(float(coefficients[0]), "")] if coefficients[0] != 0 else []
+    pieces += [
+        (float(number), _shape_text(shapes[code], parameter, pretty=pretty))
+        for code, number in zip(terms, coefficients[1:], strict=True)
+        if code >= 0
+    ]
+    return _sum_text(pieces, " " if pretty else " * ", exact=exact)
+
+
+def _shape_text(shape: Shape, parameter: Names, *, pretty: bool) -> str:
+    if isinstance(shape, Product):
+        return shape.text(parameter, pretty=pretty)
+    return shape.text(parameter if isinstance(parameter, str) else parameter[0], pretty=pretty)
+
+
+def _sum_text(pieces: Sequence[tuple[float, str]], times: str, *, exact: bool) -> str:
     """Write a sum of coefficients and terms with its signs between them."""
     if not pieces:
         return "0"

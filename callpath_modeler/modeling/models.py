@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -10,10 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from callpath_modeler.modeling.evaluation import evaluate, shape_table, targets
-from callpath_modeler.modeling.formulas import Alternative, sum_text
+from callpath_modeler.modeling.formulas import Alternative, Names, model_text
 from callpath_modeler.modeling.growth import CONSTANT_GROWTH, Growth
 from callpath_modeler.modeling.noise import CENTRES, Centre
-from callpath_modeler.modeling.products import Product
 from callpath_modeler.modeling.reach import mixture_at
 from callpath_modeler.modeling.shapes import Break, Shape, shapes_from_header, shapes_to_header
 from callpath_modeler.modeling.status import FitStatus
@@ -22,7 +21,6 @@ from callpath_modeler.modeling.uncertainty import Mixture, Prediction, predictio
 
 FloatArray = npt.NDArray[np.float64]
 TermArray = npt.NDArray[np.int16]
-Names = str | Sequence[str]
 
 _VERSION = 3
 
@@ -340,7 +338,8 @@ class Models:
             For example ``3.99 * p^(1/2) + 0.04 * p^(1/2) * log2(p)``, the constant first;
             ``no model`` without one.
         """
-        return self._formula(self.terms[row], self.coefficients[row], parameter, pretty, exact)
+        terms, numbers = self.terms[row], self.coefficients[row]
+        return model_text(self.shapes, terms, numbers, parameter, pretty=pretty, exact=exact)
 
     def sum_formula(
         self, rows: npt.ArrayLike, parameter: Names = "p", *, pretty: bool = False
@@ -350,7 +349,7 @@ class Models:
         The normal form is closed under addition, so this is a model too.
         """
         codes, total = self._sum(rows)
-        return self._formula(codes, total, parameter, pretty, exact=False)
+        return model_text(self.shapes, codes, total, parameter, pretty=pretty)
 
     def sum_values(self, rows: npt.ArrayLike, p: npt.ArrayLike) -> FloatArray:
         """Predict the sum of the models of some rows at `p` [m], without a band, [m]."""
@@ -379,7 +378,7 @@ class Models:
             if weight > 0:
                 terms = self.alternative_terms[row, slot]
                 numbers = self.alternative_coefficients[row, slot]
-                text = self._formula(terms, numbers, parameter, pretty=False, exact=False)
+                text = model_text(self.shapes, terms, numbers, parameter)
                 used = tuple(self.shapes[code] for code in terms if code >= 0)
                 growth = self._growth(terms, numbers)
                 found.append(Alternative(text, growth, weight, used, tuple(numbers.tolist())))
@@ -438,38 +437,12 @@ class Models:
             return CONSTANT_GROWTH
         return max(used)
 
-    def _formula(
-        self,
-        terms: TermArray,
-        coefficients: FloatArray,
-        parameter: Names,
-        pretty: bool,
-        exact: bool,
-    ) -> str:
-        if np.isnan(coefficients[0]):
-            return "no model"
-        pieces = []
-        if coefficients[0] != 0:
-            pieces.append((float(coefficients[0]), ""))
-        pieces += [
-            (float(number), _text(self.shapes[code], parameter, pretty=pretty))
-            for code, number in zip(terms, coefficients[1:], strict=True)
-            if code >= 0
-        ]
-        return sum_text(pieces, " " if pretty else " * ", exact)
-
 
 def _centre(text: str) -> Centre:
     for known in CENTRES:
         if known == text:
             return known
     raise ValueError(f"no centre of repetitions is called {text!r}")
-
-
-def _text(shape: Shape, parameter: Names, *, pretty: bool) -> str:
-    if isinstance(shape, Product):
-        return shape.text(parameter, pretty=pretty)
-    return shape.text(parameter if isinstance(parameter, str) else parameter[0], pretty=pretty)
 
 
 def _ends_at_one(shape: Shape) -> bool:
