@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -20,11 +20,7 @@ from callpath_modeler.modeling.mixture.posterior import (
     fitted_values,
     posterior,
 )
-from callpath_modeler.modeling.mixture.screen import (
-    Chosen,
-    screen,
-    smoothed,
-)
+from callpath_modeler.modeling.mixture.screen import Chosen, screen, smoothed
 from callpath_modeler.modeling.mixture.spread import Pool, Within, pooled, row_spread, within
 from callpath_modeler.modeling.models import MIN_POINTS, Models
 from callpath_modeler.modeling.noise import Aggregate, Centre, relative_efficiency
@@ -183,8 +179,7 @@ def _centre(
     data, unit = data_of(points, noise)
     ways = deviations(points, noise_known=pool.known)
     before = Beliefs(known.log_prior, ways.log_prior)
-    chosen = screen(data, known, before.hypotheses, ways.extremes)
-    beliefs = _learnt(data, chosen, known, ways, before, chosen.fitted)
+    beliefs = _learnt(data, known, ways, before)
     fitted = fitted_values(_fit(data, known, ways, beliefs), known) * unit[:, None]
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = y / fitted[:, :, None]
@@ -212,42 +207,39 @@ def _beliefs(
     if not usable.size:
         return before
     data, _ = data_of(points, pool.noise(reps.take(usable), efficiency))
-    chosen = screen(data, known, before.hypotheses, ways.extremes)
-    beliefs = _learnt(data, chosen, known, ways, before, chosen.fitted)
-    fitted = _first_fit(data, chosen, known, ways, beliefs)
-    return _learnt(data, chosen, known, ways, before, fitted)
+    return _learnt(data, known, ways, before)
 
 
-def _learnt(
-    data: Data,
-    chosen: Chosen,
-    known: Hypotheses,
-    ways: Deviations,
-    before: Beliefs,
-    fitted: FloatArray,
-) -> Beliefs:
-    found = candidates(data, chosen, known, ways, fitted)
+def _learnt(data: Data, known: Hypotheses, ways: Deviations, before: Beliefs) -> Beliefs:
+    chosen = _chosen(data, known, ways, before)
+    found = candidates(data, chosen, known, ways)
     return Beliefs(*learn(found, known.groups, before.hypotheses, before.deviations))
 
 
 def _fit(data: Data, known: Hypotheses, ways: Deviations, beliefs: Beliefs) -> Posterior:
-    """Fit rows twice: errors are relative to the model, which is not known before.
+    """Fit rows: what is worth a look is looked at, with the errors that it says there are.
 
     Counts are often multiples of each other; those that are need to be fitted once.
     """
     first, like = data.distinct()
     few = data.take(first)
-    chosen = screen(few, known, beliefs.hypotheses, ways.extremes)
-    fitted = _first_fit(few, chosen, known, ways, beliefs)
-    found = posterior(candidates(few, chosen, known, ways, fitted), few, ways, beliefs)
+    chosen = _chosen(few, known, ways, beliefs)
+    found = posterior(candidates(few, chosen, known, ways), few, ways, beliefs)
     return found.repeated(like)
 
 
-def _first_fit(
-    data: Data, chosen: Chosen, known: Hypotheses, ways: Deviations, beliefs: Beliefs
-) -> FloatArray:
-    """Return the values that weights are made of, [n, K]; for them drifts do not matter."""
-    steady = ways.steady()
+def _chosen(data: Data, known: Hypotheses, ways: Deviations, beliefs: Beliefs) -> Chosen:
+    """Choose what is worth a look, and the values that weights are made of.
+
+    Where measurements scatter about any model these take a fit; for it drifts do not matter.
+    """
+    chosen = screen(data, known, beliefs.hypotheses, ways.extremes)
+    rows = chosen.scattered
+    if not rows.size:
+        return chosen
+    some, steady = data.take(rows), ways.steady()
     few = Beliefs(beliefs.hypotheses, beliefs.deviations[: len(steady.deviation)])
-    found = candidates(data, chosen, known, steady, chosen.fitted)
-    return smoothed(data, fitted_values(posterior(found, data, steady, few), known))
+    found = posterior(candidates(some, chosen.take(rows), known, steady), some, steady, few)
+    fitted = chosen.fitted.copy()
+    fitted[rows] = smoothed(some, fitted_values(found, known))
+    return replace(chosen, fitted=fitted)

@@ -154,9 +154,7 @@ def _part(
     return _Part(row, chosen, residual, evidence, whole, numbers, elements)
 
 
-def candidates(
-    data: Data, chosen: Chosen, known: Hypotheses, deviations: Deviations, fitted: FloatArray
-) -> Candidates:
+def candidates(data: Data, chosen: Chosen, known: Hypotheses, deviations: Deviations) -> Candidates:
     """Find the evidence of what is worth a look.
 
     Parameters
@@ -165,9 +163,8 @@ def candidates(
     chosen : of their hypotheses
     known : the hypotheses
     deviations : how measurements may differ from them
-    fitted : [n, K] the values that weights are made of
     """
-    rows = _Rows.of(data, known, fitted, deviations.drifts)
+    rows = _Rows.of(data, known, chosen.fitted, deviations.drifts)
     parts = [_constant_part(rows), *_single_parts(rows, chosen, known)]
     if len(chosen.pair):
         parts.append(_pair_part(rows, chosen, known))

@@ -35,9 +35,8 @@ class Data:
 
     def take(self, rows: IntArray | BoolArray) -> Data:
         """Return some rows."""
-        return Data(
-            self.points, self.values[rows], self.weight[rows], self.variance[rows], self.dof[rows]
-        )
+        values, weight = (column.T[:, rows].T for column in (self.values, self.weight))
+        return Data(self.points, values, weight, self.variance[rows], self.dof[rows])
 
     def distinct(self) -> tuple[IntArray, IntArray]:
         """Return the first of all rows that are alike, and which of these each row is like, [n]."""
@@ -59,9 +58,11 @@ class Data:
 
 def data_of(points: FloatArray, noise: Noise) -> tuple[Data, FloatArray]:
     """Return rows to fit, and the unit of each: its largest value."""
-    values = np.where(noise.weight > 0, noise.centre, 0.0)
+    # Points first in memory: rows lie together.
+    weight = np.asfortranarray(noise.weight)
+    values = np.where(weight > 0, np.asfortranarray(noise.centre), 0.0)
     unit = values.max(axis=1)
-    return Data(points, values / unit[:, None], noise.weight, noise.variance, noise.dof), unit
+    return Data(points, values / unit[:, None], weight, noise.variance, noise.dof), unit
 
 
 def floor_of(data: Data) -> FloatArray:

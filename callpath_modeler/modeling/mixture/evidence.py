@@ -43,9 +43,9 @@ class Moments:
     weight : [n] sum of weights
     mean : [n] weighted mean of the values
     total : [n] weighted sum of squares about it
-    at : [n, S] weighted mean of each shape
-    square : [n, S] weighted sum of squares of each shape about its mean
-    product : [n, S] of each shape with the values
+    at : [S, n] weighted mean of each shape
+    square : [S, n] weighted sum of squares of each shape about its mean
+    product : [S, n] of each shape with the values
     """
 
     weight: FloatArray
@@ -55,29 +55,28 @@ class Moments:
     square: FloatArray
     product: FloatArray
 
-    def take(self, rows: IntArray | npt.NDArray[np.bool_]) -> Moments:
+    def take(self, rows: IntArray) -> Moments:
         """Return some rows."""
-        columns = (getattr(self, field.name)[rows] for field in fields(self))
+        columns = (np.take(getattr(self, field.name), rows, axis=-1) for field in fields(self))
         return Moments(*columns)
 
 
 def moments(values: FloatArray, weights: FloatArray, table: FloatArray) -> Moments:
-    """Sum up rows: `values`, `weights` [n, K], `table` [S, K]."""
-    weight = weights.sum(axis=1)
-    mean = (weights * values).sum(axis=1) / weight
-    centred = values - mean[:, None]
+    """Sum up rows: `values`, `weights` [K, n], `table` [S, K]."""
+    weight = weights.sum(axis=0)
+    mean = (weights * values).sum(axis=0) / weight
+    centred = values - mean
     weighted = weights * centred
-    total = (weighted * centred).sum(axis=1)
-    at = weights @ table.T
-    at /= weight[:, None]
-    raw = weights @ (table**2).T
-    square = at**2
-    square *= weight[:, None]
+    total = (weighted * centred).sum(axis=0)
+    at = table @ (weights / weight)
+    raw = (table**2) @ weights
+    square = at * at
+    square *= weight
     np.subtract(raw, square, out=square)
     raw *= 1e-13
     raw += TINY
     np.maximum(square, raw, out=square)
-    return Moments(weight, mean, total, at, square, weighted @ table.T)
+    return Moments(weight, mean, total, at, square, table @ weighted)
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +119,10 @@ class Doubles:
     residual: FloatArray
     determinant: FloatArray
     free: npt.NDArray[np.bool_]
+
+    def take(self, which: tuple[IntArray, ...]) -> Doubles:
+        """Return some of them, [M]."""
+        return Doubles(*(getattr(self, field.name)[which] for field in fields(self)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,16 +208,15 @@ class PairSums:
 def all_pairs(
     sums: Moments, weights: FloatArray, table: FloatArray, first: IntArray, second: IntArray
 ) -> PairSums:
-    """Sum up for every pair of every row, [P, n]: pairs first, so that rows lie together."""
-    at, square, product = sums.at.T.copy(), sums.square.T.copy(), sums.product.T.copy()
-    at_x, at_z = at[first], at[second]
-    xz = (table[first] * table[second]) @ weights.T
+    """Sum up for every pair of every row, [P, n]; `weights` [K, n], `table` [S, K]."""
+    at_x, at_z = sums.at[first], sums.at[second]
+    xz = (table[first] * table[second]) @ weights
     level = at_x * at_z
     level *= sums.weight
     xz -= level
     return PairSums(
         *(sums.weight, sums.mean, sums.total, at_x, at_z),
-        *(square[first], xz, square[second], product[first], product[second]),
+        *(sums.square[first], xz, sums.square[second], sums.product[first], sums.product[second]),
     )
 
 

@@ -26,7 +26,7 @@ def rows() -> tuple[FloatArray, FloatArray]:
 
 def test_moments_are_weighted_sums_about_weighted_means() -> None:
     values, weights = rows()
-    sums = moments(values, weights, TABLE)
+    sums = moments(values.T, weights.T, TABLE)
     for row in range(4):
         w, y = weights[row], values[row]
         mean = np.average(y, weights=w)
@@ -34,14 +34,14 @@ def test_moments_are_weighted_sums_about_weighted_means() -> None:
         assert sums.total[row] == pytest.approx((w * (y - mean) ** 2).sum())
         for shape, x in enumerate(TABLE):
             about = x - np.average(x, weights=w)
-            assert sums.square[row, shape] == pytest.approx((w * about**2).sum())
-            assert sums.product[row, shape] == pytest.approx((w * about * (y - mean)).sum())
+            assert sums.square[shape, row] == pytest.approx((w * about**2).sum())
+            assert sums.product[shape, row] == pytest.approx((w * about * (y - mean)).sum())
 
 
 def test_pairs_of_shapes_are_least_squares_with_a_constant_only_where_it_is_positive() -> None:
     values, weights = rows()
-    sums = moments(values, weights, TABLE)
-    pairs = all_pairs(sums, weights, TABLE, FIRST, SECOND)
+    sums = moments(values.T, weights.T, TABLE)
+    pairs = all_pairs(sums, weights.T, TABLE, FIRST, SECOND)
     found = pairs.regressions()
     covariance = np.array(pairs.covariance(found.free))
     seen = set()
@@ -74,7 +74,7 @@ def test_pairs_of_shapes_are_least_squares_with_a_constant_only_where_it_is_posi
 
 def test_the_evidence_of_a_constant_is_likelihood_times_prior_over_all_constants() -> None:
     values, weights = rows()
-    sums = moments(values, weights, TABLE)
+    sums = moments(values.T, weights.T, TABLE)
     variance = 0.05**2
     for row in range(4):
         w, y = weights[row], values[row]

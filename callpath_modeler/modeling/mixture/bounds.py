@@ -1,0 +1,273 @@
+"""Bounds of the evidence of hypotheses with at most one shape: cheap, for all of them at once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import reduce
+from typing import TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from callpath_modeler.modeling.mixture.data import Data
+from callpath_modeler.modeling.mixture.evidence import (
+    LEAST_LEVEL,
+    LOG_2PI,
+    SHARE_EDGE,
+    Moments,
+    constant_evidence,
+    moments,
+)
+from callpath_modeler.modeling.mixture.hypotheses import Group, Hypotheses
+from callpath_modeler.modeling.mixture.spread import EXACT_VARIANCE
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.intp]
+BoolArray = npt.NDArray[np.bool_]
+SingleArray = npt.NDArray[np.float32]
+NumberArray = FloatArray | SingleArray
+N = TypeVar("N", FloatArray, SingleArray)
+
+_ALIKE = 1e-12
+"""Variation of a shape over the points of a row, squared and relative, that is rounding."""
+
+SMALLEST = np.float32(1e-37)
+"""In single precision, what still has all its digits."""
+
+
+_ROUNDING = 1e-12
+"""A residual below it is rounding: what fits exactly under one drift does under all."""
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """All regressions of n rows on one of S shapes each, under one drift.
+
+    Attributes
+    ----------
+    weights : [K, n] of the points
+    sums : of the rows
+    slope, residual : [S, n] unconstrained, and the weighted sum of squares it leaves
+    """
+
+    weights: FloatArray
+    sums: Moments
+    slope: FloatArray
+    residual: FloatArray
+
+
+def look(data: Data, known: Hypotheses, weights: FloatArray) -> Look:
+    """Regress all rows on all shapes; `weights` [K, n] are those of the points."""
+    sums = moments(data.values.T, weights, known.table)
+    slope = sums.product / sums.square
+    residual = slope * sums.product
+    np.subtract(sums.total, residual, out=residual)
+    return Look(weights, sums, slope, np.maximum(residual, 0.0, out=residual))
+
+
+def typical_variance(seen: Look, data: Data) -> FloatArray:
+    """Return a rough variance of a point, [n]: what the best hypothesis with one shape leaves."""
+    left = seen.residual.min(axis=0) / np.maximum(data.used - 2, 1)
+    return np.asarray(np.maximum(np.maximum(left, EXACT_VARIANCE), data.variance))
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """Bounds of the evidence of n rows, prior included.
+
+    Attributes
+    ----------
+    constant : [n] of constants
+    singles : [3, S, n] with positive coefficients, offset, without a constant; -inf = left out
+    """
+
+    constant: SingleArray
+    singles: SingleArray
+
+    def best(self, row: IntArray, others: SingleArray) -> SingleArray:
+        """Return the largest of each row, [n], with `others` [M] of `row` [M] in mind."""
+        found = np.maximum(self.constant, self.singles.max(axis=(0, 1)))
+        np.maximum.at(found, row, others)
+        return np.asarray(found)
+
+
+@dataclass(frozen=True, slots=True)
+class Singles:
+    """Regressions on one shape in single precision, [S, n]: enough for bounds.
+
+    Coefficients are in units of what the mean is known to for a point's variance of one; that is
+    the root of the weight of a row.
+
+    Attributes
+    ----------
+    unit, mean : [n] that unit; the weighted mean in it
+    at : weighted mean of the shape
+    scatter : weighted mean square of the shape about it
+    about_zero : that about zero
+    slope, constant : of the regressions
+    left : what they leave
+    """
+
+    unit: SingleArray
+    mean: SingleArray
+    at: SingleArray
+    scatter: SingleArray
+    about_zero: SingleArray
+    slope: SingleArray
+    constant: SingleArray
+    left: SingleArray
+
+    @classmethod
+    def of(cls, seen: Look) -> Singles:
+        """Scale down what was seen."""
+        sums, unit = seen.sums, np.sqrt(seen.sums.weight)
+        mean, slope = sums.mean * unit, seen.slope * unit
+        # Of a constant that is next to none single precision would leave nothing.
+        constant = slope * sums.at
+        np.subtract(mean, constant, out=constant)
+        at, scatter = single(sums.at), single(sums.square / sums.weight)
+        about_zero = at * at
+        about_zero += scatter
+        np.maximum(about_zero, SMALLEST, out=about_zero)
+        numbers = (single(each) for each in (slope, constant, seen.residual))
+        return cls(single(unit), single(mean), at, scatter, about_zero, *numbers)
+
+    def bare(self) -> SingleArray:
+        """Return what each shape leaves without a constant."""
+        # As a constant is forced to zero, residuals grow by its square over its variance.
+        more = self.constant * self.constant
+        more *= self.scatter
+        more /= self.about_zero
+        more += self.left
+        return more
+
+    def bare_slope(self) -> SingleArray:
+        """Return the slopes without a constant."""
+        # The shape makes up for what the constant was.
+        slope = self.constant * self.at
+        slope /= self.about_zero
+        slope += self.slope
+        return slope
+
+    def volumes(self, known: Hypotheses, variance: SingleArray) -> SingleArray:
+        """Return the part of the bounds that depends on coefficients, [3, S, n]."""
+        found = np.empty((3, *self.slope.shape), dtype=np.float32)
+        falling = np.flatnonzero(known.single_group == Group.FALLING)
+        positive, offset, bare = found
+        lowest = np.float32(LEAST_LEVEL) * self.mean
+        # The models at both ends of a slope.
+        level = self.constant + self.slope
+        np.maximum(level, lowest, out=level)
+        edge = self.constant / np.maximum(self.at, np.float32(1e-9))
+        below, beyond = np.minimum(self.slope, 0), np.minimum(edge, 0)
+        sharpness = self.scatter * (np.float32(-0.5) / variance)
+        scatter = np.maximum(self.scatter, SMALLEST)
+        far = level.copy()
+        far[falling] = np.maximum(self.constant[falling], lowest)
+        far *= far
+        far *= far
+        far *= scatter
+        _half_log(far, LOG_2PI, out=offset)
+        edge -= beyond
+        edge[falling] = self.slope[falling] - below[falling]
+        edge *= edge
+        edge *= sharpness
+        offset += edge
+        of_constant = self.constant / level
+        np.maximum(of_constant, np.float32(SHARE_EDGE), out=of_constant)
+        level *= level
+        level *= level
+        level *= of_constant
+        level *= scatter
+        level *= 4
+        _half_log(level, LOG_2PI, out=positive)
+        below *= below
+        beyond *= beyond
+        below += beyond
+        below *= sharpness
+        positive += below
+        slope = self.bare_slope()
+        slope *= slope
+        slope *= self.about_zero
+        _half_log(np.maximum(slope, SMALLEST, out=slope), LOG_2PI / 2, out=bare)
+        return found
+
+
+def bounds(
+    looks: list[Look], data: Data, known: Hypotheses, log_prior: FloatArray, variance: FloatArray
+) -> tuple[Singles, Bounds]:
+    """Bound the evidence of hypotheses with at most one shape, prior included.
+
+    The variance and the drift are those that suit each hypothesis best, and normal integrals over
+    signs, under `variance` [n], are bounded by what they are at the bound. Single precision is
+    enough for a bound, and takes half the time.
+
+    Returns
+    -------
+    Singles
+        The regressions under the first drift.
+    Bounds
+        Under the drifts that suit best.
+    """
+    first, size, used = looks[0], len(known.shapes), data.used
+    singles = [Singles.of(seen) for seen in looks]
+    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+        found = singles[0].volumes(known, single(variance))
+    found += single(log_prior[1 : 1 + 3 * size]).reshape(3, size, 1)
+    # What suits best leaves least.
+    found[:2] += profile(least([each.left for each in singles]), data, used - 2)
+    found[2] += profile(least([each.bare() for each in singles]), data, used - 1)
+    far = apart([seen.residual for seen in looks], known.kept.shapes)
+    if not (data.weight > 0).all():
+        # Where points are missing, a shape may be the same at all that are left.
+        far |= singles[0].scatter <= _ALIKE * singles[0].about_zero
+    np.copyto(found, -np.inf, where=far)
+    alone = single(constant_evidence(first.sums.weight, first.sums.mean) + log_prior[0])
+    alone += profile(least([seen.sums.total for seen in looks]), data, used - 1)
+    return singles[0], Bounds(alone, found)
+
+
+def single(numbers: NumberArray) -> SingleArray:
+    """Return numbers in single precision."""
+    return np.asarray(numbers, dtype=np.float32)
+
+
+def least(residuals: Sequence[N]) -> N:
+    """Return the least under any drift: likelihoods fall with the residual."""
+    return reduce(np.minimum, residuals)
+
+
+def profile(residual: NumberArray, data: Data, freedom: FloatArray) -> SingleArray:
+    """Bound the log likelihood from above, [..., n]: under the variance that suits best.
+
+    `freedom` [n] or [..., n] are points minus coefficients.
+    """
+    dof, noise, free = (single(column) for column in (data.dof, data.variance, freedom))
+    given = single(residual)
+    variance = given / np.maximum(free, 1)
+    np.maximum(variance, noise, out=variance)
+    found = np.log(variance)
+    found *= free
+    variance *= dof
+    left = given / variance
+    np.log1p(left, out=left)
+    left *= dof + free
+    found += left
+    found *= np.float32(-0.5)
+    return found
+
+
+def apart(residuals: list[FloatArray], count: int) -> BoolArray:
+    """Tell regressions, [S, n], that are not among the `count` best under any drift."""
+    if len(residuals[0]) <= count:
+        return np.zeros(residuals[0].shape, dtype=bool)
+    ratio = least([single(each / np.maximum(each.min(axis=0), _ROUNDING)) for each in residuals])
+    return np.asarray(ratio > np.partition(ratio.T, count - 1, axis=1)[:, count - 1])
+
+
+def _half_log(square: SingleArray, most: float, *, out: SingleArray) -> None:
+    """Write ``most - log(square) / 2``."""
+    np.log(square, out=out)
+    out *= np.float32(-0.5)
+    out += np.float32(most)

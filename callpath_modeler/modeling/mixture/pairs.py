@@ -1,0 +1,106 @@
+"""Which pairs of shapes are worth a look: bounds of their evidence."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from callpath_modeler.modeling.mixture.bounds import (
+    Look,
+    SingleArray,
+    apart,
+    least,
+    profile,
+    single,
+)
+from callpath_modeler.modeling.mixture.data import Data
+from callpath_modeler.modeling.mixture.evidence import all_pairs, pair_volume
+from callpath_modeler.modeling.mixture.hypotheses import Hypotheses
+from callpath_modeler.modeling.mixture.spread import EXACT_VARIANCE
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.intp]
+BoolArray = npt.NDArray[np.bool_]
+
+_BLOCK = 64
+"""Rows whose pairs are summed up at once: what is needed for them stays in the cache."""
+
+_FEWEST_FOR_PAIRS = 4
+_MISFIT_FOR_PAIRS = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Pairs:
+    """Some pairs of some rows, [M].
+
+    Attributes
+    ----------
+    row, pair : which
+    bound : of the evidence, prior included, as of `bounds`
+    coefficients : [3, M] under the first drift: constant, first, second
+    """
+
+    row: IntArray
+    pair: IntArray
+    bound: SingleArray
+    coefficients: FloatArray
+
+    def take(self, which: IntArray | BoolArray) -> Pairs:
+        """Return some of them."""
+        return Pairs(
+            self.row[which],
+            self.pair[which],
+            self.bound[which],
+            self.coefficients[:, which],
+        )
+
+
+def rows_for_pairs(seen: Look, data: Data, known: Hypotheses) -> IntArray:
+    """Return rows that one shape does not explain within their noise, and that allow two."""
+    if not len(known.first):
+        return np.zeros(0, dtype=np.intp)
+    misfit = seen.residual.min(axis=0) / np.maximum(data.used - 2, 1)
+    noise = np.maximum(data.variance, EXACT_VARIANCE)
+    return np.flatnonzero((data.used >= _FEWEST_FOR_PAIRS) & (misfit > _MISFIT_FOR_PAIRS * noise))
+
+
+def pair_bounds(looks: list[Look], data: Data, known: Hypotheses, log_prior: FloatArray) -> Pairs:
+    """Bound the evidence of the pairs that may have positive coefficients."""
+    rows = rows_for_pairs(looks[0], data, known)
+    parts = [
+        _bounded(looks, rows[start : start + _BLOCK], data, known, log_prior)
+        for start in range(0, max(len(rows), 1), _BLOCK)
+    ]
+    return (
+        parts[0]
+        if len(parts) == 1
+        else Pairs(
+            *(
+                np.concatenate([getattr(part, name) for part in parts], axis=-1)
+                for name in ("row", "pair", "bound", "coefficients")
+            )
+        )
+    )
+
+
+def _bounded(
+    looks: list[Look], rows: IntArray, data: Data, known: Hypotheses, log_prior: FloatArray
+) -> Pairs:
+    found = [
+        all_pairs(
+            seen.sums.take(rows), seen.weights[:, rows], known.table, known.first, known.second
+        ).regressions()
+        for seen in looks
+    ]
+    residuals = [each.residual for each in found]
+    far = apart(residuals, known.kept.pairs)
+    # Where a coefficient has to be zero, the pair is a hypothesis with one shape, which is there.
+    pair, which = np.nonzero((found[0].first > 0) & (found[0].second > 0) & ~far)
+    row, here = rows[which], found[0].take((pair, which))
+    freedom = data.used[row] - np.where(here.free, 3, 2)
+    left = least([each[pair, which] for each in residuals])
+    bound = single(pair_volume(here) + log_prior[1 + 3 * len(known.shapes) :][pair])
+    bound += profile(left, data.take(row), freedom)
+    return Pairs(row, pair, bound, np.array([here.constant, here.first, here.second]))
