@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -150,7 +150,11 @@ def findings_at(fitted: Fitted, target: float) -> tuple[Finding, ...]:
         if FAR <= factor < np.inf:
             message = f"{name} = {value:g} is {factor:.0f} times the largest run"
             found.append(Finding("CPM205", "target", message))
-    for name in fitted.assumed:
-        message = f"{name} = {fitted.held[name]:g}, the largest measured"
-        found.append(Finding("CPM206", "target", message))
-    return tuple(found)
+    return (*found, *held_findings(fitted.held, fitted.assumed))
+
+
+def held_findings(
+    held: Mapping[str, float], assumed: Sequence[str], why: str = "the largest measured"
+) -> tuple[Finding, ...]:
+    """Say where parameters are held that no one said where to hold."""
+    return tuple(Finding("CPM206", "target", f"{name} = {held[name]:g}, {why}") for name in assumed)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -10,14 +10,21 @@ import numpy as np
 
 from callpath_modeler import modeling
 from callpath_modeler.analysis.diff import Difference, difference
-from callpath_modeler.analysis.pairing import common_parameter, pair_findings, pair_up
-from callpath_modeler.asking import Question, checked_target, findings_at, parse_target
+from callpath_modeler.analysis.pairing import common_line, pair_findings, pair_up
+from callpath_modeler.asking import (
+    Question,
+    checked_target,
+    findings_at,
+    held_findings,
+    parse_target,
+)
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.errors import UsageError
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.loading import LoadOptions, load
 from callpath_modeler.pipeline import FitOptions, fit, fit_options_of, models_of_loaded
 from callpath_modeler.profile.experiment import Experiment
+from callpath_modeler.profile.line import Line
 from callpath_modeler.readers.assemble import Progress
 
 
@@ -68,7 +75,8 @@ def difference_of(
     UsageError, InputError, DataError
         As `load`, `fit` and `difference` do.
     """
-    name, target = parse_target(question.target, question.at).alone()
+    asked = parse_target(question.target, question.at)
+    target = asked.value if asked.parameter is None else asked.named[asked.parameter]
     if target is not None and np.isinf(target):
         raise UsageError(
             "--target inf: there is no difference to tell at infinity",
@@ -76,13 +84,14 @@ def difference_of(
         )
     load_options, fit_options = load_options or LoadOptions(), fit_options or FitOptions()
     load_options = load_options.of_metric(question.metric)
-    wanted = name or fit_options.parameter
+    wanted = asked.parameter or fit_options.parameter
+    held = {name: value for name, value in asked.named.items() if name != wanted}
     before, after = (load(sources, load_options, progress) for sources in (base, new))
-    common_parameter(before, after, wanted)
+    line = common_line(before, after, wanted, held)
     fit_options = replace(fit_options, parameter=wanted)
 
     def models(experiment: Experiment, sources: Sequence[str | Path]) -> Fitted | Experiment:
-        if target is None and not _enough_points(experiment, question.metric, fit_options):
+        if target is None and not _enough_points(experiment, question.metric, line, fit_options):
             return experiment
         found = models_of_loaded(experiment, sources, question.metric, load_options, fit_options)
         if target is not None:
@@ -95,6 +104,7 @@ def difference_of(
         target,
         metric=question.metric,
         parameter=wanted,
+        held=held,
         inclusive=question.inclusive,
         confidence=fit_options.confidence,
     )
@@ -117,7 +127,7 @@ def compare_with(
     Parameters
     ----------
     base : sources, as for `load`
-    new : the models of after
+    new : the models of after; base is held where these are
     target : predict there, too
 
     Raises
@@ -129,13 +139,13 @@ def compare_with(
     load_options = (load_options or LoadOptions()).of_metric(metric)
     fit_options = fit_options or FitOptions()
     before = load(base, load_options)
-    common_parameter(before, new.experiment, new.parameter)
+    line = common_line(before, new.experiment, new.parameter, new.held)
     confidence = fit_options.confidence
-    if not _enough_points(before, metric, fit_options):
-        return compare(before, new, inclusive=inclusive, confidence=confidence)
+    if not _enough_points(before, metric, line, fit_options):
+        return compare(before, new, held=new.held, inclusive=inclusive, confidence=confidence)
     old = models_of_loaded(before, base, metric, load_options, fit_options)
     at = target if np.isfinite(target) else None
-    return compare(old, new, at, inclusive=inclusive, confidence=confidence)
+    return compare(old, new, at, held=new.held, inclusive=inclusive, confidence=confidence)
 
 
 def compare(
@@ -145,6 +155,7 @@ def compare(
     *,
     metric: str | None = None,
     parameter: str | None = None,
+    held: Mapping[str, float] | None = None,
     inclusive: bool = False,
     confidence: float = 0.95,
 ) -> Compared:
@@ -157,6 +168,8 @@ def compare(
     target : predict there, too, which needs models of both
     metric, parameter : what is compared, over what; None = what was modelled, or the run time over
         p
+    held : values of other parameters; those not named are held where the models are, or else at
+        the largest value that both measured
     inclusive : call paths with all that they call
     confidence : of intervals; 1 - confidence is the share of false ones among what is shown
 
@@ -174,15 +187,40 @@ def compare(
         # A minimum of repetitions against a mean of others would differ by their kind alone.
         how = replace(fit_options_of(young), aggregate=old.models.aggregate)
         young = fit(after, young.metric.name, how)
-    parameter = common_parameter(before, after, parameter)
-    pair = pair_up((before, old), (after, young), metric, parameter)
+    held = _said([side for side in (old, young) if side], parameter, held or {})
+    line = common_line(before, after, parameter, held)
+    old, young = _along(old, line), _along(young, line)
+    pair = pair_up((before, old), (after, young), metric, line)
     found = difference(pair, target, inclusive=inclusive, confidence=confidence)
     return Compared(
         found,
         _findings(before, old, target),
         _findings(after, young, target),
-        tuple(pair_findings(pair)),
+        (*pair_findings(pair), *held_findings(line.held, line.assumed, "the largest of both")),
     )
+
+
+def _said(
+    sides: Sequence[Fitted], parameter: str | None, held: Mapping[str, float]
+) -> dict[str, float]:
+    """Return where parameters are held that someone said: now, or of the models."""
+    said = dict(held)
+    for side in sides:
+        for name, value in side.said.items():
+            if name not in held and name != parameter and said.setdefault(name, value) != value:
+                raise UsageError(
+                    f"models of base are held at {name} = {said[name]:g}, of new at {value:g}",
+                    hint=f"say where: held={{{name!r}: {value:g}}}",
+                )
+    return said
+
+
+def _along(fitted: Fitted | None, line: Line) -> Fitted | None:
+    """Return the models along a line."""
+    if fitted is None or fitted.surface is None:
+        return fitted
+    mine = {name: line.held[name] for name in fitted.surface.parameters if name in line.held}
+    return fitted.holding(mine, line.parameter)
 
 
 def _findings(
@@ -193,11 +231,14 @@ def _findings(
     return findings_at(fitted, float(fitted.points[-1]) if target is None else target)
 
 
-def _enough_points(experiment: Experiment, metric: str | None, options: FitOptions) -> bool:
-    """Tell whether there are enough scales for models."""
+def _enough_points(
+    experiment: Experiment, metric: str | None, line: Line, options: FitOptions
+) -> bool:
+    """Tell whether there are enough scales for models along a line."""
     if not experiment.parameters:
         return False
-    name = experiment.modelled_parameter(options.parameter)
-    _, cube = experiment.by_point(experiment.metric(metric).name, name)
-    measured = ~np.isnan(cube).all(axis=(0, 2))
-    return int(measured.sum()) >= modeling.MIN_POINTS[options.method]
+    names = experiment.modelled_parameters(line.parameter)
+    settings, cube = experiment.by_setting(experiment.metric(metric).name, names)
+    measured = settings[~np.isnan(cube).all(axis=(0, 2))]
+    least = modeling.MIN_POINTS[options.method]
+    return all(len(np.unique(column)) >= least for column in measured.T)

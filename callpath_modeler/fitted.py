@@ -21,6 +21,7 @@ from callpath_modeler.modeling import (
     with_rows,
 )
 from callpath_modeler.profile.experiment import Experiment
+from callpath_modeler.profile.line import nearest_line
 from callpath_modeler.profile.pattern import find_one
 from callpath_modeler.profile.schema import Metric
 
@@ -120,16 +121,18 @@ class Fitted:
             self.settings,
             self.findings,
             chosen,
-            {name: at for name, at in self.held.items() if name not in self.assumed} | {**held},
+            {**self.said, **held},
         )
+
+    @property
+    def said(self) -> dict[str, float]:
+        """Values of other parameters that someone said."""
+        return {name: at for name, at in self.held.items() if name not in self.assumed}
 
     @property
     def line(self) -> Experiment:
         """The runs along the parameter: all, or those where the others are as `measured_at`."""
-        if not self.measured_at:
-            return self.experiment
-        settings = self.experiment.settings(tuple(self.measured_at))
-        return self.experiment.where((settings == [*self.measured_at.values()]).all(axis=1))
+        return self.experiment.at(self.measured_at)
 
     def at_smallest(self) -> NDArray[np.float64]:
         """Return what call paths cost at the smallest scale, [call paths].
@@ -167,12 +170,11 @@ def sliced(
     held : values of the others; those not named are held at their largest measured value
     """
     chosen = parameter or surface.parameters[0]
-    others = [name for name in surface.parameters if name != chosen]
-    at = {name: (held or {}).get(name, surface.largest(name)) for name in others}
-    near = _nearest(experiment.settings(others), np.array([at[name] for name in others]))
-    measured_at = dict(zip(others, near, strict=True))
-    axis = surface.parameters.index(chosen)
-    models = along(surface.models, axis, [at.get(name, 1.0) for name in surface.parameters])
+    names = [chosen, *(name for name in surface.parameters if name != chosen)]
+    axes = [surface.parameters.index(name) for name in names]
+    line = nearest_line(names, surface.models.points[:, axes], held or {})
+    at = [line.held.get(name, 1.0) for name in surface.parameters]
+    models = along(surface.models, axes[0], at)
     empty = np.empty(0)
     found = Fitted(
         experiment,
@@ -184,17 +186,17 @@ def sliced(
         settings,
         findings,
         surface,
-        at,
-        measured_at,
-        tuple(name for name in others if name not in (held or {})),
+        line.held,
+        line.measured_at,
+        line.assumed,
     )
     points, values = found.line.by_point(metric.name, chosen)
     found = replace(found, points=points, measured=centre(values, models.aggregate))
-    if at != measured_at or len(points) < MIN_POINTS["mixture"]:
+    if line.held != line.measured_at or len(points) < MIN_POINTS["mixture"]:
         return found
-    line = _line_models(surface, chosen, points, values)
-    closer = ~np.isnan(line.spread) & (line.spread * _AS_CLOSE < models.spread)
-    return replace(found, models=with_rows(models, line, closer), of_line=closer)
+    of_line = _line_models(surface, chosen, points, values)
+    closer = ~np.isnan(of_line.spread) & (of_line.spread * _AS_CLOSE < models.spread)
+    return replace(found, models=with_rows(models, of_line, closer), of_line=closer)
 
 
 def _line_models(
@@ -207,14 +209,6 @@ def _line_models(
     return fit(
         points, values, space=space, aggregate=models.aggregate, confidence=models.confidence
     )
-
-
-def _nearest(settings: NDArray[np.float64], at: NDArray[np.float64]) -> list[float]:
-    """Return the measured setting next to `at` [D], in ratios; the larger one of two as near."""
-    distance = np.abs(np.log(settings / at)).sum(axis=1)
-    near = settings[distance <= distance.min() + 1e-9]
-    nearest: list[float] = near[np.lexsort(near.T[::-1])[-1]].tolist()
-    return nearest
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -113,10 +113,6 @@ def fit(
 def _parameters(experiment: Experiment, options: FitOptions) -> tuple[str, ...]:
     """Return the parameters to model in; where there is none, a run left out may be the reason."""
     try:
-        # In which one of several a user is interested does not change the models.
-        several = experiment.modelled_parameters()
-        if len(several) > 1 and (options.parameter is None or options.parameter in several):
-            return several
         return experiment.modelled_parameters(options.parameter)
     except DataError as error:
         left_out = [finding for finding in experiment.findings if finding.code == "CPM101"]
@@ -262,7 +258,7 @@ def models_of_loaded(
             settings = _settings(fit_options, _parameters(experiment, fit_options))
         found = store.read_models(path, experiment, experiment.metric(metric).name, settings)
         if found is not None:
-            return found
+            return found.holding({}, fit_options.parameter)
     return fit(experiment, metric, fit_options)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Mapping
 
 _SMALL = ((1e-3, "m"), (1e-6, "µ"), (1e-9, "n"))
 _TO_ASCII = str.maketrans(
@@ -130,6 +131,15 @@ def parameter_value(value: float) -> str:
     if math.isfinite(value) and value == int(value) and abs(value) < 1e15:
         return str(int(value))
     return f"{value:g}"
+
+
+def setting_text(values: Mapping[str, float]) -> str:
+    """Write values of parameters.
+
+    >>> setting_text({"p": 4096.0, "n": 1e6})
+    'p = 4096, n = 1000000'
+    """
+    return ", ".join(f"{name} = {parameter_value(value)}" for name, value in values.items())
 
 
 def to_ascii(text: str) -> str:

@@ -7,6 +7,7 @@ the two only has nothing to be compared with, but counts in the totals.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -45,7 +46,7 @@ class Changes:
 
     Attributes
     ----------
-    scale : value of the parameter
+    at : value of the parameter, and of those that are held
     base, new : in the unit of the metric; NaN = does not occur, or no prediction
     change : new minus base; what does not occur costs nothing
     relative, low, high : change over base and its interval, of what costs something in both
@@ -54,7 +55,7 @@ class Changes:
     mark : 1 new is shown to be worse, -1 better, 0 no difference is shown
     """
 
-    scale: float
+    at: Mapping[str, float]
     base: Values
     new: Values
     change: Values
@@ -64,6 +65,11 @@ class Changes:
     p: Values
     rate: Values
     mark: NDArray[np.int8]
+
+    @property
+    def scale(self) -> float:
+        """Value of the parameter."""
+        return next(iter(self.at.values()))
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,7 +140,7 @@ def difference(
         raise UsageError("no models to predict with", hint="compare fitted experiments")
     if target is None and not len(pair.scales):
         raise DataError(
-            f"the two were measured at no common scale of {pair.parameter}",
+            f"the two were measured at no common scale of {', '.join(pair.line.names)}",
             hint="--target P compares what their models predict there",
         )
     measured = _measured(pair, inclusive, confidence) if len(pair.scales) else None
@@ -193,7 +199,8 @@ def _measured(pair: Pair, inclusive: bool, confidence: float) -> Changes:
             for sample, side in zip(samples, pair.sides, strict=True)
         ]
     test = compared(samples[0], samples[1], confidence)
-    return _changes(scale, costs[0], costs[1], test, confidence)
+    at = {pair.parameter: scale, **pair.line.measured_at}
+    return _changes(at, costs[0], costs[1], test, confidence)
 
 
 def _with_total(pair: Pair, values: Values, exclusive: Values) -> Values:
@@ -219,7 +226,7 @@ def _unrepeated(sample: Sample, side: Side, inclusive: bool) -> Sample:
 
 
 def _changes(
-    scale: float, base: Values, new: Values, test: Comparison, confidence: float
+    at: Mapping[str, float], base: Values, new: Values, test: Comparison, confidence: float
 ) -> Changes:
     change = np.nan_to_num(new) - np.nan_to_num(base)
     change[np.isnan(base) & np.isnan(new)] = np.nan
@@ -231,7 +238,7 @@ def _changes(
     # Repetitions may say one thing and their centres another: then nothing is shown.
     agrees = np.sign(change) == np.sign(test.difference)
     mark = np.where(is_shown & agrees, np.sign(change), 0).astype(np.int8)
-    return Changes(scale, base, new, change, relative, low, high, test.p, rate, mark)
+    return Changes(at, base, new, change, relative, low, high, test.p, rate, mark)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -286,7 +293,8 @@ def _look_ahead(look: _Look, scale: float) -> _Ahead:
         leaders.append(np.where(view.leader >= 0, side.own_rows()[view.leader], -1))
     base, new = bands
     found = bands_compared(base, new, look.confidence)
-    changes = _changes(scale, base[0], new[0], found, look.confidence)
+    at = {pair.parameter: scale, **pair.line.held}
+    changes = _changes(at, base[0], new[0], found, look.confidence)
     return _Ahead(look.backed(changes), (leaders[0], leaders[1]), left_out)
 
 

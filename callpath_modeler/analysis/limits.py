@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -62,14 +62,19 @@ class Breach:
     ----------
     limit : ``"worse"`` or ``"growth"``
     row : the call path; None = the whole program
-    scale : where it is worse; None = it grows faster
+    at : where it is worse, by parameter; None = it grows faster
     amount : by which fraction; of growth, how probable
     """
 
     limit: str
     row: int | None
-    scale: float | None
+    at: Mapping[str, float] | None
     amount: float
+
+    @property
+    def scale(self) -> float | None:
+        """Value of the parameter where it is worse."""
+        return None if self.at is None else next(iter(self.at.values()))
 
 
 def breaches(found: Difference, limits: Limits, rows: NDArray[np.intp]) -> list[Breach]:
@@ -112,9 +117,9 @@ def _worse(
     broken = (changes.mark > 0) & (np.nan_to_num(changes.relative) > limit)
     broken &= _carries_cost(changes)
     if whole and broken[-1]:
-        yield Breach("worse", None, changes.scale, float(changes.relative[-1]))
+        yield Breach("worse", None, changes.at, float(changes.relative[-1]))
     for row in rows[broken[rows]]:
-        yield Breach("worse", int(row), changes.scale, float(changes.relative[row]))
+        yield Breach("worse", int(row), changes.at, float(changes.relative[row]))
 
 
 def _carries_cost(changes: Changes) -> NDArray[np.bool_]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,11 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from callpath_modeler.diagnostics import Finding
-from callpath_modeler.errors import DataError
+from callpath_modeler.errors import DataError, UsageError
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.profile.calltree import CallTree
 from callpath_modeler.profile.experiment import Experiment
 from callpath_modeler.profile.groups import Values
+from callpath_modeler.profile.line import Line, nearest_line
 from callpath_modeler.profile.schema import Metric
 from callpath_modeler.profile.unify import unify
 
@@ -27,7 +29,7 @@ class Side:
     experiment : what was measured
     fitted : its models; None = it has too few scales for any
     rows : [call paths of the experiment], their rows in the tree of both
-    points : [K] measured values of the parameter, ascending
+    points : [K] values of the parameter that were measured where others are held, ascending
     values : [call paths of both, K, R] exclusive; NaN = did not occur
     """
 
@@ -61,8 +63,9 @@ class Pair:
     ----------
     base, new : before and after
     tree : the call paths of both
-    metric, parameter : what is compared, over what
-    scales : values of the parameter at which both were measured, ascending
+    metric : what is compared
+    line : over which parameter, and where others are held
+    scales : values of the parameter at which both were measured there, ascending
     renumbered : functions of one name that only their order tells apart
     """
 
@@ -70,9 +73,14 @@ class Pair:
     new: Side
     tree: CallTree
     metric: Metric
-    parameter: str
+    line: Line
     scales: Values
     renumbered: tuple[str, ...] = ()
+
+    @property
+    def parameter(self) -> str:
+        """Over which parameter they are compared."""
+        return self.line.parameter
 
     @property
     def sides(self) -> tuple[Side, Side]:
@@ -84,7 +92,7 @@ def pair_up(
     base: tuple[Experiment, Fitted | None],
     new: tuple[Experiment, Fitted | None],
     metric: str | None,
-    parameter: str,
+    line: Line,
 ) -> Pair:
     """Bring two experiments to one call tree.
 
@@ -94,7 +102,7 @@ def pair_up(
     Parameters
     ----------
     metric : None = the run time
-    parameter : as `common_parameter` returns it
+    line : as `common_line` returns it
 
     Raises
     ------
@@ -113,15 +121,18 @@ def pair_up(
         )
     sides = []
     for (experiment, fitted), rows in zip((base, new), unified.rows, strict=True):
-        points, cube = experiment.by_point(chosen.name, parameter)
+        there = line.measured_at or (fitted.measured_at if fitted else {})
+        points, cube = experiment.at(there).by_point(chosen.name, line.parameter)
         measured = ~np.isnan(cube).all(axis=(0, 2))
         values = np.full((len(unified.tree), int(measured.sum()), cube.shape[2]), np.nan)
         # Siblings of one experiment differ in what is compared here, so no two share a row.
         values[rows] = cube[:, measured]
         sides.append(Side(experiment, fitted, rows, points[measured], values))
-    scales = sides[0].points[np.isin(sides[0].points, sides[1].points)]
     before, after = sides
-    return Pair(before, after, unified.tree, chosen, parameter, scales, unified.renumbered)
+    scales = before.points[np.isin(before.points, after.points)]
+    if line.held and not line.measured_at:
+        scales = scales[:0]
+    return Pair(before, after, unified.tree, chosen, line, scales, unified.renumbered)
 
 
 def _common_metric(base: Experiment, new: Experiment, wanted: str | None) -> Metric:
@@ -139,37 +150,112 @@ def _common_metric(base: Experiment, new: Experiment, wanted: str | None) -> Met
     return after
 
 
-def common_parameter(base: Experiment, new: Experiment, wanted: str | None) -> str:
-    """Return the parameter whose values are the scales of both experiments.
+def common_line(
+    base: Experiment, new: Experiment, wanted: str | None, held: Mapping[str, float] | None = None
+) -> Line:
+    """Return the parameter whose values are the scales of both experiments, others held.
 
-    It varies in one of the two at least, unless both were run at one scale.
+    The parameter varies in one of the two at least, unless both were run at one scale. The others
+    are held where `held` says, or at the largest value that both measured. Measurements are
+    compared at the setting nearest to that which both measured; where there is none, `measured_at`
+    is empty.
 
     Raises
     ------
     UsageError
-        If `wanted` is no parameter that varies.
+        If `wanted` or one of `held` is no parameter that varies.
     DataError
-        If the two vary in different parameters, or nothing says at which scale one was run.
+        If the two vary in different parameters, or nothing says at which scale one was run, or
+        whether one can be known at the values held.
     """
-    varying = [experiment for experiment in (base, new) if experiment.parameters]
-    if varying:
-        names = {experiment.modelled_parameter(wanted) for experiment in varying}
-    else:
-        names = {wanted or "p"}
-    if len(names) > 1:
+    sides = (("base", base), ("new", new))
+    varying = {which: _modelled(which, side, wanted) for which, side in sides if side.parameters}
+    parameter, others = _roles(varying, wanted)
+    held = held or {}
+    for name in held:
+        if name not in others:
+            hint = f"parameters: {', '.join([parameter, *others])}"
+            raise UsageError(f"the two do not vary in {name!r}", hint=hint)
+    for name in (parameter, *others):
+        for which, side in sides:
+            _check_known(which, side, name, parameter)
+    for which, side in sides:
+        for name in others:
+            if name not in varying.get(which, ()):
+                _check_held(which, side, name, held, parameter)
+    settings = [side.settings((parameter, *others)) for _, side in sides]
+    both = settings[0][(settings[0][:, None] == settings[1]).all(axis=2).any(axis=1)]
+    if len(both):
+        return nearest_line((parameter, *others), both, held)
+    return Line(parameter, *_apart(others, settings, held))
+
+
+def _modelled(which: str, experiment: Experiment, wanted: str | None) -> tuple[str, ...]:
+    try:
+        return experiment.modelled_parameters(wanted)
+    except UsageError as cause:
+        raise UsageError(f"{which}: {cause.message}", hint=cause.hint) from None
+
+
+def _roles(varying: Mapping[str, tuple[str, ...]], wanted: str | None) -> tuple[str, list[str]]:
+    """Return the parameter that both are compared along, and those that are held."""
+    if not varying:
+        return wanted or "p", []
+    every = list(dict.fromkeys(name for names in varying.values() for name in names))
+    shared = [name for name in every if all(name in names for names in varying.values())]
+    if not shared:
+        base, new = (" and ".join(names) for names in varying.values())
         raise DataError(
-            f"base varies in {base.modelled_parameter(wanted)}, new in "
-            f"{new.modelled_parameter(wanted)}",
+            f"base varies in {base}, new in {new}",
             hint="choose one with --parameter, and fix the other with --where",
         )
-    (name,) = names
-    for which, experiment in (("base", base), ("new", new)):
-        if name not in experiment.runs[0].parameters:
+    parameter = wanted or shared[0]
+    return parameter, [name for name in every if name != parameter]
+
+
+def _check_known(which: str, experiment: Experiment, name: str, parameter: str) -> None:
+    if name not in experiment.runs[0].parameters:
+        fix = "" if name == parameter else f", or fix it in the other: --where '{name}=...'"
+        raise DataError(
+            f"{which}: nothing says at which {name} its runs were made",
+            hint=f"say where it is found with --param {name}=SOURCE{fix}",
+        )
+
+
+def _check_held(
+    which: str, experiment: Experiment, name: str, held: Mapping[str, float], parameter: str
+) -> None:
+    """Refuse to hold a parameter where one of the two says nothing of that."""
+    values = experiment.points(name)
+    if len(values) > 1:
+        raise DataError(
+            f"{which}: {name} does not vary independently of {parameter}, in the other it does",
+            hint=f"choose runs of one {name}: --where '{name}={values[-1]:g}'",
+        )
+    if held.get(name, values[0]) != values[0]:
+        raise DataError(
+            f"{which} was run at {name} = {values[0]:g} only: nothing is known of it at "
+            f"{name} = {held[name]:g}",
+            hint=f"compare at {name}={values[0]:g}",
+        )
+
+
+def _apart(
+    others: Sequence[str], settings: Sequence[Values], held: Mapping[str, float]
+) -> tuple[dict[str, float], dict[str, float], tuple[str, ...]]:
+    """Return where to hold parameters of two that have no setting in common."""
+    assumed = tuple(name for name in others if name not in held)
+    at = dict(held)
+    for name in assumed:
+        column = 1 + others.index(name)
+        common = np.intersect1d(settings[0][:, column], settings[1][:, column])
+        if not len(common):
             raise DataError(
-                f"{which}: nothing says at which {name} its runs were made",
-                hint=f"say where it is found with --param {name}=SOURCE",
+                f"the two were measured at no common {name}",
+                hint=f"say one: --at p=4096,{name}=...",
             )
-    return name
+        at[name] = float(common[-1])
+    return {name: at[name] for name in others}, {}, assumed
 
 
 def pair_findings(pair: Pair) -> list[Finding]:

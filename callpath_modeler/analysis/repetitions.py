@@ -16,7 +16,7 @@ from callpath_modeler.diagnostics import Finding
 from callpath_modeler.profile.experiment import Experiment
 from callpath_modeler.profile.groups import Rows, Values
 from callpath_modeler.profile.pattern import short_name
-from callpath_modeler.units import counted, parameter_value
+from callpath_modeler.units import counted, setting_text
 
 CONFIDENCE = 0.95
 WITHIN = 0.05
@@ -98,8 +98,7 @@ def repetition_findings(experiment: Experiment, metric: str | None = None) -> li
     names = [parameter.name for parameter in experiment.parameters]
 
     def where(shortage: Shortage) -> str:
-        pairs = zip(names, shortage.setting, strict=True)
-        return ", ".join(f"{name} = {parameter_value(value)}" for name, value in pairs)
+        return setting_text(dict(zip(names, shortage.setting, strict=True)))
 
     def more(shortage: Shortage) -> str:
         add = shortage.needed - shortage.made

@@ -71,7 +71,7 @@ def command(
 
     BASE and NEW are each a profile, a directory of runs, a glob in quotes, a manifest, or a stored
     NAME.cpm. Call paths are compared as measured at the largest common scale, by their growth, and
-    with --target as predicted there.
+    with --target as predicted there. Of several parameters, --at p=4096,n=1e6 says where.
     """
     from callpath_modeler.analysis.limits import Limits, breaches
     from callpath_modeler.cli.render import render_lines, render_table

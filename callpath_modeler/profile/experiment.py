@@ -204,14 +204,15 @@ class Experiment:
         """
         parameters = self.modelled_parameters(name)
         if len(parameters) > 1:
-            raise self._ambiguous(parameters[0])
+            raise self._ambiguous(name or parameters[0])
         return parameters[0]
 
     def modelled_parameters(self, name: str | None = None) -> tuple[str, ...]:
         """Return the parameters to model in: the main one, and those that vary independently of it.
 
-        The main one is `name`, else p if it varies, else the first. A parameter that has one value
-        for each setting of those before it is not among them.
+        The main one is p if it varies, else the first. A parameter that has one value for each
+        setting of those before it is not among them, unless it is the `name` that is asked for,
+        which is the main one then: in which one of several a user is interested changes nothing.
 
         Raises
         ------
@@ -231,7 +232,12 @@ class Experiment:
                 f"no parameter {name!r} varies between the runs",
                 hint=f"varying: {', '.join(varying)}",
             )
-        chosen = [name or ("p" if "p" in varying else varying[0])]
+        chosen = self._independent("p" if "p" in varying else varying[0])
+        return chosen if name is None or name in chosen else self._independent(name)
+
+    def _independent(self, main: str) -> tuple[str, ...]:
+        varying = [parameter.name for parameter in self.parameters]
+        chosen = [main]
         number = self._number_of_settings(chosen)
         for other in varying:
             finer = self._number_of_settings([*chosen, other])
@@ -263,6 +269,12 @@ class Experiment:
         varying, fixed = split_parameters(runs, origins)
         constants = {**self.constants, **fixed}
         return replace(self, runs=runs, columns=columns, parameters=varying, constants=constants)
+
+    def at(self, setting: Mapping[str, float]) -> Experiment:
+        """Return the experiment with the runs at these values of parameters; all, if none."""
+        if not setting:
+            return self
+        return self.where((self.settings(tuple(setting)) == [*setting.values()]).all(axis=1))
 
     def to_frame(self, metric: str | None = None, *, inclusive: bool = False) -> pd.DataFrame:
         """Return values as a table: call paths as rows, one column per run.

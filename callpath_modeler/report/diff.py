@@ -22,6 +22,7 @@ from callpath_modeler.units import (
     parameter_value,
     percent,
     quantity,
+    setting_text,
     signed_percent,
     to_ascii,
 )
@@ -124,18 +125,14 @@ def _grey(lines: Sequence[str], look: Look) -> list[Text]:
     return [part for line in lines for part in wrap(look.say(line), look.width, _GREY, indent="  ")]
 
 
-def _at(found: Difference, changes: Changes) -> str:
-    return f"{found.pair.parameter} = {parameter_value(changes.scale)}"
-
-
 def _verdict(found: Difference, look: Look) -> str:
     """Answer the question: is it different, by how much, and because of what."""
     answers = []
     if found.predicted is not None:
-        where = f"At {_at(found, found.predicted)} (predicted)"
+        where = f"At {setting_text(found.predicted.at)} (predicted)"
         answers.append(_answer(found, found.predicted, where, look))
     if found.measured is not None:
-        where = f"At {_at(found, found.measured)} (measured)"
+        where = f"At {setting_text(found.measured.at)} (measured)"
         answers.append(_answer(found, found.measured, where, look))
     return " ".join(answers)
 
@@ -187,6 +184,8 @@ def _context(found: Difference) -> str:
     ):
         if only.any():
             counts.append(f"{int(only.sum())} only in {name}")
+    if pair.line.measured_at:
+        told.append(f"measured at {setting_text(pair.line.measured_at)}")
     reduction = pair.new.experiment.reduction.words
     return " · ".join([*told, f"{pair.metric.name}, {flavour}, {reduction}", ", ".join(counts)])
 
@@ -214,8 +213,7 @@ def _columns(
         styles = [_STYLES[int(mark)] for mark in changes.mark[where]]
         cells[len(rows) : len(rows)] = extra
         styles[len(rows) : len(rows)] = extra
-        head = f"{found.pair.parameter}={parameter_value(changes.scale)}"
-        columns.append(Column(head, cells, styles=styles))
+        columns.append(Column(_where(found, changes), cells, styles=styles))
     if found.predicted is not None:
         bands = [_band(found.predicted, int(row)) for row in where]
         bands[len(rows) : len(rows)] = extra
@@ -224,6 +222,14 @@ def _columns(
         texts = [*_growth_cells(found, rows, look), *extra, *[""] * len(last)]
         columns.append(Column("growth", texts, right=False, droppable=1))
     return columns
+
+
+def _where(found: Difference, changes: Changes) -> str:
+    """Name a scale, and where others are held if that is not the same for all."""
+    line = found.pair.line
+    apart = {k for k, v in line.measured_at.items() if v != line.held[k]}
+    told = {k: v for k, v in changes.at.items() if k == line.parameter or k in apart}
+    return ",".join(f"{name}={parameter_value(value)}" for name, value in told.items())
 
 
 def _change(found: Difference, changes: Changes, row: int) -> str:
@@ -269,11 +275,11 @@ def _footer(found: Difference, look: Look) -> list[str]:
 
 
 def _legend(found: Difference) -> list[str]:
-    measured, predicted, pair = found.measured, found.predicted, found.pair
+    measured, predicted = found.measured, found.predicted
     lines = []
-    costs = f"measured at {_at(found, measured)}" if measured else "predicted"
+    costs = f"measured at {setting_text(measured.at)}" if measured else "predicted"
     heads = [
-        f"{pair.parameter}={parameter_value(changes.scale)}: {how}"
+        f"{_where(found, changes)}: {how}"
         for changes, how in ((measured, "change there"), (predicted, "change predicted there"))
         if changes is not None
     ]
@@ -292,9 +298,10 @@ def _common_scales(found: Difference) -> list[str]:
     if len(pair.scales) == len(pair.base.points) == len(pair.new.points):
         return []
     if not len(pair.scales):
-        return [f"no {pair.parameter} was measured in both: predictions are compared"]
+        return [f"no {', '.join(pair.line.names)} was measured in both: predictions are compared"]
     listed = ", ".join(parameter_value(float(scale)) for scale in pair.scales)
-    return [f"measured in both: {pair.parameter} = {listed}"]
+    at = f", {setting_text(pair.line.measured_at)}" if pair.line.measured_at else ""
+    return [f"measured in both: {pair.parameter} = {listed}{at}"]
 
 
 def _unmatched(found: Difference, look: Look) -> list[str]:
@@ -320,16 +327,14 @@ def _unmatched(found: Difference, look: Look) -> list[str]:
 
 def breach_lines(found: Difference, broken: Sequence[Breach]) -> list[str]:
     """Say which limits do not hold, the whole program first."""
-    parameter, tree = found.pair.parameter, found.pair.tree
-    lines = []
+    tree, lines = found.pair.tree, []
     for breach in broken[:_NAMED_BREACHES]:
         names = ["total"] if breach.row is None else short_names(tree.names(breach.row))
         what = shorten(names, NAMED)
-        if breach.scale is None:
+        if breach.at is None:
             told = f"grows faster ({percent(breach.amount)} sure)"
         else:
-            told = f"{signed_percent(breach.amount)} at {parameter} = "
-            told += parameter_value(breach.scale)
+            told = f"{signed_percent(breach.amount)} at {setting_text(breach.at)}"
         lines.append(f"{breach.limit}: {what}: {told}")
     if len(broken) > _NAMED_BREACHES:
         lines.append(f"... and {len(broken) - _NAMED_BREACHES} more")

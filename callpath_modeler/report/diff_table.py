@@ -95,6 +95,8 @@ def _header(compared: Compared, broken: Sequence[Breach]) -> dict[str, object]:
         "metric": pair.metric.name,
         "values": "inclusive" if found.inclusive else "exclusive",
         "parameter": pair.parameter,
+        "held": dict(pair.line.held),
+        "measured_at": dict(pair.line.measured_at),
         "common_scales": [float(scale) for scale in pair.scales],
         "scale": found.measured.scale if found.measured else None,
         "target": found.predicted.scale if found.predicted else None,
@@ -118,6 +120,7 @@ def _header(compared: Compared, broken: Sequence[Breach]) -> dict[str, object]:
                 "limit": breach.limit,
                 "callpath": None if breach.row is None else tree.path(breach.row),
                 "scale": breach.scale,
+                "at": None if breach.at is None else dict(breach.at),
                 "amount": json_number(breach.amount),
             }
             for breach in broken

@@ -14,7 +14,14 @@ from callpath_modeler.profile.calltree import ROOT
 from callpath_modeler.profile.pattern import short_name
 from callpath_modeler.report.chart import Curve, draw
 from callpath_modeler.report.ranking import at_text, formula_text, growth_text
-from callpath_modeler.units import counted, interval, parameter_value, percent, quantity
+from callpath_modeler.units import (
+    counted,
+    interval,
+    parameter_value,
+    percent,
+    quantity,
+    setting_text,
+)
 
 _WORTH_A_WORD = 0.01
 """Relative weight from which on another hypothesis is listed."""
@@ -64,7 +71,7 @@ def _whole_formula(ranking: Ranking, row: int, *, ascii_only: bool) -> list[str]
     names = ", ".join(surface.parameters)
     lines = [f"{fitted.metric.name}({names}) = {surface.formula(row, pretty=not ascii_only)}"]
     if fitted.of_line.size and fitted.of_line[row]:
-        at = ", ".join(f"{name} = {parameter_value(v)}" for name, v in fitted.held.items())
+        at = setting_text(fitted.held)
         lines.append(f"closer to the runs at {at} is a model of these alone:")
     return lines
 
@@ -241,7 +248,7 @@ def _values(ranking: Ranking, row: int) -> list[str]:
         f"{parameter_value(point)}: {quantity(float(value), fitted.metric.unit)}"
         for point, value in pairs
     ]
-    at = "".join(f", {name} = {parameter_value(v)}" for name, v in fitted.measured_at.items())
+    at = f", {setting_text(fitted.measured_at)}" if fitted.measured_at else ""
     return [f"measured  {fitted.parameter} = " + "   ".join(cells) + at]
 
 

@@ -26,6 +26,7 @@ from callpath_modeler.units import (
     parameter_value,
     percent,
     quantity,
+    setting_text,
     significant,
     to_ascii,
 )
@@ -199,10 +200,7 @@ def context(ranking: Ranking) -> str:
 
 def at_text(fitted: Fitted, value: float) -> str:
     """Name a point of all parameters: ``p = 4096, n = 1e+06``."""
-    return ", ".join(
-        f"{name} = {parameter_value(number)}"
-        for name, number in {fitted.parameter: value, **fitted.held}.items()
-    )
+    return setting_text({fitted.parameter: value, **fitted.held})
 
 
 def points_text(fitted: Fitted) -> str:
@@ -210,9 +208,7 @@ def points_text(fitted: Fitted) -> str:
     spread = f"{parameter_value(fitted.points[0])} … {parameter_value(fitted.points[-1])}"
     runs = len(fitted.experiment.runs)
     text = f"{fitted.parameter} = {spread} ({len(fitted.points)} points, {runs} runs)"
-    for name, number in fitted.measured_at.items():
-        text += f", measured at {name} = {parameter_value(number)}"
-    return text
+    return text + (f", measured at {setting_text(fitted.measured_at)}" if fitted.held else "")
 
 
 def measured_json(fitted: Fitted) -> dict[str, object]:

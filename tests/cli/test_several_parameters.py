@@ -143,7 +143,6 @@ def test_expectations_are_held_at_the_values_named(run, table, tmp_path):
 
 
 def test_where_only_one_parameter_can_be_told_that_is_said(run, table):
-    run("diff", table, table, "--at", "p=4096,n=400").fails(2, "only one parameter", "--where")
     run("baseline", table, "--at", "p=4096,n=400").fails(2, "only one parameter", "--where")
 
 

@@ -7,11 +7,12 @@ import pytest
 
 from callpath_modeler.analysis.diff import difference, only_in_one
 from callpath_modeler.analysis.limits import Limits, breaches
-from callpath_modeler.analysis.pairing import common_parameter, pair_findings, pair_up
+from callpath_modeler.analysis.pairing import common_line, pair_findings, pair_up
 from callpath_modeler.analysis.rank import rank
 from callpath_modeler.errors import DataError, UsageError
 from callpath_modeler.pipeline import FitOptions, fit
 from callpath_modeler.profile.calltree import CallTree
+from callpath_modeler.profile.line import Line
 from callpath_modeler.profile.schema import Metric, Reduction, Region
 from synthetic import POINTS, TIME, VISITS, experiment
 
@@ -40,7 +41,7 @@ def runs(laws, seed, *, noise=0.02, repetitions=3, points=POINTS, **options):
 def pair(base, new, *, modelled=True):
     how = FitOptions(aggregate="mean")
     sides = [(e, fit(e, None, how) if modelled else None) for e in (base, new)]
-    return pair_up(sides[0], sides[1], None, common_parameter(base, new, None))
+    return pair_up(sides[0], sides[1], None, common_line(base, new, None))
 
 
 def changed(**laws):
@@ -258,7 +259,7 @@ def test_measured_values_are_those_of_the_ranking(aggregate, inclusive):
     base, new = (
         fit(runs(LAWS, k, noise=0.2), None, FitOptions(aggregate=aggregate)) for k in (1, 2)
     )
-    together = pair_up((base.experiment, base), (new.experiment, new), None, "p")
+    together = pair_up((base.experiment, base), (new.experiment, new), None, Line("p"))
     found = difference(together, 64.0, inclusive=inclusive)
     for fitted, measured, predicted in (
         (base, found.measured.base, found.predicted.base),
