@@ -18,7 +18,7 @@ from callpath_modeler.profile.experiment import Experiment
 from callpath_modeler.readers.assemble import Progress, ReadOptions, assemble
 from callpath_modeler.readers.base import Agreement, VerifyingReader
 from callpath_modeler.readers.discover import discover, write_manifest
-from callpath_modeler.readers.program import AS_TOLD, recognise_scaling
+from callpath_modeler.readers.program import AS_TOLD, scaling_anew
 from callpath_modeler.readers.registry import Registry, blaming
 
 _COMPARE = {
@@ -93,16 +93,9 @@ def load(
         registry = Registry.of_installed(options.reader)
         files = discover(paths, registry, name_pattern=options.name_pattern)
         experiment = assemble(files, registry, options.read, progress)
-    return _only(experiment, options) if options.where else experiment
-
-
-def _only(experiment: Experiment, options: LoadOptions) -> Experiment:
-    """Return the experiment with the chosen runs only, which may scale in another way."""
-    chosen = experiment.where(_kept(experiment, options.where))
-    if chosen.scaling_reason == AS_TOLD:
-        return chosen
-    scaling, reason = recognise_scaling(chosen.tree, chosen.columns, chosen.runs, chosen.reduction)
-    return replace(chosen, scaling=scaling, scaling_reason=reason)
+    if not options.where:
+        return experiment
+    return scaling_anew(experiment.where(_kept(experiment, options.where)))
 
 
 def _opened(path: Path, options: LoadOptions) -> Experiment:

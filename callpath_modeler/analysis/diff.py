@@ -293,8 +293,7 @@ def _look_ahead(look: _Look, scale: float) -> _Ahead:
         leaders.append(np.where(view.leader >= 0, side.own_rows()[view.leader], -1))
     base, new = bands
     found = bands_compared(base, new, look.confidence)
-    at = {pair.parameter: scale, **pair.line.held}
-    changes = _changes(at, base[0], new[0], found, look.confidence)
+    changes = _changes(pair.line.at(scale), base[0], new[0], found, look.confidence)
     return _Ahead(look.backed(changes), (leaders[0], leaders[1]), left_out)
 
 

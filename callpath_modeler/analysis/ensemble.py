@@ -6,8 +6,8 @@ excess work is a share of one run time, it adds up, so any view of the call tree
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 import numpy as np
@@ -18,7 +18,10 @@ from callpath_modeler.errors import DataError, UsageError
 from callpath_modeler.profile.calltree import ROOT, CallTree
 from callpath_modeler.profile.experiment import Experiment, Scaling
 from callpath_modeler.profile.groups import Costs, Rows, Values
+from callpath_modeler.profile.line import Line, nearest_line
 from callpath_modeler.profile.schema import Metric
+from callpath_modeler.readers.program import scaling_anew
+from callpath_modeler.units import setting_text
 
 Pair = tuple[float, float]
 
@@ -45,7 +48,9 @@ class Losses:
 
     Attributes
     ----------
-    experiment, metric, parameter : what was measured, over what
+    experiment : the runs that are compared
+    metric : what was measured
+    line : over which parameter, and where others are held
     scaling : which of the two formulas holds
     pairs : the smaller and the larger scale of each
     points : [points] the scales of the pairs, ascending
@@ -56,13 +61,18 @@ class Losses:
 
     experiment: Experiment
     metric: Metric
-    parameter: str
+    line: Line
     scaling: Scaling
     pairs: tuple[Pair, ...]
     points: Values
     costs: Costs
     run_time: Values
     excess: Costs
+
+    @property
+    def parameter(self) -> str:
+        """Over which parameter scales are compared."""
+        return self.line.parameter
 
     def columns(self, pair: int) -> tuple[int, int]:
         """Return where the two scales of a pair are among `points`."""
@@ -112,13 +122,13 @@ class Unmatched:
 
 
 def choose_pairs(
-    points: Values, parameter: str, pair: Pair | None = None, base: float | None = None
+    points: Values, line: Line, pair: Pair | None = None, base: float | None = None
 ) -> tuple[Pair, ...]:
     """Return the pairs to compare: `pair`, or all that are larger than `base` against it.
 
     Parameters
     ----------
-    points : the scales measured, ascending
+    points : the scales measured on a line, ascending
     base : None = the smallest
 
     Raises
@@ -126,12 +136,13 @@ def choose_pairs(
     UsageError
         If a scale was not measured, or none is larger than the base.
     """
-    listed = ", ".join(f"{point:g}" for point in points)
+    listed = _listed(points)
     for wanted in pair or (() if base is None else (base,)):
         if wanted not in points:
+            asked = ",".join(f"{name}={value:g}" for name, value in line.at(wanted).items())
             raise UsageError(
-                f"no run at {parameter} = {wanted:g}",
-                hint=f"measured: {listed}; predictions are `cpmodel rank --target {wanted:g}`",
+                f"no run at {setting_text(line.at(wanted))}",
+                hint=f"measured: {listed}; predictions are `cpmodel rank --at {asked}`",
             )
     if pair is not None:
         if pair[0] == pair[1]:
@@ -141,7 +152,7 @@ def choose_pairs(
     pairs = tuple((first, float(point)) for point in points if point > first)
     if not pairs:
         raise UsageError(
-            f"no scale is larger than the base, {parameter} = {first:g}",
+            f"no scale is larger than the base, {line.parameter} = {first:g}",
             hint=f"--base with one of {listed}, but the last",
         )
     return pairs
@@ -152,6 +163,7 @@ def losses(
     metric: str | None = None,
     parameter: str | None = None,
     *,
+    held: Mapping[str, float] | None = None,
     pair: Pair | None = None,
     base: float | None = None,
 ) -> Losses:
@@ -161,12 +173,13 @@ def losses(
     ----------
     metric : None = the run time
     parameter : None = p if it varies
+    held : measured values of other parameters; those not named are held at their largest one
     pair, base : two scales, or the one that all larger ones are compared with
 
     Raises
     ------
     UsageError
-        If there is no such metric, parameter or scale, or the metric does not add up.
+        If there is no such metric, parameter, scale or value, or the metric does not add up.
     DataError
         If there are not two scales to compare, or nothing was spent at one of them.
     """
@@ -176,7 +189,10 @@ def losses(
             f"no excess work: {chosen.name} does not add up over call paths",
             hint="choose a time or a count with --metric, and not --locations imbalance",
         )
-    parameter = _varying(experiment, parameter)
+    line = _measured_line(experiment, parameter, held or {})
+    parameter = line.parameter
+    if line.held:
+        experiment = scaling_anew(experiment.at(line.held))
     measured, cube = experiment.by_point(chosen.name, parameter)
     has_values = ~np.isnan(cube).all(axis=(0, 2))
     measured, cube = measured[has_values], cube[:, has_values]
@@ -184,7 +200,7 @@ def losses(
         raise DataError(
             f"{chosen.name} was measured at one scale only", hint="measure it at two or more"
         )
-    pairs = choose_pairs(measured, parameter, pair, base)
+    pairs = choose_pairs(measured, line, pair, base)
     points = np.unique(pairs)
     used = np.searchsorted(measured, points)
     cost = np.column_stack(
@@ -197,16 +213,54 @@ def losses(
     scaling = scaling_over(experiment, parameter)
     relative = _relative(scaling, pairs, points, cost, costs.total, chosen, parameter)
     excess = Costs.of(experiment.tree, relative)
-    return Losses(experiment, chosen, parameter, scaling, pairs, points, costs, costs.total, excess)
+    return Losses(experiment, chosen, line, scaling, pairs, points, costs, costs.total, excess)
 
 
-def _varying(experiment: Experiment, parameter: str | None) -> str:
+def _measured_line(
+    experiment: Experiment, parameter: str | None, held: Mapping[str, float]
+) -> Line:
+    """Return a line on which two scales were measured at least."""
     if not experiment.parameters:
         raise DataError(
             "all runs are at one scale: nothing to compare",
             hint="give profiles of two scales or more, e.g. p = 8 and 128",
         )
-    return experiment.modelled_parameter(parameter)
+    names = experiment.modelled_parameters(parameter)
+    chosen = parameter or names[0]
+    names = (chosen, *(name for name in names if name != chosen))
+    for name in held:
+        if name == chosen:
+            raise UsageError(
+                f"--at {name}={held[name]:g}: excess work is between scales of {name}",
+                hint="--pair or --base choose scales; --parameter another parameter",
+            )
+        if name not in names:
+            raise UsageError(
+                f"no parameter {name!r} varies independently of {chosen}",
+                hint=f"parameters: {', '.join(names)}",
+            )
+    settings = np.unique(experiment.settings(names), axis=0)
+    _, of_line, scales = np.unique(settings[:, 1:], axis=0, return_inverse=True, return_counts=True)
+    settings = settings[scales[of_line.ravel()] > 1]
+    if not len(settings):
+        raise DataError(
+            f"no two scales of {chosen} were measured where others are the same",
+            hint="measure such, or compare --parameter another",
+        )
+    axes = [names.index(name) for name in held]
+    there = settings[(settings[:, axes] == [*held.values()]).all(axis=1)]
+    if not len(there):
+        listed = (f"{name} = {_listed(settings[:, names.index(name)])}" for name in names[1:])
+        raise UsageError(
+            f"no two scales of {chosen} were measured at {setting_text(held)}",
+            hint=f"there are at {'; '.join(listed)}",
+        )
+    line = nearest_line(names, there, held)
+    return replace(line, held=line.measured_at)
+
+
+def _listed(values: Values) -> str:
+    return ", ".join(f"{value:g}" for value in np.unique(values))
 
 
 def _relative(

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 @EXPERIMENT
 @click.option("--pair", metavar="P,Q", help="Compare two scales, e.g. 8,128.")
 @click.option("--base", metavar="P", help="Compare all larger scales with this one.")
+@click.option("--at", metavar="n=N,...", help="Where other parameters are held: measured values.")
 @view_options
 @table_options
 @metric_options
@@ -48,6 +49,7 @@ def command(
     experiment: tuple[str, ...],
     pair: str | None,
     base: str | None,
+    at: str | None,
     viewing: Callable[[str, int | None, bool, bool], Wanted],
     top: int | None,
     columns: str | None,
@@ -65,9 +67,11 @@ def command(
     """Say what is lost between measured scales, and where.
 
     Excess work is the share of the run time that perfect scaling would not have. Without --pair
-    or --base, every scale is compared with the smallest.
+    or --base, every scale is compared with the smallest. Of several parameters, p scales; others
+    are held where --at says, or at their largest measured value.
     """
     from callpath_modeler.analysis.ensemble import losses
+    from callpath_modeler.asking import held_findings, parse_target
     from callpath_modeler.cli.render import render_lines, render_table
     from callpath_modeler.loading import load as read
     from callpath_modeler.report.excess import ExcessView, excess_table, excess_text
@@ -78,12 +82,14 @@ def command(
     chosen, first = _scales(pair, base)
     experiment_read = read(experiment, load.of_metric(metric), console.progress("read"))
     findings = experiment_read.findings
+    held = parse_target(None, at).named
     try:
-        found = losses(experiment_read, metric, parameter, pair=chosen, base=first)
+        found = losses(experiment_read, metric, parameter, held=held, pair=chosen, base=first)
     except DataError:
         # A run that was left out may be the scale that is missing.
         console.findings(findings)
         raise
+    findings += held_findings(found.line.held, found.line.assumed)
     shown = ExcessView(found, wanted)
     if form == "table":
         width = None if output is not None or wide else console.width

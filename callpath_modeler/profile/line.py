@@ -33,6 +33,10 @@ class Line:
         """All parameters, the one that varies first."""
         return self.parameter, *self.held
 
+    def at(self, scale: float) -> dict[str, float]:
+        """Return the values of all parameters at a scale."""
+        return {self.parameter: scale, **self.held}
+
 
 def nearest_line(names: Sequence[str], settings: Settings, held: Mapping[str, float]) -> Line:
     """Return the line through the settings that are nearest to where others are to be held.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Protocol, TypeVar
 
 import numpy as np
@@ -10,7 +11,7 @@ import numpy as np
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.errors import DataError
 from callpath_modeler.profile.calltree import CallTree
-from callpath_modeler.profile.experiment import Run, Scaling, Values
+from callpath_modeler.profile.experiment import Experiment, Run, Scaling, Values
 from callpath_modeler.profile.schema import PROGRAM, Reduction, Region
 
 _LIBRARY_PARADIGMS = frozenset({"mpi", "openmp", "pthread", "measurement", "cuda", "shmem"})
@@ -91,6 +92,16 @@ def _own_functions(tree: CallTree) -> frozenset[str]:
 
 def _program(run: _Read) -> str:
     return run.metadata.get("program") or "unnamed"
+
+
+def scaling_anew(experiment: Experiment) -> Experiment:
+    """Return an experiment of runs chosen from others, which may scale in another way."""
+    if experiment.scaling_reason == AS_TOLD:
+        return experiment
+    scaling, reason = recognise_scaling(
+        experiment.tree, experiment.columns, experiment.runs, experiment.reduction
+    )
+    return replace(experiment, scaling=scaling, scaling_reason=reason)
 
 
 def recognise_scaling(

@@ -35,7 +35,14 @@ from callpath_modeler.report.outlines import (
     short_names,
     tree_lines,
 )
-from callpath_modeler.units import counted, parameter_value, percent, quantity, to_ascii
+from callpath_modeler.units import (
+    counted,
+    parameter_value,
+    percent,
+    quantity,
+    setting_text,
+    to_ascii,
+)
 
 _Overlaps = tuple[NDArray[np.bool_], NDArray[np.bool_]] | None
 
@@ -176,6 +183,7 @@ def _header(shown: ExcessView, findings: Sequence[Finding]) -> dict[str, object]
         **provenance(losses.experiment, findings),
         "metric": losses.metric.name,
         "parameter": losses.parameter,
+        "held": dict(losses.line.held),
         "formula": str(losses.scaling),
         "view": str(shown.wanted.kind),
         "pairs": pairs,
@@ -227,6 +235,8 @@ def _verdict(shown: ExcessView, *, ascii_only: bool) -> str:
     unit = losses.metric.unit
     amounts = [quantity(v, unit, ascii_only=ascii_only) for v in (abs(total) * run_time, run_time)]
     where = f"From {name} = {p} to {q}"
+    if losses.line.held:
+        where += f" at {setting_text(losses.line.held)}"
     if abs(total) < NOTICEABLE:
         answer = f"{where} nothing is lost: the efficiency is {percent(1 - total)}"
     elif total < 0:

@@ -127,16 +127,3 @@ def test_what_cannot_be_answered_ends_in_one_clear_line(run, stored, words, stat
 
 def test_metrics_that_do_not_add_up_are_refused(run, lulesh):
     run("excess", lulesh, "-m", "max_time").fails(2, "max_time does not add up")
-
-
-def test_a_second_parameter_has_to_be_fixed(run, tmp_path, series):
-    folder = series()
-    for n in (1, 2):
-        for p in (1, 2, 4):
-            target = tmp_path / "two" / f"app.p{p}.n{n}.r1"
-            target.mkdir(parents=True)
-            source = folder / f"app.p{p}.r1" / "profile.cubex"
-            (target / "profile.cubex").write_bytes(source.read_bytes() + b"")
-    refused = run("excess", tmp_path / "two")
-    refused.fails(4, "several parameters vary", "--where")
-    assert run("excess", tmp_path / "two", "--where", "n=1").status == 0

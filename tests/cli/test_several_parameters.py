@@ -100,7 +100,55 @@ def test_views_and_excess_work_are_at_the_values_held(run, table):
     outcome = run("views", table, "--at", "p=4096,n=40")
     assert outcome.status == 0
     assert outcome.out.startswith("At p = 4096, n = 40: ")
-    run("excess", table).fails(4, "several parameters vary", "--where")
+
+
+def test_excess_work_is_between_scales_at_one_size(run, table):
+    largest = run("excess", table)
+    assert largest.out.startswith("From p = 8 to 128 at n = 40, ")
+    assert "CPM206" in largest.err
+    said = run("excess", table, "--at", "n=40")
+    assert said.out == largest.out.replace("bottom-up", "bottom-up --at n=40")
+    assert "CPM206" not in said.err
+    alone = run("excess", table, "--where", "n=40")
+    assert said.out.splitlines()[2:-1] == alone.out.splitlines()[2:-1]
+    small = run("excess", table, "--at", "n=10", "--pair", "16,64", "-f", "json")
+    document = json.loads(small.out)
+    assert document["held"] == {"n": 10}
+    assert [(pair["base"], pair["scale"]) for pair in document["pairs"]] == [(16, 64)]
+    p, q = (1000 / p + np.log2(p) for p in (16, 64))
+    strong = 1 - 16 * p / (64 * q)
+    assert document["formula"] == "strong"
+    assert document["pairs"][0]["excess"] == pytest.approx(strong, abs=0.02)
+
+
+def test_excess_work_over_sizes_holds_p(run, table):
+    outcome = run("excess", table, "--parameter", "n", "--at", "p=64", "-f", "json")
+    document = json.loads(outcome.out)
+    assert (document["parameter"], document["held"]) == ("n", {"p": 64})
+    first, last = (n**3 / 64 + 0.6 * n for n in (10, 40))
+    assert document["pairs"][-1]["excess"] == pytest.approx(1 - first / last, abs=0.02)
+
+
+@pytest.mark.parametrize(
+    ("words", "said", "hint"),
+    [
+        (["--at", "n=35"], "no two scales of p were measured at n = 35", "10, 20, 30, 40"),
+        (["--at", "p=35"], "excess work is between scales of p", "--pair"),
+        (["--at", "q=35"], "no parameter 'q'", "parameters: p, n"),
+        (["--at", "n=20", "--pair", "8,100"], "no run at p = 100, n = 20", "--at p=100,n=20"),
+        (["--at", "n"], "malformed", "--at"),
+    ],
+)
+def test_excess_work_is_between_what_was_measured(run, table, words, said, hint):
+    run("excess", table, *words).fails(2, said, hint)
+
+
+def test_where_no_two_scales_are_of_one_size_there_is_no_excess_work(run, tmp_path):
+    path = tmp_path / "diagonal.csv"
+    settings = [(8, 10), (8, 20), (16, 30), (32, 40)]
+    lines = [f"main,{p},{n},1,{1.0 * p * n}" for p, n in settings]
+    path.write_text("\n".join(["callpath,p,n,rep,time", *lines]) + "\n")
+    run("excess", path).fails(4, "no two scales of p were measured where others are the same")
 
 
 @pytest.mark.parametrize(

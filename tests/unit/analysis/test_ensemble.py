@@ -15,6 +15,7 @@ from callpath_modeler.analysis.excess import measured_excess
 from callpath_modeler.errors import DataError, UsageError
 from callpath_modeler.profile.experiment import Scaling
 from callpath_modeler.profile.groups import Costs
+from callpath_modeler.profile.line import Line
 from callpath_modeler.profile.schema import Metric, Reduction
 from callpath_modeler.profile.views import BottomUp
 from synthetic import experiment
@@ -33,9 +34,9 @@ VALUES = {
 
 
 def test_without_a_wish_every_scale_is_compared_with_the_smallest():
-    assert choose_pairs(POINTS, "p") == ((2, 4), (2, 8))
-    assert choose_pairs(POINTS, "p", base=4) == ((4, 8),)
-    assert choose_pairs(POINTS, "p", pair=(8, 2)) == ((2, 8),)
+    assert choose_pairs(POINTS, Line("p")) == ((2, 4), (2, 8))
+    assert choose_pairs(POINTS, Line("p"), base=4) == ((4, 8),)
+    assert choose_pairs(POINTS, Line("p"), pair=(8, 2)) == ((2, 8),)
 
 
 @pytest.mark.parametrize(
@@ -49,7 +50,7 @@ def test_without_a_wish_every_scale_is_compared_with_the_smallest():
 )
 def test_scales_that_cannot_be_compared_are_refused(asked, message):
     with pytest.raises(UsageError, match=message) as told:
-        choose_pairs(POINTS, "p", **asked)
+        choose_pairs(POINTS, Line("p"), **asked)
     assert told.value.hint
 
 
