@@ -2,8 +2,8 @@
 
 ``header.json`` holds everything that is not an array, and the type and shape of every array;
 ``tree.npy`` the columns of the call tree;
-``values-K.npy`` and ``total-K.npy`` the K-th metric; ``models-K-NAME.npy`` the columns of the K-th
-set of models. A store appears whole or not at all.
+``values-K.npy``, ``total-K.npy`` and, of several processes, ``imbalance-K.npy`` the K-th metric;
+``models-K-NAME.npy`` the columns of the K-th set of models. A store appears whole or not at all.
 """
 
 from __future__ import annotations
@@ -103,6 +103,8 @@ def _fill(folder: Path, fits: Sequence[Fitted]) -> None:
     for k, values in enumerate(experiment.columns.values()):
         save(f"values-{k}", values.exclusive)
         save(f"total-{k}", values.total)
+        if values.imbalance is not None:
+            save(f"imbalance-{k}", values.imbalance)
     headers = []
     for k, fitted in enumerate(fits):
         surface = fitted.surface
@@ -157,7 +159,11 @@ def read_experiment(path: Path) -> Experiment:
     header = _read_header(path)
     columns = {
         metric.name: Values(
-            metric, _array(path, header, f"values-{k}"), _array(path, header, f"total-{k}")
+            metric,
+            _array(path, header, f"values-{k}"),
+            _array(path, header, f"total-{k}"),
+            # Experiments of one process, and stores that were written before, have none.
+            _array(path, header, name) if (name := f"imbalance-{k}") in header.arrays else None,
         )
         for k, metric in enumerate(header.metrics)
     }

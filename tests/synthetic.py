@@ -131,6 +131,7 @@ class FakeSource:
     metadata: Mapping[str, str] = field(default_factory=lambda: {"program": "app"})
     derived: Sequence[Metric] = ()
     noticed: Sequence[Finding] = ()
+    imbalance: Sequence[float] | None = None
 
     @property
     def metrics(self) -> list[DeclaredMetric]:
@@ -141,7 +142,8 @@ class FakeSource:
         for known, values in self.columns.items():
             if known.name == metric:
                 exclusive = np.array(values, float)
-                return Reduced(exclusive, float(np.nansum(exclusive)))
+                uneven = None if self.imbalance is None else np.array(self.imbalance, np.float32)
+                return Reduced(exclusive, float(np.nansum(exclusive)), uneven)
         raise KeyError(metric)
 
     def findings(self) -> Sequence[Finding]:

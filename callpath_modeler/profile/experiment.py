@@ -73,11 +73,14 @@ class Values:
     metric : what was measured
     exclusive : [call paths, runs], SI base units; NaN = the call path did not occur
     total : [runs] the program's inclusive value, measured on its own; NaN if it has none
+    imbalance : [call paths, runs], exclusive: the largest over the mean of the processes, 1 =
+        balanced; NaN where it is not known; None = it is of no run
     """
 
     metric: Metric
     exclusive: NDArray[np.float64]
     total: NDArray[np.float64]
+    imbalance: NDArray[np.float32] | None = None
 
 
 @dataclass(frozen=True)
@@ -188,6 +191,30 @@ class Experiment:
             filled[setting] += 1
         return settings, cube
 
+    def imbalance(self, metric: str, row: int, at: Mapping[str, float]) -> float:
+        """Return how unevenly processes share the exclusive cost of a call path.
+
+        It is the largest over the mean of the processes; of repetitions, the median.
+
+        Parameters
+        ----------
+        row : the call path
+        at : values of parameters, by name
+
+        Returns
+        -------
+        1 = balanced, as many as processes = all is of one; NaN = not known
+        """
+        known = self.columns[metric].imbalance
+        if known is None:
+            return float("nan")
+        here = [
+            all(run.parameters[name] == value for name, value in at.items()) for run in self.runs
+        ]
+        ratios = known[row, np.array(here, bool)].astype(np.float64)
+        ratios = ratios[~np.isnan(ratios)]
+        return float(np.median(ratios)) if len(ratios) else float("nan")
+
     def settings(self, parameters: Sequence[str]) -> NDArray[np.float64]:
         """Return the values of some parameters in each run, [runs, D]."""
         return np.array([[run.parameters[name] for name in parameters] for run in self.runs])
@@ -262,7 +289,12 @@ class Experiment:
         chosen = np.flatnonzero(keep)
         runs = tuple(self.runs[i] for i in chosen)
         columns = {
-            name: replace(v, exclusive=v.exclusive[:, chosen], total=v.total[chosen])
+            name: Values(
+                v.metric,
+                v.exclusive[:, chosen],
+                v.total[chosen],
+                None if v.imbalance is None else v.imbalance[:, chosen],
+            )
             for name, v in self.columns.items()
         }
         origins = {p.name: p.origin for p in self.parameters}

@@ -284,7 +284,26 @@ def _column(
         total[:] = np.nan
     exclusive.flags.writeable = False
     total.flags.writeable = False
-    return Values(metric, exclusive, total)
+    uneven = _imbalance(name, read, rows, n_rows) if metric.additive else None
+    return Values(metric, exclusive, total, uneven)
+
+
+def _imbalance(
+    name: str, read: Sequence[ReadRun], rows: Sequence[NDArray[np.intp]], n_rows: int
+) -> NDArray[np.float32] | None:
+    """Return what readers have told of it, [call paths, runs]; None = nothing.
+
+    Of call paths that become one, it is the largest: sums of ratios are none.
+    """
+    told = {i: run.values[name].imbalance for i, run in enumerate(read) if name in run.values}
+    if all(column is None for column in told.values()):
+        return None
+    uneven = np.full((n_rows, len(read)), np.nan, np.float32)
+    for i, column in told.items():
+        if column is not None:
+            uneven[:, i] = spread(column.astype(np.float64), rows[i], n_rows, additive=False)
+    uneven.flags.writeable = False
+    return uneven
 
 
 def _declared(read: Sequence[ReadRun]) -> dict[str, str]:

@@ -39,10 +39,13 @@ class Reduced:
         profile has nothing to say of a call path (zero is a measured value)
     total : the inclusive value of the whole program, reduced the same way but measured on
         its own, not summed over call paths; NaN for metrics that do not add up
+    imbalance : [call paths], beside another reduction the largest over the mean of the processes,
+        where a reader has seen them all in passing; NaN where nothing was measured
     """
 
     exclusive: NDArray[np.float64]
     total: float
+    imbalance: NDArray[np.float32] | None = None
 
 
 class ProfileSource(Protocol):

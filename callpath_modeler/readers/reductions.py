@@ -136,6 +136,8 @@ class Reducer:
     Attributes
     ----------
     values : [call paths], filled as blocks come in; call paths without a stored row are zero
+    imbalance : [call paths], largest over mean of the processes, of what `add` takes in; NaN where
+        that is nothing; None for one process alone, and where it is what `values` are
     noticed : see there
     """
 
@@ -151,6 +153,9 @@ class Reducer:
         if reduction is Reduction.IMBALANCE:
             absent = np.nan
         self.values = np.full(call_paths, absent)
+        self.imbalance: NDArray[np.float32] | None = None
+        if columns.processes > 1 and reduction is not Reduction.IMBALANCE:
+            self.imbalance = np.full(call_paths, np.nan, np.float32)
         self.noticed = Noticed()
         self._columns = columns
         self._fold = fold
@@ -176,11 +181,15 @@ class Reducer:
         plain = is_plain(block)
         if not plain:
             self._clear(rows, block, within)
-        self.values[rows] = self._statistic(block, missing=not plain)
+        folded = self._columns.fold(block, self._fold)
+        values = self.values[rows] = self._statistic(block, folded, missing=not plain)
+        if self.imbalance is not None:
+            self.imbalance[rows] = imbalance(folded, values, self._reduction, missing=not plain)
 
     def add_raw(self, rows: NDArray[np.int64], block: Block) -> None:
         """Take in values that may be negative and may be NaN where there is nothing to say."""
-        self.values[rows] = self._statistic(block, missing=not is_plain(block))
+        folded = self._columns.fold(block, self._fold)
+        self.values[rows] = self._statistic(block, folded, missing=not is_plain(block))
 
     def add_to_total(self, block: Block) -> None:
         """Add the values of call paths [k x columns] to the total of each location."""
@@ -191,7 +200,9 @@ class Reducer:
 
     def total(self) -> float:
         """Return the total, reduced like the values."""
-        return float(self._statistic(self._total[np.newaxis], missing=False)[0])
+        block = self._total[np.newaxis]
+        folded = self._columns.fold(block, self._fold)
+        return float(self._statistic(block, folded, missing=False)[0])
 
     def mark_missing(self, block: Block) -> None:
         """Make infinite values of a stored block NaN and count both."""
@@ -222,14 +233,34 @@ class Reducer:
         # Unlike a mask, this leaves NaN alone.
         block[odd] = np.maximum(values, 0.0)
 
-    def _statistic(self, block: Block, *, missing: bool) -> NDArray[np.float64]:
-        folded = self._columns.fold(block, self._fold)
+    def _statistic(self, block: Block, folded: Block, *, missing: bool) -> NDArray[np.float64]:
         with np.errstate(all="ignore"):
             values = statistic(folded, self._reduction)
             if missing:
                 partly = np.flatnonzero(np.isnan(np.add.reduce(block, axis=1)))
                 values[partly] = statistic_of_present(folded[partly], self._reduction)
         return values
+
+
+def imbalance(
+    folded: Block, values: NDArray[np.float64], reduction: Reduction, *, missing: bool
+) -> NDArray[np.float64]:
+    """Return the largest over the mean of each row of `folded` [k x processes].
+
+    Parameters
+    ----------
+    values : [k], what `reduction` makes of it; the largest or the mean is not made again
+    missing : whether there is NaN in it
+    """
+    with np.errstate(all="ignore"):
+        if missing:
+            return statistic_of_present(folded, Reduction.IMBALANCE)
+        if reduction is Reduction.MAX:
+            mean = np.add.reduce(folded, axis=1) / folded.shape[1]
+            return np.asarray(values / mean)
+        if reduction is Reduction.MEAN:
+            return np.asarray(np.maximum.reduce(folded, axis=1) / values)
+        return statistic(folded, Reduction.IMBALANCE)
 
 
 def is_plain(block: Block) -> bool:

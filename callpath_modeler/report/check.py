@@ -50,7 +50,7 @@ def check_text(check: Check, *, width: int | None, ascii_only: bool) -> list[Tex
 
 
 def check_listing(check: Check, width: int | None, *, ascii_only: bool) -> Listing:
-    """Return outcomes as a list, each with the call path that decides it."""
+    """Return outcomes as a list that begins at the first failure, each with what decides it."""
     say = to_ascii if ascii_only else str
     names = [cell_len(outcome.expectation.name) for outcome in check.outcomes]
     column = min(_MOST, max(names, default=0))
@@ -61,7 +61,8 @@ def check_listing(check: Check, width: int | None, *, ascii_only: bool) -> Listi
         for outcome in check.outcomes
     ]
     style = "bold green" if check.passed else "bold red"
-    return Listing([], entries, wrap(say(_last_line(check)), width, style))
+    failed = (k for k, outcome in enumerate(check.outcomes) if outcome.failed)
+    return Listing([], entries, wrap(say(_last_line(check)), width, style), next(failed, 0))
 
 
 def _outcome_lines(

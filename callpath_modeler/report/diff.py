@@ -217,10 +217,10 @@ def _columns(
     if found.predicted is not None:
         bands = [_band(found.predicted, int(row)) for row in where]
         bands[len(rows) : len(rows)] = extra
-        columns.append(Column(f"{found.confidence:.0%} band", bands, droppable=2))
+        columns.append(Column(f"{found.confidence:.0%} band", bands, droppable=3))
     if found.growth is not None:
         texts = [*_growth_cells(found, rows, look), *extra, *[""] * len(last)]
-        columns.append(Column("growth", texts, right=False, droppable=1))
+        columns.append(Column("growth", texts, right=False, droppable=2))
     return columns
 
 

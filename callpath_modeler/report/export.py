@@ -54,7 +54,8 @@ def models_table(fitted: Fitted) -> Table:
 def values_table(experiment: Experiment, metric: Metric, *, inclusive: bool = False) -> Table:
     """Return one row per call path and run in which it occurred: a long table.
 
-    The column of inclusive values is called ``value_inclusive``.
+    The column of inclusive values is called ``value_inclusive``. Beside exclusive ones stands how
+    unevenly the processes share them, where it is known.
     """
     tree, value = experiment.tree, "value_inclusive" if inclusive else "value"
     values = experiment.values(metric.name, inclusive=inclusive)
@@ -71,6 +72,9 @@ def values_table(experiment: Experiment, metric: Metric, *, inclusive: bool = Fa
         "repetition": [experiment.runs[run].repetition for run in runs],
         value: [float(number) for number in values[rows, runs]],
     }
+    uneven = experiment.columns[metric.name].imbalance
+    if uneven is not None and not inclusive:
+        columns["imbalance"] = [float(number) for number in uneven[rows, runs]]
     flavour = "inclusive" if inclusive else "exclusive"
     header = {"experiment": experiment.name, "values": flavour, "locations": experiment.reduction}
     return Table(columns, {value: metric.unit}, header)

@@ -30,8 +30,10 @@ class Listing:
     ----------
     head, foot : lines above and below
     entries : in order
+    chosen : number of the entry to begin with
     """
 
     head: Sequence[Text]
     entries: Sequence[Entry]
     foot: Sequence[Text]
+    chosen: int = 0

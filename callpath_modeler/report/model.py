@@ -249,7 +249,24 @@ def _values(ranking: Ranking, row: int) -> list[str]:
         for point, value in pairs
     ]
     at = f", {setting_text(fitted.measured_at)}" if fitted.measured_at else ""
-    return [f"measured  {fitted.parameter} = " + "   ".join(cells) + at]
+    lines = [f"measured  {fitted.parameter} = " + "   ".join(cells) + at]
+    uneven = imbalance_cells(fitted, row)
+    if uneven:
+        own = ", of its own cost" if ranking.inclusive else ""
+        what = f"   (largest / mean of the processes{own})"
+        lines.append(f"imbalance {fitted.parameter} = " + "   ".join(uneven) + at + what)
+    return lines
+
+
+def imbalance_cells(fitted: Fitted, row: int) -> list[str]:
+    """Return the imbalance of the exclusive cost of a call path at the points where it is known."""
+    metric, cells = fitted.metric.name, []
+    for point in fitted.points.tolist():
+        at = {**fitted.measured_at, fitted.parameter: point}
+        ratio = fitted.experiment.imbalance(metric, row, at)
+        if not np.isnan(ratio):
+            cells.append(f"{parameter_value(point)}: {ratio:.2f}")
+    return cells
 
 
 def _kin(ranking: Ranking, row: int) -> list[str]:

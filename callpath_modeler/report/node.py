@@ -18,7 +18,7 @@ from callpath_modeler.profile.schema import Region
 from callpath_modeler.profile.views import View, ViewKind
 from callpath_modeler.report.chart import draw
 from callpath_modeler.report.layout import shorten
-from callpath_modeler.report.model import curve_of, measured_of
+from callpath_modeler.report.model import curve_of, imbalance_cells, measured_of
 from callpath_modeler.units import counted, interval, parameter_value, percent, quantity
 
 _WORTH_A_WORD = 0.01
@@ -205,7 +205,7 @@ class NodeReport:
         return ", ".join([*parts, f"{int(models.used[row])} points"])
 
     def facts(self) -> list[str]:
-        """Return excess work, values per scale, callers and callees, and where the source is."""
+        """Return excess work, what was measured per scale, neighbours, and where the source is."""
         own, whole = self.values
         fitted = self.forecast.fitted
         excess = [percent(float(values.excess[0])) for values in (whole, own)]
@@ -218,6 +218,11 @@ class NodeReport:
             for p, v in pairs
         ]
         lines.append(f"measured at {fitted.parameter} = {', '.join(values)}")
+        # Of several call paths together, the processes that cost most may be others.
+        uneven = imbalance_cells(fitted, int(self.own_rows[0])) if len(self.own_rows) == 1 else []
+        if uneven:
+            what = " of its own cost" if self.inclusive else ""
+            lines.append(f"imbalance{what} at {fitted.parameter} = {', '.join(uneven)}")
         callers, callees = self._neighbours()
         lines += [f"called by {callers}", f"calls {callees}"]
         places = {_place(region) for region in self.regions[:_NEIGHBOURS]} - {""}

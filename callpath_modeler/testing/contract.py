@@ -355,6 +355,15 @@ class ReaderContract:
                 if declared.metric.additive:
                     check_order(source, declared.metric.name)
 
+    def test_an_imbalance_in_passing_is_the_one_asked_for(self, runs: Runs) -> None:
+        for source in (run.source for run in runs if Reduction.IMBALANCE in reductions(run.source)):
+            for name in (d.metric.name for d in readable(source) if d.metric.additive):
+                asked = source.reduce(name, Reduction.IMBALANCE).exclusive
+                for reduction in reductions(source):
+                    told = source.reduce(name, reduction).imbalance
+                    if told is not None:
+                        np.testing.assert_allclose(told, asked, rtol=1e-6)
+
     def test_an_unknown_metric_is_a_key_error(self, runs: Runs) -> None:
         for source in (run.source for run in runs):
             with pytest.raises(KeyError):

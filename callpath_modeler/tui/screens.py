@@ -85,7 +85,10 @@ class Panel(ModalScreen[str]):
 
     def on_resize(self) -> None:
         """Lay everything out again."""
+        is_first = not self._listing.entries
         self._listing = self._answer.listing(max(20, self.size.width - 2))
+        if is_first:
+            self._at = self._listing.chosen
         self._draw()
 
     def _draw(self) -> None:

@@ -22,7 +22,7 @@ from callpath_modeler.profile.schema import (
 )
 from callpath_modeler.readers.base import Reduced
 from callpath_modeler.readers.paths import exclusive_of, tree_of_nodes
-from callpath_modeler.readers.reductions import is_plain, statistic, statistic_of_present
+from callpath_modeler.readers.reductions import imbalance, is_plain, statistic, statistic_of_present
 from cpmodel_caliper.contents import Contents
 from cpmodel_caliper.metrics import Stored, stored_metrics
 
@@ -135,7 +135,12 @@ class CaliperProfile:
             reduced = statistic(values, over_locations)
             if not is_plain(values):
                 reduced = statistic_of_present(values, over_locations)
-            return Reduced(reduced, float(statistic(total[np.newaxis], over_locations)[0]))
+            whole = float(statistic(total[np.newaxis], over_locations)[0])
+        uneven = None
+        if values.shape[1] > 1 and over_locations is not Reduction.IMBALANCE:
+            missing = not is_plain(values)
+            uneven = imbalance(values, reduced, over_locations, missing=missing).astype(np.float32)
+        return Reduced(reduced, whole, uneven)
 
     def _is_summed(self, stored: Stored) -> bool:
         return stored.summed and not self._per_process

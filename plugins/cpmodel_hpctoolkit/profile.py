@@ -128,7 +128,7 @@ class HpctoolkitProfile:
         self._note(metric, noticed)
         # The imbalance is a ratio: it has no unit that could be converted.
         scale = 1.0 if over_locations is Reduction.IMBALANCE else stored.scale
-        return Reduced(found.exclusive * scale, found.total * scale)
+        return Reduced(found.exclusive * scale, found.total * scale, found.imbalance)
 
     def _nothing(self, reduction: Reduction) -> Reduced:
         value = np.nan if reduction is Reduction.IMBALANCE else 0.0

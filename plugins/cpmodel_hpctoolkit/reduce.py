@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,16 +33,21 @@ def reduce_processes(
     fold : how threads become a process
     """
     totals = np.empty((1, len(processes)))
+    beside = []
+    if len(processes) > 1 and reduction is not Reduction.IMBALANCE:
+        beside.append(_Running(call_paths, Reduction.IMBALANCE))
     if reduction is Reduction.MEDIAN:
-        values = _by_blocks(processes, read, call_paths, fold, totals)
+        values = _by_blocks(processes, read, call_paths, fold, totals, beside)
     else:
         running = _Running(call_paths, reduction)
         for k, process in enumerate(processes):
             column, totals[0, k] = _folded(process, read, fold)
-            running.add(column)
+            for each in (running, *beside):
+                each.add(column)
         values = running.result()
+    uneven = beside[0].result().astype(np.float32) if beside else None
     with np.errstate(all="ignore"):
-        return Reduced(values, float(statistic_of_present(totals, reduction)[0]))
+        return Reduced(values, float(statistic_of_present(totals, reduction)[0]), uneven)
 
 
 def _folded(process: tuple[Location, ...], read: Read, fold: Fold) -> tuple[Column, float]:
@@ -103,15 +108,27 @@ class _Running:
 
 
 def _by_blocks(
-    processes: Processes, read: Read, call_paths: int, fold: Fold, totals: Column
+    processes: Processes,
+    read: Read,
+    call_paths: int,
+    fold: Fold,
+    totals: Column,
+    beside: Sequence[_Running],
 ) -> Column:
-    """Return the medians, reading everything once for each block of call paths."""
+    """Return the medians, reading everything once for each block of call paths.
+
+    Parameters
+    ----------
+    beside : takes in all processes in passing
+    """
     values = np.empty(call_paths)
     for first, stop in _blocks(call_paths, len(processes)):
         block = np.empty((stop - first, len(processes)))
         for k, process in enumerate(processes):
             column, totals[0, k] = _folded(process, read, fold)
             block[:, k] = column[first:stop]
+            for each in beside if first == 0 else ():
+                each.add(column)
         values[first:stop] = statistic_of_present(block, Reduction.MEDIAN)
     return values
 

@@ -58,6 +58,11 @@ def check(path, tree, metrics, machine, reductions=ALL):
             about = f"{metric.name} {reduction}"
             np.testing.assert_allclose(got.exclusive, exclusive, 1e-9, 1e-12, err_msg=about)
             assert got.total == pytest.approx(total, rel=1e-9, nan_ok=True), about
+            if len(machine.threads) == 1 or reduction is Reduction.IMBALANCE:
+                assert got.imbalance is None
+                continue
+            uneven, _ = expected(metric, tree, machine, Reduction.IMBALANCE)
+            np.testing.assert_allclose(got.imbalance, uneven, 1e-6, err_msg=about)
         assert not profile.findings() or machine.gpus
 
 

@@ -70,6 +70,10 @@ def reducing(change):
     return profile(changes)
 
 
+def balanced(reduced, _):
+    return replace(reduced, imbalance=np.ones(len(reduced.exclusive), np.float32))
+
+
 def declaring(*metrics):
     return profile(lambda _: {"metrics": list(metrics)})
 
@@ -240,6 +244,7 @@ BROKEN = [
     ("test_exclusive_values_add_up_to_the_total", reducing(inclusive)),
     ("test_reductions_keep_their_order", reducing(small_maximum)),
     ("test_reductions_keep_their_order", reducing(large_sum)),
+    ("test_an_imbalance_in_passing_is_the_one_asked_for", reducing(balanced)),
     ("test_an_unknown_metric_is_a_key_error", profile(all_metrics)),
     ("test_a_damaged_profile_is_read_or_refused", Leaks),
     ("test_a_damaged_profile_is_read_or_refused", Silent),

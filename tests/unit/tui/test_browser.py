@@ -274,9 +274,17 @@ def test_keys_say_and_keep_the_view(tmp_path):
 def test_another_metric_comes_and_what_cannot_be_shown_is_said():
     times = usual()
     visits = fitted({name: [2.0] * 5 for name in VALUES})
-    visits = replace(visits, metric=replace(visits.metric, name="visits", unit="1"))
+    visits = replace(
+        visits,
+        metric=replace(visits.metric, name="visits", unit="1"),
+        experiment=replace(
+            visits.experiment, columns={"visits": visits.experiment.columns["time"]}
+        ),
+    )
     experiment = replace(
-        times.experiment, declared={"time": "", "ratio": "", "visits": "", "x": "n"}
+        times.experiment,
+        declared={"time": "", "ratio": "", "visits": "", "x": "n"},
+        columns={**times.experiment.columns, **visits.experiment.columns},
     )
     times = replace(times, experiment=experiment)
     visits = replace(visits, experiment=experiment)
