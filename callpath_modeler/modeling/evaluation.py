@@ -84,11 +84,14 @@ def evaluate(
         Values; NaN where coefficients are.
     """
     table = shape_table(shapes, p)
+    is_finite = bool(np.isfinite(table).all())
     value = np.repeat(coefficients[:, :1], len(p), axis=1)
     for slot in range(terms.shape[1]):
         number = coefficients[:, slot + 1, None]
         with np.errstate(invalid="ignore"):
             part = number * table[terms[:, slot]]
-        value += np.where(number == 0, 0.0, part)  # nothing times infinity is nothing
+        if not is_finite:
+            part[number[:, 0] == 0] = 0.0  # nothing times infinity is nothing
+        value += part
     # Constraints forbid more than rounding below zero; the clip takes that away.
     return np.maximum(value, 0.0, out=value)
