@@ -252,7 +252,7 @@ def _values(ranking: Ranking, row: int) -> list[str]:
     lines = [f"measured  {fitted.parameter} = " + "   ".join(cells) + at]
     uneven = imbalance_cells(fitted, row)
     if uneven:
-        own = ", of its own cost" if ranking.inclusive else ""
+        own = ", of its own cost" if len(_rows(ranking, row)) > 1 else ""
         what = f"   (largest / mean of the processes{own})"
         lines.append(f"imbalance {fitted.parameter} = " + "   ".join(uneven) + at + what)
     return lines

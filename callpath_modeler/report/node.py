@@ -221,7 +221,7 @@ class NodeReport:
         # Of several call paths together, the processes that cost most may be others.
         uneven = imbalance_cells(fitted, int(self.own_rows[0])) if len(self.own_rows) == 1 else []
         if uneven:
-            what = " of its own cost" if self.inclusive else ""
+            what = " of its own cost" if len(self.rows) > 1 else ""
             lines.append(f"imbalance{what} at {fitted.parameter} = {', '.join(uneven)}")
         callers, callees = self._neighbours()
         lines += [f"called by {callers}", f"calls {callees}"]

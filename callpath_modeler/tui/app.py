@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
+from rich.cells import cell_len
 from rich.text import Text
 from textual.app import App, ComposeResult
 from textual.binding import BindingType
@@ -363,12 +364,19 @@ class Browser(App[None]):
             try:
                 answer = ask()
             except CallpathModelerError as error:
-                self._background.show(self.say, _in_words(error))
+                self._background.show(self._complain, _in_words(error))
                 return
             if is_wanted():
                 self._background.show(self._show_answer, answer)
 
         self._background.do(work, "answer")
+
+    def _complain(self, text: str) -> None:
+        """Say what went wrong, where it does not fit one line over everything."""
+        fits = cell_len(text) < self.size.width
+        self.say(text if fits else "")
+        if not fits:
+            self._note(text)
 
     def _show_answer(self, answer: Answer) -> None:
         self.say("")

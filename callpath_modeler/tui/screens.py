@@ -64,7 +64,7 @@ class Panel(ModalScreen[str]):
         Binding("end", "move(1000000000)"),
         Binding("enter", "choose"),
         Binding("y", "command"),
-        Binding("q,escape,d,x", "leave"),
+        Binding("q,escape", "leave"),
     ]
 
     def __init__(

@@ -13,6 +13,7 @@ from callpath_modeler import pipeline
 from callpath_modeler.analysis.forecast import Known, forecast
 from callpath_modeler.cli import browse
 from callpath_modeler.cli.console import Console
+from callpath_modeler.errors import CallpathModelerError
 from callpath_modeler.profile.views import ViewKind
 from callpath_modeler.report.outlines import node_columns
 from callpath_modeler.tui.session import Session
@@ -131,3 +132,92 @@ def test_a_zoomed_view_adds_up_to_what_it_is_zoomed_to(run, stored):
     told = run("views", stored, "--target", "1000", "--zoom", "main/LagrangeLeapFrog")
     assert "the lines add up to what the view is zoomed to" in told.out
     assert "the hot path leads to LagrangeLeapFrog/" in told.out.splitlines()[0]
+
+
+WIDE = 100_000
+"""Cells; a pipe cuts nothing, and so many cut nothing either."""
+
+EXPECTATIONS = """
+schema = 1
+[[expect]]
+name = "all of it"
+value = "<= 1e9 s"
+[[expect]]
+name = "messages do not grow"
+callpath = "**/MPI_*"
+growth = "<= O(1)"
+at_least = 0
+"""
+
+
+def said_by(run, line):
+    """What a command prints, line by line, whatever its exit status."""
+    program, *words = shlex.split(line)
+    assert program == "cpmodel"
+    return run(*words).out.splitlines()
+
+
+def texts(lines):
+    return [line.plain.rstrip() for line in lines]
+
+
+@pytest.mark.parametrize("inclusive", [False, True])
+def test_the_command_of_a_comparison_prints_its_list(run, surroundings, session, stored, inclusive):
+    answer = surroundings.compare(str(stored), session.forecast, inclusive)
+    printed = said_by(run, f"{answer.command} -n 500")
+    listing = answer.listing(WIDE)
+    shown = texts([*listing.head, *(line for one in listing.entries for line in one.lines)])
+    assert len(listing.entries) > 3
+    assert shown == printed[: len(shown)]
+    assert ("-i" in shlex.split(answer.command)) == inclusive
+    session.go_to(listing.entries[-1].callpath)
+
+
+def test_the_command_of_expectations_prints_their_list(run, surroundings, session, tmp_path):
+    path = tmp_path / "a b.toml"
+    path.write_text(EXPECTATIONS)
+    answer = surroundings.check(str(path), session.forecast)
+    listing = answer.listing(WIDE)
+    shown = texts([*(line for one in listing.entries for line in one.lines), *listing.foot])
+    assert shown == said_by(run, answer.command)
+    assert "--target 1000" in answer.command
+    path.write_text(EXPECTATIONS.replace("[[", "target = { p = 64 }\n[[", 1))
+    answer = surroundings.check(str(path), session.forecast)
+    assert "--target" not in answer.command
+    assert "p = 64" in answer.listing(WIDE).foot[0].plain
+
+
+def test_at_infinity_what_was_measured_is_compared(run, surroundings, session, stored):
+    forever = forecast(session.forecast.known, float("inf"))
+    answer = surroundings.compare(str(stored), forever, False)
+    assert "--target" not in answer.command
+    assert said_by(run, answer.command)
+
+
+def test_paths_that_lead_nowhere_are_said(surroundings, session, tmp_path):
+    bad = tmp_path / "bad.toml"
+    bad.write_text("schema = 1\n[[expect]]\ngrowth = 3\n")
+    for name in (tmp_path / "none.toml", bad, tmp_path):
+        with pytest.raises(CallpathModelerError):
+            surroundings.check(str(name), session.forecast)
+    for name in (tmp_path / "none", bad):
+        with pytest.raises(CallpathModelerError):
+            surroundings.compare(str(name), session.forecast, False)
+
+
+def test_the_expectation_file_beside_the_runs_is_found(stored, clean):  # noqa: ARG001
+    ctx = browse.command.make_context("browse", [str(stored)], obj=Console())
+
+    def found():
+        with ctx:
+            return browse._surroundings(
+                Console(), ctx, pipeline.LoadOptions(), pipeline.FitOptions()
+            ).expectations
+
+    beside = stored.parent / "expectations.toml"
+    assert found() == ""
+    try:
+        beside.write_text(EXPECTATIONS)
+        assert found() == str(beside)
+    finally:
+        beside.unlink()

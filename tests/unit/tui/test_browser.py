@@ -39,6 +39,8 @@ def answer(name, command):
     """A list of the call paths of the experiment, each as wide as the screen."""
     if name == "none":
         raise InputError("none: nothing there", hint="give a path")
+    if name == "long":
+        raise InputError("long: not what anybody can read; " * 4, hint="said in full")
 
     def listing(width):
         entries = [

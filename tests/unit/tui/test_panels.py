@@ -56,6 +56,9 @@ def test_what_cannot_be_compared_is_said():
         for key in "dx":
             await screen.press(key, "ctrl+u", *"none", "enter")
             screen.says("none: nothing there (give a path)")
+            await screen.press(key, "ctrl+u", *"long", "enter")
+            screen.says("said in full")
+            await screen.press("q")
         await screen.press("d", "enter")
         screen.says("[1 top-down]")
 
