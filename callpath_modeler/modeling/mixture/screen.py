@@ -27,7 +27,7 @@ FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.intp]
 BoolArray = npt.NDArray[np.bool_]
 
-_NEGLIGIBLE = 9.0
+_NEGLIGIBLE = 7.0
 """A hypothesis whose bound is by this much below the best, in nats, is left out."""
 
 _WITHIN = 3.0
