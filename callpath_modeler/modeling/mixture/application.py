@@ -33,6 +33,10 @@ IntArray = npt.NDArray[np.intp]
 
 _CHUNK = 1024
 _MOST_HYPOTHESES = 2_000_000
+_HEAP = 2**24
+"""Bytes. An allocator that gives pages back as soon as they are free spends an eighth of the time
+on having them again; one that has seen a block as large come and go keeps what is smaller."""
+
 _OFF = 3.0
 _SAMPLE = 500
 """Rows that habits are learnt from: of all sizes, evenly."""
@@ -82,6 +86,7 @@ def fit_mixture(
     ValueError
         If no term of the space fits the points.
     """
+    np.empty(_HEAP, dtype=np.uint8)
     several = points.ndim > 1
     order = np.lexsort(points.reshape(len(points), -1).T[::-1])
     points, values = points[order], _Values(y, order)

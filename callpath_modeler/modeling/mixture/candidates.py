@@ -44,7 +44,6 @@ class Candidates:
     coefficients : [L, 3, M] constant, first, second
     covariance : [L, 6, M] of the coefficients, without the variance of a point: cc, cf, cs, ff,
         fs, ss
-    variance : [D, n] of a point
     """
 
     row: IntArray
@@ -52,7 +51,6 @@ class Candidates:
     log_evidence: FloatArray
     coefficients: FloatArray
     covariance: FloatArray
-    variance: FloatArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,13 +255,16 @@ def _joined(
     # Without a point to spare only a constant or a slope can be told.
     evidence[:, used <= size[0] - (size[0] == 1)] = -np.inf
     freedom = np.maximum(used - size, 0.0)
-    variance = data.variance + deviations.deviation[:, None] ** 2
-    log_evidence = np.empty((len(variance), len(row)))
+    variance = data.variance[row]
+    log_evidence = np.empty((len(deviations.deviation), len(row)))
     # A point of much variance is improbable wherever it is.
     evidence -= np.log([[drift.of_first] for drift in deviations.drifts]) / 2
     for k, drift in enumerate(deviations.drift_of):
-        log_evidence[k] = evidence[drift] + likelihood(
-            residual[drift], variance[k, row], dof, freedom[drift]
+        whole = variance + deviations.deviation[k] ** 2
+        np.add(
+            evidence[drift],
+            likelihood(residual[drift], whole, dof, freedom[drift]),
+            out=log_evidence[k],
         )
     top = np.full(len(data.values), -np.inf)
     np.maximum.at(top, row, log_evidence.max(axis=0))
@@ -274,7 +275,6 @@ def _joined(
         log_evidence,
         coefficients,
         covariance,
-        variance,
     )
 
 

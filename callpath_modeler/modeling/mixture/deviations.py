@@ -56,7 +56,7 @@ class Deviations:
     Attributes
     ----------
     drifts : the different drifts, L; the first is none
-    deviation, drift_of : [D] and which drift each has
+    deviation, drift_of : [D] and which drift each has, in their order
     log_prior : [D]
     """
 

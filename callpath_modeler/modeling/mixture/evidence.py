@@ -28,6 +28,9 @@ LEAST = 1e-40
 SHARE_EDGE = 1e-3
 """Shares nearer to one count as this: beyond it a constant cannot be told from none."""
 
+_FAR_OUT = 1e-280
+"""Of a normal probability: below it only its logarithm is a number."""
+
 LOG_2PI = float(np.log(2 * np.pi))
 LOG_2 = float(np.log(2))
 LEAST_LEVEL = 0.05
@@ -325,5 +328,10 @@ def _log_between(
     below, above = (low - centre) / spread, (high - centre) / spread
     flipped = below > 0
     below, above = np.where(flipped, -above, below), np.where(flipped, -below, above)
-    most = special.log_ndtr(above)
-    return most + np.log1p(-np.exp(np.minimum(special.log_ndtr(below) - most, -1e-12)))
+    share = special.ndtr(above) - special.ndtr(below)
+    far = share < _FAR_OUT
+    found = np.log(np.maximum(share, _FAR_OUT))
+    if far.any():
+        below, most = special.log_ndtr(below[far]), special.log_ndtr(above[far])
+        found[far] = most + np.log1p(-np.exp(np.minimum(below - most, -1e-12)))
+    return np.asarray(found)

@@ -79,19 +79,21 @@ def posterior(found: Candidates, data: Data, deviations: Deviations, beliefs: Be
     joint = joint_probability(found, beliefs.hypotheses, beliefs.deviations)
     kept = np.flatnonzero(joint.sum(axis=0) > _NEGLIGIBLE)
     kept = kept[np.argsort(found.row[kept], kind="stable")]
-    joint, row = joint[:, kept], found.row[kept]
+    joint, row = np.take(joint, kept, axis=1), found.row[kept]
+    own, squares = data.variance[row], deviations.deviation**2
     weight = np.zeros(len(kept))
     coefficients = np.zeros((3, len(kept)))
     covariance = np.zeros((6, len(kept)))
     variance, drifting, noise = np.zeros((3, len(data.values)))
     for k, drift in enumerate(deviations.drifts):
         here = np.flatnonzero(deviations.drift_of == k)
-        share = joint[here].sum(axis=0)
+        of_drift = joint[here[0] : here[-1] + 1]
+        share = of_drift.sum(axis=0)
         # In the order of the coefficients: what all drifts agree on stays as it is.
         weight += share
-        scatter = (joint[here] * found.variance[here][:, row]).sum(axis=0)
-        coefficients += share * found.coefficients[k][:, kept]
-        covariance += scatter * found.covariance[k][:, kept]
+        scatter = share * own + squares[here] @ of_drift
+        coefficients += share * np.take(found.coefficients[k], kept, axis=1)
+        covariance += scatter * np.take(found.covariance[k], kept, axis=1)
         part = np.bincount(row, scatter, minlength=len(variance))
         variance += part
         drifting += _BEYOND * drift.growth * part
