@@ -13,10 +13,11 @@ from callpath_modeler.modeling.mixture.data import Data, data_of
 from callpath_modeler.modeling.mixture.deviations import Deviations, deviations
 from callpath_modeler.modeling.mixture.hypotheses import Hypotheses, hypotheses
 from callpath_modeler.modeling.mixture.learn import learn
-from callpath_modeler.modeling.mixture.outcome import Columns, empty_columns, write_models
+from callpath_modeler.modeling.mixture.outcome import FAR, Columns, empty_columns, write_models
 from callpath_modeler.modeling.mixture.posterior import (
     Beliefs,
     Posterior,
+    far_table,
     fitted_values,
     posterior,
 )
@@ -95,7 +96,7 @@ def fit_mixture(
     how, efficiency = _centre(points, values[some], pool, known, aggregate)
     ways = deviations(points, noise_known=pool.known)
     beliefs = _beliefs(points, values[some], pool, how, efficiency, known, ways)
-    columns = empty_columns(len(y))
+    columns, far = empty_columns(len(y)), far_table(points, known, FAR)
     for part in values.chunks(_at_once(known, _CHUNK)):
         ordered = values[part]
         reps = within(ordered, how)
@@ -106,7 +107,8 @@ def fit_mixture(
             noise, rows = pool.noise(reps.take(usable), efficiency), part.start + usable
             columns["noise"][rows] = noise.spread
             data, unit = data_of(points, noise)
-            write_models(columns, rows, _fit(data, known, ways, beliefs), data, unit, known)
+            found = _fit(data, known, ways, beliefs)
+            write_models(columns, rows, found, data, unit, known, far)
     return Models(
         space=space,
         shapes=known.shapes,

@@ -218,7 +218,7 @@ def bounds(
     # What suits best leaves least.
     found[:2] += profile(least([each.left for each in singles]), data, used - 2)
     found[2] += profile(least([each.bare() for each in singles]), data, used - 1)
-    far = apart([seen.residual for seen in looks], known.kept.shapes)
+    far = apart([each.left for each in singles], known.kept.shapes)
     if not (data.weight > 0).all():
         # Where points are missing, a shape may be the same at all that are left.
         far |= singles[0].scatter <= _ALIKE * singles[0].about_zero
@@ -258,7 +258,7 @@ def profile(residual: NumberArray, data: Data, freedom: FloatArray) -> SingleArr
     return found
 
 
-def apart(residuals: list[FloatArray], count: int) -> BoolArray:
+def apart(residuals: Sequence[NumberArray], count: int) -> BoolArray:
     """Tell regressions, [S, n], that are not among the `count` best under any drift."""
     if len(residuals[0]) <= count:
         return np.zeros(residuals[0].shape, dtype=bool)

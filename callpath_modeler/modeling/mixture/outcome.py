@@ -24,7 +24,7 @@ _TAILS = np.array([0.03, 0.1, 0.3, 0.7, 0.9, 0.97])
 """Where the runners-up of a row, ordered by growth, are divided, in shares of their weight: finest
 at the ends, where bands end."""
 
-_FAR = 16.0
+FAR = 16.0
 _AGREES = 0.05
 """Predictions there whose logarithms differ by this much at most are one opinion."""
 
@@ -36,6 +36,9 @@ _ROW_APART = 1e3
 
 _ROUNDING = 1e-11
 """Against the smallest value of a row, a coefficient that is zero but for rounding."""
+
+_PARALLEL = 1e-12
+"""How much of the square of a column is left when it is another one but for rounding."""
 
 _NOISY_SPREAD = 0.25
 _MISFIT = 0.05
@@ -78,9 +81,13 @@ def write_models(
     data: Data,
     unit: FloatArray,
     known: Hypotheses,
+    far: FloatArray,
 ) -> None:
-    """Write the models of some rows into their columns, in the unit of the metric."""
-    kept, weight = _kept(found, data, known)
+    """Write the models of some rows into their columns, in the unit of the metric.
+
+    `far` [S + 1] is what shapes are far beyond the points, of `far_table`.
+    """
+    kept, weight = _kept(found, far_values(found, known, far))
     codes = known.codes(found.chosen[kept])
     # A coefficient of zero is no term: its shape would claim a growth that is not there.
     scaled = found.coefficients[:, kept]
@@ -108,16 +115,13 @@ def write_models(
     columns["status"][rows] = _status(columns, rows, found, data, unit, known)
 
 
-def _kept(
-    found: Posterior, data: Data, known: Hypotheses
-) -> tuple[npt.NDArray[np.intp], FloatArray]:
+def _kept(found: Posterior, far: FloatArray) -> tuple[npt.NDArray[np.intp], FloatArray]:
     """Choose the candidates that stand for all, the model first, [n, 1 + A]; their weights.
 
-    The runners-up are put in order of what they predict far beyond the points and divided; of each
-    part the most probable one stays and takes the weight of the part.
+    The runners-up are put in order of what they predict far beyond the points, `far` [M], and
+    divided; of each part the most probable one stays and takes the weight of the part.
     """
     rows = len(found.variance)
-    far = far_values(found, data, known, _FAR)
     order = np.lexsort((far, found.row))
     first = agreed(found, far, order)
     rest = found.weight.copy()
@@ -177,40 +181,43 @@ def _write_quality(
     known: Hypotheses,
 ) -> None:
     """Write what the most probable model leaves at the points, in relative terms."""
-    table = np.concatenate([known.table, np.zeros((1, known.table.shape[1]))])
-    used = data.weight > 0
-    ones = np.ones((len(rows), 1, used.shape[1]))
-    design = np.concatenate([ones, table[codes]], axis=1)
-    model = np.einsum("nq,nqk->nk", numbers, design)
-    value = np.where(used, np.maximum(data.values, floor_of(data)), 1.0)
-    points = used.sum(axis=1)
-    residual = np.where(used, (data.values - model) / value, 0.0)
-    level = (np.where(used, 1 / value, 0.0)).sum(axis=1) / np.where(used, value**-2, 0.0).sum(
-        axis=1
-    )
-    about = np.where(used, (data.values - level[:, None]) / value, 0.0)
-    rss, total = (residual**2).sum(axis=1), (about**2).sum(axis=1)
-    size = (numbers != 0).sum(axis=1)
-    freedom = np.maximum(points - size, 1)
-    leverage = _leverage(design * np.where(used, 1 / value, 0.0)[:, None], numbers != 0)
-    left_out = residual / np.maximum(1 - leverage, 1e-6)
+    table = np.concatenate([known.table, np.zeros((1, known.table.shape[1]))]).T
+    used, values = (data.weight > 0).T, data.values.T
+    # Errors are relative; a point without a value has none.
+    per_value = np.where(used, 1 / np.maximum(values, floor_of(data).T), 0.0)
+    design = [per_value, *(per_value * table[:, code] for code in codes.T)]
+    model = sum(number * column for number, column in zip(numbers.T, design, strict=True))
+    relative = per_value * values
+    residual = relative - model
+    about = relative - per_value * (per_value.sum(axis=0) / (per_value**2).sum(axis=0))
+    rss, total = (residual**2).sum(axis=0), (about**2).sum(axis=0)
+    points, size = used.sum(axis=0), (numbers != 0).sum(axis=1)
+    left_out = residual / np.maximum(1 - _leverage(design, numbers.T != 0), 1e-6)
     columns["rss"][rows] = rss
-    columns["cv_error"][rows] = np.sqrt((left_out**2).sum(axis=1) / points)
+    columns["cv_error"][rows] = np.sqrt((left_out**2).sum(axis=0) / points)
     r2 = np.clip(1 - np.where(total > 0, rss / np.where(total > 0, total, 1.0), 0.0), 0.0, 1.0)
     columns["r2"][rows] = r2
-    columns["adjusted_r2"][rows] = 1 - (1 - r2) * (points - 1) / freedom
+    columns["adjusted_r2"][rows] = 1 - (1 - r2) * (points - 1) / np.maximum(points - size, 1)
 
 
-def _leverage(design: FloatArray, used: npt.NDArray[np.bool_]) -> FloatArray:
-    """Return how far each point pulls its own prediction, [n, K]; `design` is [n, q, K]."""
-    design = design * used[:, :, None]
-    normal = design @ design.transpose(0, 2, 1)
-    size = np.sqrt(np.maximum(np.einsum("nqq->nq", normal), np.finfo(float).tiny))
-    design = design / size[:, :, None]
-    normal = normal / size[:, :, None] / size[:, None, :]
-    normal[:, np.arange(3), np.arange(3)] = np.where(used, 1 + 1e-12, 1.0)
-    hat = np.einsum("nqk,nqk->nk", design, np.linalg.solve(normal, design))
-    return np.asarray(np.clip(hat, 0.0, 1.0))
+def _leverage(design: list[FloatArray], used: npt.NDArray[np.bool_]) -> FloatArray:
+    """Return how far each point pulls its own prediction, [K, n].
+
+    By Gram and Schmidt's method, of the columns [K, n] of `design` that are `used`, [q, n].
+    """
+    hat, basis = np.zeros_like(design[0]), list[FloatArray]()
+    for column, there in zip(design, used, strict=True):
+        left = column * there
+        size = (left**2).sum(axis=0)
+        for other in basis:
+            left = left - other * (other * left).sum(axis=0)
+        square = (left**2).sum(axis=0)
+        # What is hardly more than rounding points nowhere.
+        tells = square > _PARALLEL * size
+        left = left * (tells / np.sqrt(np.where(tells, square, 1.0)))
+        hat += left**2
+        basis.append(left)
+    return np.minimum(hat, 1.0)
 
 
 def _status(

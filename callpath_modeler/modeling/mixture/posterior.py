@@ -126,15 +126,19 @@ def fitted_values(found: Posterior, known: Hypotheses) -> FloatArray:
     return np.asarray(fitted + total.reshape(rows, size)[:, :-1] @ known.table)
 
 
-def far_values(found: Posterior, data: Data, known: Hypotheses, factor: float) -> FloatArray:
-    """Evaluate candidates at a multiple of the largest point, [M]."""
-    target = _far(data.points, factor)
+def far_table(points: FloatArray, known: Hypotheses, factor: float) -> FloatArray:
+    """Evaluate shapes at a multiple of the largest point, [S + 1]; that of none is zero."""
+    target = _far(points, factor)
     at = np.concatenate([[shape(target)[0] for shape in known.shapes] / known.scale, [0.0]])
-    codes = known.codes(found.chosen)
     # Beyond all numbers an exponential is infinite, and nothing times infinity is nothing.
-    at = np.minimum(at, np.finfo(float).max / 1e9)
+    return np.asarray(np.minimum(at, np.finfo(float).max / 1e9))
+
+
+def far_values(found: Posterior, known: Hypotheses, far: FloatArray) -> FloatArray:
+    """Evaluate candidates far beyond the points, [M]; `far` is of `far_table`."""
+    codes = known.codes(found.chosen)
     constant, first, second = found.coefficients
-    return np.asarray(constant + first * at[codes[:, 0]] + second * at[codes[:, 1]])
+    return np.asarray(constant + first * far[codes[:, 0]] + second * far[codes[:, 1]])
 
 
 def _far(points: FloatArray, factor: float) -> FloatArray:
