@@ -13,7 +13,7 @@ from callpath_modeler.modeling.evaluation import evaluate, shape_table, targets
 from callpath_modeler.modeling.formulas import Alternative, Names, model_text
 from callpath_modeler.modeling.growth import CONSTANT_GROWTH, Growth
 from callpath_modeler.modeling.noise import CENTRES, Centre
-from callpath_modeler.modeling.reach import mixture_at
+from callpath_modeler.modeling.reach import band_at, mixture_at
 from callpath_modeler.modeling.shapes import Break, Shape, shapes_from_header, shapes_to_header
 from callpath_modeler.modeling.status import FitStatus
 from callpath_modeler.modeling.terms import SearchSpace
@@ -25,7 +25,7 @@ TermArray = npt.NDArray[np.int16]
 _VERSION = 3
 
 _CHUNK = 8192
-"""Rows whose bands are made at once: what is needed for them stays in the cache."""
+"""Rows that are summed up at once."""
 
 METHODS = ("mixture", "classic")
 """How models are made: a probability for every hypothesis, or one choice by cross-validation."""
@@ -235,11 +235,8 @@ class Models:
         low = np.where(np.isnan(value), np.nan, 0.0)
         high = np.where(np.isnan(value), np.nan, np.inf)
         finite = np.isfinite(p)
-        for start in range(0, len(self) if finite.any() else 0, _CHUNK):
-            part = slice(start, start + _CHUNK)
-            some = replace(self, **{name: getattr(self, name)[part] for name in column_names()})
-            band = some.mixture(p[finite]).band(self.confidence)
-            low[part, finite], high[part, finite] = band
+        if finite.any():
+            low[:, finite], high[:, finite] = band_at(self, p[finite])
         return Prediction(value, np.minimum(low, value), np.maximum(high, value))
 
     def alternative_count(self) -> npt.NDArray[np.int64]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,12 +15,19 @@ if TYPE_CHECKING:
     from callpath_modeler.modeling.models import Models
 
 FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.intp]
 
 _OUTER = 0.975
 _DEVIATES = 1.959963984540054
 """Where a standard normal variable has that quantile."""
 _LARGEST = 1e100
 """An exponential beyond it is as good as infinite, and its square is still a number."""
+
+_CHUNK = 8192
+"""Rows whose bands are made at once: what is needed for them stays in the cache."""
+
+_HARDLY = 0.01
+"""Of what is outside of a band, a probability that hardly moves its ends."""
 
 _NEGLIGIBLE = 1e-6
 """Against the largest of a row's hypotheses, a prediction that counts as zero."""
@@ -62,6 +70,37 @@ def mixture_at(models: Models, p: FloatArray) -> Mixture:
     scatter = np.sqrt(models.spread[:, None] ** 2 + models.drift[:, None] * beyond)[:, None]
     centre *= models.unit[:, None, None]
     return Mixture(centre, np.hypot(below, scatter), np.hypot(above, scatter), weight)
+
+
+def band_at(models: Models, p: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the lower and upper ends of the bands of all rows at finite `p` [m], each [n, m].
+
+    Runners-up that all together would hardly move an end are not asked.
+    """
+    low, high = np.empty((2, len(models), len(p)))
+    least = _HARDLY * (1 - models.confidence)
+    for start in range(0, len(models), _CHUNK):
+        weight = models.alternative_weight[start : start + _CHUNK]
+        counted = (weight[:, ::-1].cumsum(axis=1)[:, ::-1] > least).sum(axis=1)
+        before = -1
+        for count in sorted({0, 1, 3, weight.shape[1]}):
+            rows = start + np.flatnonzero((counted > before) & (counted <= count))
+            if rows.size:
+                low[rows], high[rows] = _few(models, rows, count).mixture(p).band(models.confidence)
+            before = count
+    return low, high
+
+
+def _few(models: Models, rows: IntArray, count: int) -> Models:
+    """Return some models with their first `count` alternatives."""
+    some = models.take(rows)
+    return replace(
+        some,
+        alternative_terms=some.alternative_terms[:, :count],
+        alternative_coefficients=some.alternative_coefficients[:, :count],
+        alternative_weight=some.alternative_weight[:, :count],
+        root=some.root[:, : 1 + count],
+    )
 
 
 def _by_covariance(
