@@ -19,7 +19,7 @@ NOTES = """\
 A generated tree up to 40 calls deep with 20,000 functions and its models in a `.cpm`, browsed by
 keys on a screen of 160 x 50. Processor seconds of the thread that draws, the least of 3 runs; the
 start is all beyond reading the store. A new target is predicted in another thread while the screen
-stays; bands come after that, tens of seconds for all. Memory is the largest private memory of the
+stays; bands come after that, five seconds for all. Memory is the largest private memory of the
 process in that time, with the interpreter and all libraries.
 """
 

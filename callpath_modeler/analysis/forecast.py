@@ -5,7 +5,7 @@ a node of a view is the sum that its measured value is. Of bands, squares of wid
 `analysis.predict`: errors of different call paths are taken as independent. What moves all call
 paths alike, a slower machine say, is in no band, neither of a call path nor of a sum.
 
-Predicted values of 10^6 call paths take a tenth of a second, their bands tens of seconds; so a
+Predicted values of 10^6 call paths take a tenth of a second, their bands some seconds; so a
 forecast may be made without bands, which come later.
 """
 
@@ -322,7 +322,7 @@ def forecast(fitted: Fitted | Known, target: float, *, bands: bool = True) -> Fo
     ----------
     fitted : the models, or what was made of them for other targets
     target : value of the parameter, which may be infinite
-    bands : make bands, too, which takes a hundred times as long
+    bands : make bands, too, which takes far longer
 
     Raises
     ------
