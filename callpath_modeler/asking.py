@@ -11,6 +11,7 @@ from callpath_modeler.diagnostics import Finding
 from callpath_modeler.errors import UsageError
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.loading import parse_number
+from callpath_modeler.profile.line import main_parameter
 
 LIMITS = (1e-30, 1e30)
 """Bounds of a finite target: powers of it are to remain numbers."""
@@ -52,22 +53,7 @@ class Target:
     @property
     def parameter(self) -> str | None:
         """The parameter that the target is along: p if it is named, else the first."""
-        return "p" if "p" in self.named else next(iter(self.named), None)
-
-    def alone(self) -> tuple[str | None, float | None]:
-        """Return the parameter and its value; None = not said.
-
-        Raises
-        ------
-        UsageError
-            If several parameters are named.
-        """
-        if len(self.named) > 1:
-            raise UsageError(
-                f"--at names {', '.join(self.named)}: here only one parameter can be told",
-                hint="fix the others, e.g. --where 'n=30'",
-            )
-        return self.parameter, self.named.get(self.parameter or "", self.value)
+        return main_parameter(self.named)
 
 
 def parse_target(target: str | None, at: str | None) -> Target:
@@ -112,13 +98,10 @@ def held_at(fitted: Fitted, target: Target) -> Fitted:
     UsageError
         If the target names a parameter that the models do not have.
     """
-    surface = fitted.surface
-    known = surface.parameters if surface else (fitted.parameter,)
     for name in target.named:
-        if name not in known:
-            raise UsageError(
-                f"the models have no parameter {name!r}", hint=f"parameters: {', '.join(known)}"
-            )
+        if name not in fitted.parameters:
+            hint = f"parameters: {', '.join(fitted.parameters)}"
+            raise UsageError(f"the models have no parameter {name!r}", hint=hint)
     chosen = target.parameter or fitted.parameter
     held = {name: value for name, value in target.named.items() if name != chosen}
     return fitted.holding(held, chosen)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,7 +11,7 @@ from callpath_modeler.analysis.expectations.expectation import Expectations
 from callpath_modeler.analysis.expectations.expression import Comparison
 from callpath_modeler.analysis.expectations.judge import Judge
 from callpath_modeler.analysis.expectations.reading import read
-from callpath_modeler.asking import Question, held_at, parse_target
+from callpath_modeler.asking import Question, held_at, held_findings, parse_target
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.errors import DataError, UsageError
 from callpath_modeler.fitted import Fitted
@@ -20,7 +20,9 @@ from callpath_modeler.pipeline import FitOptions, fit, fit_options_of, models_of
 from callpath_modeler.readers.assemble import Progress
 
 
-def check(models: Fitted, path: str | Path, *, target: float | None = None) -> Check:
+def check(
+    models: Fitted, path: str | Path, *, target: float | Mapping[str, float] | None = None
+) -> Check:
     """Hold models against the expectations of a file.
 
     Expectations that name another metric are held against models of that, which are made in the
@@ -30,7 +32,8 @@ def check(models: Fitted, path: str | Path, *, target: float | None = None) -> C
     ----------
     models : of the metric that expectations mean which name none
     path : the expectation file
-    target : scale of the predictions; None = what the file says
+    target : scale of the predictions, or values of parameters by name; what it does not name is
+        as the file says
 
     Returns
     -------
@@ -43,10 +46,12 @@ def check(models: Fitted, path: str | Path, *, target: float | None = None) -> C
         If the file cannot be read, or something in it is not understood; the message begins with
         file and line.
     """
+    if not isinstance(target, Mapping):
+        target = {} if target is None else {models.parameter: target}
     return _check(models, read(Path(path)), target)
 
 
-def _check(models: Fitted, expectations: Expectations, target: float | None) -> Check:
+def _check(models: Fitted, expectations: Expectations, target: Mapping[str, float]) -> Check:
     made = {models.metric.name: models}
 
     def of_metric(name: str | None) -> Fitted:
@@ -54,7 +59,7 @@ def _check(models: Fitted, expectations: Expectations, target: float | None) -> 
             return models
         if name not in made:
             found = fit(models.experiment, name, fit_options_of(models))
-            made[name] = found.holding(models.held, models.parameter)
+            made[name] = found.holding(models.said, models.parameter)
         return made[name]
 
     outcomes = Judge(expectations, of_metric, target).outcomes()
@@ -74,7 +79,8 @@ def check_of(
 
     Parameters
     ----------
-    question : target in place of the file's, and the metric of expectations that name none
+    question : target in place of the file's, in as much as it names its parameters, and the metric
+        of expectations that name none
 
     Raises
     ------
@@ -100,8 +106,11 @@ def check_of(
                 where = (*each.place, "metric")
                 expectations.written.refuse(where, cause.message, cause.hint or "")
         raise
-    found = _check(models, expectations, asked.named.get(models.parameter, asked.value))
-    return found, (*models.experiment.findings, *models.findings)
+    at = asked.named or ({} if asked.value is None else {models.parameter: asked.value})
+    found = _check(models, expectations, at)
+    assumed = {name: one.fitted.held[name] for one in found.outcomes for name in one.fitted.assumed}
+    findings = (*models.experiment.findings, *models.findings, *held_findings(assumed, [*assumed]))
+    return found, findings
 
 
 def _wanted(expectations: Expectations, metrics: Sequence[str | None]) -> tuple[str, ...] | None:

@@ -125,6 +125,15 @@ class Fitted:
         )
 
     @property
+    def parameters(self) -> tuple[str, ...]:
+        """All parameters of the models, whichever they are along."""
+        return self.surface.parameters if self.surface else (self.parameter,)
+
+    def at(self, scale: float) -> dict[str, float]:
+        """Return the values of all parameters at a scale."""
+        return {self.parameter: scale, **self.held}
+
+    @property
     def said(self) -> dict[str, float]:
         """Values of other parameters that someone said."""
         return {name: at for name, at in self.held.items() if name not in self.assumed}
@@ -133,6 +142,12 @@ class Fitted:
     def line(self) -> Experiment:
         """The runs along the parameter: all, or those where the others are as `measured_at`."""
         return self.experiment.at(self.measured_at)
+
+    @property
+    def has_line(self) -> bool:
+        """Whether models of the runs along the parameter alone can be made."""
+        enough = len(self.points) >= MIN_POINTS["mixture"]
+        return self.surface is None or (self.held == self.measured_at and enough)
 
     def at_smallest(self) -> NDArray[np.float64]:
         """Return what call paths cost at the smallest scale, [call paths].
@@ -192,7 +207,7 @@ def sliced(
     )
     points, values = found.line.by_point(metric.name, chosen)
     found = replace(found, points=points, measured=centre(values, models.aggregate))
-    if line.held != line.measured_at or len(points) < MIN_POINTS["mixture"]:
+    if not found.has_line:
         return found
     of_line = _line_models(surface, chosen, points, values)
     closer = ~np.isnan(of_line.spread) & (of_line.spread * _AS_CLOSE < models.spread)
@@ -261,9 +276,8 @@ class CallPathModel:
             If a name is no parameter of the models, or none is given.
         """
         fitted = self.fitted
-        known = fitted.surface.parameters if fitted.surface else (fitted.parameter,)
-        if (points is None) != bool(named) or not set(named) <= set(known):
-            raise TypeError(f"give targets, or values of {', '.join(known)} by name")
+        if (points is None) != bool(named) or not set(named) <= set(fitted.parameters):
+            raise TypeError(f"give targets, or values of {', '.join(fitted.parameters)} by name")
         if points is not None:
             named = {fitted.parameter: points}
         values = np.broadcast_arrays(*(np.atleast_1d(np.asarray(v, float)) for v in named.values()))

@@ -142,6 +142,15 @@ def setting_text(values: Mapping[str, float]) -> str:
     return ", ".join(f"{name} = {parameter_value(value)}" for name, value in values.items())
 
 
+def as_option(values: Mapping[str, float]) -> str:
+    """Write values of parameters as the command line takes them.
+
+    >>> as_option({"p": 4096.0, "n": 1e6})
+    'p=4096,n=1000000'
+    """
+    return ",".join(f"{name}={parameter_value(value)}" for name, value in values.items())
+
+
 def to_ascii(text: str) -> str:
     """Write `text` in ASCII; what has no likeness there becomes a question mark.
 

@@ -21,7 +21,7 @@ from callpath_modeler.profile.groups import Costs, Rows, Values
 from callpath_modeler.profile.line import Line, nearest_line
 from callpath_modeler.profile.schema import Metric
 from callpath_modeler.readers.program import scaling_anew
-from callpath_modeler.units import setting_text
+from callpath_modeler.units import as_option, setting_text
 
 Pair = tuple[float, float]
 
@@ -139,10 +139,10 @@ def choose_pairs(
     listed = _listed(points)
     for wanted in pair or (() if base is None else (base,)):
         if wanted not in points:
-            asked = ",".join(f"{name}={value:g}" for name, value in line.at(wanted).items())
+            at = line.at(wanted)
             raise UsageError(
-                f"no run at {setting_text(line.at(wanted))}",
-                hint=f"measured: {listed}; predictions are `cpmodel rank --at {asked}`",
+                f"no run at {setting_text(at)}",
+                hint=f"measured: {listed}; predictions are `cpmodel rank --at {as_option(at)}`",
             )
     if pair is not None:
         if pair[0] == pair[1]:

@@ -69,7 +69,7 @@ def command(
     """Write what today's runs show as expectations, to hold later runs against.
 
     Growth and value of the whole program and of the call paths that matter, the values at the
-    largest scale that was measured, or at --target.
+    largest scale that was measured, or at --target; of several parameters, --at p=128,n=1e6.
     """
     from callpath_modeler import asking, pipeline
     from callpath_modeler.analysis.expectations.baseline import Settings, baseline
@@ -81,18 +81,21 @@ def command(
             hint="inclusive = true in the file",
         )
     covered, allowed = parse_share(cover, "--cover"), parse_share(margin, "--margin")
-    name, target = asking.parse_target(question.target, question.at).alone()
-    if target == float("inf"):
+    asked = asking.parse_target(question.target, question.at)
+    if float("inf") in (asked.value, *asked.named.values()):
         raise UsageError("--target inf: values have no bound there", hint="a finite scale")
     fitted = pipeline.models_of(
         experiment,
         question.metric,
         load.of_metric(question.metric),
-        fitting if name is None else replace(fitting, parameter=name),
+        replace(fitting, parameter=asked.parameter or fitting.parameter),
         console.progress("read"),
     )
+    fitted = asking.held_at(fitted, asked)
+    target = asked.named.get(fitted.parameter, asked.value)
     found = baseline(fitted, Settings(target, covered, top, allowed))
     console.write(to_toml(found), output, overwrite=force)
     if output is not None:
         console.note(f"{output}: cpmodel check RUNS {output}")
-    console.findings((*fitted.experiment.findings, *fitted.findings))
+    held = asking.held_findings(fitted.held, fitted.assumed)
+    console.findings((*fitted.experiment.findings, *fitted.findings, *held))

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
 Settings = NDArray[np.float64]
+
+
+def main_parameter(names: Iterable[str]) -> str | None:
+    """Return the parameter that is meant where one is asked for: p, or else the first."""
+    listed = list(names)
+    return "p" if "p" in listed else next(iter(listed), None)
 
 
 @dataclass(frozen=True, slots=True)

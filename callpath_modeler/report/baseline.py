@@ -18,6 +18,7 @@ from callpath_modeler.units import (
     parse_quantity,
     percent,
     quantity,
+    setting_text,
 )
 
 _COLUMN = 44
@@ -40,11 +41,14 @@ def _head(baseline: Baseline) -> Iterator[str]:
     first, last = (parameter_value(float(fitted.points[k])) for k in (0, -1))
     sure = f"{100 * fitted.models.confidence:g} %"
     yield f"# {_plain(experiment.name)}, as {counted(len(experiment.runs), 'run')} show it"
-    yield f"# at {fitted.parameter} = {first} to {last}; written by `cpmodel baseline`."
+    at = f", {setting_text(fitted.measured_at)}" if fitted.held else ""
+    yield f"# at {fitted.parameter} = {first} to {last}{at}; written by `cpmodel baseline`."
     yield f"# growth: the fastest that these runs leave possible with {sure};"
     yield f"# value: the upper end of its band and {percent(baseline.margin)}, or an exact count."
     yield f"schema = {SCHEMA}"
-    yield f"target = {{ {_key(fitted.parameter)} = {parameter_value(baseline.target)} }}"
+    values = fitted.at(baseline.target).items()
+    target = ", ".join(f"{_key(name)} = {parameter_value(value)}" for name, value in values)
+    yield f"target = {{ {target} }}"
     yield ""
     yield "[defaults]"
     yield f"metric = {_text(fitted.metric.name)}"

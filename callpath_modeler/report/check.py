@@ -9,14 +9,14 @@ from rich.cells import cell_len
 from rich.text import Text
 
 from callpath_modeler.analysis.expectations.check import Check
-from callpath_modeler.analysis.expectations.verdicts import Outcome, Status
+from callpath_modeler.analysis.expectations.verdicts import Judgement, Outcome, Status
 from callpath_modeler.analysis.expectations.wording import details, sentence
 from callpath_modeler.profile.calltree import escape
 from callpath_modeler.profile.pattern import short_name
 from callpath_modeler.report.formats import Cell, Table, provenance
 from callpath_modeler.report.layout import shorten, wrap
 from callpath_modeler.report.listing import Entry, Listing
-from callpath_modeler.units import parameter_value, to_ascii
+from callpath_modeler.units import as_option, setting_text, to_ascii
 
 if TYPE_CHECKING:
     from callpath_modeler.diagnostics import Finding
@@ -119,14 +119,22 @@ def _worst(outcome: Outcome) -> str:
 
 def _last_line(check: Check) -> str:
     """Count what came of all expectations, and say what they were judged at."""
-    judged = [j for outcome in check.outcomes for j in outcome.judgements]
-    parameter = check.outcomes[0].fitted.parameter if check.outcomes else ""
-    targets = sorted({j.target for j in judged if j.target is not None})
+    judged = [(outcome, j) for outcome in check.outcomes for j in outcome.judgements]
+    # Growth is in the limit: where it was judged goes without saying beside a target.
+    judged = [each for each in judged if each[1].target is not None] or judged
+    targets = dict.fromkeys(setting_text(_where(outcome, j)) for outcome, j in judged)
     confidences = sorted({outcome.expectation.confidence for outcome in check.outcomes})
-    at = " and ".join(parameter_value(target) for target in targets)
+    at = " and ".join(target for target in targets if target)
     sure = " and ".join(f"{100 * confidence:g}" for confidence in confidences)
-    words = [f"{parameter} = {at}"] * bool(targets) + [f"{sure} % confidence"] * bool(confidences)
+    words = [at] * bool(at) + [f"{sure} % confidence"] * bool(confidences)
     return f"{check.summary()} — {', '.join(words)}"
+
+
+def _where(outcome: Outcome, judgement: Judgement | None) -> dict[str, float]:
+    """Return the values of parameters that something was judged at; of growth, those held."""
+    if judgement is None or judgement.target is None:
+        return {**outcome.fitted.held}
+    return outcome.fitted.at(judgement.target)
 
 
 def check_table(check: Check, findings: Sequence[Finding] = ()) -> Table:
@@ -176,7 +184,9 @@ def _row(outcome: Outcome, ids: Sequence[str]) -> dict[str, Cell]:
         "low": predicted[1],
         "high": predicted[2],
         "unit": None if decisive is None else decisive.unit or None,
+        "parameter": outcome.fitted.parameter,
         "target": None if decisive is None else decisive.target,
+        "at": as_option(_where(outcome, decisive)) or None,
         "broken_from": None if crossing is None else crossing.likely,
         "surely_broken_from": None if crossing is None else crossing.surely,
         "deciding_run": None if decisive is None else decisive.decides,

@@ -18,6 +18,7 @@ from callpath_modeler.report.listing import Entry, Listing
 from callpath_modeler.report.outlines import NAMED, short_names
 from callpath_modeler.report.ranking import distinct_names
 from callpath_modeler.units import (
+    as_option,
     counted,
     parameter_value,
     percent,
@@ -229,7 +230,7 @@ def _where(found: Difference, changes: Changes) -> str:
     line = found.pair.line
     apart = {k for k, v in line.measured_at.items() if v != line.held[k]}
     told = {k: v for k, v in changes.at.items() if k == line.parameter or k in apart}
-    return ",".join(f"{name}={parameter_value(value)}" for name, value in told.items())
+    return as_option(told)
 
 
 def _change(found: Difference, changes: Changes, row: int) -> str:

@@ -200,7 +200,7 @@ def context(ranking: Ranking) -> str:
 
 def at_text(fitted: Fitted, value: float) -> str:
     """Name a point of all parameters: ``p = 4096, n = 1e+06``."""
-    return setting_text({fitted.parameter: value, **fitted.held})
+    return setting_text(fitted.at(value))
 
 
 def points_text(fitted: Fitted) -> str:

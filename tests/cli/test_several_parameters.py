@@ -190,10 +190,6 @@ def test_expectations_are_held_at_the_values_named(run, table, tmp_path):
     assert run("check", table, file, "--at", "p=4096,n=400").status == 1
 
 
-def test_where_only_one_parameter_can_be_told_that_is_said(run, table):
-    run("baseline", table, "--at", "p=4096,n=400").fails(2, "only one parameter", "--where")
-
-
 def test_one_model_predicts_at_named_values(table):
     model = cpm.fit(cpm.load([table]))["main/work"]
     assert repr(model).startswith("time(p, n=40) = ")

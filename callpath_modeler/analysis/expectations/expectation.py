@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from callpath_modeler.analysis.expectations.document import Unsure, Written
@@ -31,11 +31,13 @@ class GrowthLimit:
     text : as the user wrote it
     expected : the growth that is written there
     limits : what is accepted
+    parameter : in which it is written; None = it names none
     """
 
     text: str
     expected: Growth
     limits: Limits
+    parameter: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +93,7 @@ class Expectation:
     others : only of call paths that no other expectation names
     inclusive : of call paths with all that they call
     metric : None = the run time
-    target : value of the parameter; None = the file names none
+    target : values of parameters by name; empty = the file names none
     at_least : how many call paths the pattern is to match
     confidence : of the verdict
     unsure : what to make of it where the data do not tell
@@ -107,7 +109,7 @@ class Expectation:
     others: bool = False
     inclusive: bool = False
     metric: str | None = None
-    target: float | None = None
+    target: Mapping[str, float] = field(default_factory=dict)
     at_least: int = 1
     confidence: float = 0.95
     unsure: Unsure = "warn"
@@ -115,6 +117,12 @@ class Expectation:
     xfail: str | None = None
     note: str | None = None
     source: str | None = None
+
+    @property
+    def parameter(self) -> str | None:
+        """The parameter that its growth is written in."""
+        named = (one.parameter for one in self.criteria if isinstance(one, GrowthLimit))
+        return next(named, None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +134,7 @@ class Expectations:
     written : the file
     expectations : in its order
     numbers : by name, each with its unit
-    parameter : which one targets are of; None = there are no targets
+    parameter : which one targets are along; None = there are no targets
     """
 
     written: Written

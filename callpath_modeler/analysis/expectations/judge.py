@@ -8,7 +8,7 @@ call paths, each is judged at a confidence so much higher that all of them toget
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import NoReturn
 
@@ -39,8 +39,9 @@ from callpath_modeler.analysis.expectations.subjects import Subjects
 from callpath_modeler.analysis.expectations.verdicts import Judgement, Outcome, Status, Verdict
 from callpath_modeler.errors import UsageError
 from callpath_modeler.fitted import Fitted
+from callpath_modeler.profile.line import main_parameter
 from callpath_modeler.profile.pattern import match
-from callpath_modeler.units import quantity
+from callpath_modeler.units import quantity, setting_text
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,12 +52,13 @@ class Judge:
     ----------
     expectations : of one file
     models_of : returns the models of a metric; None = of the run time
-    target : scale in place of the file's
+    target : values of parameters by name, in place of the file's
     """
 
     expectations: Expectations
     models_of: Callable[[str | None], Fitted]
-    target: float | None = None
+    target: Mapping[str, float] = field(default_factory=dict)
+    _held: dict[tuple[object, ...], Fitted] = field(default_factory=dict, repr=False)
     _named_by: dict[str, NDArray[np.bool_]] = field(default_factory=dict, repr=False)
 
     def outcomes(self) -> tuple[Outcome, ...]:
@@ -109,38 +111,65 @@ class Judge:
             bound = bind(
                 comparison,
                 fitted,
-                self.expectations.numbers,
+                self._numbers(fitted),
                 inclusive=expectation.inclusive,
                 confidence=expectation.confidence,
             )
         except (ComparisonError, UsageError) as cause:
             message = f"rule = {comparison.text!r}: {cause.message}"
             self._refuse(expectation, "rule", message, f"e.g. {EXAMPLES['rule']}")
-        target = self._target(expectation) or float(fitted.points[-1])
+        target = self._scale(expectation, fitted) or float(fitted.points[-1])
         if not np.isfinite(target):
             target = float(fitted.points[-1])
         return self._concluded(expectation, fitted, 1, (judge_rule(rule, bound, target),))
 
-    def _target(self, expectation: Expectation) -> float | None:
-        return expectation.target if self.target is None else self.target
+    def _scale(self, expectation: Expectation, fitted: Fitted) -> float | None:
+        """Return where along their parameter models are asked; None = nobody says."""
+        return {**expectation.target, **self.target}.get(fitted.parameter)
+
+    def _numbers(self, fitted: Fitted) -> dict[str, tuple[float, str]]:
+        """Return what names stand for: numbers of the file, and parameters that are held."""
+        held = {name: (value, "1") for name, value in fitted.held.items()}
+        return held | {**self.expectations.numbers}
 
     def _refuse(self, expectation: Expectation, key: str, message: str, hint: str) -> NoReturn:
         self.expectations.written.refuse((*expectation.place, key), message, hint)
 
     def _models_of(self, expectation: Expectation, metric: str | None, key: str) -> Fitted:
+        """Return models along the parameter of an expectation, others held at its target."""
         try:
             fitted = self.models_of(metric)
         except UsageError as cause:
             self._refuse(expectation, key, cause.message, cause.hint or "see `cpmodel info`")
-        named = self.expectations.parameter
-        if named is not None and named != fitted.parameter:
-            self._refuse(
-                expectation,
-                "target",
-                f"a target of {named}; the models are functions of {fitted.parameter}",
-                f"target = {{ {fitted.parameter} = ... }}, or --parameter {named}",
-            )
-        return fitted
+        self._check_parameters(expectation, fitted)
+        at = {**expectation.target, **self.target}
+        parameter = fitted.parameter
+        if expectation.parameter in fitted.parameters:
+            parameter = expectation.parameter
+        elif at and parameter not in at:
+            parameter = main_parameter(at) or parameter
+        held = {name: value for name, value in at.items() if name != parameter}
+        if not np.isfinite([*held.values()]).all():
+            what = f"{setting_text(held)}: a parameter is held at a finite value"
+            self._refuse(expectation, "target", what, "give it one")
+        which = (metric, parameter, *held.items())
+        if which not in self._held:
+            self._held[which] = fitted.holding(held, parameter)
+        return self._held[which]
+
+    def _check_parameters(self, expectation: Expectation, fitted: Fitted) -> None:
+        """Refuse parameters that the models do not have."""
+        known = fitted.parameters
+        functions = f"the models are functions of {' and '.join(known)}"
+        for named in (self.expectations.parameter, *expectation.target):
+            if named is not None and named not in known:
+                hint = f"target = {{ {fitted.parameter} = ... }}, or --parameter {named}"
+                self._refuse(expectation, "target", f"a target of {named}; {functions}", hint)
+        # Of one parameter it does not matter what a growth calls it.
+        named = expectation.parameter
+        if len(known) > 1 and named is not None and named not in known:
+            what = f"a growth in {named}; {functions}"
+            self._refuse(expectation, "growth", what, f'e.g. growth = "<= O({known[0]})"')
 
     def _subjects(self, expectation: Expectation, fitted: Fitted) -> Subjects | None:
         """Return what an expectation is about; None where its pattern names nothing."""
@@ -197,7 +226,7 @@ class Judge:
         confidence = 1 - (1 - expectation.confidence) / parts
         if isinstance(criterion, GrowthLimit):
             return judge_growth(criterion, subjects, confidence)
-        target = self._target(expectation)
+        target = self._scale(expectation, subjects.fitted)
         if target is None or not np.isfinite(target):
             key = criterion.kind if isinstance(criterion, Bound) else "bound"
             what = "no target" if target is None else "nothing is bounded at infinity"
@@ -235,7 +264,7 @@ class Judge:
         target: float,
         confidence: float,
     ) -> Judgement:
-        numbers, parameter = self.expectations.numbers, subjects.fitted.parameter
+        numbers, parameter = self._numbers(subjects.fitted), subjects.fitted.parameter
         metrics = {
             name: replace(subjects, fitted=self._models_of(expectation, name, "bound"))
             for name in names_in(comparison)
@@ -256,7 +285,8 @@ def judge_rule(text: RuleText, rule: Rule, target: float) -> Judgement:
     """Judge a rule at a finite scale; where the largest run breaks it, it is broken."""
     broken_at = tuple(float(scale) for scale in rule.broken_at())
     verdict = rule.verdict(target)
-    if broken_at and broken_at[-1] == rule.fitted.points[-1]:
+    measured_there = rule.fitted.held == rule.fitted.measured_at
+    if measured_there and broken_at and broken_at[-1] == rule.fitted.points[-1]:
         verdict = Verdict.BROKEN
     sides, ends = rule.at(np.array([target])), rule.in_the_end()
     return Judgement(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import NoReturn, TypeGuard, TypeVar
@@ -40,6 +41,7 @@ from callpath_modeler.errors import InputError
 from callpath_modeler.modeling import Growth, parse_growth
 from callpath_modeler.modeling.growth import CONSTANT_GROWTH
 from callpath_modeler.modeling.validation import Limits, default_deviation
+from callpath_modeler.profile.line import main_parameter
 from callpath_modeler.syntax import ExpressionError
 from callpath_modeler.units import base_and_factor, parse_quantity
 
@@ -121,8 +123,8 @@ class _Reader:
         self._written = written
         self._defaults = written.document.defaults
         self.parameter: str | None = None
-        self._target = self._scale(("target",), written.document.target)
-        self._target = self._scale(("defaults", "target"), self._defaults.target) or self._target
+        of_file = self._setting(("target",), written.document.target)
+        self._target = self._setting(("defaults", "target"), self._defaults.target) or of_file
 
     def numbers(self) -> dict[str, tuple[float, str]]:
         """Return the numbers that the file names."""
@@ -143,7 +145,8 @@ class _Reader:
         """Read one ``[[expect]]``."""
         place: Place = ("expect", number)
         entry = self._with_defaults(self._written.document.expect[number])
-        criteria = self._criteria(entry, place)
+        target = self._setting((*place, "target"), entry.target) or self._target
+        criteria = self._criteria(entry, place, target)
         callpath = _ANY if entry.others and entry.callpath is None else entry.callpath
         if callpath is not None and not callpath.strip():
             self._refuse(place, "callpath", "empty call-path pattern")
@@ -165,6 +168,7 @@ class _Reader:
                 source=entry.source,
             ),
             entry,
+            target,
         )
 
     def rule(self, number: int) -> Expectation:
@@ -183,6 +187,7 @@ class _Reader:
                 source=entry.source,
             ),
             entry,
+            self._setting((*place, "target"), entry.target) or self._target,
         )
 
     def _with_defaults(self, entry: _AnyEntry) -> _AnyEntry:
@@ -195,7 +200,9 @@ class _Reader:
         }
         return msgspec.structs.replace(entry, **missing)
 
-    def _judged_as(self, expectation: Expectation, entry: Settings) -> Expectation:
+    def _judged_as(
+        self, expectation: Expectation, entry: Settings, target: Mapping[str, float]
+    ) -> Expectation:
         """Return an expectation with what is said of how it is judged."""
         place = expectation.place
         confidence = 0.95 if entry.confidence is None else entry.confidence
@@ -206,7 +213,7 @@ class _Reader:
             expectation,
             inclusive=bool(entry.inclusive),
             metric=entry.metric,
-            target=self._scale((*place, "target"), entry.target) or self._target,
+            target=target,
             confidence=confidence,
             unsure=entry.unsure or "warn",
         )
@@ -217,33 +224,39 @@ class _Reader:
         where = own if own in self._written.lines else ("defaults", key)
         self._written.refuse(where, message, f"e.g. {EXAMPLES[key]}")
 
-    def _scale(self, place: Place, target: dict[str, object] | None) -> float | None:
-        """Return the value of a target, whose parameter is the same everywhere."""
+    def _setting(self, place: Place, target: dict[str, object] | None) -> dict[str, float]:
+        """Return the values that a target names; all targets of a file are along one parameter."""
         if target is None:
-            return None
-        if len(target) != 1:
+            return {}
+        main = main_parameter(target)
+        if main is None:
+            self._written.refuse(place, "a target names no parameter", EXAMPLES["target"])
+        found: dict[str, float] = {}
+        for name, value in target.items():
+            if not _is_number(value) or not value > 0:
+                self._written.refuse(
+                    (*place, name), f"{name} = {value!r} is no scale", "a number above zero, or inf"
+                )
+            if name != main and math.isinf(value):
+                hint = "give the others a value"
+                self._written.refuse((*place, name), f"only {main} may be infinite", hint)
+            found[name] = float(value)
+        if self.parameter not in {None, main}:
             self._written.refuse(
-                place, f"a target names one parameter, not {len(target)}", EXAMPLES["target"]
-            )
-        [(name, value)] = target.items()
-        if not _is_number(value) or not value > 0:
-            self._written.refuse(
-                (*place, name), f"{name} = {value!r} is no scale", "a number above zero, or inf"
-            )
-        if self.parameter not in {None, name}:
-            self._written.refuse(
-                (*place, name),
-                f"a target of {name}; that of line "
+                (*place, main),
+                f"a target of {main}; that of line "
                 f"{self._written.line(('target',))} is of {self.parameter}",
-                "all targets of a file are of one parameter",
+                f"all targets of a file name {self.parameter}, and others beside it",
             )
-        self.parameter = name
-        return float(value)
+        self.parameter = main
+        return found
 
-    def _criteria(self, entry: Entry, place: Place) -> tuple[Criterion, ...]:
+    def _criteria(
+        self, entry: Entry, place: Place, target: Mapping[str, float]
+    ) -> tuple[Criterion, ...]:
         found: list[Criterion] = []
         if entry.growth is not None:
-            found.append(self._limit(entry.growth, entry.deviation, place))
+            found.append(self._limit(entry.growth, entry.deviation, place, [*target]))
         for kind in Kind:
             text = getattr(entry, kind)
             if text is not None:
@@ -262,31 +275,37 @@ class _Reader:
             self._written.refuse(place, "nothing is expected here", f"add one of {keys}")
         return tuple(found)
 
-    def _limit(self, text: str, deviation: str | None, place: Place) -> GrowthLimit:
+    def _limit(
+        self, text: str, deviation: str | None, place: Place, named: Sequence[str]
+    ) -> GrowthLimit:
         sign, rest = _split(text)
-        expected, parameter = self._growth(rest, text, (*place, "growth"), self.parameter)
+        named = named or [name for name in [self.parameter] if name]
+        expected, parameter = self._growth(rest, text, (*place, "growth"), named)
         given = None
         if deviation is not None:
             where = (*place, "deviation")
-            given, _ = self._growth(deviation, deviation, where, parameter or self.parameter)
+            wanted = named if parameter is None else [parameter]
+            given, own = self._growth(deviation, deviation, where, wanted)
+            parameter = parameter or own
         far = given or (default_deviation(expected) if sign is None else CONSTANT_GROWTH)
         if far < CONSTANT_GROWTH:
             self._refuse(place, "deviation", f"deviation = {deviation!r} is below O(1)")
         low = None if sign is True else expected / far
         high = None if sign is False else expected * far
-        return GrowthLimit(text, expected, Limits(low, high))
+        return GrowthLimit(text, expected, Limits(low, high), parameter)
 
     def _growth(
-        self, text: str, whole: str, place: Place, wanted: str | None
+        self, text: str, whole: str, place: Place, wanted: Sequence[str]
     ) -> tuple[Growth, str | None]:
-        """Read a growth in the parameter that is wanted, if any; return both."""
+        """Read a growth in one of the parameters that are wanted, if any; return both."""
         key = str(place[-1])
         try:
             parsed = parse_growth(text)
         except ExpressionError as cause:
             self._point(place, cause, whole)
-        if parsed.parameter is not None and wanted not in {None, parsed.parameter}:
-            message = f"{key} = {whole!r} is of {parsed.parameter}, the others are of {wanted}"
+        if parsed.parameter is not None and wanted and parsed.parameter not in wanted:
+            others = " and ".join(wanted)
+            message = f"{key} = {whole!r} is of {parsed.parameter}, the others are of {others}"
             self._refuse(place[:-1], key, message)
         return parsed.growth, parsed.parameter
 

@@ -97,7 +97,7 @@ class Subjects:
             return mine
         experiment, parameter = fitted.experiment, fitted.parameter
         base = float(fitted.points[0])
-        before = np.where(fitted.modelled, fitted.measured[:, 0], np.nan)
+        before = np.where(fitted.modelled, fitted.at_smallest(), np.nan)
         # What the base would cost at the target, counted as values at the target are.
         one = per_process(experiment, parameter, np.ones(1), target)[0]
         spent = per_process(experiment, parameter, np.nan_to_num(self.sums(before)), base)
@@ -144,22 +144,29 @@ def models_of_sums(fitted: Fitted, sums: Callable[[Values], Values]) -> Models:
     Models
         Of n rows.
     """
-    points, values = fitted.line.by_point(fitted.metric.name, fitted.parameter)
-    values = values[:, np.isin(points, fitted.points)]
+    names = (fitted.parameter,) if fitted.has_line else fitted.parameters
+    runs = fitted.line if fitted.has_line else fitted.experiment
+    points, values = runs.by_setting(fitted.metric.name, names)
+    measured = ~np.isnan(values).all(axis=(0, 2))
+    points, values = points[measured], values[:, measured]
     flat = values.reshape(len(values), -1)
     of_columns = np.array([sums(column) for column in flat.T]).T
     # The program has no value where nothing was measured.
     of_columns[:, np.isnan(flat).all(axis=0)] = np.nan
     both = np.concatenate([flat, of_columns]).reshape(-1, *values.shape[1:])
     of_all = modeling.fit(
-        fitted.points,
+        points[:, 0] if len(names) == 1 else points,
         both,
         method="classic" if fitted.models.method == "classic" else "mixture",
         space=fitted.models.space,
         aggregate=fitted.models.aggregate,
         confidence=fitted.models.confidence,
     )
-    return of_all.take(np.arange(len(values), len(both)))
+    found = of_all.take(np.arange(len(values), len(both)))
+    if len(names) == 1:
+        return found
+    at = [fitted.held.get(name, 1.0) for name in names]
+    return modeling.along(found, names.index(fitted.parameter), at)
 
 
 def _of(subjects: Subjects, own: Predicted) -> Band:

@@ -7,12 +7,14 @@ from collections.abc import Mapping
 from callpath_modeler.analysis.expectations.expectation import Bound, GrowthLimit, Kind, RuleText
 from callpath_modeler.analysis.expectations.expression import Comparison
 from callpath_modeler.analysis.expectations.verdicts import Judgement, Outcome, Verdict
+from callpath_modeler.fitted import Fitted
 from callpath_modeler.units import (
     counted,
     interval,
     parameter_value,
     percent,
     quantity,
+    setting_text,
     significant,
 )
 
@@ -36,28 +38,30 @@ def sentence(outcome: Outcome) -> str:
     if outcome.too_few:
         wanted = counted(outcome.expectation.at_least, "call path")
         return f"{outcome.expectation.callpath!r} names {outcome.matched}, expected {wanted}"
-    verdict, parameter = outcome.verdict, outcome.fitted.parameter
-    found = [_said(one, parameter) for one in outcome.judgements if one.verdict is verdict]
+    verdict = outcome.verdict
+    found = [_said(one, outcome.fitted) for one in outcome.judgements if one.verdict is verdict]
     said = "; ".join(dict.fromkeys(found)) or "names no call path"
     if verdict is Verdict.KEPT and outcome.matched > 1:
         return f"{counted(outcome.matched, 'call path')}, worst {said}"
     return said
 
 
-def _said(judgement: Judgement, parameter: str) -> str:
+def _said(judgement: Judgement, fitted: Fitted) -> str:
     if not judgement.judged:
         return "gone at the largest scale"
     if judgement.unmodelled == 1:
         return "has no model"
     if isinstance(judgement.criterion, GrowthLimit):
-        return _growth(judgement, parameter)
-    return _bound(judgement, parameter)
+        return _growth(judgement, fitted)
+    return _bound(judgement, fitted)
 
 
-def _growth(judgement: Judgement, parameter: str) -> str:
-    limit = judgement.criterion
+def _growth(judgement: Judgement, fitted: Fitted) -> str:
+    limit, parameter = judgement.criterion, fitted.parameter
     assert isinstance(limit, GrowthLimit)
     expected = limit.text
+    if fitted.held:
+        expected += f" at {setting_text(fitted.held)}"
     growths = [growth.text(parameter) for growth, _ in judgement.growths]
     if judgement.verdict is Verdict.KEPT:
         return f"{growths[0]}, expected {expected}"
@@ -73,14 +77,14 @@ def _growth(judgement: Judgement, parameter: str) -> str:
     return f"{listed}, expected {expected}: the data do not tell ({chance})"
 
 
-def _bound(judgement: Judgement, parameter: str) -> str:
+def _bound(judgement: Judgement, fitted: Fitted) -> str:
     criterion = judgement.criterion
     assert judgement.predicted is not None
     assert judgement.expected is not None
     assert judgement.target is not None
     fraction = isinstance(criterion, Bound) and criterion.kind in _FRACTIONS
     found = _amount(judgement.predicted, judgement.unit, fraction=fraction)
-    where = f"at {parameter} = {parameter_value(judgement.target)}"
+    where = f"at {setting_text(fitted.at(judgement.target))}"
     what = criterion.kind if isinstance(criterion, Bound) and criterion.kind != Kind.VALUE else ""
     if isinstance(criterion, Comparison | RuleText):
         other = _amount(judgement.expected, judgement.unit, fraction=False)
@@ -111,7 +115,8 @@ def details(outcome: Outcome, control: Outcome | None) -> list[str]:
     ----------
     control : what came of the expectation that it names as its control
     """
-    decisive, parameter = outcome.decisive, outcome.fitted.parameter
+    decisive, fitted = outcome.decisive, outcome.fitted
+    parameter = fitted.parameter
     lines = []
     if decisive is not None and decisive.judged > 1 and decisive.verdict is not Verdict.KEPT:
         counts = {"broken": decisive.broken, "unsure": decisive.unsure}
@@ -119,7 +124,8 @@ def details(outcome: Outcome, control: Outcome | None) -> list[str]:
         lines.append(f"{listed} of {counted(decisive.judged, 'call path')}")
     if decisive is not None and decisive.broken_at:
         listed = ", ".join(parameter_value(scale) for scale in decisive.broken_at)
-        lines.append(f"measured to be broken at {parameter} = {listed}")
+        held = f", {setting_text(fitted.measured_at)}" if fitted.measured_at else ""
+        lines.append(f"measured to be broken at {parameter} = {listed}{held}")
     if decisive is not None and decisive.in_the_end is not None:
         left, right = (growth.text(parameter) for growth in decisive.in_the_end)
         lines.append(f"in the end {left} against {right}")
@@ -131,9 +137,10 @@ def details(outcome: Outcome, control: Outcome | None) -> list[str]:
             if scale is not None
         )
         if listed:
-            lines.append(f"broken {listed}")
+            held = f" at {setting_text(fitted.held)}" if fitted.held else ""
+            lines.append(f"broken{held} {listed}")
     if decisive is not None and decisive.decides is not None:
-        lines.append(f"a run at {parameter} = {parameter_value(decisive.decides)} would decide")
+        lines.append(f"a run at {setting_text(fitted.at(decisive.decides))} would decide")
     if control is not None and outcome.verdict is Verdict.BROKEN:
         lines.append(f"its control {control.expectation.name!r} {_OF_CONTROL[control.verdict]}")
     expectation = outcome.expectation

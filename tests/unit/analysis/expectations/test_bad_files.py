@@ -44,7 +44,7 @@ BAD = {
     "a target without parameter": ("schema = 1\ntarget = 4096\n", 2, "target is to be a table"),
     "a target in words": ("schema = 1\ntarget = { p = 'big' }\n", 2, "p = 'big' is no scale"),
     "a target below zero": ("schema = 1\n\ntarget.p = -4\n", 3, "p = -4 is no scale"),
-    "two targets": ("schema = 1\ntarget = { p = 4, n = 3 }\n", 2, "names one parameter, not 2"),
+    "a target of nothing": ("schema = 1\ntarget = {}\n", 2, "a target names no parameter"),
     "targets of two parameters": (
         "schema = 1\ntarget = { p = 4 }\n[[expect]]\nvalue = '<= 1 s'\ntarget = { n = 3 }\n",
         5,
