@@ -51,7 +51,7 @@ one curve."""
 _PLAINNESS = 2.0
 """By how many nats a pair is less probable for the intricacy of its growing terms."""
 
-_ALIKE = 1e-6
+ALIKE = 1e-6
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,10 +187,10 @@ def distinct(candidates: Sequence[S], points: FloatArray) -> tuple[list[S], Floa
     for shape in candidates:
         values = shape(points)
         size = float(np.abs(values).max())
-        if not np.isfinite(size) or size == 0 or np.ptp(values) <= _ALIKE * size:
+        if not np.isfinite(size) or size == 0 or np.ptp(values) <= ALIKE * size:
             continue
         form = (values - values.min()) / np.ptp(values)
-        key = tuple(np.round(form / _ALIKE).tolist())
+        key = tuple(np.round(form / ALIKE).tolist())
         if isinstance(shape, Break) and key in seen:
             continue
         seen.add(key)

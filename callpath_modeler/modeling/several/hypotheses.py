@@ -7,19 +7,18 @@ others is approximated by its neighbours, and what they leave is a deviation tha
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from itertools import product
-from math import prod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
 from callpath_modeler.modeling.mixture.hypotheses import (
+    ALIKE,
     SECOND_CLASS,
     Group,
     Hypotheses,
     Kept,
-    distinct,
     intricacy,
     weighted,
 )
@@ -28,9 +27,13 @@ from callpath_modeler.modeling.terms import SearchSpace, Term
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.intp]
+BoolArray = npt.NDArray[np.bool_]
 
 _MOST_PRODUCTS = 3000
 _MOST_PAIRS = 24_000
+_SURELY_ENOUGH = 400
+"""Products: more pairs of these than are tried."""
+_ROUNDING = 1e-6
 _MOST_FACTORS = 12
 """Of one parameter, where there are more than two: terms beyond are not plain anyway."""
 
@@ -63,45 +66,122 @@ def joint_hypotheses(space: SearchSpace, points: FloatArray) -> Hypotheses:
     ValueError
         If no term of the space fits the points.
     """
-    axes = range(points.shape[1])
-    factors = [_factors(space, points[:, axis], len(axes)) for axis in axes]
-    every = list(_products(factors))
-    costs = np.array([_intricacy(shape) for shape in every])
-    kept = [every[code] for code in _plainest(costs, _MOST_PRODUCTS)]
-    shapes, table, scale = distinct(kept, points)
-    if not shapes:
+    products = _Products.of([_factors(space, column) for column in points.T])
+    products = products.take(_plainest(products.cost, _MOST_PRODUCTS))
+    table = products.values(points)
+    size = np.abs(table).max(axis=1)
+    varies = np.isfinite(size) & (size > 0) & (np.ptp(table, axis=1) > ALIKE * size)
+    kept = products.by_growth(np.flatnonzero(varies))
+    if not kept.size:
         raise ValueError("no term of the space varies over the points")
-    first_class = dict(zip(space.terms, space.first_class, strict=True))
-    weight = np.array(
-        [
-            prod(1.0 if first_class.get(f, True) else SECOND_CLASS for f in shape.factors)
-            for shape in shapes
-        ]
+    products, table, scale = products.take(kept), table[kept], size[kept]
+    group = np.where(products.falling, Group.FALLING, Group.GROWING)
+    pairs = _pairs(products) if space.max_terms > 1 else []
+    pair_weight = np.array([2.0 ** -(products.cost[a] + products.cost[b]) for a, b in pairs])
+    weight = products.weight(space)
+    return weighted(
+        products.shapes(),
+        table / scale[:, None],
+        scale,
+        group,
+        pairs,
+        weight,
+        _PRIOR,
+        pair_weight,
+        _KEPT,
     )
-    group = np.array([Group.FALLING if s.decreasing else Group.GROWING for s in shapes])
-    pairs = _pairs(shapes) if space.max_terms > 1 else []
-    cost = np.array([_intricacy(shape) for shape in shapes])
-    pair_weight = np.array([2.0 ** -(cost[a] + cost[b]) for a, b in pairs])
-    return weighted(tuple(shapes), table, scale, group, pairs, weight, _PRIOR, pair_weight, _KEPT)
 
 
-def _factors(space: SearchSpace, values: FloatArray, axes: int) -> list[Term]:
-    terms = [term for term in space.terms if values.min() >= 1 or not term.log]
-    if axes > 2:
-        terms = sorted(terms, key=lambda term: (_of_factor(term), term))[:_MOST_FACTORS]
-    return [NOTHING, *terms]
+def _factors(space: SearchSpace, values: FloatArray) -> list[Term]:
+    return [NOTHING, *(term for term in space.terms if values.min() >= 1 or not term.log)]
 
 
-def _products(factors: list[list[Term]]) -> Iterator[Product]:
-    return (Product(each) for each in product(*factors) if any(f != NOTHING for f in each))
+@dataclass(frozen=True, slots=True)
+class _Products:
+    """Products of factors, as numbers: thousands of objects would take longer than a fit.
 
+    Attributes
+    ----------
+    factors : of each of D parameters; the first of them is none
+    code : [D, S] which factor of each
+    cost : [S] how far each is from those that programs are known to have
+    """
 
-def _intricacy(shape: Product) -> float:
-    """Tell how far a product is from those that programs are known to have."""
-    used = [factor for factor in shape.factors if factor != NOTHING]
-    return sum(_of_factor(factor) for factor in used) + _FURTHER_FACTOR * (
-        len(shape.factors) - 1
-    ) * (len(used) - 1)
+    factors: tuple[list[Term], ...]
+    code: IntArray
+    cost: FloatArray
+
+    @classmethod
+    def of(cls, factors: Sequence[list[Term]]) -> _Products:
+        """Return all products of factors but the one of nothing."""
+        axes = len(factors)
+        if axes > 2:
+            factors = [
+                [NOTHING, *sorted(each[1:], key=lambda t: (_of_factor(t), t))[:_MOST_FACTORS]]
+                for each in factors
+            ]
+        code = np.indices([len(each) for each in factors]).reshape(axes, -1)[:, 1:]
+        costs = [np.array([0.0, *map(_of_factor, each[1:])]) for each in factors]
+        cost = sum((of[which] for of, which in zip(costs, code, strict=True)), np.zeros(1))
+        used = (code > 0).sum(axis=0)
+        return cls(tuple(factors), code, cost + _FURTHER_FACTOR * (axes - 1) * (used - 1))
+
+    def take(self, which: IntArray) -> _Products:
+        """Return some of them."""
+        return replace(self, code=self.code[:, which], cost=self.cost[which])
+
+    @property
+    def single(self) -> BoolArray:
+        """Which have one factor."""
+        return np.asarray((self.code > 0).sum(axis=0) == 1)
+
+    @property
+    def falling(self) -> BoolArray:
+        """Which rise with no parameter; as `Product.decreasing`."""
+        falls = self._of_each(lambda term: float(term == NOTHING or term.decreasing))
+        return np.asarray(falls.all(axis=0), dtype=np.bool_)
+
+    def values(self, points: FloatArray) -> FloatArray:
+        """Return the values at points [K, D], [S, K]."""
+        found = np.ones((self.code.shape[1], len(points)))
+        for factors, which, column in zip(self.factors, self.code, points.T, strict=True):
+            of = np.array([np.ones(len(column)), *(term(column) for term in factors[1:])])
+            found *= of[which]
+        return found
+
+    def weight(self, space: SearchSpace) -> FloatArray:
+        """Return how probable each is for the class of its factors, [S]."""
+        first_class = dict(zip(space.terms, space.first_class, strict=True))
+        each = self._of_each(lambda term: 1.0 if first_class.get(term, True) else SECOND_CLASS)
+        return np.asarray(each.prod(axis=0))
+
+    def by_growth(self, which: IntArray) -> IntArray:
+        """Put some in order of their growth where all parameters grow alike."""
+        keys = [
+            self._of_each(part)[:, which].sum(axis=0).round(9)
+            for part in (
+                lambda term: float(term.log),
+                lambda term: float(term.exponent),
+                lambda term: float(term.rate),
+            )
+        ]
+        return which[np.lexsort(keys)]
+
+    def shapes(self) -> tuple[Product, ...]:
+        """Return the products themselves."""
+        return tuple(
+            Product(tuple(of[code] for of, code in zip(self.factors, codes, strict=True)))
+            for codes in self.code.T.tolist()
+        )
+
+    def _of_each(self, number: Callable[[Term], float]) -> FloatArray:
+        """Return a number of every factor, [D, S]."""
+        return np.array(
+            [
+                np.array([number(term) for term in factors])[which]
+                for factors, which in zip(self.factors, self.code, strict=True)
+            ]
+        )
 
 
 def _of_factor(term: Term) -> float:
@@ -119,22 +199,36 @@ def _plainest(costs: FloatArray, most: int) -> IntArray:
     return np.flatnonzero(cost < np.partition(cost, most)[most])
 
 
-def _pairs(shapes: Sequence[Product]) -> list[tuple[int, int]]:
+def _pairs(products: _Products) -> list[tuple[int, int]]:
     """Pair products with each other, the slower growing one first: the plainest pairs.
 
     A term of one parameter beside one of another, or beside work that is shared, is what programs
     do that compute and communicate: how intricate such a term is hardly counts there.
     """
-    cost = np.array([_intricacy(shape) for shape in shapes])
-    single = np.array([len(shape.axes) == 1 for shape in shapes])
-    axis = np.array([min(shape.axes) for shape in shapes])
-    falling = np.array([shape.decreasing for shape in shapes])
-    first, second = np.triu_indices(len(shapes), 1)
+    mild = np.where(products.single, _BESIDE * products.cost, products.cost)
+    plain = np.sort(np.argsort(mild, kind="stable")[:_SURELY_ENOUGH])
+    first, second, cost = _paired(products, plain, mild)
+    if len(cost) > _MOST_PAIRS:
+        # What alone costs more than the last of these with the plainest is in no plainer pair.
+        most = np.partition(cost, _MOST_PAIRS)[_MOST_PAIRS] - mild.min()
+        plain = np.flatnonzero(mild <= most + _ROUNDING)
+    else:
+        plain = np.arange(len(mild))
+    first, second, cost = _paired(products, plain, mild)
+    kept = _plainest(cost, _MOST_PAIRS)
+    return list(zip(first[kept].tolist(), second[kept].tolist(), strict=True))
+
+
+def _paired(
+    products: _Products, which: IntArray, mild: FloatArray
+) -> tuple[IntArray, IntArray, FloatArray]:
+    """Return all pairs of some products, and what they cost; `mild` beside another parameter's."""
+    first, second = (which[place] for place in np.triu_indices(len(which), 1))
+    falling, single = products.falling, products.single
     # Two that fall in every parameter are one curve, as they are in one parameter.
     several = ~(falling[first] & falling[second])
     first, second = first[several], second[several]
-    alike = single[first] & single[second] & (axis[first] == axis[second])
-    mild = np.where(single, _BESIDE * cost, cost)
-    pair_cost = np.where(alike, cost[first] + cost[second], mild[first] + mild[second])
-    kept = _plainest(pair_cost, _MOST_PAIRS)
-    return list(zip(first[kept].tolist(), second[kept].tolist(), strict=True))
+    axis = np.where(single, (products.code > 0).argmax(axis=0), -1)
+    alike = single[first] & (axis[first] == axis[second])
+    cost = np.where(alike, products.cost[first] + products.cost[second], mild[first] + mild[second])
+    return first, second, cost
