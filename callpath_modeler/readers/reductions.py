@@ -256,10 +256,11 @@ def imbalance(
         if missing:
             return statistic_of_present(folded, Reduction.IMBALANCE)
         if reduction is Reduction.MAX:
-            mean = np.add.reduce(folded, axis=1) / folded.shape[1]
-            return np.asarray(values / mean)
-        if reduction is Reduction.MEAN:
-            return np.asarray(np.maximum.reduce(folded, axis=1) / values)
+            # Faster than `np.add.reduce`, and for single precision it is exact enough.
+            return np.asarray(values * folded.shape[1] / np.einsum("ij->i", folded))
+        if reduction in {Reduction.MEAN, Reduction.SUM}:
+            processes = folded.shape[1] if reduction is Reduction.SUM else 1
+            return np.asarray(np.maximum.reduce(folded, axis=1) * processes / values)
         return statistic(folded, Reduction.IMBALANCE)
 
 
