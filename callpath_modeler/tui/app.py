@@ -14,7 +14,6 @@ from textual.app import App, ComposeResult
 from textual.binding import BindingType
 from textual.containers import Container
 from textual.events import Resize
-from textual.message import Message
 from textual.widgets import Static
 
 from callpath_modeler.analysis.forecast import Forecast, Known, forecast
@@ -23,12 +22,12 @@ from callpath_modeler.profile.views import ViewKind
 from callpath_modeler.tui import keys, panes
 from callpath_modeler.tui.ahead import foreseen
 from callpath_modeler.tui.background import Background, IsWanted
-from callpath_modeler.tui.prompt import Prompt
 from callpath_modeler.tui.screens import Note, Panel
 from callpath_modeler.tui.session import Session
 from callpath_modeler.tui.state import Ready
 from callpath_modeler.tui.surroundings import Answer, Surroundings
 from callpath_modeler.tui.tree_table import TreeTable
+from callpath_modeler.tui.widgets import Pane, Prompt
 from callpath_modeler.units import counted, to_ascii
 
 AT_ONCE = 3_000
@@ -40,17 +39,6 @@ _BESIDE = 112
 """From this many cells on, the pane is beside the table."""
 _LOWEST_PANE = 18
 """In fewer lines there is no pane below the table."""
-
-
-class Pane(Static):
-    """What there is to know of a node; it says when it has another size."""
-
-    class Resized(Message):
-        """The pane has another size."""
-
-    def on_resize(self) -> None:
-        """Say so."""
-        self.post_message(self.Resized())
 
 
 class Browser(App[None]):
@@ -225,7 +213,8 @@ class Browser(App[None]):
         self._note(f"{text}\n\nprints this (copied, where the terminal allows it)")
 
     def _note(self, text: str) -> None:
-        self.push_screen(Note(to_ascii(text) if self._given.ascii_only else text))
+        note = Note(to_ascii(text) if self._given.ascii_only else text)
+        self.push_screen(note, lambda _: self._come_back())
 
     def _attempt(self, change: Callable[[], None]) -> None:
         """Change something; what a user did wrong is said, and nothing has changed then."""
@@ -383,7 +372,13 @@ class Browser(App[None]):
         panel = Panel(answer, self._say_command, ascii_only=self._given.ascii_only)
         self.push_screen(panel, self._go_to)
 
+    def _come_back(self) -> None:
+        """Lay out anew what something stood over: the terminal may have another size."""
+        self.refresh_css(animate=False)
+        self._arrange(*self.size)
+
     def _go_to(self, callpath: str | None) -> None:
+        self._come_back()
         if callpath:
             self._attempt(lambda: self.session.go_to(callpath))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from dataclasses import replace
 
+import pytest
 from test_browser import GIVEN, answer, drive
 from test_session import VALUES, text
 
@@ -131,3 +132,40 @@ def test_a_panel_is_laid_out_again_for_another_size_and_is_ascii_where_asked_for
         assert "\n".join(screen.lines).isascii()
 
     drive(steps, given=replace(GIVEN, ascii_only=True))
+
+
+@pytest.mark.parametrize("keys", [("?",), ("d", "a", "enter"), ("y",)])
+def test_what_is_below_has_the_size_that_the_terminal_was_given_meanwhile(keys):
+    shown = []
+
+    async def steps(screen):
+        await screen.press("j")
+        shown.append(screen.lines)
+
+    async def resized(screen):
+        await screen.press("j", *keys)
+        for size in ((50, 12), (150, 40)):
+            await screen.pilot.resize_terminal(*size)
+            await screen.pilot.pause()
+        await screen.press("q")
+        await screen.pilot.pause()
+        shown.append(screen.lines)
+
+    drive(steps, size=(150, 40))
+    drive(resized)
+    assert shown[1] == shown[0]
+
+
+def test_values_that_come_while_something_stands_over_the_view_are_below_it(monkeypatch):
+    monkeypatch.setattr("callpath_modeler.tui.app.AT_ONCE", 3)
+
+    async def steps(screen):
+        await screen.pilot.press("right_square_bracket", "?")
+        await screen.press()
+        screen.says("Move ")
+        await screen.press("q")
+        screen.says("p = 256 ")
+        assert screen.session.forecast.target == 256
+        assert screen.session.forecast.has_bands
+
+    drive(steps)

@@ -1,9 +1,20 @@
-"""A line to type in, below everything."""
+"""What is around the table: a pane, and a line to type in."""
 
 from __future__ import annotations
 
 from textual.message import Message
-from textual.widgets import Input
+from textual.widgets import Input, Static
+
+
+class Pane(Static):
+    """What there is to know of a node; it says when it has another size."""
+
+    class Resized(Message):
+        """The pane has another size."""
+
+    def on_resize(self) -> None:
+        """Say so."""
+        self.post_message(self.Resized())
 
 
 class Prompt(Input):
