@@ -28,9 +28,9 @@ class Background:
 
     def start(self) -> None:
         """Make the threads, once there is a loop of events."""
-        # One thread for targets and one for panes: what is no longer wanted soon makes room, and
-        # memory that threads keep for themselves does not add up.
-        asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(max_workers=2))
+        # One thread for targets, one for panes, one for answers: what is no longer wanted soon
+        # makes room, and memory that threads keep for themselves does not add up.
+        asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(max_workers=3))
 
     def do(self, work: Callable[[IsWanted], None], group: str) -> None:
         """Do something; what was wanted of the same group before no longer is."""
@@ -51,5 +51,6 @@ class Background:
         self._app.run_worker(done, group=group, exclusive=True, thread=True)
 
     def show(self, shown: Callable[..., object], *what: Any) -> None:
-        """Have what a thread made shown; returns when it is."""
-        self._app.call_from_thread(shown, *what)
+        """Have what a thread made shown, and return when it is; not once everything has ended."""
+        if self._app.is_running:
+            self._app.call_from_thread(shown, *what)
