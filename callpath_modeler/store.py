@@ -26,7 +26,7 @@ from callpath_modeler.profile.schema import Metric, Reduction, Region
 if TYPE_CHECKING:
     from callpath_modeler.fitted import Fitted
 
-SCHEMA = 1
+SCHEMA = 2
 SUFFIX = ".cpm"
 _HEADER = "header.json"
 _MAKE_ANEW = "make it anew from the profiles: cpmodel fit PROFILES -o NAME.cpm"
@@ -99,7 +99,7 @@ def _fill(folder: Path, fits: Sequence[Fitted]) -> None:
         np.save(folder / f"{name}.npy", array)
         shapes[name] = array.dtype.str, list(array.shape)
 
-    save("tree", np.stack([tree.parent, tree.region, tree.annotation]))
+    save("tree", tree.columns)
     for k, values in enumerate(experiment.columns.values()):
         save(f"values-{k}", values.exclusive)
         save(f"total-{k}", values.total)
@@ -183,12 +183,9 @@ def read_experiment(path: Path) -> Experiment:
 
 
 def _tree(path: Path, header: _Header) -> CallTree:
-    parent, region, annotation = _array(path, header, "tree")
-    for column, known in ((region, header.regions), (annotation, header.annotations)):
-        if len(column) and not 0 <= column.min() <= column.max() < len(known):
-            raise _broken(path, "tree.npy: numbers beyond its names")
+    columns = _array(path, header, "tree")
     try:
-        return CallTree.from_parents(parent, region, header.regions, annotation, header.annotations)
+        return CallTree.from_columns(columns, header.regions, header.annotations)
     except ValueError as cause:
         raise _broken(path, f"tree.npy: {cause}") from cause
 
@@ -238,14 +235,25 @@ def _read_header(path: Path) -> _Header:
             hint="make one: cpmodel fit PROFILES -o NAME.cpm",
         ) from cause
     try:
-        schema = msgspec.json.decode(content, type=_Version).schema
-        if schema == SCHEMA:
-            return msgspec.json.decode(content, type=_Header)
+        header = msgspec.json.decode(content, type=_Header)
     except msgspec.DecodeError as cause:
-        raise _broken(path, f"{_HEADER}: {cause}") from cause
+        schema = _schema(content)
+        if schema in (None, SCHEMA):
+            raise _broken(path, f"{_HEADER}: {cause}") from cause
+    else:
+        schema = header.schema
+        if schema == SCHEMA:
+            return header
     raise InputError(
         f"{path}: store of schema {schema}, this version reads {SCHEMA}", hint=_MAKE_ANEW
     )
+
+
+def _schema(content: bytes) -> int | None:
+    try:
+        return msgspec.json.decode(content, type=_Version).schema
+    except msgspec.DecodeError:
+        return None
 
 
 def _array(path: Path, header: _Header, name: str) -> np.ndarray:

@@ -68,16 +68,34 @@ class CallTree:
             If the rows are not in preorder.
         """
         parents = _frozen(parent)
-        end = subtree_ends(parents)
         notes = np.zeros(len(parents), np.int32) if annotation is None else annotation
-        return cls(
-            parents,
-            _frozen(end),
-            _frozen(region),
-            _frozen(notes),
-            tuple(regions),
-            tuple(annotations),
-        )
+        end = _frozen(subtree_ends(parents))
+        numbers = _frozen(region), _frozen(notes)
+        return cls(parents, end, *numbers, tuple(regions), tuple(annotations))
+
+    @classmethod
+    def from_columns(
+        cls, columns: NDArray[np.int32], regions: Sequence[Region], annotations: Sequence[str]
+    ) -> CallTree:
+        """Build a tree from its `columns`, [4, n]: many times faster than from callers alone.
+
+        Raises
+        ------
+        ValueError
+            If the rows are not in preorder, or a column refers to what is not there.
+        """
+        parent, end, region, annotation = (_frozen(column) for column in columns)
+        if not _is_preorder(parent, end):
+            raise ValueError("call paths are not in preorder")
+        for column, known in ((region, regions), (annotation, annotations)):
+            if len(column) and not 0 <= column.min() <= column.max() < len(known):
+                raise ValueError("numbers beyond its names")
+        return cls(parent, end, region, annotation, tuple(regions), tuple(annotations))
+
+    @property
+    def columns(self) -> NDArray[np.int32]:
+        """Return callers, ends, regions and annotations, [4, n]."""
+        return np.stack([self.parent, self.end, self.region, self.annotation])
 
     def __len__(self) -> int:
         return len(self.parent)
@@ -241,6 +259,21 @@ def subtree_ends(parent: NDArray[np.int32]) -> NDArray[np.int32]:
         open_rows.append(row)
     end[open_rows] = n
     return end
+
+
+def _is_preorder(parent: NDArray[np.int32], end: NDArray[np.int32]) -> bool:
+    """Tell whether rows are in preorder, and `end` is what `subtree_ends` returns."""
+    n = len(parent)
+    row = np.arange(n, dtype=np.int32)
+    called = np.flatnonzero(parent != ROOT)
+    caller = parent[called]
+    if not (((caller >= 0) & (caller < called)).all() and ((row < end) & (end <= n)).all()):
+        return False
+    # All below a row are between it and its end, and as many as there is room for.
+    size = end - row
+    below = np.bincount(caller, size[called], minlength=n)
+    inside = (end[called] <= end[caller]).all() and (called < end[caller]).all()
+    return bool(inside and (below == size - 1).all() and size[parent == ROOT].sum() == n)
 
 
 def _frozen(values: ArrayLike) -> NDArray[np.int32]:

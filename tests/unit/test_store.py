@@ -156,13 +156,13 @@ def test_a_tree_that_is_none_is_an_input_error(path, fit, column):
 
 def test_a_region_beyond_the_table_is_an_input_error(path, fit):
     tree = np.load(path / "tree.npy")
-    tree[1, 0] = 99
+    tree[2, 0] = 99
     np.save(path / "tree.npy", tree)
     with pytest.raises(InputError, match="tree"):
         opened(path, fit)
 
 
-@pytest.mark.parametrize("text", ["[]", "{}", '{"schema": 1}', '{"schema": "x"}', "\x00", "{"])
+@pytest.mark.parametrize("text", ["[]", "{}", '{"schema": 2}', '{"schema": "x"}', "\x00", "{"])
 def test_a_header_that_is_none_is_an_input_error(path, fit, text):
     (path / "header.json").write_text(text)
     with pytest.raises(InputError, match="broken store"):
@@ -172,7 +172,7 @@ def test_a_header_that_is_none_is_an_input_error(path, fit, text):
 def test_a_store_of_another_version_says_so(path, fit):
     header = json.loads((path / "header.json").read_text())
     (path / "header.json").write_text(json.dumps({"schema": header["schema"] + 1}))
-    with pytest.raises(InputError, match="schema 2"):
+    with pytest.raises(InputError, match="schema 3"):
         opened(path, fit)
 
 

@@ -1,11 +1,14 @@
 from __future__ import annotations
 
+from itertools import product
+
 import numpy as np
 import pytest
 
 from callpath_modeler.profile import calltree
 from callpath_modeler.profile.calltree import ROOT, CallTree, escape, subtree_ends
 from callpath_modeler.profile.schema import PROGRAM, Region
+from callpath_modeler.testing.checks import check_tree
 from synthetic import call_tree, chain
 
 PATHS = ["main", "main/f", "main/f/g", "main/f/h", "main/k", "other"]
@@ -114,3 +117,23 @@ def test_parameters_of_a_call_are_part_of_its_name_and_id():
     tree = call_tree(["main", "main/f", "main/f"], ["", "[n=4]", "[n=8]"])
     assert tree.name(1) == "f[n=4]"
     assert len(set(tree.ids())) == 3
+
+
+def test_columns_make_the_same_tree_and_only_those_of_a_tree_do():
+    for size in range(4):
+        for parent in product(range(-1, size), repeat=size):
+            try:
+                tree = CallTree.from_parents(parent, np.zeros(size), [Region("f")])
+            except ValueError:
+                tree = None
+            for end in product(range(size + 2), repeat=size):
+                zeros = np.zeros(size)
+                columns = np.array([parent, end, zeros, zeros], np.int32)
+                if tree is not None and tree.end.tolist() == list(end):
+                    again = CallTree.from_columns(columns, tree.regions, tree.annotations)
+                    check_tree(again)
+                    assert again.is_same_as(tree)
+                    np.testing.assert_array_equal(again.columns, columns)
+                else:
+                    with pytest.raises(ValueError, match="preorder"):
+                        CallTree.from_columns(columns, [Region("f")], [""])
