@@ -84,10 +84,10 @@ def main() -> None:
         return
     from callpath_modeler import store
 
-    begin = time.process_time()
+    begin, started = time.process_time(), time.thread_time()
     experiment = store.read_experiment(path)
     fitted = store.read_models(path, experiment, "time", None)
-    loaded, started = time.process_time(), time.thread_time()
+    loaded = time.process_time()
     from callpath_modeler.analysis.forecast import Known, forecast
     from callpath_modeler.tui.app import Browser
     from callpath_modeler.tui.session import Session
