@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -39,26 +39,45 @@ def mixture_at(models: Models, p: FloatArray) -> Mixture:
     Each hypothesis predicts a value; coefficients within their errors and signs spread it, and so
     does what measurements deviate from laws, by noise and the further out the more.
     """
+    return _mixture(models, p, _Shapes.of(models, p))
+
+
+@dataclass(frozen=True, slots=True)
+class _Shapes:
+    """What all rows of an experiment are made of: the same tables serve them.
+
+    Attributes
+    ----------
+    peak : [S + 1] largest magnitudes at the points
+    at, inside : [S + 1, m] and [S + 1, K] at the targets and at the points, against these
+    """
+
+    peak: FloatArray
+    at: FloatArray
+    inside: FloatArray
+
+    @classmethod
+    def of(cls, models: Models, p: FloatArray) -> _Shapes:
+        peak = peaks(models.shapes, models.points)
+        at = np.minimum(shape_table(models.shapes, p) / peak[:, None], _LARGEST)
+        return cls(peak, at, shape_table(models.shapes, models.points) / peak[:, None])
+
+
+def _mixture(models: Models, p: FloatArray, shapes: _Shapes) -> Mixture:
     codes = np.concatenate([models.terms[:, None, :2], models.alternative_terms], axis=1)
     numbers = np.concatenate([models.coefficients[:, None, :3], models.alternative_coefficients], 1)
     weight = np.concatenate([models.weight[:, None], models.alternative_weight], axis=1)
     weight = weight / np.maximum(weight.sum(axis=1, keepdims=True), np.finfo(float).tiny)
-    peak = peaks(models.shapes, models.points)
     # Of shapes with peaks of 1 and in the unit of the row, as errors are.
     numbers = numbers / models.unit[:, None, None]
-    numbers[..., 1:] *= peak[codes]
-    # All rows of an experiment are alike in what they are made of: the same table serves them.
-    at, inside = (
-        np.minimum(shape_table(models.shapes, p) / peak[:, None], _LARGEST),
-        shape_table(models.shapes, models.points) / peak[:, None],
-    )
-    x, z = at[codes[..., 0]], at[codes[..., 1]]
+    numbers[..., 1:] *= shapes.peak[codes]
+    x, z = shapes.at[codes[..., 0]], shapes.at[codes[..., 1]]
     centre = numbers[..., :1] + numbers[..., 1:2] * x + numbers[..., 2:3] * z
     largest = centre.max(axis=1, initial=0.0)[:, None]
     centre = np.maximum(centre, _NEGLIGIBLE * largest)
     root = np.moveaxis(models.root, -1, 0).astype(np.float64)
     below, above = _by_covariance(centre, root, x, z)
-    low, high = _by_slope(numbers, root, codes[..., 0], inside, x)
+    low, high = _by_slope(numbers, root, codes[..., 0], shapes.inside, x)
     level = _level_spread(numbers, root)[..., None]
     # A sum of two shapes that are one along a slice is no regression about a mean.
     alone = ((codes[..., 0] >= 0) & (codes[..., 1] < 0))[..., None] & (level < 1)
@@ -78,7 +97,7 @@ def band_at(models: Models, p: FloatArray) -> tuple[FloatArray, FloatArray]:
     Runners-up that all together would hardly move an end are not asked.
     """
     low, high = np.empty((2, len(models), len(p)))
-    least = _HARDLY * (1 - models.confidence)
+    shapes, least = _Shapes.of(models, p), _HARDLY * (1 - models.confidence)
     for start in range(0, len(models), _CHUNK):
         weight = models.alternative_weight[start : start + _CHUNK]
         counted = (weight[:, ::-1].cumsum(axis=1)[:, ::-1] > least).sum(axis=1)
@@ -86,7 +105,8 @@ def band_at(models: Models, p: FloatArray) -> tuple[FloatArray, FloatArray]:
         for count in sorted({0, 1, 3, weight.shape[1]}):
             rows = start + np.flatnonzero((counted > before) & (counted <= count))
             if rows.size:
-                low[rows], high[rows] = _few(models, rows, count).mixture(p).band(models.confidence)
+                found = _mixture(_few(models, rows, count), p, shapes)
+                low[rows], high[rows] = found.band(models.confidence)
             before = count
     return low, high
 

@@ -214,7 +214,8 @@ def bounds(
     singles = [Singles.of(seen) for seen in looks]
     with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
         found = singles[0].volumes(known, single(variance))
-    found += single(log_prior[1 : 1 + 3 * size]).reshape(3, size, 1)
+        # What overflows is no number, and not worth a look.
+        found += single(log_prior[1 : 1 + 3 * size]).reshape(3, size, 1)
     # What suits best leaves least.
     found[:2] += profile(least([each.left for each in singles]), data, used - 2)
     found[2] += profile(least([each.bare() for each in singles]), data, used - 1)

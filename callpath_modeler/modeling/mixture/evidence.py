@@ -159,6 +159,33 @@ class PairSums:
         both *= 1e-12
         return np.maximum(found, both, out=found)
 
+    def residual(self) -> FloatArray:
+        """Return what `regressions` leave, without the rest."""
+        determinant = self.determinant
+        x, z = self.x * self.zz, self.z * self.xx
+        x -= self.z * self.xz
+        z -= self.x * self.xz
+        forced = self.at_x * x
+        forced += self.at_z * z
+        forced /= determinant
+        np.minimum(np.subtract(self.mean, forced, out=forced), 0.0, out=forced)
+        x *= self.x
+        z *= self.z
+        x += z
+        x /= determinant
+        # The variance of the constant, of which the forced part is taken.
+        z = self.at_x * self.zz
+        z -= 2 * self.at_z * self.xz
+        z *= self.at_x
+        z += self.at_z * self.at_z * self.xx
+        z /= determinant
+        z += 1 / self.weight
+        forced *= forced
+        forced /= z
+        forced += self.total
+        forced -= x
+        return np.maximum(forced, 0.0, out=forced)
+
     def regressions(self) -> Doubles:
         """Regress on every pair; through the origin where a constant would be negative."""
         inverse = 1 / self.determinant
@@ -220,6 +247,24 @@ def all_pairs(
     return PairSums(
         *(sums.weight, sums.mean, sums.total, at_x, at_z),
         *(sums.square[first], xz, sums.square[second], sums.product[first], sums.product[second]),
+    )
+
+
+def some_pairs(
+    sums: Moments,
+    weights: FloatArray,
+    table: FloatArray,
+    first: IntArray,
+    second: IntArray,
+    row: IntArray,
+) -> PairSums:
+    """Sum up for some pairs of some rows, [M]; `first`, `second` and `row` [M] say which."""
+    one, other = (first, row), (second, row)
+    weight, at_x, at_z = sums.weight[row], sums.at[one], sums.at[other]
+    xz = np.einsum("km,mk,mk->m", weights[:, row], table[first], table[second])
+    return PairSums(
+        *(weight, sums.mean[row], sums.total[row], at_x, at_z, sums.square[one]),
+        *(xz - weight * at_x * at_z, sums.square[other], sums.product[one], sums.product[other]),
     )
 
 

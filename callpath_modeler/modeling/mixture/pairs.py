@@ -16,7 +16,7 @@ from callpath_modeler.modeling.mixture.bounds import (
     single,
 )
 from callpath_modeler.modeling.mixture.data import Data
-from callpath_modeler.modeling.mixture.evidence import all_pairs, pair_volume
+from callpath_modeler.modeling.mixture.evidence import all_pairs, pair_volume, some_pairs
 from callpath_modeler.modeling.mixture.hypotheses import Hypotheses
 from callpath_modeler.modeling.mixture.spread import EXACT_VARIANCE
 
@@ -88,19 +88,28 @@ def pair_bounds(looks: list[Look], data: Data, known: Hypotheses, log_prior: Flo
 def _bounded(
     looks: list[Look], rows: IntArray, data: Data, known: Hypotheses, log_prior: FloatArray
 ) -> Pairs:
-    found = [
+    sums = [
         all_pairs(
             seen.sums.take(rows), seen.weights[:, rows], known.table, known.first, known.second
-        ).regressions()
+        )
         for seen in looks
     ]
-    residuals = [each.residual for each in found]
-    far = apart(residuals, known.kept.pairs)
+    found = sums[0].regressions()
+    far = apart([found.residual, *(each.residual() for each in sums[1:])], known.kept.pairs)
     # Where a coefficient has to be zero, the pair is a hypothesis with one shape, which is there.
-    pair, which = np.nonzero((found[0].first > 0) & (found[0].second > 0) & ~far)
-    row, here = rows[which], found[0].take((pair, which))
+    pair, which = np.nonzero((found.first > 0) & (found.second > 0) & ~far)
+    row, here = rows[which], found.take((pair, which))
     freedom = data.used[row] - np.where(here.free, 3, 2)
-    left = least([each[pair, which] for each in residuals])
+    shapes = known.first[pair], known.second[pair], row
+    left = least(
+        [
+            here.residual,
+            *(
+                some_pairs(seen.sums, seen.weights, known.table, *shapes).regressions().residual
+                for seen in looks[1:]
+            ),
+        ]
+    )
     bound = single(pair_volume(here) + log_prior[1 + 3 * len(known.shapes) :][pair])
     bound += profile(left, data.take(row), freedom)
     return Pairs(row, pair, bound, np.array([here.constant, here.first, here.second]))

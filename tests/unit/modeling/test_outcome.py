@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from callpath_modeler.modeling import FitStatus, fit
+from callpath_modeler.modeling import FitStatus, SearchSpace, fit
 from callpath_modeler.modeling.mixture.outcome import agreed
 from callpath_modeler.modeling.mixture.posterior import Posterior
 
@@ -78,3 +78,15 @@ def test_where_nothing_agrees_the_model_is_the_most_probable_one() -> None:
 def test_rows_do_not_agree_with_each_other() -> None:
     rows = [[(0.6, 0.0), (0.4, 5.0)], [(0.6, 0.0), (0.4, 5.0)], [(0.4, 5.0), (0.6, 1e305)]]
     assert chosen(rows) == [0, 2, 5]
+
+
+def test_the_error_of_points_left_out_is_that_of_least_squares_without_them() -> None:
+    points = 2.0 ** np.arange(3, 9)
+    y = (3 + 0.5 * points + 2 * np.array([0.1, -0.2, 0.3, -0.1, 0.2, -0.3]))[None, :, None]
+    models = fit(points, y, space=SearchSpace.of([1], [0], max_terms=1))
+    assert models.formula(0).endswith("* p")
+    found = models.coefficients[0, 0] + models.coefficients[0, 1] * points
+    design = np.stack([np.ones(6), points], axis=1) / y[0]
+    hat = np.diag(design @ np.linalg.pinv(design))
+    left = (y[0, :, 0] - found) / y[0, :, 0] / (1 - hat)
+    assert models.cv_error[0] == pytest.approx(np.sqrt((left**2).mean()), rel=1e-6)

@@ -137,3 +137,19 @@ def test_nothing_is_known_at_infinity_but_what_no_model_can_leave() -> None:
     assert (band.low[:, 0] == 0).all()
     assert (band.high[:, 0] == np.inf).all()
     assert band.value[:, 1] == pytest.approx([5, 2048, 8 / 1024])
+
+
+def test_bands_are_those_of_all_hypotheses_but_for_what_hardly_moves_them() -> None:
+    noise = np.random.default_rng(22).normal(0, 0.03, (90, len(POINTS), 5))
+    models = fit(POINTS, one_term_laws(90)[0][:, :, None] * (1 + noise))
+    low, high = models.mixture(TARGETS).band(models.confidence)
+    found = models.predict(TARGETS)
+    whole = np.minimum(low, found.value), np.maximum(high, found.value)
+    width = np.log(whole[1] / whole[0]) + 1e-9
+    for mine, end in zip((found.low, found.high), whole, strict=True):
+        assert (np.abs(np.log(mine / end)) <= 0.03 * width).all()
+    # Rows differ in how many hypotheses count, and do not mix.
+    for row in (0, 41, 89):
+        alone = models.take([row]).predict(TARGETS)
+        assert alone.high[0] == pytest.approx(found.high[row])
+        assert alone.low[0] == pytest.approx(found.low[row])
