@@ -160,7 +160,7 @@ class PairSums:
         return np.maximum(found, both, out=found)
 
     def residual(self) -> FloatArray:
-        """Return what `regressions` leave, without the rest."""
+        """Return what `regressions` leave, without their coefficients."""
         determinant = self.determinant
         x, z = self.x * self.zz, self.z * self.xx
         x -= self.z * self.xz
@@ -247,24 +247,6 @@ def all_pairs(
     return PairSums(
         *(sums.weight, sums.mean, sums.total, at_x, at_z),
         *(sums.square[first], xz, sums.square[second], sums.product[first], sums.product[second]),
-    )
-
-
-def some_pairs(
-    sums: Moments,
-    weights: FloatArray,
-    table: FloatArray,
-    first: IntArray,
-    second: IntArray,
-    row: IntArray,
-) -> PairSums:
-    """Sum up for some pairs of some rows, [M]; `first`, `second` and `row` [M] say which."""
-    one, other = (first, row), (second, row)
-    weight, at_x, at_z = sums.weight[row], sums.at[one], sums.at[other]
-    xz = np.einsum("km,mk,mk->m", weights[:, row], table[first], table[second])
-    return PairSums(
-        *(weight, sums.mean[row], sums.total[row], at_x, at_z, sums.square[one]),
-        *(xz - weight * at_x * at_z, sums.square[other], sums.product[one], sums.product[other]),
     )
 
 

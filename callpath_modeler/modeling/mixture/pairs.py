@@ -16,7 +16,7 @@ from callpath_modeler.modeling.mixture.bounds import (
     single,
 )
 from callpath_modeler.modeling.mixture.data import Data
-from callpath_modeler.modeling.mixture.evidence import all_pairs, pair_volume, some_pairs
+from callpath_modeler.modeling.mixture.evidence import all_pairs, pair_volume
 from callpath_modeler.modeling.mixture.hypotheses import Hypotheses
 from callpath_modeler.modeling.mixture.spread import EXACT_VARIANCE
 
@@ -73,16 +73,8 @@ def pair_bounds(looks: list[Look], data: Data, known: Hypotheses, log_prior: Flo
         _bounded(looks, rows[start : start + _BLOCK], data, known, log_prior)
         for start in range(0, max(len(rows), 1), _BLOCK)
     ]
-    return (
-        parts[0]
-        if len(parts) == 1
-        else Pairs(
-            *(
-                np.concatenate([getattr(part, name) for part in parts], axis=-1)
-                for name in ("row", "pair", "bound", "coefficients")
-            )
-        )
-    )
+    names = "row", "pair", "bound", "coefficients"
+    return Pairs(*(np.concatenate([getattr(part, name) for part in parts], -1) for name in names))
 
 
 def _bounded(
@@ -95,21 +87,13 @@ def _bounded(
         for seen in looks
     ]
     found = sums[0].regressions()
-    far = apart([found.residual, *(each.residual() for each in sums[1:])], known.kept.pairs)
+    residuals = [found.residual, *(each.residual() for each in sums[1:])]
+    far = apart(residuals, known.kept.pairs)
     # Where a coefficient has to be zero, the pair is a hypothesis with one shape, which is there.
     pair, which = np.nonzero((found.first > 0) & (found.second > 0) & ~far)
     row, here = rows[which], found.take((pair, which))
     freedom = data.used[row] - np.where(here.free, 3, 2)
-    shapes = known.first[pair], known.second[pair], row
-    left = least(
-        [
-            here.residual,
-            *(
-                some_pairs(seen.sums, seen.weights, known.table, *shapes).regressions().residual
-                for seen in looks[1:]
-            ),
-        ]
-    )
+    left = least([each[pair, which] for each in residuals])
     bound = single(pair_volume(here) + log_prior[1 + 3 * len(known.shapes) :][pair])
     bound += profile(left, data.take(row), freedom)
     return Pairs(row, pair, bound, np.array([here.constant, here.first, here.second]))
