@@ -12,6 +12,7 @@ makes up at its largest point.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 
 import numpy as np
@@ -122,6 +123,12 @@ class Doubles:
     residual: FloatArray
     determinant: FloatArray
     free: npt.NDArray[np.bool_]
+
+    @classmethod
+    def joined(cls, parts: Sequence[Doubles]) -> Doubles:
+        """Return regressions on the pairs of all parts."""
+        columns = (np.concatenate([getattr(p, f.name) for p in parts]) for f in fields(cls))
+        return cls(*columns)
 
     def take(self, which: tuple[IntArray, ...]) -> Doubles:
         """Return some of them, [M]."""
@@ -236,11 +243,11 @@ class PairSums:
 
 
 def all_pairs(
-    sums: Moments, weights: FloatArray, table: FloatArray, first: IntArray, second: IntArray
+    sums: Moments, weights: FloatArray, products: FloatArray, first: IntArray, second: IntArray
 ) -> PairSums:
-    """Sum up for every pair of every row, [P, n]; `weights` [K, n], `table` [S, K]."""
+    """Sum up for every pair of every row, [P, n]; `weights` [K, n], `products` [P, K] of shapes."""
     at_x, at_z = sums.at[first], sums.at[second]
-    xz = (table[first] * table[second]) @ weights
+    xz = products @ weights
     level = at_x * at_z
     level *= sums.weight
     xz -= level

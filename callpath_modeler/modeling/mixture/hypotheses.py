@@ -79,6 +79,7 @@ class Hypotheses:
     table : [S, K] each shape at each point, largest magnitude 1
     scale : [S] that magnitude
     first, second : [P] the shapes of the pairs
+    products : [P, K] of these two
     single_group : [S] group of the hypothesis with one shape and positive coefficients
     kept : how many a row keeps
     log_prior : [1 + 3 S + P] constant, single, offset, without a constant, pairs; -inf = not there
@@ -89,6 +90,7 @@ class Hypotheses:
     scale: FloatArray
     first: IntArray
     second: IntArray
+    products: FloatArray
     single_group: IntArray
     kept: Kept
     log_prior: FloatArray
@@ -153,12 +155,14 @@ def weighted(
 
     Those with one shape weigh as their shapes, `weight` [S], pairs by `pair_weight` [P].
     """
+    first, second = np.array(pairs, dtype=np.intp).reshape(-1, 2).T
     known = Hypotheses(
         shapes,
         table,
         scale,
-        np.array([a for a, _ in pairs], dtype=np.intp),
-        np.array([b for _, b in pairs], dtype=np.intp),
+        first,
+        second,
+        table[first] * table[second],
         groups,
         kept,
         np.empty(0),

@@ -16,7 +16,7 @@ from callpath_modeler.modeling.mixture.bounds import (
     single,
 )
 from callpath_modeler.modeling.mixture.data import Data
-from callpath_modeler.modeling.mixture.evidence import all_pairs, pair_volume
+from callpath_modeler.modeling.mixture.evidence import Doubles, all_pairs, pair_volume
 from callpath_modeler.modeling.mixture.hypotheses import Hypotheses
 from callpath_modeler.modeling.mixture.spread import EXACT_VARIANCE
 
@@ -25,7 +25,10 @@ IntArray = npt.NDArray[np.intp]
 BoolArray = npt.NDArray[np.bool_]
 
 _BLOCK = 64
-"""Rows whose pairs are summed up at once: what is needed for them stays in the cache."""
+"""Rows whose pairs are looked at together."""
+
+_NUMBERS = 16_000
+"""Rows times pairs that are summed up at once: what is needed for them stays in the cache."""
 
 _FEWEST_FOR_PAIRS = 4
 _MISFIT_FOR_PAIRS = 1.0
@@ -80,14 +83,8 @@ def pair_bounds(looks: list[Look], data: Data, known: Hypotheses, log_prior: Flo
 def _bounded(
     looks: list[Look], rows: IntArray, data: Data, known: Hypotheses, log_prior: FloatArray
 ) -> Pairs:
-    sums = [
-        all_pairs(
-            seen.sums.take(rows), seen.weights[:, rows], known.table, known.first, known.second
-        )
-        for seen in looks
-    ]
-    found = sums[0].regressions()
-    residuals = [found.residual, *(each.residual() for each in sums[1:])]
+    found, others = _regressed(looks, rows, known)
+    residuals = [found.residual, *others]
     far = apart(residuals, known.kept.pairs)
     # Where a coefficient has to be zero, the pair is a hypothesis with one shape, which is there.
     pair, which = np.nonzero((found.first > 0) & (found.second > 0) & ~far)
@@ -97,3 +94,19 @@ def _bounded(
     bound = single(pair_volume(here) + log_prior[1 + 3 * len(known.shapes) :][pair])
     bound += profile(left, data.take(row), freedom)
     return Pairs(row, pair, bound, np.array([here.constant, here.first, here.second]))
+
+
+def _regressed(
+    looks: list[Look], rows: IntArray, known: Hypotheses
+) -> tuple[Doubles, list[FloatArray]]:
+    """Regress rows on all pairs under the first drift; return what they leave under the others."""
+    seen = [(each.sums.take(rows), each.weights[:, rows]) for each in looks]
+    found, left = [], []
+    size = max(1, _NUMBERS // max(len(rows), 1))
+    for start in range(0, max(len(known.first), 1), size):
+        part = slice(start, start + size)
+        products, first, second = known.products[part], known.first[part], known.second[part]
+        sums = [all_pairs(*each, products, first, second) for each in seen]
+        found.append(sums[0].regressions())
+        left.append([each.residual() for each in sums[1:]])
+    return Doubles.joined(found), [np.concatenate(each) for each in zip(*left, strict=True)]

@@ -13,6 +13,7 @@ FloatArray = npt.NDArray[np.float64]
 POINTS = 2.0 ** np.arange(3, 9)
 TABLE = np.stack([POINTS.min() / POINTS, np.log2(POINTS) / 8, POINTS / 256, (POINTS / 256) ** 2])
 FIRST, SECOND = np.array([0, 0, 1, 2]), np.array([1, 2, 3, 3])
+PRODUCTS = TABLE[FIRST] * TABLE[SECOND]
 
 
 def rows() -> tuple[FloatArray, FloatArray]:
@@ -41,7 +42,7 @@ def test_moments_are_weighted_sums_about_weighted_means() -> None:
 def test_pairs_of_shapes_are_least_squares_with_a_constant_only_where_it_is_positive() -> None:
     values, weights = rows()
     sums = moments(values.T, weights.T, TABLE)
-    pairs = all_pairs(sums, weights.T, TABLE, FIRST, SECOND)
+    pairs = all_pairs(sums, weights.T, PRODUCTS, FIRST, SECOND)
     found = pairs.regressions()
     covariance = np.array(pairs.covariance(found.free))
     seen = set()
@@ -92,7 +93,7 @@ def test_the_evidence_of_a_constant_is_likelihood_times_prior_over_all_constants
 
 def test_what_pairs_leave_is_the_same_with_and_without_their_coefficients() -> None:
     values, weights = rows()
-    pairs = all_pairs(moments(values.T, weights.T, TABLE), weights.T, TABLE, FIRST, SECOND)
+    pairs = all_pairs(moments(values.T, weights.T, TABLE), weights.T, PRODUCTS, FIRST, SECOND)
     found = pairs.regressions()
     assert not found.free.all()
     assert found.free.any()
