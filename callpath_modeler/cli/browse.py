@@ -13,15 +13,14 @@ import click
 from callpath_modeler.cli.console import Console
 from callpath_modeler.cli.options import (
     EXPERIMENT,
-    TABLE,
     fit_options,
-    format_of,
     load_options,
     question_options,
     retold,
     sort_options,
     view_options,
 )
+from callpath_modeler.cli.tables import TABLE, format_of
 from callpath_modeler.errors import UsageError
 
 if TYPE_CHECKING:

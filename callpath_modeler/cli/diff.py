@@ -9,15 +9,12 @@ from typing import TYPE_CHECKING
 import click
 
 from callpath_modeler.cli.console import EXIT_NO, Console
-from callpath_modeler.cli.options import (
-    fit_options,
+from callpath_modeler.cli.options import fit_options, load_options, question_options, retold
+from callpath_modeler.cli.tables import (
     format_of,
-    load_options,
     output_options,
     picked,
-    question_options,
     refuse_columns,
-    retold,
     table_options,
 )
 from callpath_modeler.errors import UsageError

@@ -13,15 +13,17 @@ from callpath_modeler.cli.console import Console
 from callpath_modeler.cli.options import (
     EXPERIMENT,
     PARAMETER,
-    format_of,
     load_options,
     metric_options,
+    retold,
+    view_options,
+)
+from callpath_modeler.cli.tables import (
+    format_of,
     output_options,
     picked,
     refuse_columns,
-    retold,
     table_options,
-    view_options,
 )
 from callpath_modeler.errors import DataError, UsageError
 

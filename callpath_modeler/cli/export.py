@@ -10,13 +10,8 @@ from typing import TYPE_CHECKING
 import click
 
 from callpath_modeler.cli.console import Console
-from callpath_modeler.cli.options import (
-    EXPERIMENT,
-    fit_options,
-    format_of,
-    load_options,
-    question_options,
-)
+from callpath_modeler.cli.options import EXPERIMENT, fit_options, load_options, question_options
+from callpath_modeler.cli.tables import format_of
 from callpath_modeler.errors import UsageError
 
 if TYPE_CHECKING:

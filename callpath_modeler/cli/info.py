@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import click
 
 from callpath_modeler.cli.console import Console
-from callpath_modeler.cli.options import EXPERIMENT, format_of, load_options, output_options
+from callpath_modeler.cli.options import EXPERIMENT, load_options
+from callpath_modeler.cli.tables import format_of, output_options
 from callpath_modeler.errors import DataError, UsageError
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ import click
 
 from callpath_modeler.cli import group
 from callpath_modeler.cli.console import Console
-from callpath_modeler.cli.options import format_of, output_options
+from callpath_modeler.cli.tables import format_of, output_options
 from callpath_modeler.errors import PluginError
 from callpath_modeler.readers import registry
 from callpath_modeler.readers.base import Reader

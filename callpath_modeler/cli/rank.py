@@ -11,13 +11,15 @@ from callpath_modeler.cli.console import Console
 from callpath_modeler.cli.options import (
     EXPERIMENT,
     fit_options,
-    format_of,
     load_options,
+    question_options,
+    retold,
+)
+from callpath_modeler.cli.tables import (
+    format_of,
     output_options,
     picked,
-    question_options,
     refuse_columns,
-    retold,
     table_options,
 )
 

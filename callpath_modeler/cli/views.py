@@ -13,16 +13,18 @@ from callpath_modeler.cli.console import Console
 from callpath_modeler.cli.options import (
     EXPERIMENT,
     fit_options,
-    format_of,
     load_options,
-    output_options,
-    picked,
     question_options,
-    refuse_columns,
     retold,
     sort_options,
-    table_options,
     view_options,
+)
+from callpath_modeler.cli.tables import (
+    format_of,
+    output_options,
+    picked,
+    refuse_columns,
+    table_options,
 )
 
 if TYPE_CHECKING:
