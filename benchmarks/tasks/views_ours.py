@@ -17,9 +17,10 @@ from callpath_modeler.analysis.ensemble import losses
 from callpath_modeler.profile.calltree import CallTree
 from callpath_modeler.profile.experiment import Experiment, Run, Scaling, Values, split_parameters
 from callpath_modeler.profile.groups import Costs
+from callpath_modeler.profile.hot import hot_path
 from callpath_modeler.profile.outline import outline
 from callpath_modeler.profile.schema import Extent, Metric, Reduction
-from callpath_modeler.profile.views import View, ViewKind, hot_path, open_view
+from callpath_modeler.profile.views import View, ViewKind, open_view
 from callpath_modeler.profile.wanted import Wanted
 
 T = TypeVar("T")

@@ -12,10 +12,11 @@ from rich.text import Text
 
 from callpath_modeler.profile.calltree import ROOT, CallTree, escape
 from callpath_modeler.profile.groups import Costs, Rows, Values
+from callpath_modeler.profile.hot import hot_path
 from callpath_modeler.profile.outline import Line, Outline, SumCheck, outline
 from callpath_modeler.profile.pattern import short_name
 from callpath_modeler.profile.schema import PROGRAM
-from callpath_modeler.profile.views import Flat, View, ViewKind, hot_path, open_view
+from callpath_modeler.profile.views import Flat, View, ViewKind, open_view
 from callpath_modeler.profile.wanted import Wanted, node_path
 from callpath_modeler.report.formats import Cell
 from callpath_modeler.report.layout import Column, shorten, tree_table

@@ -13,8 +13,9 @@ import numpy as np
 from callpath_modeler.analysis.forecast import Forecast, Foreseen
 from callpath_modeler.profile.calltree import ROOT
 from callpath_modeler.profile.groups import Costs, Rows, Values
+from callpath_modeler.profile.hot import hot_path
 from callpath_modeler.profile.outline import SHARED, Outline, Selection, SumCheck, outline
-from callpath_modeler.profile.views import View, ViewKind, hot_path, open_view
+from callpath_modeler.profile.views import View, ViewKind, open_view
 from callpath_modeler.profile.wanted import Wanted, kept, node_path
 from callpath_modeler.tui.lines import Lines
 from callpath_modeler.tui.place import Place

@@ -10,9 +10,10 @@ from test_call_trees import REGIONS, trees
 
 from callpath_modeler.profile.calltree import ROOT, CallTree
 from callpath_modeler.profile.groups import Costs, Grouping, functions
+from callpath_modeler.profile.hot import hot_path
 from callpath_modeler.profile.outline import Selection, outline
 from callpath_modeler.profile.schema import PROGRAM
-from callpath_modeler.profile.views import BottomUp, Flat, ViewKind, hot_path, open_view
+from callpath_modeler.profile.views import BottomUp, Flat, ViewKind, open_view
 
 quick = settings(deadline=None, max_examples=60)
 BY = (Grouping.FILE, Grouping.REGION)
