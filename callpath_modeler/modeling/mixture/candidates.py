@@ -209,7 +209,8 @@ def _bare_part(rows: _Rows, found: Slopes, row: IntArray, code: IntArray) -> _Pa
     level = found.weight * found.at
     square = found.square + level * found.at
     product = found.slope * found.square + level * found.mean
-    slope = product / square
+    # Values and shapes are positive, and so is their product but for rounding.
+    slope = np.maximum(product, 0.0) / square
     whole = (rows.total + rows.weight * rows.mean**2)[:, row]
     residual = np.maximum(whole - slope * product, 0.0)
     evidence = bare_evidence(found.mean, slope, square)

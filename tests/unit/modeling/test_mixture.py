@@ -220,6 +220,13 @@ def test_zeros_and_enormous_ranges_are_survived() -> None:
         assert (models.status == FitStatus.OUTSIDE).all()
 
 
+def test_rounding_makes_no_coefficient_negative() -> None:
+    y = np.full((4, 4, 1), 9.08781714e-206)
+    y[0, 1] = 1.0
+    models = fit([2.0, 1.0, 64.0, 3.0], y)
+    assert (models.coefficients[0] >= 0).all()
+
+
 def test_a_missing_repetition_is_like_one_that_was_never_made() -> None:
     y = laws(np.random.default_rng(43), 2)
     padded = np.concatenate([y, np.full_like(y, NAN)], axis=2)
