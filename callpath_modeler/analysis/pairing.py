@@ -252,7 +252,7 @@ def _apart(
         if not len(common):
             raise DataError(
                 f"the two were measured at no common {name}",
-                hint=f"say one: --at p=4096,{name}=...",
+                hint=f"say where: --at with a value of {name}",
             )
         at[name] = float(common[-1])
     return {name: at[name] for name in others}, {}, assumed

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import callpath_modeler as cpm
+from callpath_modeler.comparing import compare_with
 from callpath_modeler.errors import UsageError
 from callpath_modeler.pipeline import models_of
 from callpath_modeler.store import write as store_experiment
@@ -184,6 +185,15 @@ def test_models_that_are_stored_are_compared_along_the_parameter_asked_for(run, 
     assert (document["parameter"], document["scale"], document["held"]) == ("n", 40, {"p": 128})
     growths = {row["callpath"]: row["growth_base"] for row in document["rows"]}
     assert growths["main/work"] == "O(n^3)"
+
+
+def test_models_that_are_there_are_compared_where_they_are_held(before, slow):
+    after = models_of([slow])
+    for held, mark in (({"n": 10.0}, 0), ({"n": 40.0}, 1)):
+        found = compare_with([before], after.holding(held), 1024).difference
+        assert found.measured.at == {"p": 128, **held}
+        assert found.predicted.at == {"p": 1024, **held}
+        assert found.measured.mark.max() == mark
 
 
 def test_from_python_models_are_compared_where_they_are_held(before, slow):
