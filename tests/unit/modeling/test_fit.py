@@ -86,6 +86,16 @@ def test_no_prediction_is_ever_negative(data: st.DataObject) -> None:
     assert (raw >= -1e-6 * y.max(axis=(1, 2))[:, None]).all()
 
 
+def test_next_to_nothing_below_a_step_has_a_band() -> None:
+    points = np.array([0.25, 0.5, 2, 8])
+    y = np.ones((4, 4, 1))
+    y[2, :, 0] = [6.74642765e-292, 1, 0, 1]
+    band = fit(points, y).predict(np.geomspace(0.25, 1e9, 60))
+    assert np.isfinite(band.value).all()
+    assert (band.low <= band.value).all()
+    assert (band.value <= band.high).all()
+
+
 @settings(max_examples=25, deadline=None)
 @given(y=series, unit=st.sampled_from([2.0**-30, 2.0**10, 1e-9, 3.7e5]))
 def test_the_unit_scales_the_prediction_and_nothing_else(y: FloatArray, unit: float) -> None:
