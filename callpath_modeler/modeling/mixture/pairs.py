@@ -31,7 +31,8 @@ _NUMBERS = 16_000
 """Rows times pairs that are summed up at once: what is needed for them stays in the cache."""
 
 _FEWEST_FOR_PAIRS = 4
-_MISFIT_FOR_PAIRS = 1.0
+_MISFIT_FOR_PAIRS = 0.5
+"""Of the noise: by chance one shape may seem to explain what two made."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +62,7 @@ class Pairs:
 
 
 def rows_for_pairs(seen: Look, data: Data, known: Hypotheses) -> IntArray:
-    """Return rows that one shape does not explain within their noise, and that allow two."""
+    """Return rows that one shape does not explain well within their noise, and that allow two."""
     if not len(known.first):
         return np.zeros(0, dtype=np.intp)
     misfit = seen.residual.min(axis=0) / np.maximum(data.used - 2, 1)
