@@ -45,6 +45,8 @@ ALONE = Drift(10.0, apart=True)
 """For runs that begin with one process: it has none to talk to or to wait for."""
 
 _APART = 1000.0
+_AS_A_RULE = 3.0
+"""How probable it is that one process is of its own regime, against each other drift."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +89,7 @@ def deviations(points: FloatArray, *, noise_known: bool) -> Deviations:
     prior = _BESIDE_PRIOR if noise_known else (1 / len(sizes),) * len(sizes)
     drifts = (*DRIFTS, ALONE) if points.ndim == 1 and points[0] == 1 else DRIFTS
     cells = [
-        (size, drift, share)
+        (size, drift, share * (_AS_A_RULE if drifts[drift].apart else 1.0))
         for drift in range(len(drifts))
         for size, share in zip(sizes, prior, strict=True)
         # Noise alone does not drift.

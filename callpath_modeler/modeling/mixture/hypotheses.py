@@ -56,14 +56,21 @@ ALIKE = 1e-6
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """How many of the hypotheses with one shape, and of the pairs, a row keeps: the closest.
+    """Which hypotheses of a row are looked at.
 
     Many that fit somewhat worse would together outweigh the few that fit. Along one parameter few
     differ; of several, any that suits one goes with any that suits another.
+
+    Attributes
+    ----------
+    shapes, pairs : how many of those with one shape, and of the pairs: the closest
+    misfit : what the best shape has to leave before there are pairs, in squares of the noise; by
+        chance one shape may seem to explain what two made
     """
 
     shapes: int = 30
     pairs: int = 40
+    misfit: float = 0.5
 
 
 @dataclass(frozen=True, slots=True)

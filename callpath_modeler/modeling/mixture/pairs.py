@@ -31,8 +31,6 @@ _NUMBERS = 16_000
 """Rows times pairs that are summed up at once: what is needed for them stays in the cache."""
 
 _FEWEST_FOR_PAIRS = 4
-_MISFIT_FOR_PAIRS = 0.5
-"""Of the noise: by chance one shape may seem to explain what two made."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +65,7 @@ def rows_for_pairs(seen: Look, data: Data, known: Hypotheses) -> IntArray:
         return np.zeros(0, dtype=np.intp)
     misfit = seen.residual.min(axis=0) / np.maximum(data.used - 2, 1)
     noise = np.maximum(data.variance, EXACT_VARIANCE)
-    return np.flatnonzero((data.used >= _FEWEST_FOR_PAIRS) & (misfit > _MISFIT_FOR_PAIRS * noise))
+    return np.flatnonzero((data.used >= _FEWEST_FOR_PAIRS) & (misfit > known.kept.misfit * noise))
 
 
 def pair_bounds(looks: list[Look], data: Data, known: Hypotheses, log_prior: FloatArray) -> Pairs:

@@ -37,7 +37,7 @@ _ROUNDING = 1e-6
 _MOST_FACTORS = 12
 """Of one parameter, where there are more than two: terms beyond are not plain anyway."""
 
-_KEPT = Kept(shapes=200, pairs=600)
+_KEPT = Kept(shapes=200, pairs=600, misfit=1.0)
 
 _FRACTION = 0.1
 _FALLING = 0.1
