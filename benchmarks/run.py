@@ -15,6 +15,7 @@ in DIR/data; ``--shared DIR`` tells where, by default beside the project.
 from __future__ import annotations
 
 import argparse
+import os
 import shutil
 import sys
 from collections.abc import Callable, Sequence
@@ -88,6 +89,10 @@ BENCHMARKS = {
 
 def main() -> None:
     """Run what the command line says."""
+    if "OPENBLAS_NUM_THREADS" not in os.environ:
+        # As on the command line: linear algebra starts its threads when numpy is imported.
+        os.environ["OPENBLAS_NUM_THREADS"] = "1"
+        os.execv(sys.executable, [sys.executable, *sys.argv])  # noqa: S606 - ourselves
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
