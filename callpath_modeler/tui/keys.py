@@ -6,6 +6,16 @@ from rich.cells import cell_len
 from rich.text import Text
 from textual.binding import Binding, BindingType
 
+MOVES: tuple[BindingType, ...] = (
+    Binding("up,k", "move(-1)"),
+    Binding("down,j", "move(1)"),
+    Binding("pageup", "page(-1)"),
+    Binding("pagedown", "page(1)"),
+    Binding("home", "move(-1000000000)"),
+    Binding("end", "move(1000000000)"),
+)
+"""Up and down whatever has lines: `action_move` and `action_page` do it."""
+
 _ACTIONS = (
     ("q,ctrl+c,ctrl+q", "quit"),
     ("right,l", "do('go_in')"),

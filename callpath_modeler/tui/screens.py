@@ -13,6 +13,7 @@ from textual.screen import ModalScreen
 from textual.widgets import Static
 
 from callpath_modeler.report.listing import Listing
+from callpath_modeler.tui.keys import MOVES
 from callpath_modeler.tui.surroundings import Answer
 from callpath_modeler.units import to_ascii
 
@@ -56,12 +57,7 @@ class Panel(ModalScreen[str]):
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("up,k", "move(-1)"),
-        Binding("down,j", "move(1)"),
-        Binding("pageup", "page(-1)"),
-        Binding("pagedown", "page(1)"),
-        Binding("home", "move(-1000000000)"),
-        Binding("end", "move(1000000000)"),
+        *MOVES,
         Binding("enter", "choose"),
         Binding("y", "command"),
         Binding("q,escape", "leave"),

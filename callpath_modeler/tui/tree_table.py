@@ -6,13 +6,14 @@ from typing import ClassVar
 
 from rich.style import Style
 from rich.text import Text
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.events import Click, Resize
 from textual.geometry import Size
 from textual.message import Message
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
+from callpath_modeler.tui.keys import MOVES
 from callpath_modeler.tui.page import Page, page
 from callpath_modeler.tui.session import Session
 
@@ -29,14 +30,7 @@ class TreeTable(ScrollView, can_focus=True):
     ascii_only : use no character beyond ASCII
     """
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("up,k", "move(-1)"),
-        Binding("down,j", "move(1)"),
-        Binding("pageup", "page(-1)"),
-        Binding("pagedown", "page(1)"),
-        Binding("home", "move(-1000000000)"),
-        Binding("end", "move(1000000000)"),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = [*MOVES]
 
     class Moved(Message):
         """The cursor is on another line."""

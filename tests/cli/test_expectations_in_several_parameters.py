@@ -12,50 +12,32 @@ import pytest
 import callpath_modeler as cpm
 from callpath_modeler.analysis.expectations.subjects import Subjects
 from callpath_modeler.pipeline import models_of
-from callpath_modeler.store import write as store_experiment
-
-P, N = (8, 16, 32, 64, 128), (10, 20, 30, 40)
-LAWS = {
-    "main/work": lambda p, n: n**3 / p,
-    "main/send": lambda p, n: 0.1 * n * np.log2(p),
-    "main/io": lambda *_: 5.0,
-}
-SLOW = {**LAWS, "main/work": lambda p, n: n**3 / p * (1.5 if n >= 30 else 1.0)}
+from several_laws import LAWS, SLOW, stored, write_runs
 
 
 @pytest.fixture(scope="module")
-def stored(tmp_path_factory):
-    """Store runs of laws in p and n, with their models."""
+def runs(tmp_path_factory):
+    """Store runs of laws, with their models."""
 
-    def stored(laws, seed):
-        rng = np.random.default_rng(seed)
-        lines = ["callpath,p,n,rep,time[s]"]
-        for path, law in laws.items():
-            for p, n in ((p, n) for p in P for n in N):
-                values = law(p, n) * np.exp(0.01 * rng.normal(size=3))
-                lines += [f"{path},{p},{n},{rep},{v!r}" for rep, v in enumerate(values.tolist())]
-        file = tmp_path_factory.mktemp("runs") / "app.csv"
-        file.write_text("\n".join(lines) + "\n")
-        store = file.with_suffix(".cpm")
-        store_experiment([cpm.fit(cpm.load(file))], store)
-        return store
+    def runs(laws, seed):
+        return stored(write_runs(tmp_path_factory.mktemp("runs") / "app.csv", laws, seed))
 
-    return stored
+    return runs
 
 
 @pytest.fixture(scope="module")
-def today(stored):
-    return stored(LAWS, 1)
+def today(runs):
+    return runs(LAWS, 1)
 
 
 @pytest.fixture(scope="module")
-def again(stored):
-    return stored(LAWS, 2)
+def again(runs):
+    return runs(LAWS, 2)
 
 
 @pytest.fixture(scope="module")
-def slow(stored):
-    return stored(SLOW, 3)
+def slow(runs):
+    return runs(SLOW, 3)
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from callpath_modeler.modeling.mixture.data import Data, floor_of, relative_weights
+from callpath_modeler.modeling.mixture.data import Data, error_unit, relative_weights
 from callpath_modeler.modeling.mixture.deviations import Deviations, Drift
 from callpath_modeler.modeling.mixture.evidence import (
     TINY,
@@ -78,15 +78,15 @@ class _Rows:
     def of(
         cls, data: Data, known: Hypotheses, fitted: FloatArray, drifts: Sequence[Drift]
     ) -> _Rows:
-        weights = np.stack([relative_weights(data, fitted, drift).T for drift in drifts])
+        unit = error_unit(data, fitted)
+        weights = np.stack([relative_weights(data, unit, drift).T for drift in drifts])
         weight = weights.sum(axis=1)
         values = data.values.T
         mean = (weights * values).sum(axis=1) / weight
         centred = values - mean[:, None]
         products = weights * centred
-        unit = np.maximum(fitted, floor_of(data)).T
         total = (products * centred).sum(axis=1)
-        return cls(values, unit, weights, products, weight, mean, total, known.table)
+        return cls(values, unit.T, weights, products, weight, mean, total, known.table)
 
 
 @dataclass(frozen=True, slots=True)

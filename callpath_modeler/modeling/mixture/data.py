@@ -71,15 +71,19 @@ def floor_of(data: Data) -> FloatArray:
     return np.asarray(np.maximum(positive, 0.01)[:, None])
 
 
-def relative_weights(data: Data, fitted: FloatArray, drift: Drift) -> FloatArray:
-    """Weigh points under a drift, [n, K]; `fitted` [n, K] are values that errors are relative to.
+def error_unit(data: Data, fitted: FloatArray) -> FloatArray:
+    """Return what errors are relative to, [n, K]: what was fitted, zeros as the floor."""
+    return np.maximum(fitted, floor_of(data))
+
+
+def relative_weights(data: Data, unit: FloatArray, drift: Drift) -> FloatArray:
+    """Weigh points under a drift, [n, K]; `unit` [n, K] is what errors are relative to.
 
     What grows with the distance is normalised to a geometric mean of 1.
     """
     spread = drift.variances(data.points)
     used = data.weight > 0
     level = np.exp((used @ np.log(spread)) / np.maximum(used.sum(axis=1), 1))
-    scale = np.maximum(fitted, floor_of(data))
-    weights = data.weight / scale**2 / spread * level[:, None]
+    weights = data.weight / unit**2 / spread * level[:, None]
     weights[:, 0] /= drift.of_first
     return np.asarray(weights)

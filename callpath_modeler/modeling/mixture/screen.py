@@ -17,7 +17,7 @@ from callpath_modeler.modeling.mixture.bounds import (
     single,
     typical_variance,
 )
-from callpath_modeler.modeling.mixture.data import Data, floor_of, relative_weights
+from callpath_modeler.modeling.mixture.data import Data, error_unit, floor_of, relative_weights
 from callpath_modeler.modeling.mixture.deviations import Drift
 from callpath_modeler.modeling.mixture.evidence import TINY
 from callpath_modeler.modeling.mixture.hypotheses import Hypotheses
@@ -122,7 +122,8 @@ def _screened(
     data: Data, known: Hypotheses, log_prior: FloatArray, drifts: Sequence[Drift]
 ) -> Chosen:
     fitted = rough_fit(data, known)
-    looks = [look(data, known, relative_weights(data, fitted, drift).T) for drift in drifts]
+    unit = error_unit(data, fitted)
+    looks = [look(data, known, relative_weights(data, unit, drift).T) for drift in drifts]
     variance = typical_variance(looks[0], data)
     regressed, found = bounds(looks, data, known, log_prior, variance)
     pairs = pair_bounds(looks, data, known, log_prior)
@@ -177,7 +178,8 @@ def rough_fit(data: Data, known: Hypotheses) -> FloatArray:
 
     A constant, unless the shape leaves much less than it: noise would weigh noise.
     """
-    seen = look(data, known, relative_weights(data, data.values, Drift(0.0)).T)
+    unit = error_unit(data, data.values)
+    seen = look(data, known, relative_weights(data, unit, Drift(0.0)).T)
     sums = seen.sums
     slope = np.clip(seen.slope, 0.0, sums.mean / np.maximum(sums.at, TINY))
     residual = sums.square * slope
