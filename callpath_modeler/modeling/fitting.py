@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from callpath_modeler.modeling.models import METHODS, Models
 from callpath_modeler.modeling.noise import CENTRES, Aggregate, Centre, centred
+from callpath_modeler.modeling.parts import Map
 from callpath_modeler.modeling.terms import CLASSIC_SPACE, DEFAULT_SPACE, JOINT_SPACE, SearchSpace
 
 FloatArray = npt.NDArray[np.float64]
@@ -29,6 +30,7 @@ def fit(
     folds: int | None = None,
     aggregate: Aggregate = "auto",
     confidence: float = 0.95,
+    each: Map = map,
 ) -> Models:
     """Model every row.
 
@@ -53,6 +55,8 @@ def fit(
         rows; of the classic method, which knows no other than mean, median and min, the median.
     confidence : float
         Of the bands, between 0 and 1.
+    each : Map
+        Goes through parts of the rows; the models are the same whatever it is.
 
     Returns
     -------
@@ -89,12 +93,15 @@ def fit(
             folds=folds,
             aggregate=centre_,  # type: ignore[arg-type] # checked above
             confidence=confidence,
+            each=each,
         )
     from callpath_modeler.modeling.mixture.application import fit_mixture
 
     if folds is not None:
         raise ValueError("folds belong to the classic method")
-    return fit_mixture(points, values, space=chosen, aggregate=aggregate, confidence=confidence)
+    return fit_mixture(
+        points, values, space=chosen, aggregate=aggregate, confidence=confidence, each=each
+    )
 
 
 def default_space(method: Method, *, several: bool = False) -> SearchSpace:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from callpath_modeler.modeling.noise import (
     looks_exact,
     summarise,
 )
+from callpath_modeler.modeling.parts import Map
 from callpath_modeler.modeling.status import FitStatus
 from callpath_modeler.modeling.terms import SearchSpace
 
@@ -48,6 +50,7 @@ def fit_classic(
     folds: int | None,
     aggregate: ClassicCentre,
     confidence: float,
+    each: Map = map,
 ) -> Models:
     """Model every row by one hypothesis, chosen by cross-validation.
 
@@ -57,7 +60,7 @@ def fit_classic(
         Ascending.
     y : ndarray [n, K, R]
         Values, NaN = missing.
-    space, folds, aggregate, confidence
+    space, folds, aggregate, confidence, each
         As for `fit`, which checks them.
 
     Raises
@@ -67,9 +70,8 @@ def fit_classic(
     """
     basis, codes = _basis(space, points)
     setting = _Setting(points, basis, codes, folds, aggregate, confidence, space.max_terms)
-    chunks = [
-        _fit_chunk(y[start : start + _CHUNK], setting) for start in range(0, max(len(y), 1), _CHUNK)
-    ]
+    parts = (y[start : start + _CHUNK] for start in range(0, max(len(y), 1), _CHUNK))
+    chunks = list(each(partial(_fit_chunk, setting), parts))
     return Models(
         space=space,
         shapes=space.terms,
@@ -109,7 +111,7 @@ def _basis(space: SearchSpace, points: FloatArray) -> tuple[Basis, npt.NDArray[n
     return basis, np.array([code for code, _, _ in usable], dtype=np.int16)
 
 
-def _fit_chunk(y: FloatArray, setting: _Setting) -> Columns:
+def _fit_chunk(setting: _Setting, y: FloatArray) -> Columns:
     infinite = np.isinf(y).any(axis=(1, 2))
     reps = summarise(np.where(np.isinf(y), np.nan, y), setting.aggregate, setting.confidence)
     present = reps.counts > 0

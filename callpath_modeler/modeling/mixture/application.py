@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
@@ -25,6 +26,7 @@ from callpath_modeler.modeling.mixture.screen import Chosen, screen, smoothed
 from callpath_modeler.modeling.mixture.spread import Pool, Within, pooled, row_spread, within
 from callpath_modeler.modeling.models import MIN_POINTS, Models
 from callpath_modeler.modeling.noise import Aggregate, Centre, relative_efficiency
+from callpath_modeler.modeling.parts import Map
 from callpath_modeler.modeling.several.hypotheses import joint_hypotheses
 from callpath_modeler.modeling.status import FitStatus
 from callpath_modeler.modeling.terms import SearchSpace
@@ -70,6 +72,7 @@ def fit_mixture(
     space: SearchSpace,
     aggregate: Aggregate,
     confidence: float,
+    each: Map = map,
 ) -> Models:
     """Give every hypothesis of every row a probability.
 
@@ -79,7 +82,7 @@ def fit_mixture(
         In any order.
     y : ndarray [n, K, R]
         Values, NaN = missing.
-    space, aggregate, confidence
+    space, aggregate, confidence, each
         As for `fit`, which checks them.
 
     Raises
@@ -87,7 +90,6 @@ def fit_mixture(
     ValueError
         If no term of the space fits the points.
     """
-    np.empty(_HEAP, dtype=np.uint8)
     several = points.ndim > 1
     order = np.lexsort(points.reshape(len(points), -1).T[::-1])
     points, values = points[order], _Values(y, order)
@@ -96,19 +98,13 @@ def fit_mixture(
     how, efficiency = _centre(points, values[some], pool, known, aggregate)
     ways = deviations(points, noise_known=pool.known)
     beliefs = _beliefs(points, values[some], pool, how, efficiency, known, ways)
-    columns, far = empty_columns(len(y)), far_table(points, known, FAR)
-    for part in values.chunks(_at_once(known, _CHUNK)):
-        ordered = values[part]
-        reps = within(ordered, how)
-        status = _status(ordered, reps)
-        _write_facts(columns, part, points, reps, status)
-        usable = np.flatnonzero(status == FitStatus.OK)
-        if usable.size:
-            noise, rows = pool.noise(reps.take(usable), efficiency), part.start + usable
-            columns["noise"][rows] = noise.spread
-            data, unit = data_of(points, noise)
-            found = _fit(data, known, ways, beliefs)
-            write_models(columns, rows, found, data, unit, known, far)
+    far = far_table(points, known, FAR)
+    setting = _Setting(points, pool, how, efficiency, known, ways, beliefs, far)
+    columns, parts = empty_columns(len(y)), list(values.chunks(_at_once(known, _CHUNK)))
+    chunks = each(partial(_modelled, setting), map(values.__getitem__, parts))
+    for part, chunk in zip(parts, chunks, strict=True):
+        for name, column in chunk.items():
+            columns[name][part] = column
     return Models(
         space=space,
         shapes=known.shapes,
@@ -118,6 +114,36 @@ def fit_mixture(
         confidence=confidence,
         **columns,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _Setting:
+    """What the models of all rows are made with."""
+
+    points: FloatArray
+    pool: Pool
+    how: Centre
+    efficiency: float
+    known: Hypotheses
+    ways: Deviations
+    beliefs: Beliefs
+    far: FloatArray
+
+
+def _modelled(setting: _Setting, ordered: FloatArray) -> Columns:
+    """Model some rows [n, K, R] of `_Values`, each by itself."""
+    points, known = setting.points, setting.known
+    columns, reps = empty_columns(len(ordered)), within(ordered, setting.how)
+    status = _status(ordered, reps)
+    _write_facts(columns, points, reps, status)
+    usable = np.flatnonzero(status == FitStatus.OK)
+    if usable.size:
+        noise = setting.pool.noise(reps.take(usable), setting.efficiency)
+        columns["noise"][usable] = noise.spread
+        data, unit = data_of(points, noise)
+        found = _fit(data, known, setting.ways, setting.beliefs)
+        write_models(columns, usable, found, data, unit, known, setting.far)
+    return columns
 
 
 def _at_once(known: Hypotheses, most: int) -> int:
@@ -156,20 +182,16 @@ def _status(y: FloatArray, reps: Within) -> npt.NDArray[np.int8]:
 
 
 def _write_facts(
-    columns: Columns,
-    part: slice,
-    points: FloatArray,
-    reps: Within,
-    status: npt.NDArray[np.int8],
+    columns: Columns, points: FloatArray, reps: Within, status: npt.NDArray[np.int8]
 ) -> None:
     """Write what is known of rows without any model."""
     present = reps.count > 0
-    columns["status"][part] = status
-    columns["used"][part] = present.sum(axis=1)
+    columns["status"][:] = status
+    columns["used"][:] = present.sum(axis=1)
     if points.ndim == 1:
-        columns["low_p"][part] = np.where(present, points, np.inf).min(axis=1)
-        columns["high_p"][part] = np.where(present, points, -np.inf).max(axis=1)
-    zero = part.start + np.flatnonzero(status == FitStatus.ZERO)
+        columns["low_p"][:] = np.where(present, points, np.inf).min(axis=1)
+        columns["high_p"][:] = np.where(present, points, -np.inf).max(axis=1)
+    zero = status == FitStatus.ZERO
     columns["coefficients"][zero] = 0.0
     columns["weight"][zero] = 1.0
     for name, number in (("cv_error", 0.0), ("rss", 0.0), ("r2", 1.0), ("adjusted_r2", 1.0)):
@@ -228,6 +250,7 @@ def _fit(data: Data, known: Hypotheses, ways: Deviations, beliefs: Beliefs) -> P
 
     Counts are often multiples of each other; those that are need to be fitted once.
     """
+    np.empty(_HEAP, dtype=np.uint8)
     first, like = data.distinct()
     few = data.take(first)
     chosen = _chosen(few, known, ways, beliefs)
