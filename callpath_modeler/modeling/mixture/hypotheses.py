@@ -48,8 +48,8 @@ _PAIRED = 1.0
 """In spaces of more growing terms only plain ones are tried in pairs; pairs of near neighbours are
 one curve."""
 
-_PLAINNESS = 2.0
-"""By how many nats a pair is less probable for the intricacy of its growing terms."""
+_PLAINNESS = 1.0
+"""By how many nats a hypothesis is less probable for the intricacy of its terms."""
 
 ALIKE = 1e-6
 
@@ -137,14 +137,13 @@ def hypotheses(space: SearchSpace, points: FloatArray) -> Hypotheses:
     terms = [term for term in space.terms if points[0] >= 1 or not term.log]
     if not terms:
         raise ValueError("all terms of the space have logarithms, which are negative below 1")
-    both: list[Shape] = [*terms, *breaks(points)]
-    shapes, table, scale = distinct(both, points)
-    first_class = dict(zip(space.terms, space.first_class, strict=True))
+    every: list[Shape] = [*terms, *breaks(points)]
+    shapes, table, scale = distinct(every, points)
     pairs = _pairs(shapes) if space.max_terms > 1 else []
     groups = np.array([_group(shape) for shape in shapes], dtype=np.intp)
-    weight = np.array([1.0 if first_class.get(s, True) else SECOND_CLASS for s in shapes])  # type: ignore[arg-type]
-    plain = np.array([_plainness(shapes, pair) for pair in pairs])
-    return weighted(tuple(shapes), table, scale, groups, pairs, weight, _PRIOR, plain)
+    plain = np.array([_plainness(shape) for shape in shapes])
+    both = np.array([plain[a] * plain[b] for a, b in pairs])
+    return weighted(tuple(shapes), table, scale, groups, pairs, plain, _PRIOR, both)
 
 
 def weighted(
@@ -228,10 +227,9 @@ def _pairs(shapes: Sequence[Shape]) -> list[tuple[int, int]]:
     return pairs + [(a, b) for a in falling for b in growing]
 
 
-def _plainness(shapes: Sequence[Shape], pair: tuple[int, int]) -> float:
-    """Weigh a pair: a sum of two terms is rare, and rarer the less usual they are."""
-    growing = (shapes[code] for code in pair if not shapes[code].decreasing)
-    return float(np.exp(-_PLAINNESS * sum(intricacy(s) for s in growing if isinstance(s, Term))))
+def _plainness(shape: Shape) -> float:
+    """Weigh a shape: laws of programs are plain as a rule."""
+    return float(np.exp(-_PLAINNESS * intricacy(shape))) if isinstance(shape, Term) else 1.0
 
 
 def intricacy(shape: Term) -> float:
