@@ -17,15 +17,14 @@ from callpath_modeler.analysis.ensemble import Unmatched, diverging
 from callpath_modeler.analysis.growth_change import GrowthChange, growth_change
 from callpath_modeler.analysis.pairing import Pair, Side
 from callpath_modeler.analysis.predict import Predicted, predict, summed, with_callees
+from callpath_modeler.analysis.sample import Sample, sample_at
 from callpath_modeler.analysis.two_samples import (
     Band,
     Comparison,
-    Sample,
     bands_compared,
     compared,
     deviation_of_models,
     false_discovery_rate,
-    sample_at,
 )
 from callpath_modeler.errors import DataError, UsageError
 from callpath_modeler.fitted import Fitted

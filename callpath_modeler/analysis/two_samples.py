@@ -1,9 +1,7 @@
 """Two groups of repetitions compared, call path by call path.
 
-Times differ by factors, so logarithms are compared: Welch's test (The generalization of Student's
-problem when several different population variances are involved, 1947). One call path has few
-repetitions and an experiment has many call paths, so its variance is shrunk towards that of all,
-but never below what its own repetitions show. Over many call paths some differences appear by
+Logarithms are compared: Welch's test (The generalization of Student's problem when several
+different population variances are involved, 1947). Over many call paths some differences appear by
 chance; the share of such among those that are told is kept below a limit (Benjamini and Hochberg:
 Controlling the false discovery rate, 1995).
 """
@@ -14,8 +12,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from callpath_modeler.analysis.sample import Sample
 from callpath_modeler.fitted import Fitted
-from callpath_modeler.modeling.mixture.spread import Within, noise_of
 from callpath_modeler.modeling.noise import EXACT
 from callpath_modeler.profile.groups import Values
 
@@ -23,29 +21,6 @@ Band = tuple[Values, Values, Values]
 """Predicted values, and the low and high ends of their bands, each [n]."""
 
 _LEAST_ERROR = 1e-12
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Sample:
-    """What repetitions at one scale say of n values.
-
-    Attributes
-    ----------
-    centre : [n] geometric mean; NaN = not measured, or nothing but zeros
-    count : [n] repetitions it is made of
-    variance : [n] variance of the logarithm of one repetition; NaN = unknown
-    dof : [n] degrees of freedom of `variance`
-    """
-
-    centre: Values
-    count: Values
-    variance: Values
-    dof: Values
-
-    @property
-    def is_repeated(self) -> bool:
-        """Whether repetitions tell anything of noise."""
-        return not np.isnan(self.variance).all()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -63,34 +38,6 @@ class Comparison:
     low: Values
     high: Values
     p: Values
-
-
-def sample_at(values: Values, point: int) -> Sample:
-    """Sum up the repetitions at one point, with the noise of all points and rows in mind.
-
-    Parameters
-    ----------
-    values : [n, K, R]; NaN = missing. A zero has no logarithm and counts as missing, too: what
-        costs nothing is as good as absent
-    point : which of the K
-    """
-    with np.errstate(divide="ignore", invalid="ignore"):
-        logs = np.where(values > 0, np.log(values), np.nan)
-    count = (~np.isnan(logs)).sum(axis=2).astype(np.float64)
-    mean = np.where(count > 0, np.nansum(logs, axis=2) / np.maximum(count, 1.0), np.nan)
-    squares = np.nansum((logs - mean[:, :, None]) ** 2, axis=2)
-    noise = noise_of(Within(np.exp(mean), count, squares), 1.0)
-    effective = count.sum(axis=1) / np.maximum((count > 0).sum(axis=1), 1)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        # The weight of a point is by its repetitions and by how it scatters, against all points.
-        steadiness = noise.weight[:, point] * effective / count[:, point]
-        variance = noise.variance * np.maximum(effective, 1.0) / steadiness
-        # One spike in a thousand runs is in no variance of others: what is seen here counts.
-        own = squares[:, point] / np.maximum(count[:, point] - 1, 1.0)
-    variance = np.maximum(variance, own)
-    if not noise.known:
-        variance = np.full(len(values), np.nan)
-    return Sample(np.exp(mean[:, point]), count[:, point], variance, noise.dof)
 
 
 def deviation_of_models(fitted: Fitted, *, inclusive: bool) -> tuple[Values, Values]:

@@ -44,7 +44,9 @@ def _head(baseline: Baseline) -> Iterator[str]:
     at = f", {setting_text(fitted.measured_at)}" if fitted.held else ""
     yield f"# at {fitted.parameter} = {first} to {last}{at}; written by `cpmodel baseline`."
     yield f"# growth: the fastest that these runs leave possible with {sure};"
-    yield f"# value: the upper end of its band and {percent(baseline.margin)}, or an exact count."
+    how = "repetitions" if baseline.repeated else "prediction"
+    yield f"# value: the upper end of the band of its {how} and {percent(baseline.margin)},"
+    yield "# or an exact count."
     yield f"schema = {SCHEMA}"
     values = fitted.at(baseline.target).items()
     target = ", ".join(f"{_key(name)} = {parameter_value(value)}" for name, value in values)
@@ -64,10 +66,12 @@ def _expected(baseline: Baseline, entry: Today) -> Iterator[str]:
         share = "" if math.isnan(entry.share) else f"{percent(entry.share)} of the cost"
         comment = ", ".join(part for part in (path, share) if part)
         yield _commented(f"callpath = {_text(entry.pattern)}", comment)
-    today = f"today {entry.growth.text(parameter)}, {percent(entry.probability)} sure"
-    if entry.limit is None:
+    if entry.growth is None:
+        yield "# no limit of growth: there is no model"
+    elif entry.limit is None:
         yield "# no limit of growth: no law explains the measurements"
     else:
+        today = f"today {entry.growth.text(parameter)}, {percent(entry.probability)} sure"
         yield _commented(f"growth = {_text(f'<= {entry.limit.text(parameter)}')}", today)
     bound = _bound(entry.bound, unit, exact=entry.bound == entry.value)
     now = f"today {quantity(entry.value, unit, ascii_only=True)}"

@@ -158,7 +158,8 @@ def _row(outcome: Outcome, ids: Sequence[str]) -> dict[str, Cell]:
     expectation, decisive = outcome.expectation, outcome.decisive
     worst = None if decisive is None else decisive.worst
     tree = outcome.fitted.experiment.tree
-    predicted = (None,) * 3 if decisive is None else decisive.predicted or (None,) * 3
+    found = None if decisive is None else decisive.found
+    value, low, high = found or (None,) * 3
     crossing = None if decisive is None else decisive.crossing
     growth = decisive.growths[0] if decisive is not None and decisive.growths else None
     return {
@@ -180,9 +181,10 @@ def _row(outcome: Outcome, ids: Sequence[str]) -> dict[str, Cell]:
         "growth": None if growth is None else growth[0].text(outcome.fitted.parameter),
         "growth_probability": None if growth is None else growth[1],
         "beyond_probability": None if decisive is None else decisive.beyond,
-        "value": predicted[0],
-        "low": predicted[1],
-        "high": predicted[2],
+        "basis": None if decisive is None or found is None else decisive.basis,
+        "value": value,
+        "low": low,
+        "high": high,
         "unit": None if decisive is None else decisive.unit or None,
         "parameter": outcome.fitted.parameter,
         "target": None if decisive is None else decisive.target,

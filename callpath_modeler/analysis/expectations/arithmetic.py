@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from callpath_modeler.analysis.expectations.bands import Band, varied
 from callpath_modeler.analysis.expectations.bounds import Sides, crossing, judge_sides
 from callpath_modeler.analysis.expectations.expectation import Kind
 from callpath_modeler.analysis.expectations.expression import (
@@ -21,7 +22,7 @@ from callpath_modeler.analysis.expectations.expression import (
     unit_text,
     units_of,
 )
-from callpath_modeler.analysis.expectations.subjects import Band, Subjects, varied
+from callpath_modeler.analysis.expectations.subjects import Subjects
 from callpath_modeler.analysis.expectations.verdicts import Judgement
 
 Values = NDArray[np.float64]

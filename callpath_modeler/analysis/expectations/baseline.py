@@ -1,8 +1,9 @@
-"""Today's models as expectations: what later states are to be held against.
+"""What is known today as expectations: what later states are to be held against.
 
 Limits leave room for what is not known today. Growth is limited by the fastest one that today's
 data leave possible, and a value by the upper end of its band and a margin for what differs from
-one measurement to the next without being noise of a run.
+one measurement to the next without being noise of a run. Bands are those of `Subjects.band`, by
+which values are judged: of what was measured where the scale was repeated, else of predictions.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from callpath_modeler.analysis.expectations.expectation import Kind
+from callpath_modeler.analysis.expectations.measured import Measured
 from callpath_modeler.analysis.expectations.subjects import Subjects
 from callpath_modeler.errors import DataError, UsageError
 from callpath_modeler.fitted import Fitted
@@ -54,17 +56,17 @@ class Today:
     ----------
     row : call path; None = the whole program
     pattern : of this call path and no other
-    growth : the most probable one
+    growth : the most probable one; None = it has no model
     probability : of that
     limit : the fastest growth that is possible; None = no law explains the measurements
-    value, high : predicted, and the upper end of the band
+    value, high : measured or predicted, and the upper end of the band
     bound : what the value may be; 0 is a bound too
     share : of the cost of the whole program at the target; NaN for what does not add up
     """
 
     row: int | None
     pattern: str
-    growth: Growth
+    growth: Growth | None
     probability: float
     limit: Growth | None
     value: float
@@ -82,14 +84,16 @@ class Baseline:
     fitted : the models
     margin : by what fraction a value may exceed its band
     target : scale of the bounds
+    repeated : whether values there are measured ones
     entries : the whole program, where the metric adds up, and call paths, the costliest first
-    others : what none of the other call paths with a model costs; 0 = there are none
+    others : what none of the other call paths costs of which anything is known; 0 = there are none
     left : how many these are
     """
 
     fitted: Fitted
     margin: float
     target: float
+    repeated: bool
     entries: tuple[Today, ...]
     others: float
     left: int
@@ -105,28 +109,43 @@ def baseline(fitted: Fitted, settings: Settings | None = None) -> Baseline:
     """
     settings = settings or Settings()
     target = float(fitted.points[-1]) if settings.target is None else settings.target
-    modelled = np.flatnonzero(fitted.modelled)
-    if not len(modelled):
+    measured = Measured(fitted)
+    value = _costs(measured, target)
+    known = np.flatnonzero(~np.isnan(value))
+    if not len(known):
         raise DataError("no call path has a model: nothing to expect", hint="see `cpmodel rank`")
-    value = fitted.models.values(np.array([target]))[modelled, 0]
-    order = np.argsort(-value, kind="stable")
+    order = known[np.argsort(-value[known], kind="stable")]
     number = _how_many(value[order], settings, additive=fitted.metric.additive)
-    rows, rest = modelled[order[:number]], modelled[order[number:]]
-    high = _upper_ends(fitted, rest, target)
+    rows, rest = order[:number], np.sort(order[number:])
+    high = _upper_ends(measured, rest, target)
     if number and settings.most is None:
         # What may cost more than the cheapest of these for all we know has a line of its own: the
         # bound of all others is to be as tight as what is known of them.
         uncertain = high > value[order[number - 1]]
         rows, rest, high = np.append(rows, rest[uncertain]), rest[~uncertain], high[~uncertain]
-    parts = [Subjects(fitted, None)] if fitted.metric.additive else []
-    parts += [Subjects(fitted, rows)] if len(rows) else []
+    parts = [Subjects(measured, None)] if fitted.metric.additive else []
+    parts += [Subjects(measured, rows)] if len(rows) else []
     return Baseline(
         fitted,
         settings.margin,
         target,
+        measured.point(target) is not None,
         tuple(entry for part in parts for entry in _entries(part, target, settings.margin)),
         float(high.max(initial=0.0)) * (1 + settings.margin),
         len(rest),
+    )
+
+
+def _costs(measured: Measured, target: float) -> NDArray[np.float64]:
+    """Return what call paths cost at a scale, [call paths]; NaN = nothing is known of it."""
+    fitted, point = measured.fitted, measured.point(target)
+    value = np.where(fitted.modelled, fitted.models.values(np.array([target]))[:, 0], np.nan)
+    if point is None:
+        return value
+    own = measured.values(lambda exclusive: exclusive, point, fitted.models.confidence).value
+    # What was absent there costs nothing there.
+    return np.where(
+        np.isnan(fitted.measured[:, point]), np.nan, np.where(np.isnan(own), value, own)
     )
 
 
@@ -139,12 +158,12 @@ def _how_many(value: NDArray[np.float64], settings: Settings, *, additive: bool)
     return number if settings.most is None else min(number, settings.most)
 
 
-def _upper_ends(fitted: Fitted, rows: NDArray[np.intp], target: float) -> NDArray[np.float64]:
+def _upper_ends(measured: Measured, rows: NDArray[np.intp], target: float) -> NDArray[np.float64]:
     """Return upper ends of bands that hold for all of these call paths together, [rows]."""
     if not len(rows):
         return np.zeros(0)
-    confidence = 1 - (1 - fitted.models.confidence) / len(rows)
-    return Subjects(fitted, rows).band(Kind.VALUE, target, confidence).high
+    confidence = 1 - (1 - measured.fitted.models.confidence) / len(rows)
+    return Subjects(measured, rows).band(Kind.VALUE, target, confidence).high
 
 
 def _entries(subjects: Subjects, target: float, margin: float) -> list[Today]:
@@ -166,13 +185,15 @@ def _entries(subjects: Subjects, target: float, margin: float) -> list[Today]:
         value, low, high = band.at(k)
         exact = high - low <= _EXACT * value
         likeliest = int(table[k].argmax())
+        modelled = row is None or bool(fitted.modelled[row])
+        lawful = modelled and models.status[k] != FitStatus.OUTSIDE
         found.append(
             Today(
                 row,
                 "" if row is None else pattern_of(fitted, row),
-                growths[likeliest],
+                growths[likeliest] if modelled else None,
                 float(table[k, likeliest]),
-                None if models.status[k] == FitStatus.OUTSIDE else limit,
+                limit if lawful else None,
                 value,
                 high,
                 value if exact else high * (1 + margin),

@@ -8,8 +8,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from callpath_modeler.analysis.expectations.bands import Band, varied
 from callpath_modeler.analysis.expectations.expectation import Bound, Criterion, Kind
-from callpath_modeler.analysis.expectations.subjects import Band, Subjects, varied
+from callpath_modeler.analysis.expectations.subjects import Subjects
 from callpath_modeler.analysis.expectations.verdicts import Crossing, Judgement, Verdict
 from callpath_modeler.modeling.validation import deciding_run_of_value
 
@@ -64,6 +65,13 @@ class Sides:
         """Where the whole band is within; nowhere without a model."""
         return np.asarray(self.beyond.high <= self._slack)
 
+    @property
+    def verdict(self) -> Verdict:
+        """The verdict on all of them."""
+        if self.broken.any():
+            return Verdict.BROKEN
+        return Verdict.KEPT if self.kept.all() else Verdict.UNSURE
+
 
 def judge_bound(bound: Bound, subjects: Subjects, target: float, confidence: float) -> Judgement:
     """Judge a bound on value, share, excess work or loss at a finite target."""
@@ -79,7 +87,8 @@ def judge_bound(bound: Bound, subjects: Subjects, target: float, confidence: flo
         return Sides.of_bound(curve, bound).beyond
 
     models, decides = subjects.fitted.models, np.inf
-    if found.verdict is Verdict.UNSURE and found.worst is not None and not subjects.inclusive:
+    is_open = found.verdict is Verdict.UNSURE and not found.measured
+    if is_open and found.worst is not None and not subjects.inclusive:
         worst = models.take([found.worst])
         decides = float(deciding_run_of_value(worst, target, bound.amount, confidence)[0])
     return replace(
@@ -99,7 +108,10 @@ def judge_sides(
     at_most: bool,
 ) -> Judgement:
     """Judge two sides, [subjects], at a finite target."""
-    beyond, unmodelled = sides.beyond, subjects.unmodelled()
+    beyond = sides.beyond
+    measured = np.broadcast_to(beyond.measured, len(subjects))
+    # What was measured needs no model.
+    unmodelled = np.where(measured, 0.0, subjects.unmodelled())
     broken, kept = sides.broken, sides.kept
     if at_most:
         kept &= unmodelled <= UNCLEAR
@@ -115,7 +127,8 @@ def judge_sides(
         broken=int(broken.sum()),
         unsure=int(unsure.sum()),
         unmodelled=float(unmodelled[worst]),
-        predicted=sides.left.at(worst),
+        measured=bool(measured[worst]),
+        found=sides.left.at(worst),
         expected=sides.right.at(worst),
         unit=unit,
         target=target,

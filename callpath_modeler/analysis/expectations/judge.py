@@ -34,6 +34,7 @@ from callpath_modeler.analysis.expectations.expression import (
     leaves,
 )
 from callpath_modeler.analysis.expectations.growths import judge_growth
+from callpath_modeler.analysis.expectations.measured import Measured
 from callpath_modeler.analysis.expectations.rules import Rule, bind
 from callpath_modeler.analysis.expectations.subjects import Subjects
 from callpath_modeler.analysis.expectations.verdicts import Judgement, Outcome, Status, Verdict
@@ -59,6 +60,7 @@ class Judge:
     models_of: Callable[[str | None], Fitted]
     target: Mapping[str, float] = field(default_factory=dict)
     _held: dict[tuple[object, ...], Fitted] = field(default_factory=dict, repr=False)
+    _measured: dict[Fitted, Measured] = field(default_factory=dict, repr=False)
     _named_by: dict[str, NDArray[np.bool_]] = field(default_factory=dict, repr=False)
 
     def outcomes(self) -> tuple[Outcome, ...]:
@@ -110,7 +112,7 @@ class Judge:
         try:
             bound = bind(
                 comparison,
-                fitted,
+                self._measured_of(fitted),
                 self._numbers(fitted),
                 inclusive=expectation.inclusive,
                 confidence=expectation.confidence,
@@ -157,6 +159,9 @@ class Judge:
             self._held[which] = fitted.holding(held, parameter)
         return self._held[which]
 
+    def _measured_of(self, fitted: Fitted) -> Measured:
+        return self._measured.setdefault(fitted, Measured(fitted))
+
     def _check_parameters(self, expectation: Expectation, fitted: Fitted) -> None:
         """Refuse parameters that the models do not have."""
         known = fitted.parameters
@@ -175,7 +180,7 @@ class Judge:
         """Return what an expectation is about; None where its pattern names nothing."""
         if expectation.callpath is None:
             self._refuse_sums(expectation, fitted)
-            return Subjects(fitted, None)
+            return Subjects(self._measured_of(fitted), None)
         named = self._named(expectation, fitted)
         if expectation.others:
             for other in self.expectations.expectations:
@@ -186,7 +191,7 @@ class Judge:
         if expectation.inclusive:
             self._refuse_sums(expectation, fitted)
         rows = np.flatnonzero(named)
-        found = Subjects(fitted, rows, expectation.inclusive)
+        found = Subjects(self._measured_of(fitted), rows, expectation.inclusive)
         return found if len(rows) else None
 
     def _metric(self, expectation: Expectation) -> str:
@@ -218,24 +223,34 @@ class Judge:
     def _judged(
         self, expectation: Expectation, criterion: Criterion, subjects: Subjects
     ) -> Judgement:
-        # What is gone at the largest scale costs nothing beyond it, and keeps every bound.
-        subjects = subjects.occurring()
+        growth = criterion if isinstance(criterion, GrowthLimit) else None
+        target = None if growth else self._bounded_at(expectation, criterion, subjects.fitted)
+        # What is gone at the largest scale costs nothing beyond it, and keeps every bound; so does
+        # what does not occur at a target that was repeated.
+        subjects = subjects.occurring(target)
         if not len(subjects):
-            return Judgement(criterion, Verdict.KEPT, None, 0, 0, 0)
+            seen = target is not None and subjects.measured.point(target) is not None
+            where = target if seen else None
+            return Judgement(criterion, Verdict.KEPT, None, 0, 0, 0, measured=seen, target=where)
         parts = len(expectation.criteria) * len(subjects)
         confidence = 1 - (1 - expectation.confidence) / parts
-        if isinstance(criterion, GrowthLimit):
-            return judge_growth(criterion, subjects, confidence)
-        target = self._scale(expectation, subjects.fitted)
-        if target is None or not np.isfinite(target):
-            key = criterion.kind if isinstance(criterion, Bound) else "bound"
-            what = "no target" if target is None else "nothing is bounded at infinity"
-            self._refuse(expectation, key, what, "target = { p = 4096 }, or --target 4096")
+        if growth is not None:
+            return judge_growth(growth, subjects, confidence)
+        assert target is not None
         if isinstance(criterion, Bound):
             self._check_unit(expectation, criterion, subjects.fitted)
             return judge_bound(criterion, subjects, target, confidence)
         assert isinstance(criterion, Comparison)
         return self._judge_comparison(expectation, criterion, subjects, target, confidence)
+
+    def _bounded_at(self, expectation: Expectation, criterion: Criterion, fitted: Fitted) -> float:
+        """Return the finite scale of a bound."""
+        target = self._scale(expectation, fitted)
+        if target is None or not np.isfinite(target):
+            key = criterion.kind if isinstance(criterion, Bound) else "bound"
+            what = "no target" if target is None else "nothing is bounded at infinity"
+            self._refuse(expectation, key, what, "target = { p = 4096 }, or --target 4096")
+        return target
 
     def _check_unit(self, expectation: Expectation, bound: Bound, fitted: Fitted) -> None:
         metric = fitted.metric
@@ -266,7 +281,9 @@ class Judge:
     ) -> Judgement:
         numbers, parameter = self._numbers(subjects.fitted), subjects.fitted.parameter
         metrics = {
-            name: replace(subjects, fitted=self._models_of(expectation, name, "bound"))
+            name: replace(
+                subjects, measured=self._measured_of(self._models_of(expectation, name, "bound"))
+            )
             for name in names_in(comparison)
             if name not in numbers and name != parameter
         }
@@ -282,13 +299,12 @@ class Judge:
 
 
 def judge_rule(text: RuleText, rule: Rule, target: float) -> Judgement:
-    """Judge a rule at a finite scale; where the largest run breaks it, it is broken."""
+    """Judge a rule at a finite scale; where only models tell, the largest run breaks it, too."""
     broken_at = tuple(float(scale) for scale in rule.broken_at())
-    verdict = rule.verdict(target)
-    measured_there = rule.fitted.held == rule.fitted.measured_at
-    if measured_there and broken_at and broken_at[-1] == rule.fitted.points[-1]:
-        verdict = Verdict.BROKEN
-    sides, ends = rule.at(np.array([target])), rule.in_the_end()
+    sides, ends = rule.sides(target), rule.in_the_end()
+    is_measured = bool(np.all(sides.beyond.measured))
+    seen = rule.fitted.held == rule.fitted.measured_at and rule.fitted.points[-1] in broken_at
+    verdict = Verdict.BROKEN if seen and not is_measured else sides.verdict
     return Judgement(
         text,
         verdict,
@@ -296,8 +312,9 @@ def judge_rule(text: RuleText, rule: Rule, target: float) -> Judgement:
         judged=1,
         broken=int(verdict is Verdict.BROKEN),
         unsure=int(verdict is Verdict.UNSURE),
-        unmodelled=float(not rule.modelled.all()),
-        predicted=sides.left.at(0),
+        unmodelled=float(not (is_measured or rule.modelled.all())),
+        measured=is_measured,
+        found=sides.left.at(0),
         expected=sides.right.at(0),
         unit=rule.unit,
         target=target,

@@ -11,7 +11,7 @@ parameter, stand for the sum over the call paths that a pattern names.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
@@ -19,6 +19,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
+from callpath_modeler.analysis.expectations.bands import Band, varied
 from callpath_modeler.analysis.expectations.bounds import Sides, crossing
 from callpath_modeler.analysis.expectations.expression import (
     CallPaths,
@@ -37,8 +38,9 @@ from callpath_modeler.analysis.expectations.expression import (
     unit_text,
     units_of,
 )
-from callpath_modeler.analysis.expectations.subjects import Band, models_of_sums, varied
-from callpath_modeler.analysis.expectations.verdicts import Crossing, Verdict
+from callpath_modeler.analysis.expectations.measured import Measured, sum_over
+from callpath_modeler.analysis.expectations.subjects import models_of_sums
+from callpath_modeler.analysis.expectations.verdicts import Crossing
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.modeling import Growth, Models
 from callpath_modeler.modeling.growth import CONSTANT_GROWTH
@@ -119,17 +121,22 @@ class Rule:
     Attributes
     ----------
     comparison : as it is written
-    fitted : models of the experiment
+    runs : models of the experiment, with what was measured
     rows : call paths of each pattern that it names
     models : what the call paths of each pattern cost together, one row each in their order
     numbers : what other names stand for, in SI base units, with their unit
     """
 
     comparison: Comparison
-    fitted: Fitted
+    runs: Measured
     rows: Mapping[str, Rows]
     models: Models
     numbers: Numbers
+
+    @property
+    def fitted(self) -> Fitted:
+        """Models of the experiment."""
+        return self.runs.fitted
 
     @property
     def unit(self) -> str:
@@ -150,32 +157,42 @@ class Rule:
         return self._sides([Band(*band) for band in bands], points)
 
     def measured(self) -> Sides:
-        """Return both sides at the measured points, [K].
+        """Return both sides at the measured points, [K]."""
+        return self._sides([*self._measured_bands()], self.fitted.points)
 
-        Bands are as wide as measurements deviate from models, at the confidence of the models.
+    def _measured_bands(self) -> Iterator[Band]:
+        """Return what the call paths of each pattern cost together, [K] each.
+
+        Bands are the intervals of repetitions, and where there are none as wide as measurements
+        deviate from models, at the confidence of the models.
         """
         from scipy import special
 
-        reach = special.ndtri(0.5 + self.models.confidence / 2)
-        values = self._measured()
+        confidence, values = self.models.confidence, self._measured()
+        reach = special.ndtri(0.5 + confidence / 2)
         width = reach * self.models.spread[:, None] * values
-        bands = zip(values, np.maximum(values - width, 0.0), values + width, strict=True)
-        return self._sides([Band(*band) for band in bands], self.fitted.points)
+        repeated = self.runs.everywhere(
+            lambda columns: _sums(self.rows.values(), columns), confidence
+        )
+        band = repeated.known_or(Band(values, np.maximum(values - width, 0.0), values + width))
+        return (band[k] for k in range(len(values)))
 
     def broken_at(self) -> Values:
-        """Return the measured points where it is broken by more than measurements deviate."""
+        """Return the measured points where it is broken by the whole band."""
         return self.fitted.points[self.measured().broken]
 
     def crossing(self) -> Crossing:
         """Find from which scale on it is likely broken, and where surely; measured or not."""
         return crossing(lambda points: self.at(points).beyond, self.fitted.points)
 
-    def verdict(self, target: float) -> Verdict:
-        """Judge it at a finite scale."""
-        sides = self.at(np.array([target]))
-        if sides.broken[0]:
-            return Verdict.BROKEN
-        return Verdict.KEPT if sides.kept[0] else Verdict.UNSURE
+    def sides(self, target: float) -> Sides:
+        """Return both sides at a finite scale, [1]: measured if it was repeated, or predicted."""
+        point, scale = self.runs.point(target), np.array([target])
+        if point is None:
+            return self.at(scale)
+        here = slice(point, point + 1)
+        found = self._sides([band[here] for band in self._measured_bands()], scale)
+        return found if found.beyond.measured.all() else self.at(scale)
 
     def in_the_end(self) -> tuple[Leading, Leading] | None:
         """Return the leading terms of the left and the right side; None without all models."""
@@ -212,7 +229,7 @@ class Rule:
 
     def _measured(self) -> Values:
         """Return what the call paths of each pattern cost together, [patterns, K]."""
-        return np.array([_sum_over(rows, self.fitted.measured) for rows in self.rows.values()])
+        return _sums(self.rows.values(), self.fitted.measured)
 
     def _sides(self, bands: Sequence[Band], points: Values) -> Sides:
         comparison, sign = self.comparison, 1.0 if self.comparison.at_most else -1.0
@@ -244,7 +261,7 @@ def holds(comparison: Comparison, left: Leading, right: Leading) -> bool:
 
 def bind(
     comparison: Comparison,
-    fitted: Fitted,
+    runs: Measured,
     numbers: Numbers | None = None,
     *,
     inclusive: bool = False,
@@ -255,7 +272,7 @@ def bind(
     Parameters
     ----------
     comparison : from `parse_comparison`
-    fitted : models of a metric that adds up
+    runs : models of a metric that adds up, with what was measured
     numbers : what names stand for that are no call paths, in SI base units, with their unit
     inclusive : count what call paths call as theirs
     confidence : of bands; None = that of the models
@@ -268,7 +285,8 @@ def bind(
         If a pattern is malformed or names no call path.
     """
     known: Numbers = numbers or {}
-    text, tree, parameter = comparison.text, fitted.experiment.tree, fitted.parameter
+    fitted, text = runs.fitted, comparison.text
+    tree, parameter = fitted.experiment.tree, fitted.parameter
     both = [*leaves(comparison.left), *leaves(comparison.right)]
     patterns = dict.fromkeys(_text(leaf) for leaf in both if _is_pattern(leaf, parameter, known))
     if not patterns:
@@ -282,7 +300,7 @@ def bind(
     rows = {pattern: _named(tree, pattern, inclusive=inclusive) for pattern in patterns}
     models = _models(fitted, tuple(rows.values()))
     sure = models.confidence if confidence is None else confidence
-    return Rule(comparison, fitted, rows, replace(models, confidence=sure), known)
+    return Rule(comparison, runs, rows, replace(models, confidence=sure), known)
 
 
 def _unit_of(leaf: Leaf, patterns: Container[str], unit: str, numbers: Numbers) -> str:
@@ -313,16 +331,13 @@ def _named(tree: CallTree, pattern: str, *, inclusive: bool) -> Rows:
     return np.flatnonzero(steps.cumsum()[:-1] > 0)
 
 
-def _sum_over(rows: Rows, values: Values) -> Values:
-    """Sum some rows of columns [call paths, ...]; NaN where none of them occurs."""
-    part = values[rows]
-    return np.where(np.isnan(part).all(axis=0), np.nan, np.nansum(part, axis=0))
-
-
 def _models(fitted: Fitted, functions: Sequence[Rows]) -> Models:
     """Return models of functions: of single call paths those that there are, of many of the sum."""
     if all(len(rows) == 1 for rows in functions):
         return fitted.models.take(np.concatenate(functions))
-    return models_of_sums(
-        fitted, lambda column: np.array([_sum_over(rows, column) for rows in functions])
-    )
+    return models_of_sums(fitted, lambda values: _sums(functions, values))
+
+
+def _sums(functions: Iterable[Rows], values: Values) -> Values:
+    """Return what functions cost together in columns [call paths, ...], [functions, ...]."""
+    return np.array([sum_over(values[rows]) for rows in functions])

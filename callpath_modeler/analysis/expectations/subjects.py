@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -10,7 +9,9 @@ from numpy.typing import NDArray
 
 from callpath_modeler import modeling
 from callpath_modeler.analysis.excess import ideal, per_process, scaling_over
+from callpath_modeler.analysis.expectations.bands import Band, varied, without
 from callpath_modeler.analysis.expectations.expectation import Kind
+from callpath_modeler.analysis.expectations.measured import Measured, Sums, sum_over
 from callpath_modeler.analysis.predict import Predicted, predict, predict_sum, squared_widths
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.modeling import Models
@@ -19,33 +20,25 @@ from callpath_modeler.profile.experiment import inclusive_values
 Values = NDArray[np.float64]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Band:
-    """Predictions with bands, each of the same shape; NaN = no model."""
-
-    value: Values
-    low: Values
-    high: Values
-
-    def at(self, index: int) -> tuple[float, float, float]:
-        """Return value, low and high of one."""
-        return float(self.value[index]), float(self.low[index]), float(self.high[index])
-
-
 @dataclass(frozen=True, eq=False)
 class Subjects:
     """The subjects of one expectation in one metric.
 
     Attributes
     ----------
-    fitted : the models
+    measured : the models, with what was measured
     rows : call paths, [n]; None = the whole program, which is one subject
     inclusive : with all that they call
     """
 
-    fitted: Fitted
+    measured: Measured
     rows: NDArray[np.intp] | None
     inclusive: bool = False
+
+    @property
+    def fitted(self) -> Fitted:
+        """The models."""
+        return self.measured.fitted
 
     def __len__(self) -> int:
         return 1 if self.rows is None else len(self.rows)
@@ -55,18 +48,19 @@ class Subjects:
         return None if self.rows is None else int(self.rows[index])
 
     def sums(self, exclusive: Values) -> Values:
-        """Return what each subject has of a column [call paths], [subjects]."""
+        """Return what each subject has of columns [call paths, ...], [subjects, ...]."""
         if self.rows is None:
-            return np.array([np.nansum(exclusive)])
+            return sum_over(exclusive)[None]
         if self.inclusive:
             return inclusive_values(self.fitted.experiment.tree, exclusive)[self.rows]
         return exclusive[self.rows]
 
-    def occurring(self) -> Subjects:
-        """Return those that occur at the largest scale."""
+    def occurring(self, target: float | None = None) -> Subjects:
+        """Return those that occur at the largest scale, or at a target that was repeated."""
         if self.rows is None:
             return self
-        there = ~np.isnan(self.sums(self.fitted.measured[:, -1]))
+        point = None if target is None else self.measured.point(target)
+        there = ~np.isnan(self.sums(self.fitted.measured[:, -1 if point is None else point]))
         return replace(self, rows=self.rows[there])
 
     def unmodelled(self) -> Values:
@@ -77,38 +71,85 @@ class Subjects:
         return np.divide(part, whole, out=np.zeros_like(whole), where=whole > 0)
 
     def band(self, kind: Kind, target: float, confidence: float) -> Band:
-        """Predict a number of each at a finite target, [subjects].
+        """Return a number of each at a finite target, [subjects].
+
+        It is measured where the target was repeated, and predicted elsewhere.
 
         Parameters
         ----------
         kind : which number; in the unit of the metric, or a fraction of the program
         confidence : of the band
         """
+        point = self.measured.point(target)
+        if point is None:
+            return self._predicted(kind, target, confidence)
+        found = self._measured(kind, point, confidence)
+        if found.measured.all():
+            return found
+        return found.known_or(self._predicted(kind, target, confidence))
+
+    def _measured(self, kind: Kind, point: int, confidence: float) -> Band:
+        """Return a number of each at a point that was repeated, [subjects]."""
+        measured, target = self.measured, float(self.fitted.points[point])
+        if kind is Kind.SHARE:
+            return measured.shares(self.sums, point, confidence)
+        own = measured.values(self.sums, point, confidence)
+        if kind is Kind.VALUE:
+            return own
+        before, one = self._before(confidence), self._one(target)
+        if kind is Kind.LOSS:
+            return varied(lambda of: of[0] * one - self._ideal(of[1], target), [own, before])
+        whole = measured.values(replace(self, rows=None).sums, point, confidence)
+        share = measured.shares(self.sums, point, confidence)
+        return varied(
+            lambda of: of[0] - self._ideal(of[2], target) / (of[1] * one), [share, whole, before]
+        )
+
+    def _predicted(self, kind: Kind, target: float, confidence: float) -> Band:
+        """Predict a number of each, [subjects]."""
         fitted = _confident(self.fitted, confidence)
         if kind is Kind.VALUE and self.rows is not None and not self.inclusive:
             # The others' bands would cost as much as their number.
             part = fitted.models.take(self.rows).predict(np.array([target]))
             there = fitted.modelled[self.rows]
             columns = (part.value, part.low, part.high)
-            return Band(*(np.where(there, column[:, 0], np.nan) for column in columns))
+            value, low, high = (np.where(there, column[:, 0], np.nan) for column in columns)
+            return Band(value, low, high)
         own = predict(fitted, target)
         mine = _of(self, own)
         if kind is Kind.VALUE:
             return mine
-        experiment, parameter = fitted.experiment, fitted.parameter
-        base = float(fitted.points[0])
         before = np.where(fitted.modelled, fitted.at_smallest(), np.nan)
-        # What the base would cost at the target, counted as values at the target are.
-        one = per_process(experiment, parameter, np.ones(1), target)[0]
-        spent = per_process(experiment, parameter, np.nan_to_num(self.sums(before)), base)
-        spent = ideal(scaling_over(experiment, parameter), base, target, spent)
+        spent, one = self._ideal(np.nan_to_num(self.sums(before)), target), self._one(target)
         if kind is Kind.LOSS:
-            return Band(*(part * one - spent for part in (mine.value, mine.low, mine.high)))
-        rest = _without(_of(replace(self, rows=None), own), mine)
+            return varied(lambda of: of[0] * one - spent, [mine])
+        rest = without(_of(replace(self, rows=None), own), mine)
         if kind is Kind.SHARE:
-            return varied(lambda parts: parts[0] / (parts[0] + parts[1]), [mine, rest])
-        spent = spent / one
-        return varied(lambda parts: (parts[0] - spent) / (parts[0] + parts[1]), [mine, rest])
+            share = varied(lambda of: of[0] / (of[0] + of[1]), [mine, rest])
+            return Band(share.value, np.maximum(share.low, 0.0), np.minimum(share.high, 1.0))
+        return varied(lambda of: (of[0] - spent / one) / (of[0] + of[1]), [mine, rest])
+
+    def _before(self, confidence: float) -> Band:
+        """Return what was measured at the smallest scale, [subjects]; of what did not occur, 0."""
+        point = self.measured.point(float(self.fitted.points[0]))
+        centre = self.sums(self.fitted.measured[:, 0])
+        absent = np.isnan(centre)
+        nothing = np.where(absent, 0.0, np.nan)
+        of_absent = Band(nothing, nothing, nothing, absent)
+        if point is None:
+            return of_absent
+        return of_absent.known_or(self.measured.values(self.sums, point, confidence))
+
+    def _one(self, target: float) -> Values:
+        """Return what a value of one is per process at the target, [1]."""
+        return per_process(self.fitted.experiment, self.fitted.parameter, np.ones(1), target)
+
+    def _ideal(self, before: Values, target: float) -> Values:
+        """Return what costs at the smallest scale would be per process at the target."""
+        experiment, parameter = self.fitted.experiment, self.fitted.parameter
+        base = float(self.fitted.points[0])
+        spent = per_process(experiment, parameter, before, base)
+        return ideal(scaling_over(experiment, parameter), base, target, spent)
 
     def curve(self, row: int | None, points: Values, confidence: float) -> Band:
         """Predict one of them, None = the program, at many finite points, [points]."""
@@ -132,12 +173,13 @@ class Subjects:
         return models_of_sums(self.fitted, self.sums)
 
 
-def models_of_sums(fitted: Fitted, sums: Callable[[Values], Values]) -> Models:
+def models_of_sums(fitted: Fitted, sums: Sums) -> Models:
     """Model sums over call paths, beside all call paths.
 
     Parameters
     ----------
-    sums : returns the sums [n] of a column [call paths] of exclusive values
+    sums : returns the sums [n, ...] of columns [call paths, ...] of exclusive values, NaN where
+        nothing was measured
 
     Returns
     -------
@@ -149,11 +191,7 @@ def models_of_sums(fitted: Fitted, sums: Callable[[Values], Values]) -> Models:
     points, values = runs.by_setting(fitted.metric.name, names)
     measured = ~np.isnan(values).all(axis=(0, 2))
     points, values = points[measured], values[:, measured]
-    flat = values.reshape(len(values), -1)
-    of_columns = np.array([sums(column) for column in flat.T]).T
-    # The program has no value where nothing was measured.
-    of_columns[:, np.isnan(flat).all(axis=0)] = np.nan
-    both = np.concatenate([flat, of_columns]).reshape(-1, *values.shape[1:])
+    both = np.concatenate([values, sums(values)])
     of_all = modeling.fit(
         points[:, 0] if len(names) == 1 else points,
         both,
@@ -177,39 +215,6 @@ def _of(subjects: Subjects, own: Predicted) -> Band:
     widths = squared_widths(own.value, own.low, own.high)
     below, above = (subjects.sums(square) for square in widths)
     return Band(value, np.maximum(value - np.sqrt(below), 0.0), value + np.sqrt(above))
-
-
-def varied(of: Callable[[Sequence[Values]], Values], parts: Sequence[Band]) -> Band:
-    """Return a function of several predictions, with a band.
-
-    One part at a time goes to the ends of its band; the squares of how far that moves the result
-    add up, as those of independent errors do.
-
-    Parameters
-    ----------
-    of : the function, of one array per part
-    parts : arrays that broadcast against each other
-    """
-    centre = [part.value for part in parts]
-    with np.errstate(divide="ignore", invalid="ignore"):
-        value = np.asarray(of(centre), float)
-        below, above = np.zeros_like(value), np.zeros_like(value)
-        for k, part in enumerate(parts):
-            moved = [
-                of([*centre[:k], end, *centre[k + 1 :]]) - value for end in (part.low, part.high)
-            ]
-            below += np.minimum(np.minimum(*moved), 0.0) ** 2
-            above += np.maximum(np.maximum(*moved), 0.0) ** 2
-    return Band(value, value - np.sqrt(below), value + np.sqrt(above))
-
-
-def _without(whole: Band, part: Band) -> Band:
-    """Return what is left of a sum without a part of it; squares of widths subtract."""
-    value = np.maximum(whole.value - part.value, 0.0)
-    below = (whole.value - whole.low) ** 2 - (part.value - part.low) ** 2
-    above = (whole.high - whole.value) ** 2 - (part.high - part.value) ** 2
-    low = np.maximum(value - np.sqrt(np.maximum(below, 0.0)), 0.0)
-    return Band(value, low, value + np.sqrt(np.maximum(above, 0.0)))
 
 
 def _confident(fitted: Fitted, confidence: float) -> Fitted:

@@ -54,8 +54,9 @@ class Judgement:
     judged, broken, unsure : how many subjects
     unmodelled : share of the cost of the worst that has no model; of one without a model 1
     outside : whether no law explains the worst, or its law changes within the measurements
-    predicted : value, low, high of the worst at the target, in `unit`, bands as wide as many
-        subjects need; of growth None
+    measured : whether `found` was measured, because the target was repeated; else it is predicted
+    found : value, low, high of the worst at the target, in `unit`, bands as wide as many subjects
+        need; of growth None
     expected : the other side of a bound, in `unit`
     unit : SI base unit, ``"1"`` for fractions
     target : scale that it was judged at; None = in the limit
@@ -76,7 +77,8 @@ class Judgement:
     unsure: int
     unmodelled: float = 0.0
     outside: bool = False
-    predicted: tuple[float, float, float] | None = None
+    measured: bool = False
+    found: tuple[float, float, float] | None = None
     expected: tuple[float, float, float] | None = None
     unit: str = ""
     target: float | None = None
@@ -86,6 +88,11 @@ class Judgement:
     crossing: Crossing | None = None
     broken_at: tuple[float, ...] = ()
     in_the_end: tuple[Growth, Growth] | None = None
+
+    @property
+    def basis(self) -> str:
+        """What it is judged by, in a word."""
+        return "measured" if self.measured else "predicted"
 
 
 @dataclass(frozen=True, slots=True, eq=False)

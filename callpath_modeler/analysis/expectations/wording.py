@@ -48,7 +48,9 @@ def sentence(outcome: Outcome) -> str:
 
 def _said(judgement: Judgement, fitted: Fitted) -> str:
     if not judgement.judged:
-        return "gone at the largest scale"
+        if judgement.target is None:
+            return "gone at the largest scale"
+        return f"does not occur at {setting_text(fitted.at(judgement.target))}"
     if judgement.unmodelled == 1:
         return "has no model"
     if isinstance(judgement.criterion, GrowthLimit):
@@ -79,12 +81,12 @@ def _growth(judgement: Judgement, fitted: Fitted) -> str:
 
 def _bound(judgement: Judgement, fitted: Fitted) -> str:
     criterion = judgement.criterion
-    assert judgement.predicted is not None
+    assert judgement.found is not None
     assert judgement.expected is not None
     assert judgement.target is not None
     fraction = isinstance(criterion, Bound) and criterion.kind in _FRACTIONS
-    found = _amount(judgement.predicted, judgement.unit, fraction=fraction)
-    where = f"at {setting_text(fitted.at(judgement.target))}"
+    found = _amount(judgement.found, judgement.unit, fraction=fraction)
+    where = f"{judgement.basis} at {setting_text(fitted.at(judgement.target))}"
     what = criterion.kind if isinstance(criterion, Bound) and criterion.kind != Kind.VALUE else ""
     if isinstance(criterion, Comparison | RuleText):
         other = _amount(judgement.expected, judgement.unit, fraction=False)
@@ -95,11 +97,11 @@ def _bound(judgement: Judgement, fitted: Fitted) -> str:
         return said
     if judgement.unmodelled > 0 and judgement.unsure:
         return f"{said}: {percent(judgement.unmodelled)} of it has no model"
-    return f"{said}: within the band"
+    return f"{said}: {'the repetitions do not tell' if judgement.measured else 'within the band'}"
 
 
 def _amount(numbers: tuple[float, float, float], unit: str, *, fraction: bool) -> str:
-    """Write a prediction and, unless it is exact, its band."""
+    """Write a number and, unless it is exact, its band."""
     value, low, high = numbers
     if fraction:
         band = f"{significant(100 * low)} … {significant(100 * high)} %"
@@ -138,7 +140,7 @@ def details(outcome: Outcome, control: Outcome | None) -> list[str]:
         )
         if listed:
             held = f" at {setting_text(fitted.held)}" if fitted.held else ""
-            lines.append(f"broken{held} {listed}")
+            lines.append(f"predicted to be broken{held} {listed}")
     if decisive is not None and decisive.decides is not None:
         lines.append(f"a run at {setting_text(fitted.at(decisive.decides))} would decide")
     if control is not None and outcome.verdict is Verdict.BROKEN:

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from callpath_modeler.analysis.sample import sample_at
 from callpath_modeler.analysis.two_samples import (
     bands_compared,
     compared,
     deviation_of_models,
     false_discovery_rate,
-    sample_at,
 )
 from synthetic import POINTS, fitted
 

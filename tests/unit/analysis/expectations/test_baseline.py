@@ -183,7 +183,7 @@ def test_nothing_is_expected_of_call_paths_without_any_model():
 def test_what_may_cost_more_for_all_that_is_known_has_a_line_of_its_own():
     erratic = {"main/erratic": np.array([0.3, 0.02, 0.25, 0.03, 0.2])}
     steady = {"main/steady": 0.21 + 0 * POINTS}
-    found = baseline(noisy(3, LAWS | erratic | steady), Settings(cover=0.96))
+    found = baseline(noisy(3, LAWS | erratic | steady), Settings(cover=0.96, target=256.0))
     tree = found.fitted.experiment.tree
     names = [tree.path(entry.row) for entry in found.entries if entry.row is not None]
     assert "main/erratic" in names

@@ -109,14 +109,14 @@ def test_the_worst_of_many_call_paths_is_named_and_the_others_are_counted(outcom
 
 
 def test_many_call_paths_are_judged_by_wider_bands(outcome):
-    alone = outcome("callpath = 'main/f'\nvalue = '<= 10 s'").decisive.predicted
-    among = outcome("callpath = '**'\nvalue = '<= 10 s'").decisive.predicted
+    alone = outcome("callpath = 'main/f'\nvalue = '<= 10 s'").decisive.found
+    among = outcome("callpath = '**'\nvalue = '<= 10 s'").decisive.found
     assert among[1] < alone[1] < alone[0] == among[0] < alone[2] < among[2]
 
 
 def test_confidence_widens_bands(outcome):
-    narrow = outcome("value = '<= 10 s'\nconfidence = 0.5").decisive.predicted
-    wide = outcome("value = '<= 10 s'\nconfidence = 0.99").decisive.predicted
+    narrow = outcome("value = '<= 10 s'\nconfidence = 0.5").decisive.found
+    wide = outcome("value = '<= 10 s'\nconfidence = 0.99").decisive.found
     assert wide[1] < narrow[1] < narrow[2] < wide[2]
 
 
@@ -139,10 +139,10 @@ def test_values_without_band_equal_to_their_bound_keep_it(outcome):
 def test_shares_and_losses_are_those_of_the_ranking(outcome, models):
     ranking = cpm.rank(models, target=64)
     row = 1
-    share = outcome("callpath = 'main/f'\nshare = '<= 1 %'").decisive.predicted[0]
-    loss = outcome("callpath = 'main/f'\nloss = '<= 1 s'").decisive.predicted[0]
-    excess = outcome("callpath = 'main/f'\nexcess = '<= 1 %'").decisive.predicted[0]
-    whole = outcome("callpath = 'main/f'\ninclusive = true\nexcess = '<= 1 %'").decisive.predicted
+    share = outcome("callpath = 'main/f'\nshare = '<= 1 %'").decisive.found[0]
+    loss = outcome("callpath = 'main/f'\nloss = '<= 1 s'").decisive.found[0]
+    excess = outcome("callpath = 'main/f'\nexcess = '<= 1 %'").decisive.found[0]
+    whole = outcome("callpath = 'main/f'\ninclusive = true\nexcess = '<= 1 %'").decisive.found
     assert share == pytest.approx(ranking.own_share[row])
     assert loss == pytest.approx(ranking.excess.lost[row])
     assert excess == pytest.approx(ranking.excess.exclusive[row])
@@ -156,8 +156,8 @@ def test_sums_over_processes_under_strong_scaling_are_lost_per_process(outcome):
     for row, path in enumerate(laws):
         loss = outcome(f"callpath = '{path}'\nloss = '<= 1 s'", models=summed).decisive
         excess = outcome(f"callpath = '{path}'\nexcess = '<= 1 %'", models=summed).decisive
-        assert loss.predicted[0] == pytest.approx(ranking.excess.lost[row])
-        assert excess.predicted[0] == pytest.approx(ranking.excess.exclusive[row])
+        assert loss.found[0] == pytest.approx(ranking.excess.lost[row])
+        assert excess.found[0] == pytest.approx(ranking.excess.exclusive[row])
 
 
 def test_a_sum_over_call_paths_has_a_growth_of_its_own(outcome):
@@ -370,8 +370,8 @@ def test_words_tell_what_was_found_what_was_expected_and_where_it_goes_wrong(out
     assert sentence(broken) == "O(p), expected <= O(log p): off by O(p / log p)"
     value = outcome("callpath = 'main/f'\nvalue = '<= 20 s'\nnote = 'ask Ann'")
     assert sentence(value).startswith("32.1 s (")
-    assert sentence(value).endswith(" s) at p = 64, expected <= 20 s")
-    assert details(value, None)[0].startswith("broken likely from p = 4")
+    assert sentence(value).endswith(" s) predicted at p = 64, expected <= 20 s")
+    assert details(value, None)[0].startswith("predicted to be broken likely from p = 4")
     assert details(value, None)[-1] == "ask Ann"
     many = outcome("callpath = '**'\nvalue = '<= 10 s'")
     assert "2 broken of 4 call paths" in details(many, None)

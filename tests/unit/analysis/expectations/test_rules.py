@@ -13,6 +13,7 @@ from callpath_modeler.analysis.expectations.expression import (
     Leaf,
     parse_comparison,
 )
+from callpath_modeler.analysis.expectations.measured import Measured
 from callpath_modeler.analysis.expectations.rules import Leading, Rule, bind, holds, leading
 from callpath_modeler.analysis.expectations.verdicts import Verdict
 from callpath_modeler.errors import UsageError
@@ -46,7 +47,7 @@ def models():
 
 
 def rule(models, text, **options) -> Rule:
-    return bind(parse_comparison(text), models, **options)
+    return bind(parse_comparison(text), Measured(models), **options)
 
 
 def test_a_violation_is_predicted_at_scales_that_nobody_measured(models) -> None:
@@ -60,7 +61,7 @@ def test_a_violation_is_predicted_at_scales_that_nobody_measured(models) -> None
     crossing = found.crossing()
     assert crossing.likely == pytest.approx(1235, rel=0.02)
     assert crossing.likely < crossing.surely < 3000
-    assert [found.verdict(p) for p in (64, 1235, 8192)] == [
+    assert [found.at(np.array([p])).verdict for p in (64.0, 1235.0, 8192.0)] == [
         Verdict.KEPT,
         Verdict.UNSURE,
         Verdict.BROKEN,
@@ -73,8 +74,8 @@ def test_a_violation_that_was_measured_is_told_with_its_scales(models) -> None:
     assert found.broken_at().tolist() == POINTS.tolist()
     assert found.holds_in_the_end is True
     assert found.crossing().likely is None
-    assert found.verdict(64) is Verdict.BROKEN
-    assert found.verdict(1e5) is Verdict.KEPT
+    assert found.at(np.array([64.0])).verdict is Verdict.BROKEN
+    assert found.at(np.array([1e5])).verdict is Verdict.KEPT
 
 
 def test_equal_growth_is_decided_by_coefficients(models) -> None:
@@ -117,7 +118,7 @@ def test_call_paths_without_a_model_leave_a_rule_open() -> None:
     assert found.modelled.tolist() == [False, True]
     assert found.in_the_end() is None
     assert found.holds_in_the_end is None
-    assert found.verdict(128) is Verdict.UNSURE
+    assert found.at(np.array([128.0])).verdict is Verdict.UNSURE
     assert found.crossing().likely is None
 
 
