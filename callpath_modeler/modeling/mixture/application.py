@@ -242,7 +242,7 @@ def _beliefs(
 def _learnt(data: Data, known: Hypotheses, ways: Deviations, before: Beliefs) -> Beliefs:
     chosen = _chosen(data, known, ways, before)
     found = candidates(data, chosen, known, ways)
-    return Beliefs(*learn(found, known.groups, before.hypotheses, before.deviations))
+    return Beliefs(*learn(found, known, before.hypotheses, before.deviations))
 
 
 def _fit(data: Data, known: Hypotheses, ways: Deviations, beliefs: Beliefs) -> Posterior:

@@ -16,6 +16,7 @@ from callpath_modeler.modeling.terms import SearchSpace, Term
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.intp]
 S = TypeVar("S", bound=Shape)
+K = TypeVar("K", bound=IntEnum)
 
 
 class Group(IntEnum):
@@ -50,6 +51,9 @@ one curve."""
 
 _PLAINNESS = 1.0
 """By how many nats a hypothesis is less probable for the intricacy of its terms."""
+
+_CLASS_STRENGTH = 150.0
+"""Before it moves, the prior within a kind counts as so many call paths at least."""
 
 ALIKE = 1e-6
 
@@ -89,6 +93,8 @@ class Hypotheses:
     products : [P, K] of these two
     single_group : [S] group of the hypothesis with one shape and positive coefficients
     kept : how many a row keeps
+    kinds : [1 + 3 S + P] of which kind each is; how common kinds are is learnt
+    held : [kinds] as how many call paths the prior within a kind counts before it moves
     log_prior : [1 + 3 S + P] constant, single, offset, without a constant, pairs; -inf = not there
     """
 
@@ -100,6 +106,8 @@ class Hypotheses:
     products: FloatArray
     single_group: IntArray
     kept: Kept
+    kinds: IntArray
+    held: FloatArray
     log_prior: FloatArray
 
     @property
@@ -143,25 +151,24 @@ def hypotheses(space: SearchSpace, points: FloatArray) -> Hypotheses:
     groups = np.array([_group(shape) for shape in shapes], dtype=np.intp)
     plain = np.array([_plainness(shape) for shape in shapes])
     both = np.array([plain[a] * plain[b] for a, b in pairs])
-    return weighted(tuple(shapes), table, scale, groups, pairs, plain, _PRIOR, both)
+    known = assembled(tuple(shapes), table, scale, groups, pairs)
+    return weighted(known, plain, both, _PRIOR)
 
 
-def weighted(
+def assembled(
     shapes: tuple[Shape, ...],
     table: FloatArray,
     scale: FloatArray,
     groups: IntArray,
     pairs: Sequence[tuple[int, int]],
-    weight: FloatArray,
-    prior: Mapping[Group, float],
-    pair_weight: FloatArray,
     kept: Kept = Kept(),
 ) -> Hypotheses:
-    """Give hypotheses their prior: by group, and within it by weight.
+    """Put hypotheses together; what to believe of them is for `weighted` to say.
 
-    Those with one shape weigh as their shapes, `weight` [S], pairs by `pair_weight` [P].
+    Each group is a kind.
     """
     first, second = np.array(pairs, dtype=np.intp).reshape(-1, 2).T
+    nothing = np.empty(0)
     known = Hypotheses(
         shapes,
         table,
@@ -171,17 +178,38 @@ def weighted(
         table[first] * table[second],
         groups,
         kept,
-        np.empty(0),
+        np.empty(0, dtype=np.intp),
+        nothing,
+        nothing,
     )
+    return replace(known, kinds=known.groups)
+
+
+def weighted(
+    known: Hypotheses,
+    weight: FloatArray,
+    pair_weight: FloatArray,
+    prior: Mapping[K, float],
+    held: float = 0.0,
+) -> Hypotheses:
+    """Give hypotheses their prior: by kind, and within it by weight.
+
+    Those with one shape weigh as their shapes, `weight` [S], pairs by `pair_weight` [P]. Each
+    hypothesis of a kind counts for `held` call paths.
+    """
     alone, bare = weight * (1 - _WITHOUT_CONSTANT), weight * _WITHOUT_CONSTANT
     # An offset break is another break.
-    offset = weight * (groups != Group.BREAK)
+    offset = weight * (known.single_group != Group.BREAK)
     each = np.concatenate([[1.0], alone, offset, bare, pair_weight])
-    whole = np.bincount(known.groups, weights=each, minlength=len(Group))
-    of_group = np.array([prior.get(group, 0.0) for group in Group])
-    share = each * (of_group / np.where(whole > 0, whole, 1.0))[known.groups]
+    size = max(prior) + 1
+    whole = np.bincount(known.kinds, weights=each, minlength=size)
+    of_kind = np.zeros(size)
+    of_kind[list(prior)] = list(prior.values())
+    share = each * (of_kind / np.where(whole > 0, whole, 1.0))[known.kinds]
+    strength = np.maximum(_CLASS_STRENGTH, held * np.bincount(known.kinds, minlength=size))
     with np.errstate(divide="ignore"):
-        return replace(known, log_prior=np.log(share / share.sum()))
+        log_prior = np.log(share / share.sum())
+    return replace(known, held=strength, log_prior=log_prior)
 
 
 def _group(shape: Shape) -> Group:

@@ -6,21 +6,21 @@ import numpy as np
 import numpy.typing as npt
 
 from callpath_modeler.modeling.mixture.candidates import Candidates
+from callpath_modeler.modeling.mixture.hypotheses import Hypotheses
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.intp]
 
-_GROUP_STRENGTH = 10.0
-_CLASS_STRENGTH = 150.0
+_KIND_STRENGTH = 10.0
 _DEVIATION_STRENGTH = 30.0
-"""Before they move, priors count as so many call paths: of kinds, of terms, of deviations."""
+"""Before they move, priors count as so many call paths: of kinds, of deviations."""
 
 _ROUNDS = 10
 
 
 def learn(
     found: Candidates,
-    groups: IntArray,
+    known: Hypotheses,
     log_prior: FloatArray,
     deviation_prior: FloatArray,
 ) -> tuple[FloatArray, FloatArray]:
@@ -29,7 +29,7 @@ def learn(
     Parameters
     ----------
     found : of some rows
-    groups : [H] the group of each hypothesis
+    known : the hypotheses, with their kinds
     log_prior : [H] of the hypotheses
     deviation_prior : [D] in logarithms
 
@@ -37,19 +37,20 @@ def learn(
     -------
     log_prior, deviation_prior : what to believe of this application
     """
+    kinds, held = known.kinds, known.held[known.kinds]
     before, deviation_before = np.exp(log_prior), np.exp(deviation_prior)
-    whole = np.bincount(groups, weights=before)
-    within = before / np.where(whole > 0, whole, 1.0)[groups]
+    whole = np.bincount(kinds, weights=before)
+    within = before / np.where(whole > 0, whole, 1.0)[kinds]
     for _ in range(_ROUNDS):
         joint = joint_probability(found, log_prior, deviation_prior)
-        count = np.bincount(found.chosen, joint.sum(axis=0), minlength=len(groups))
-        per_group = np.bincount(groups, weights=count) + _GROUP_STRENGTH * whole
-        share = count + _CLASS_STRENGTH * within
-        total = np.bincount(groups, weights=share)
-        share = share / np.where(total > 0, total, 1.0)[groups]
+        count = np.bincount(found.chosen, joint.sum(axis=0), minlength=len(kinds))
+        per_kind = np.bincount(kinds, weights=count) + _KIND_STRENGTH * whole
+        share = count + held * within
+        total = np.bincount(kinds, weights=share)
+        share = share / np.where(total > 0, total, 1.0)[kinds]
         seen = joint.sum(axis=1) + _DEVIATION_STRENGTH * deviation_before
         with np.errstate(divide="ignore"):
-            log_prior = np.log(share * per_group[groups] / per_group.sum())
+            log_prior = np.log(share * per_kind[kinds] / per_kind.sum())
             deviation_prior = np.log(seen / seen.sum())
     return log_prior, deviation_prior
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from enum import IntEnum
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +20,7 @@ from callpath_modeler.modeling.mixture.hypotheses import (
     Group,
     Hypotheses,
     Kept,
+    assembled,
     intricacy,
     weighted,
 )
@@ -37,7 +39,7 @@ _ROUNDING = 1e-6
 _MOST_FACTORS = 12
 """Of one parameter, where there are more than two: terms beyond are not plain anyway."""
 
-_KEPT = Kept(shapes=200, pairs=600, misfit=1.0)
+_KEPT = Kept(shapes=400, pairs=2000, misfit=1.0)
 
 _FRACTION = 0.1
 _FALLING = 0.1
@@ -48,14 +50,41 @@ for each parameter beyond the first, since products grow in number with them."""
 _BESIDE = 0.1
 """How much of it counts for a term of one parameter, beside one that is not of the same."""
 
+
+class _Kind(IntEnum):
+    """Kinds of laws; those of one factor and those of several are different habits."""
+
+    CONSTANT = 0
+    FACTOR = 1  # of one parameter, growing
+    PRODUCT = 2  # of several
+    FALLING = 3
+    OFFSET_FACTOR = 4
+    OFFSET_PRODUCT = 5
+    SUM = 6  # a factor beside one of another parameter
+    SHARED = 7  # a factor beside work that is shared: a product that falls with a parameter
+    BESIDE = 8  # a factor beside any other product
+    ALIKE = 9  # two factors of the same parameter
+    PRODUCTS = 10  # two of several factors each
+
+
 _PRIOR = {
-    Group.CONSTANT: 0.38,
-    Group.GROWING: 0.30,
-    Group.FALLING: 0.05,
-    Group.OFFSET: 0.07,
+    _Kind.CONSTANT: 0.36,
+    _Kind.FACTOR: 0.15,
+    _Kind.PRODUCT: 0.12,
+    _Kind.FALLING: 0.05,
+    _Kind.OFFSET_FACTOR: 0.04,
+    _Kind.OFFSET_PRODUCT: 0.03,
     # One term for each parameter is what a program does that computes and communicates.
-    Group.PAIR: 0.20,
+    _Kind.SUM: 0.08,
+    _Kind.SHARED: 0.06,
+    _Kind.BESIDE: 0.06,
+    _Kind.ALIKE: 0.01,
+    _Kind.PRODUCTS: 0.04,
 }
+
+_HELD = 0.5
+"""As how many call paths each hypothesis of a kind counts: pairs are thousands, and one call path
+is not to make those that happen to suit it the habit of an application."""
 
 
 def joint_hypotheses(space: SearchSpace, points: FloatArray) -> Hypotheses:
@@ -77,19 +106,26 @@ def joint_hypotheses(space: SearchSpace, points: FloatArray) -> Hypotheses:
     products, table, scale = products.take(kept), table[kept], size[kept]
     group = np.where(products.falling, Group.FALLING, Group.GROWING)
     pairs = _pairs(products) if space.max_terms > 1 else []
-    pair_weight = np.array([2.0 ** -(products.cost[a] + products.cost[b]) for a, b in pairs])
     weight = products.weight(space)
-    return weighted(
-        products.shapes(),
-        table / scale[:, None],
-        scale,
-        group,
-        pairs,
-        weight,
-        _PRIOR,
-        pair_weight,
-        _KEPT,
-    )
+    plain = 2.0**-products.cost
+    both = np.array([weight[a] * weight[b] * plain[a] * plain[b] for a, b in pairs])
+    known = assembled(products.shapes(), table / scale[:, None], scale, group, pairs, _KEPT)
+    known = replace(known, kinds=_kinds(products, known.first, known.second))
+    return weighted(known, weight * np.sqrt(plain), both, _PRIOR, _HELD)
+
+
+def _kinds(products: _Products, first: IntArray, second: IntArray) -> IntArray:
+    """Return the kinds of all hypotheses."""
+    single, falling, axis = products.single, products.falling, products.axis
+    alone = np.where(single, _Kind.FACTOR, _Kind.PRODUCT)
+    alone[falling] = _Kind.FALLING
+    offset = np.where(single, _Kind.OFFSET_FACTOR, _Kind.OFFSET_PRODUCT)
+    shared = products.falls & ~single
+    pair = np.where(shared[first] | shared[second], _Kind.SHARED, _Kind.BESIDE)
+    pair[~single[first] & ~single[second]] = _Kind.PRODUCTS
+    both = single[first] & single[second]
+    pair[both] = np.where(axis[first] == axis[second], _Kind.ALIKE, _Kind.SUM)[both]
+    return np.concatenate([[_Kind.CONSTANT], alone, offset, alone, pair])
 
 
 def _factors(space: SearchSpace, values: FloatArray) -> list[Term]:
@@ -134,6 +170,16 @@ class _Products:
     def single(self) -> BoolArray:
         """Which have one factor."""
         return np.asarray((self.code > 0).sum(axis=0) == 1)
+
+    @property
+    def axis(self) -> IntArray:
+        """The parameter of those that have one factor; -1 for the others."""
+        return np.where(self.single, (self.code > 0).argmax(axis=0), -1)
+
+    @property
+    def falls(self) -> BoolArray:
+        """Which fall with a parameter."""
+        return np.asarray(self._of_each(lambda term: float(term.decreasing)).any(axis=0))
 
     @property
     def falling(self) -> BoolArray:
@@ -224,11 +270,10 @@ def _paired(
 ) -> tuple[IntArray, IntArray, FloatArray]:
     """Return all pairs of some products, and what they cost; `mild` beside another parameter's."""
     first, second = (which[place] for place in np.triu_indices(len(which), 1))
-    falling, single = products.falling, products.single
+    falling, single, axis = products.falling, products.single, products.axis
     # Two that fall in every parameter are one curve, as they are in one parameter.
     several = ~(falling[first] & falling[second])
     first, second = first[several], second[several]
-    axis = np.where(single, (products.code > 0).argmax(axis=0), -1)
     alike = single[first] & (axis[first] == axis[second])
     cost = np.where(alike, products.cost[first] + products.cost[second], mild[first] + mild[second])
     return first, second, cost
