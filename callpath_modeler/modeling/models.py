@@ -82,7 +82,8 @@ class Models:
         Probability of the model; with the classic method its Akaike weight among itself and its
         alternatives.
     alternative_terms, alternative_coefficients, alternative_weight : ndarray [n, A, ...]
-        The runners-up, best first; weight 0 where there is none.
+        The runners-up, best first; weight 0 where there is none. Of D parameters the first A / D
+        are those of slices along the first parameter, and so on: each set stands for all.
     unit : ndarray [n]
         What `root` is measured in: the largest value of each row, in the unit of the metric.
     root : ndarray [n, 1 + A, 6] of float32

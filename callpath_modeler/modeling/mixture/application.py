@@ -18,7 +18,7 @@ from callpath_modeler.modeling.mixture.outcome import FAR, Columns, empty_column
 from callpath_modeler.modeling.mixture.posterior import (
     Beliefs,
     Posterior,
-    far_table,
+    far_tables,
     fitted_values,
     posterior,
 )
@@ -98,9 +98,9 @@ def fit_mixture(
     how, efficiency = _centre(points, values[some], pool, known, aggregate)
     ways = deviations(points, noise_known=pool.known)
     beliefs = _beliefs(points, values[some], pool, how, efficiency, known, ways)
-    far = far_table(points, known, FAR)
+    far = far_tables(points, known, FAR)
     setting = _Setting(points, pool, how, efficiency, known, ways, beliefs, far)
-    columns, parts = empty_columns(len(y)), list(values.chunks(_at_once(known, _CHUNK)))
+    columns, parts = empty_columns(len(y), len(far)), list(values.chunks(_at_once(known, _CHUNK)))
     chunks = each(partial(_modelled, setting), map(values.__getitem__, parts))
     for part, chunk in zip(parts, chunks, strict=True):
         for name, column in chunk.items():
@@ -133,7 +133,7 @@ class _Setting:
 def _modelled(setting: _Setting, ordered: FloatArray) -> Columns:
     """Model some rows [n, K, R] of `_Values`, each by itself."""
     points, known = setting.points, setting.known
-    columns, reps = empty_columns(len(ordered)), within(ordered, setting.how)
+    columns, reps = empty_columns(len(ordered), len(setting.far)), within(ordered, setting.how)
     status = _status(ordered, reps)
     _write_facts(columns, points, reps, status)
     usable = np.flatnonzero(status == FitStatus.OK)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -46,9 +47,9 @@ _FAR_BEYOND_NOISE = 3.0
 _EXACT_MISFIT = 1e-3
 
 
-def empty_columns(count: int) -> Columns:
-    """Return the columns of rows before any fit."""
-    numbers = np.full(count, np.nan)
+def empty_columns(count: int, places: int) -> Columns:
+    """Return the columns of rows before any fit, for `places` of `far_tables`."""
+    numbers, others = np.full(count, np.nan), max(places - 1, 1) * ALTERNATIVES
     return {
         "terms": np.full((count, 2), -1, dtype=np.int16),
         "coefficients": np.tile([np.nan, 0.0, 0.0], (count, 1)),
@@ -66,11 +67,11 @@ def empty_columns(count: int) -> Columns:
         "low_p": numbers.copy(),
         "high_p": numbers.copy(),
         "weight": np.zeros(count),
-        "alternative_terms": np.full((count, ALTERNATIVES, 2), -1, dtype=np.int16),
-        "alternative_coefficients": np.zeros((count, ALTERNATIVES, 3)),
-        "alternative_weight": np.zeros((count, ALTERNATIVES), dtype=np.float32),
+        "alternative_terms": np.full((count, others, 2), -1, dtype=np.int16),
+        "alternative_coefficients": np.zeros((count, others, 3)),
+        "alternative_weight": np.zeros((count, others), dtype=np.float32),
         "unit": np.ones(count),
-        "root": np.zeros((count, 1 + ALTERNATIVES, 6), dtype=np.float32),
+        "root": np.zeros((count, 1 + others, 6), dtype=np.float32),
     }
 
 
@@ -85,9 +86,9 @@ def write_models(
 ) -> None:
     """Write the models of some rows into their columns, in the unit of the metric.
 
-    `far` [S + 1] is what shapes are far beyond the points, of `far_table`.
+    `far` [F, S + 1] is what shapes are far beyond the points, of `far_tables`.
     """
-    kept, weight = _kept(found, far_values(found, known, far))
+    kept, weight = _kept(found, [far_values(found, known, each) for each in far])
     codes = known.codes(found.chosen[kept])
     # A coefficient of zero is no term: its shape would claim a growth that is not there.
     scaled = found.coefficients[:, kept]
@@ -115,17 +116,32 @@ def write_models(
     columns["status"][rows] = _status(columns, rows, found, data, unit, known)
 
 
-def _kept(found: Posterior, far: FloatArray) -> tuple[npt.NDArray[np.intp], FloatArray]:
+def _kept(found: Posterior, far: Sequence[FloatArray]) -> tuple[npt.NDArray[np.intp], FloatArray]:
     """Choose the candidates that stand for all, the model first, [n, 1 + A]; their weights.
 
-    The runners-up are put in order of what they predict far beyond the points, `far` [M], and
+    The model is what is agreed on in the first place far beyond the points; in each other place
+    (in that one, if there is no other) runners-up stand for all but the model: seven of each.
+    """
+    first = agreed(found, far[0], np.lexsort((far[0], found.row)))
+    rest = found.weight.copy()
+    rest[first] = 0.0
+    others = [_standing(found, each, rest) for each in far[1:] or far]
+    kept = np.concatenate([first[:, None], *(stands for stands, _ in others)], axis=1)
+    weight = np.concatenate([found.weight[first, None], *(share for _, share in others)], axis=1)
+    # Candidates of hardly any weight have been left out before.
+    return kept, weight / weight[:, : 1 + ALTERNATIVES].sum(axis=1, keepdims=True)
+
+
+def _standing(
+    found: Posterior, far: FloatArray, rest: FloatArray
+) -> tuple[npt.NDArray[np.intp], FloatArray]:
+    """Choose the candidates that stand for others far beyond the points, and their weights, [n, A].
+
+    Candidates of weight `rest` [M] are put in order of what they predict there, `far` [M], and
     divided; of each part the most probable one stays and takes the weight of the part.
     """
     rows = len(found.variance)
     order = np.lexsort((far, found.row))
-    first = agreed(found, far, order)
-    rest = found.weight.copy()
-    rest[first] = 0.0
     ordered, row = rest[order], found.row
     running = ordered.cumsum()
     end = np.cumsum(np.bincount(row, minlength=rows)) - 1
@@ -133,14 +149,12 @@ def _kept(found: Posterior, far: FloatArray) -> tuple[npt.NDArray[np.intp], Floa
     whole = running[end] - before
     middle = (running - ordered / 2 - before[row]) / np.where(whole > 0, whole, 1.0)[row]
     part = row * ALTERNATIVES + np.searchsorted(_TAILS, middle)
-    share = np.bincount(part, ordered, minlength=rows * ALTERNATIVES).reshape(rows, -1)
-    stands = order[_most_probable(part, ordered, rows * ALTERNATIVES)].reshape(rows, -1)
+    size = rows * ALTERNATIVES
+    share: FloatArray = np.bincount(part, ordered, size).reshape(rows, -1).astype(np.float64)
+    stands = order[_most_probable(part, ordered, size)].reshape(rows, -1)
     by_weight = np.argsort(-share, axis=1, kind="stable")
-    kept = np.concatenate([first[:, None], np.take_along_axis(stands, by_weight, 1)], axis=1)
-    share = np.take_along_axis(share, by_weight, 1)
-    weight = np.concatenate([found.weight[first, None], share], axis=1)
-    # Candidates of hardly any weight have been left out before.
-    return kept, weight / weight.sum(axis=1, keepdims=True)
+    every = np.arange(rows)[:, None]
+    return stands[every, by_weight], share[every, by_weight]
 
 
 def agreed(found: Posterior, far: FloatArray, order: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:

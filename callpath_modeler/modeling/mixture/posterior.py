@@ -22,6 +22,10 @@ _BEYOND = 0.4
 """How fast deviations grow beyond the points against how they do towards small scales, where other
 regimes are known to be."""
 
+_BESIDE = 2.0
+"""How far the others are beyond all points where one parameter is far: held as often at measured
+values as at larger ones."""
+
 _LESS_FAR = 0.7
 """How far each further parameter goes against the one before, in doublings."""
 
@@ -126,24 +130,30 @@ def fitted_values(found: Posterior, known: Hypotheses) -> FloatArray:
     return np.asarray(fitted + total.reshape(rows, size)[:, :-1] @ known.table)
 
 
-def far_table(points: FloatArray, known: Hypotheses, factor: float) -> FloatArray:
-    """Evaluate shapes at a multiple of the largest point, [S + 1]; that of none is zero."""
-    target = _far(points, factor)
-    at = np.concatenate([[shape(target)[0] for shape in known.shapes] / known.scale, [0.0]])
+def far_tables(points: FloatArray, known: Hypotheses, factor: float) -> FloatArray:
+    """Evaluate shapes at multiples of the largest point, [F, S + 1]; that of none is zero.
+
+    In one parameter at one place; in several first far along all of them, then along each.
+    """
+    places = _far(points, factor)
+    table = np.zeros((len(places), len(known.shapes) + 1))
+    table[:, :-1] = np.array([shape(places) for shape in known.shapes]).T / known.scale
     # Beyond all numbers an exponential is infinite, and nothing times infinity is nothing.
-    return np.asarray(np.minimum(at, np.finfo(float).max / 1e9))
+    return np.asarray(np.minimum(table, np.finfo(float).max / 1e9))
 
 
 def far_values(found: Posterior, known: Hypotheses, far: FloatArray) -> FloatArray:
-    """Evaluate candidates far beyond the points, [M]; `far` is of `far_table`."""
+    """Evaluate candidates far beyond the points, [M]; `far` is a row of `far_tables`."""
     codes = known.codes(found.chosen)
     constant, first, second = found.coefficients
     return np.asarray(constant + first * far[codes[:, 0]] + second * far[codes[:, 1]])
 
 
 def _far(points: FloatArray, factor: float) -> FloatArray:
-    """Return a point beyond all, [1] or [1, D]: in no two parameters as far, to tell them apart."""
+    """Return places beyond all points, [1] or [1 + D, D]."""
     if points.ndim == 1:
         return factor * points[-1:]
+    # In no two parameters as far, to tell them apart.
     less = _LESS_FAR ** np.arange(points.shape[1])
-    return np.asarray(points.max(axis=0, keepdims=True) * factor**less)
+    alone = np.where(np.eye(points.shape[1], dtype=bool), factor, _BESIDE)
+    return np.asarray(points.max(axis=0) * np.concatenate([[factor**less], alone]))

@@ -58,11 +58,15 @@ def along(models: Models, axis: int, at: npt.ArrayLike) -> Models:
     if not (np.isfinite(held) & (held > 0)).all():
         raise ValueError("values to hold parameters at are finite and above zero")
     terms, code, factor = _split(models, axis, held)
-    codes = np.concatenate([models.terms[:, None], models.alternative_terms], axis=1)
+    # Each parameter has runners-up of its own.
+    size = models.alternative_weight.shape[1] // count
+    others = slice(axis * size, (axis + 1) * size)
+    codes = np.concatenate([models.terms[:, None], models.alternative_terms[:, others]], axis=1)
     numbers = np.concatenate(
-        [models.coefficients[:, None], models.alternative_coefficients], axis=1
+        [models.coefficients[:, None], models.alternative_coefficients[:, others]], axis=1
     )
-    covariance = covariances(models.root, codes, peaks(models.shapes, models.points))
+    root = np.concatenate([models.root[:, :1], models.root[:, 1:][:, others]], axis=1)
+    covariance = covariances(root, codes, peaks(models.shapes, models.points))
     change, kept = _change(code[codes], factor[codes])
     numbers = np.einsum("ncij,ncj->nci", change, numbers)
     covariance = change @ covariance @ change.swapaxes(-1, -2)
@@ -80,6 +84,7 @@ def along(models: Models, axis: int, at: npt.ArrayLike) -> Models:
         high_p=np.full(len(models), points[-1]),
         alternative_terms=codes_left[:, 1:],
         alternative_coefficients=numbers[:, 1:],
+        alternative_weight=models.alternative_weight[:, others],
         root=roots_of(covariance, codes_left, peaks(terms, points)).astype(np.float32),
     )
 

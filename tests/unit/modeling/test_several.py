@@ -117,6 +117,36 @@ def test_values_held_far_outside_widen_the_band():
     assert widths[0] > widths[1]
 
 
+def test_slices_along_each_parameter_know_what_is_not_known_along_it():
+    rng, points = np.random.default_rng(5), grid(P, N)
+    powers = rng.uniform(0.3, 2.5, (120, 2))
+    laws = [
+        lambda p, n, i=i, k=k: 20 + 40 * (p / P[-1]) ** i + 40 * (n / N[-1]) ** k for i, k in powers
+    ]
+    models = fit(points, measured(points, laws, noise=0.3))
+    for axis, at in enumerate(([2048.0, 30.0], [32.0, 200.0])):
+        band = along(models, axis, at).predict([at[axis]])
+        truth = np.array([law(*at) for law in laws])
+        held = (band.low[:, 0] <= truth) & (truth <= band.high[:, 0])
+        assert held.mean() >= 0.9
+
+
+def test_each_parameter_has_runners_up_that_stand_for_all():
+    models = fit(grid(P, N), measured(grid(P, N), LAWS.values(), noise=0.3))
+    sets = models.alternative_weight.reshape(len(models), 2, -1)
+    assert models.weight[:, None] + sets.sum(axis=2) == pytest.approx(1.0, abs=1e-5)
+    for axis in range(2):
+        slices = along(models, axis, [64.0, 20.0])
+        assert (slices.alternative_weight == sets[:, axis]).all()
+
+
+def test_one_call_path_is_no_habit_of_an_application():
+    points = grid(P, N)
+    noisy = measured(points, [lambda p, n: 20 + 40 * (p / 128) ** 1.5 + 40 * (n / 50) ** 2], 0.3)
+    # What suits is thousands of pairs, and no one of them gains by being looked at twice.
+    assert fit(points, noisy).weight[0] < 0.5
+
+
 def test_units_points_rows_and_repetitions_may_come_in_any_order():
     points = grid(P, N)
     values = measured(points, LAWS.values(), noise=0.1)
