@@ -17,7 +17,7 @@ from callpath_modeler.errors import DataError, UsageError
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.loading import LoadOptions
 from callpath_modeler.pipeline import FitOptions, fit, fit_options_of, models_of
-from callpath_modeler.readers.assemble import Progress
+from callpath_modeler.readers.reading import Progress
 
 
 def check(

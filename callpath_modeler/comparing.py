@@ -25,7 +25,7 @@ from callpath_modeler.loading import LoadOptions, load
 from callpath_modeler.pipeline import FitOptions, fit, fit_options_of, models_of_loaded
 from callpath_modeler.profile.experiment import Experiment
 from callpath_modeler.profile.line import Line
-from callpath_modeler.readers.assemble import Progress
+from callpath_modeler.readers.reading import Progress
 
 
 @dataclass(frozen=True, slots=True)

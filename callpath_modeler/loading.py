@@ -15,10 +15,11 @@ from numpy.typing import NDArray
 from callpath_modeler import store
 from callpath_modeler.errors import DataError, InputError, UsageError
 from callpath_modeler.profile.experiment import Experiment
-from callpath_modeler.readers.assemble import Progress, ReadOptions, assemble
+from callpath_modeler.readers.assemble import ReadOptions, assemble
 from callpath_modeler.readers.base import Agreement, VerifyingReader
 from callpath_modeler.readers.discover import discover, write_manifest
 from callpath_modeler.readers.program import AS_TOLD, scaling_anew
+from callpath_modeler.readers.reading import Progress
 from callpath_modeler.readers.registry import Registry, blaming
 
 _COMPARE = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -26,10 +26,14 @@ from callpath_modeler.errors import DataError, UsageError
 from callpath_modeler.fitted import Fitted, Surface, sliced
 from callpath_modeler.loading import LoadOptions, load
 from callpath_modeler.modeling import Aggregate, FitStatus, Method, Models, SearchSpace
+from callpath_modeler.parallel import Workers, worth
 from callpath_modeler.profile.experiment import Experiment
-from callpath_modeler.readers.assemble import Progress
+from callpath_modeler.readers.reading import Progress
 
 RECOMMENDED_POINTS = 5
+
+_SECONDS_PER_LINE, _SECONDS_PER_SURFACE = 4e-5, 3e-3
+"""What a model in one parameter takes, and one in several."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +48,8 @@ class FitOptions:
     folds : number of folds of the classic cross-validation; None = leave one out
     aggregate : how repetitions become one value
     confidence : probability that a band is to hold
+    jobs : how many processes may model; 0 = one for each processor; the models are the same, and
+        where it would take longer to start them there is but one
     """
 
     parameter: str | None = None
@@ -52,6 +58,7 @@ class FitOptions:
     folds: int | None = None
     aggregate: Aggregate = "auto"
     confidence: float = 0.95
+    jobs: int = field(default=1, compare=False)
 
 
 def fit(
@@ -79,15 +86,19 @@ def fit(
             f"--folds {options.folds}: there are {len(points)} points of {parameters[0]}",
             hint=f"2 to {len(points)}; without it one point is left out at a time",
         )
-    models = modeling.fit(
-        points if len(parameters) > 1 else points[:, 0],
-        values,
-        method=options.method,
-        space=options.space,
-        folds=options.folds,
-        aggregate=options.aggregate,
-        confidence=options.confidence,
-    )
+    several = len(parameters) > 1
+    seconds = len(values) * (_SECONDS_PER_SURFACE if several else _SECONDS_PER_LINE)
+    with Workers(worth(options.jobs, seconds)) as workers:
+        models = modeling.fit(
+            points if several else points[:, 0],
+            values,
+            method=options.method,
+            space=options.space,
+            folds=options.folds,
+            aggregate=options.aggregate,
+            confidence=options.confidence,
+            each=workers.map,
+        )
     centres = modeling.centre(values, models.aggregate)
     findings = (
         *repetition_findings(experiment, chosen.name),
@@ -95,7 +106,7 @@ def fit(
         *_fit_findings(models, points, parameters, centres),
     )
     settings = _settings(options, parameters)
-    if len(parameters) > 1:
+    if several:
         surface = Surface(parameters, models)
         return sliced(experiment, chosen, surface, settings, findings, options.parameter)
     return Fitted(

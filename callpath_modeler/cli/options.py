@@ -50,6 +50,16 @@ _LOAD = (
     ),
     click.option("--strict", is_flag=True, help="Stop at the first profile that cannot be used."),
 )
+_JOBS = click.option(
+    "-j",
+    "--jobs",
+    type=click.IntRange(0),
+    metavar="N",
+    default=1,
+    show_default=True,
+    envvar="CPMODEL_JOBS",
+    help="Read and model with N processes; 0: with one for each processor.",
+)
 _METRIC = (
     click.option("-m", "--metric", metavar="NAME", help="Metric. Default: the run time."),
     click.option("-i", "--inclusive", is_flag=True, help="Call paths with all that they call."),
@@ -167,7 +177,7 @@ _SORT = (
 
 def load_options(command: F) -> F:
     """Add the options that say which runs to read, and how; they arrive as ``load``."""
-    return _gathered(command, _LOAD, "load", _make_load)
+    return _gathered(command, (*_LOAD, _JOBS), "load", _make_load)
 
 
 def fit_options(command: F) -> F:
@@ -266,6 +276,7 @@ def _make_load(
     pattern: str | None,
     reader: str | None,
     strict: bool,
+    jobs: int,
 ) -> LoadOptions:
     from callpath_modeler.loading import LoadOptions
     from callpath_modeler.profile.experiment import Scaling
@@ -283,6 +294,7 @@ def _make_load(
         parameter_sources=sources,
         scaling=None if scaling is None else Scaling(scaling),
         strict=strict,
+        jobs=jobs,
     )
     return LoadOptions(read, where, pattern, reader)
 
@@ -383,6 +395,7 @@ def _make_fit(
         folds=folds,
         aggregate=aggregate,  # type: ignore[arg-type] # click allows no other
         confidence=confidence,
+        jobs=click.get_current_context().params.get("jobs", 1),
     )
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -99,6 +100,10 @@ class CallTree:
 
     def __len__(self) -> int:
         return len(self.parent)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Be pickled as columns, which are read-only again at the other end."""
+        return CallTree.from_columns, (self.columns, self.regions, self.annotations)
 
     def is_same_as(self, other: CallTree) -> bool:
         """Tell whether another tree has the same call paths in the same rows."""

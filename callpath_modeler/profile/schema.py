@@ -45,6 +45,13 @@ class Region:
     module: str = ""
     key: str = ""
 
+    def __reduce__(self) -> tuple[type[Region], tuple[str | int, ...]]:
+        """Be pickled as the fields alone: between processes there are thousands."""
+        return Region, (
+            *(self.name, self.mangled, self.file, self.line),
+            *(self.paradigm, self.role, self.module, self.key),
+        )
+
     @property
     def common_name(self) -> str:
         """The name by which runs are aligned."""

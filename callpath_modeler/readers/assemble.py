@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from callpath_modeler.diagnostics import Finding
-from callpath_modeler.errors import CallpathModelerError, DataError, InputError
+from callpath_modeler.errors import DataError, InputError
 from callpath_modeler.profile.experiment import (
     Experiment,
     Run,
@@ -31,10 +31,10 @@ from callpath_modeler.readers.base import RunSource
 from callpath_modeler.readers.discover import RunFile
 from callpath_modeler.readers.parameters import settle_parameters
 from callpath_modeler.readers.program import AS_TOLD, one_program, recognise_scaling
+from callpath_modeler.readers.reading import Progress, read_files
 from callpath_modeler.readers.registry import Registry
-from callpath_modeler.readers.runs import READABLE, ReadRun, read_run, read_runs, reduction_of
+from callpath_modeler.readers.runs import READABLE, ReadRun, read_run, reduction_of
 
-Progress = Callable[[int, int], None]
 _CONSERVED = 1e-6
 _TOO_MUCH = 1.25
 """From this multiple of the run time on, the sum of maxima is worth a word."""
@@ -55,6 +55,8 @@ class ReadOptions:
         ``"threads"`` or ``"nodes"``
     scaling : None = recognise it
     strict : a profile that cannot be used is an error, not a finding
+    jobs : how many processes may read; 0 = one for each processor; where files are few and small,
+        starting them takes longer than reading, and there is but one
     """
 
     metrics: tuple[str, ...] | None = ()
@@ -62,6 +64,7 @@ class ReadOptions:
     parameter_sources: Mapping[str, str] = field(default_factory=dict)
     scaling: Scaling | None = None
     strict: bool = False
+    jobs: int = 1
 
 
 def assemble(
@@ -144,19 +147,19 @@ def _read_all(
     progress: Progress | None,
 ) -> list[ReadRun]:
     read: list[ReadRun] = []
-    errors: list[CallpathModelerError] = []
-    for done, file in enumerate(files):
-        if progress:
-            progress(done, len(files))
-        try:
-            reduction = read[0].reduction if read else options.locations
-            read += read_runs(file, registry, options.metrics, reduction)
-        except InputError as error:
-            errors.append(error)
-            reason = error.message.removeprefix(f"{file.path}: ").removeprefix(f"{file.path}/")
+    errors: list[InputError] = []
+    outcomes = read_files(
+        *(files, registry, options.metrics, options.locations),
+        jobs=options.jobs,
+        progress=progress,
+    )
+    for file, outcome in outcomes:
+        if isinstance(outcome, InputError):
+            errors.append(outcome)
+            reason = outcome.message.removeprefix(f"{file.path}: ").removeprefix(f"{file.path}/")
             findings.append(Finding("CPM101", str(file.path), reason))
-    if progress:
-        progress(len(files), len(files))
+        else:
+            read += outcome
     if errors and (options.strict or not read):
         first = errors[0]
         others = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""

@@ -146,10 +146,12 @@ class Registry:
     ----------
     readers : those that load
     broken : the errors of those that do not
+    asked : what `of_installed` was asked for, if these are of it
     """
 
     readers: tuple[Reader, ...]
     broken: tuple[PluginError, ...] = ()
+    asked: tuple[str | None, ...] = ()
 
     @classmethod
     def of_installed(cls, only: str | None = None) -> Registry:
@@ -160,16 +162,22 @@ class Registry:
         if only is not None and only.endswith(".py"):
             from callpath_modeler.readers.single_file import readers_in
 
-            return cls(readers_in(Path(only)))
+            return cls(readers_in(Path(only)), asked=(only,))
         if only is not None:
-            return cls((load(only),))
+            return cls((load(only),), asked=(only,))
         readers, broken = [], []
         for name in installed():
             try:
                 readers.append(load(name))
             except PluginError as error:
                 broken.append(error)
-        return cls(tuple(readers), tuple(broken))
+        return cls(tuple(readers), tuple(broken), asked=(only,))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Be pickled as what was asked for: readers need not be fit for it, nor need their home."""
+        if self.asked:
+            return Registry.of_installed, self.asked
+        return Registry, (self.readers, self.broken)
 
     def match(self, path: Path) -> Reader | None:
         """Return the reader that is surest of `path`, or None."""

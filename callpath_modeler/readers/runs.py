@@ -126,7 +126,7 @@ def read_run(
     return ReadRun(
         name,
         file,
-        run.parameters,
+        dict(run.parameters),
         reader,
         source.call_tree,
         source.extent,

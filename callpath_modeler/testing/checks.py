@@ -16,7 +16,7 @@ from callpath_modeler.readers.base import (
     ReducedSource,
     opened_runs,
 )
-from callpath_modeler.readers.runs import READABLE
+from callpath_modeler.readers.runs import READABLE, ReadRun
 
 CLOSE = 1e-9
 """Relative difference that sums may have from being added up in another order."""
@@ -82,6 +82,23 @@ def check_same(first: ProfileSource, second: ProfileSource) -> None:
     for key, reduced in read_all(first).items():
         np.testing.assert_array_equal(reduced.exclusive, again[key].exclusive)
         np.testing.assert_array_equal(reduced.total, again[key].total)
+
+
+def check_same_run(first: ReadRun, second: ReadRun) -> None:
+    """Check that two runs that were read hold the same, to the last bit."""
+    for run in (first, second):
+        check_tree(run.tree)
+    assert first.tree.is_same_as(second.tree)
+    for name in ("name", "file", "stated", "reader", "extent", "metadata", "declared"):
+        assert getattr(first, name) == getattr(second, name), name
+    assert (first.reduction, first.findings) == (second.reduction, second.findings)
+    assert list(first.values) == list(second.values)
+    for reduced, other in zip(first.values.values(), second.values.values(), strict=True):
+        np.testing.assert_array_equal(reduced.exclusive, other.exclusive)
+        np.testing.assert_array_equal(reduced.total, other.total)
+        assert (reduced.imbalance is None) == (other.imbalance is None)
+        if reduced.imbalance is not None:
+            np.testing.assert_array_equal(reduced.imbalance, other.imbalance)
 
 
 def check_order(source: ProfileSource, metric: str) -> None:

@@ -27,15 +27,16 @@ from callpath_modeler.readers.base import (
     VerifyingReader,
     opened_runs,
 )
-from callpath_modeler.readers.discover import REPETITION_NAMES
+from callpath_modeler.readers.discover import REPETITION_NAMES, RunFile
 from callpath_modeler.readers.registry import Registry
-from callpath_modeler.readers.runs import READABLE
+from callpath_modeler.readers.runs import READABLE, read_runs
 from callpath_modeler.testing import damage
 from callpath_modeler.testing.checks import (
     CLOSE,
     check_error,
     check_order,
     check_same,
+    check_same_run,
     check_tree,
     check_values,
     contents,
@@ -219,6 +220,13 @@ class ReaderContract:
             for first, second in zip(*both, strict=True):
                 assert dict(first.parameters) == dict(second.parameters)
                 check_same(first.source, second.source)
+
+    def test_what_was_read_can_be_sent_to_another_process(
+        self, reader: Reader, profile: Path
+    ) -> None:
+        for read in read_runs(RunFile(profile), Registry((reader,)), None, None):
+            sent = pickle.loads(pickle.dumps(read))  # noqa: S301 - ours
+            check_same_run(sent, read)
 
     def test_reading_again_gives_the_same(self, runs: Runs) -> None:
         for source in (run.source for run in runs):

@@ -13,6 +13,7 @@ from callpath_modeler import errors
         (errors.DataError, 4),
         (errors.PluginError, 5),
         (errors.OutputError, 6),
+        (errors.WorkerDiedError, 7),
         (errors.CallpathModelerError, 70),
     ],
 )

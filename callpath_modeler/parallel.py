@@ -1,0 +1,293 @@
+"""Work on several processors: a `map` whose items go to processes of their own.
+
+A worker is a copy of this process where copies are safe, else a fresh interpreter. It has one item
+at a time, which comes and goes on a socket; when the other end is closed, for whatever reason, it
+ends at once. Ctrl-C is not for workers: this process hears it, and ends them.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import pickle
+import signal
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from multiprocessing.connection import Connection, Pipe, wait
+from pathlib import Path
+from queue import SimpleQueue
+from threading import Thread
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+from callpath_modeler.errors import WorkerDiedError
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+Progress = Callable[[int, int], None]
+
+_COPY_COSTS, _FRESH_COSTS = 0.05, 0.7
+"""Seconds until a worker works, by the way it is started; of the second, most are for imports."""
+
+_FRESH = """\
+import json, sys
+sys.path[:] = json.loads(sys.argv[1])
+from callpath_modeler.parallel import serve_as_told
+serve_as_told()
+"""
+
+
+def processors() -> int:
+    """Return how many processors this process may use: of a node, those that its job has."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def worth(jobs: int, seconds: float) -> int:
+    """Return how many of `jobs` processes pay for work of `seconds`; 1 = this one.
+
+    0 jobs are as many as there are processors.
+    """
+    if os.name != "posix":
+        return 1
+    cost = _COPY_COSTS if _is_alone() else _FRESH_COSTS
+    return max(1, min(jobs or processors(), int(seconds / cost)))
+
+
+class Workers:
+    """Processes that share the work of `map`; there are none before it has some.
+
+    A context manager: when it is left they have ended.
+    """
+
+    def __init__(self, count: int) -> None:
+        """Have so many; with less than two, this process does the work."""
+        self._count = count
+        self._workers: list[_Worker] = []
+
+    def __enter__(self) -> Self:
+        """Return itself."""
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """End the workers, whatever they are at."""
+        while self._workers:
+            self._workers.pop().end()
+
+    def map(
+        self,
+        function: Callable[[Item], Result],
+        items: Iterable[Item],
+        *,
+        sizes: Sequence[float] | None = None,
+        told: Callable[[int], None] = lambda _: None,
+        named: Callable[[Item], str] = lambda _: "",
+    ) -> Iterator[Result]:
+        """Yield what `function` makes of each item, in their order.
+
+        What fails in a worker is tried again in this process when it is its turn: errors are the
+        same as without workers, and come in the same order.
+
+        Parameters
+        ----------
+        function : travels to the workers as a pickle, as do items, and results back
+        items : made when a worker is free, or all at once where there are `sizes`
+        sizes : of the items; the largest go first
+        told : is told how many items are done
+        named : names an item for an error
+
+        Raises
+        ------
+        WorkerDiedError
+            If a worker ends before it has answered.
+        """
+        while len(self._workers) < self._count > 1 and self._start():
+            pass
+        if self._workers:
+            queue: Iterator[tuple[int, Item]] = enumerate(items)
+            if sizes is not None:
+                queue = iter(sorted(queue, key=lambda pair: -sizes[pair[0]]))
+            yield from _shared(self._workers, function, queue, told, named)
+            return
+        told(0)
+        for done, item in enumerate(items, start=1):
+            result = function(item)
+            told(done)
+            yield result
+
+    def _start(self) -> bool:
+        """Start a worker; tell whether the system lets us."""
+        ours, theirs = Pipe()
+        try:
+            with _deaf():
+                if _is_alone():
+                    pid = _copied(theirs, [ours, *(worker.channel for worker in self._workers)])
+                else:
+                    pid = _fresh(theirs)
+                self._workers.append(_Worker(pid, ours))
+        except OSError:
+            ours.close()
+            self._count = len(self._workers)
+            return False
+        finally:
+            theirs.close()
+        return True
+
+
+@dataclass(frozen=True, slots=True)
+class _Worker:
+    pid: int
+    channel: Connection
+
+    def ask(self, function: Callable[[Item], object] | None, item: Item) -> None:
+        """Give it an item; and the function, unless it is the one that it has."""
+        self.channel.send_bytes(pickle.dumps((function, item), protocol=5))
+
+    def answer(self) -> tuple[bool, Any]:
+        """Return whether it could do what it was asked, and what it has made of it."""
+        done, result = pickle.loads(self.channel.recv_bytes())  # noqa: S301 - our own
+        return done, result
+
+    def end(self) -> int:
+        """End it at once unless it has ended; return its exit code, negative for a signal."""
+        self.channel.close()
+        # Someone who waits for any child of this process may have been faster.
+        with suppress(ProcessLookupError, ChildProcessError):
+            os.kill(self.pid, signal.SIGKILL)
+            return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
+        return 0
+
+
+def _shared(
+    workers: Sequence[_Worker],
+    function: Callable[[Item], Result],
+    queue: Iterator[tuple[int, Item]],
+    told: Callable[[int], None],
+    named: Callable[[Item], str],
+) -> Iterator[Result]:
+    """Yield results in the order of the numbers that items of the queue have."""
+    idle, new = list(workers), set(workers)
+    busy: dict[object, tuple[_Worker, int, Item]] = {}
+    answers: dict[int, tuple[bool, Any]] = {}
+    turn = done = 0
+    told(done)
+    while True:
+        while idle and (asked := next(queue, None)):
+            worker, (number, item) = idle.pop(), asked
+            with _alive(worker, item, named):
+                worker.ask(function if worker in new else None, item)
+            new.discard(worker)
+            busy[worker.channel] = worker, number, item
+        if turn in answers:
+            is_done, result = answers.pop(turn)
+            # Of what is not done, the item itself was kept.
+            yield result if is_done else function(result)
+            turn += 1
+        elif not busy:
+            return
+        else:
+            for channel in wait([worker.channel for worker, _, _ in busy.values()]):
+                worker, number, item = busy.pop(channel)
+                with _alive(worker, item, named):
+                    is_done, result = worker.answer()
+                answers[number] = (True, result) if is_done else (False, item)
+                idle.append(worker)
+                told(done := done + 1)
+
+
+@contextmanager
+def _alive(worker: _Worker, item: Item, named: Callable[[Item], str]) -> Iterator[None]:
+    """Raise `WorkerDiedError` if a worker ends in between."""
+    try:
+        yield
+    except (EOFError, OSError) as cause:
+        code = worker.end()
+        how = f"signal {signal.Signals(-code).name}" if code < 0 else f"status {code}"
+        about = f"{name}: " if (name := named(item)) else ""
+        raise WorkerDiedError(
+            f"{about}a worker process was ended, with {how}",
+            hint="memory may have run out: try fewer at a time, or -j 1",
+        ) from cause
+
+
+@contextmanager
+def _deaf() -> Iterator[None]:
+    """Let whoever is started in between never hear Ctrl-C."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _is_alone() -> bool:
+    """Tell whether this process may be copied: it has no other thread, which would be lost.
+
+    Nor are there copies on macOS, whose libraries do not allow for them.
+    """
+    tasks = Path("/proc/self/task")
+    return sys.platform == "linux" and tasks.is_dir() and len(list(tasks.iterdir())) == 1
+
+
+def _copied(channel: Connection, others: Iterable[Connection]) -> int:
+    """Return the number of a process that serves `channel` and knows what this one knows."""
+    pid = os.fork()
+    if pid:
+        return pid
+    try:
+        # As long as someone has the other end of a channel, it is not closed.
+        for other in others:
+            other.close()
+        _serve(channel)
+    finally:
+        os._exit(1)
+
+
+def _fresh(channel: Connection) -> int:
+    """Return the number of a process that serves `channel` as its standard input."""
+    # Unlike with `multiprocessing`, a script that has no `if __name__ == "__main__"` is not run.
+    words = [sys.executable, "-P", "-c", _FRESH, json.dumps([str(folder) for folder in sys.path])]
+    streams = [(os.POSIX_SPAWN_DUP2, channel.fileno(), 0), (os.POSIX_SPAWN_DUP2, 2, 1)]
+    alone = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
+    return os.posix_spawn(sys.executable, words, alone, file_actions=streams)
+
+
+def serve_as_told() -> None:
+    """Serve the channel that is standard input."""
+    channel = Connection(os.dup(0))
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    _serve(channel)
+
+
+def _serve(channel: Connection) -> None:
+    """Answer requests until the other end is closed."""
+    requests: SimpleQueue[bytes] = SimpleQueue()
+    Thread(target=_hear, args=(channel, requests), daemon=True).start()
+    function: Callable[[Any], Any] | None = None
+    while True:
+        try:
+            new, item = pickle.loads(requests.get())  # noqa: S301 - our own
+            function = new or function
+            assert function is not None
+            answer = pickle.dumps((True, function(item)), protocol=5)
+        except BaseException:  # noqa: BLE001 - it is tried again where errors are heard
+            answer = pickle.dumps((False, None))
+        with suppress(OSError):
+            channel.send_bytes(answer)
+
+
+def _hear(channel: Connection, requests: SimpleQueue[bytes]) -> None:
+    """Take requests in; when nobody listens any more, end the process."""
+    try:
+        while True:
+            requests.put(channel.recv_bytes())
+    finally:
+        os._exit(0)

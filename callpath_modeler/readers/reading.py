@@ -1,0 +1,94 @@
+"""From many profiles on disk to the runs in them: by several processes, in the order given."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from pathlib import Path
+
+from callpath_modeler.errors import InputError
+from callpath_modeler.parallel import Workers, worth
+from callpath_modeler.profile.schema import Reduction
+from callpath_modeler.readers.discover import RunFile
+from callpath_modeler.readers.registry import Registry
+from callpath_modeler.readers.runs import ReadRun, read_runs
+
+Progress = Callable[[int, int], None]
+Outcome = list[ReadRun] | InputError
+
+_SECONDS_PER_FILE, _SECONDS_PER_BYTE = 3e-3, 1e-8
+"""What reading takes, as a rule: less from memory, more of traces."""
+
+
+def read_files(
+    files: Sequence[RunFile],
+    registry: Registry,
+    metrics: Sequence[str] | None,
+    reduction: Reduction | None,
+    *,
+    jobs: int = 1,
+    progress: Progress | None = None,
+) -> Iterator[tuple[RunFile, Outcome]]:
+    """Read profiles, all reduced like the first one that can be read.
+
+    Parameters
+    ----------
+    metrics, reduction : as of `read_runs`
+    jobs : how many processes may read; 0 = one for each processor
+    progress : is told how many profiles were read, and of how many
+
+    Yields
+    ------
+    profile, and its runs, or why it cannot be read
+
+    Raises
+    ------
+    DataError
+        If one was reduced in another way when it was written.
+    WorkerDiedError
+        If a process that reads is ended.
+    """
+
+    def told(done: int) -> None:
+        if progress:
+            progress(done, len(files))
+
+    tried = partial(_tried, registry, metrics)
+    sizes = [_size(file.path) for file in files] if jobs != 1 else None
+    seconds = _SECONDS_PER_FILE * len(files) + _SECONDS_PER_BYTE * sum(sizes or ())
+    agreed = None
+    with Workers(min(len(files), worth(jobs, seconds))) as workers:
+        outcomes = workers.map(
+            partial(tried, reduction), files, sizes=sizes, told=told, named=_path_of
+        )
+        for file, outcome in zip(files, outcomes, strict=True):
+            if isinstance(outcome, InputError):
+                yield file, outcome
+                continue
+            agreed = agreed or outcome[0].reduction
+            # What a profile would be reduced by alone need not be what the series is.
+            alike = outcome[0].reduction is agreed
+            yield file, outcome if alike else tried(agreed, file)
+
+
+def _tried(
+    registry: Registry,
+    metrics: Sequence[str] | None,
+    reduction: Reduction | None,
+    file: RunFile,
+) -> Outcome:
+    try:
+        return read_runs(file, registry, metrics, reduction)
+    except InputError as error:
+        return error
+
+
+def _path_of(file: RunFile) -> str:
+    return str(file.path)
+
+
+def _size(profile: Path) -> int:
+    """Return the bytes of a profile: those of its directory, or of one beside a trace, too."""
+    folders = [profile, profile.with_suffix("")]
+    files = [file for folder in folders if folder.is_dir() for file in folder.rglob("*")]
+    return sum(file.stat().st_size for file in [profile, *files] if file.is_file())

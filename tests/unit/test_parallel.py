@@ -1,0 +1,199 @@
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from itertools import count
+from pathlib import Path
+
+import pytest
+
+import working
+from callpath_modeler import parallel
+from callpath_modeler.errors import WorkerDiedError
+from callpath_modeler.parallel import Workers, worth
+
+TESTS = Path(working.__file__).parent
+
+
+@pytest.fixture
+def fresh(monkeypatch):
+    """Workers are fresh interpreters, whatever threads the tests have."""
+    monkeypatch.setattr(parallel, "_is_alone", lambda: False)
+
+
+@pytest.fixture
+def started(monkeypatch):
+    """The numbers of the processes that are started."""
+    pids = []
+    start = Workers._start
+
+    def noted(self):
+        done = start(self)
+        pids.extend(worker.pid for worker in self._workers if worker.pid not in pids)
+        return done
+
+    monkeypatch.setattr(Workers, "_start", noted)
+    return pids
+
+
+def is_gone(pid):
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return True
+    return False
+
+
+def becomes_true(asked):
+    end = time.monotonic() + 10
+    while not asked():
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
+def test_one_process_works_by_itself_and_starts_none(started):
+    with Workers(1) as workers:
+        assert list(workers.map(working.square, range(5))) == [0, 1, 4, 9, 16]
+    assert not started
+
+
+@pytest.mark.usefixtures("fresh")
+def test_results_come_in_the_order_of_items_from_other_processes(started):
+    with Workers(2) as workers:
+        found = list(workers.map(working.whoever, range(20)))
+        assert not any(is_gone(pid) for pid in started)
+    assert [number for number, _ in found] == list(range(20))
+    assert {pid for _, pid in found} == set(started)
+    assert len(started) == 2
+    assert all(is_gone(pid) for pid in started)
+
+
+@pytest.mark.usefixtures("fresh")
+def test_the_largest_item_is_begun_first():
+    seconds = [0.0, 0.01, 0.3, 0.02, 0.05]
+    with Workers(2) as workers:
+        list(workers.map(working.square, range(2)))  # both are there
+        begun = list(workers.map(working.started_at, seconds, sizes=seconds))
+    assert sorted(begun)[:2] == sorted([begun[2], begun[4]])
+    assert begun[0] == max(begun)
+
+
+@pytest.mark.usefixtures("fresh")
+def test_items_are_made_when_a_worker_is_free():
+    with Workers(2) as workers:
+        endless = workers.map(working.square, count())
+        assert [next(endless) for _ in range(5)] == [0, 1, 4, 9, 16]
+
+
+@pytest.mark.usefixtures("fresh")
+def test_it_is_told_how_many_items_are_done():
+    for workers in (Workers(1), Workers(2)):
+        done = []
+        with workers:
+            list(workers.map(working.square, range(4), told=done.append))
+        assert done == [0, 1, 2, 3, 4]
+
+
+@pytest.mark.usefixtures("fresh")
+def test_an_item_that_fails_fails_here_and_in_its_turn():
+    with Workers(2) as workers:
+        results = workers.map(working.refuse_seven, range(20))
+        assert [next(results) for _ in range(7)] == list(range(7))
+        with pytest.raises(ValueError, match=f"no 7, said {os.getpid()}"):
+            next(results)
+
+
+@pytest.mark.usefixtures("fresh")
+def test_what_a_worker_cannot_be_told_is_done_here():
+    class Alone:
+        """Nobody else can make one."""
+
+        def __reduce__(self):
+            return int, ("no number",)
+
+    with Workers(2) as workers:
+        found = list(workers.map(type, [Alone(), 1]))
+    assert found == [Alone, int]
+
+
+@pytest.mark.usefixtures("fresh")
+def test_a_worker_that_is_killed_is_an_error_and_nobody_waits(started):
+    with Workers(2) as workers, pytest.raises(WorkerDiedError) as died:
+        list(workers.map(working.die_of_three, range(20), named=lambda number: f"number {number}"))
+    assert died.value.message == "number 3: a worker process was ended, with signal SIGKILL"
+    assert "-j 1" in died.value.hint
+    assert all(is_gone(pid) for pid in started)
+
+
+def test_where_the_system_starts_no_process_this_one_does_the_work(monkeypatch, started):
+    def refuse(*_):
+        raise BlockingIOError(11, "Resource temporarily unavailable")
+
+    monkeypatch.setattr(parallel, "_fresh", refuse)
+    monkeypatch.setattr(parallel, "_copied", refuse)
+    with Workers(4) as workers:
+        assert list(workers.map(working.square, range(3))) == [0, 1, 4]
+    assert not started
+
+
+def test_few_seconds_are_not_worth_many_processes():
+    assert worth(8, 0.01) == 1
+    assert worth(1, 1e6) == 1
+    assert worth(8, 1e6) == 8
+    assert 1 < worth(10**6, 60) < 10**6
+    assert worth(0, 1e6) == parallel.processors() >= 1
+
+
+# A process with threads cannot be copied, and a test runner may have some: these are programs.
+
+COPIES = """
+import working
+from callpath_modeler import parallel
+assert parallel._is_alone()
+with parallel.Workers(2) as workers:
+    pids = [worker.pid for _ in range(2) if workers._start() for worker in workers._workers[-1:]]
+    found = list(workers.map(working.whoever, range(20)))
+assert {pid for _, pid in found} == set(pids), found
+print([number for number, _ in found] == list(range(20)))
+"""
+
+FOREVER = """
+import sys, working
+from callpath_modeler import parallel
+if sys.argv[2] == "fresh":
+    parallel._is_alone = lambda: False
+with parallel.Workers(2) as workers:
+    list(workers.map(working.wait_forever, [sys.argv[1]] * 9))
+"""
+
+
+def program(text, *words):
+    return subprocess.Popen(
+        [sys.executable, "-c", text, *map(str, words)],
+        env={**os.environ, "PYTHONPATH": str(TESTS)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="processes are copied on Linux alone")
+def test_a_process_without_threads_is_copied():
+    out, err = program(COPIES).communicate(timeout=20)
+    assert (out, err) == ("True\n", "")
+
+
+@pytest.mark.parametrize("how", ["copied", "fresh"])
+@pytest.mark.parametrize("signal_", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
+def test_workers_do_not_outlive_whoever_started_them(tmp_path, how, signal_):
+    child = program(FOREVER, tmp_path, how)
+    becomes_true(lambda: len(list(tmp_path.iterdir())) == 2)
+    # As a terminal does, Ctrl-C is sent to all of them.
+    (os.killpg if signal_ == signal.SIGINT else os.kill)(child.pid, signal_)
+    # It returns when nobody has the other end of standard error any more: workers share it.
+    _, err = child.communicate(timeout=20)
+    assert err.count("Traceback") == (signal_ == signal.SIGINT)

@@ -1,0 +1,40 @@
+"""What workers are given to do in tests: they import it by name, as a program's own functions."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from pathlib import Path
+
+
+def square(number):
+    return number * number
+
+
+def whoever(number):
+    time.sleep(0.05)
+    return number, os.getpid()
+
+
+def started_at(seconds):
+    begin = time.monotonic()
+    time.sleep(seconds)
+    return begin
+
+
+def refuse_seven(number):
+    if number == 7:
+        raise ValueError(f"no {number}, said {os.getpid()}")
+    return number
+
+
+def die_of_three(number):
+    if number == 3:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return number
+
+
+def wait_forever(folder):
+    Path(folder, str(os.getpid())).touch()
+    time.sleep(600)
