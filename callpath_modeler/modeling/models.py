@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from callpath_modeler.modeling.evaluation import evaluate, shape_table, targets
+from callpath_modeler.modeling.classic.bands import classic_band
+from callpath_modeler.modeling.evaluation import evaluate, targets
 from callpath_modeler.modeling.formulas import Alternative, Names, model_text
 from callpath_modeler.modeling.growth import CONSTANT_GROWTH, Growth
 from callpath_modeler.modeling.noise import CENTRES, Centre
@@ -17,7 +18,7 @@ from callpath_modeler.modeling.reach import band_at, mixture_at
 from callpath_modeler.modeling.shapes import Break, Shape, shapes_from_header, shapes_to_header
 from callpath_modeler.modeling.status import FitStatus
 from callpath_modeler.modeling.terms import SearchSpace
-from callpath_modeler.modeling.uncertainty import Mixture, Prediction, prediction_band
+from callpath_modeler.modeling.uncertainty import Mixture, Prediction
 
 FloatArray = npt.NDArray[np.float64]
 TermArray = npt.NDArray[np.int16]
@@ -201,34 +202,7 @@ class Models:
         wanted = targets(p)
         if self.method != "classic":
             return self._with_band(wanted)
-        value = evaluate(self.shapes, self.terms, self.coefficients, wanted)
-        others = range(self.alternative_weight.shape[1])
-        alternatives = np.stack(
-            [
-                evaluate(
-                    self.shapes,
-                    self.alternative_terms[:, slot],
-                    self.alternative_coefficients[:, slot],
-                    wanted,
-                )
-                for slot in others
-            ]
-            + [self._halted(wanted)],
-            axis=1,
-        )
-        outside = (self.status == FitStatus.OUTSIDE)[:, None]
-        table = shape_table(self.shapes, wanted)
-        shapes = np.concatenate([np.ones((len(self), 1, len(wanted))), table[self.terms]], axis=1)
-        return prediction_band(
-            value,
-            shapes,
-            self.covariance,
-            self.spread,
-            self.dof,
-            alternatives,
-            np.concatenate([self._counted(), outside], axis=1),
-            self.confidence,
-        )
+        return classic_band(self, wanted)
 
     def _with_band(self, p: FloatArray) -> Prediction:
         value = self.values(p)
@@ -240,29 +214,9 @@ class Models:
             low[:, finite], high[:, finite] = band_at(self, p[finite])
         return Prediction(value, np.minimum(low, value), np.maximum(high, value))
 
-    def alternative_count(self) -> npt.NDArray[np.int64]:
-        """Return how many alternatives the data do not exclude, [n]: those that widen the band."""
-        return np.asarray(self._counted().sum(axis=1), dtype=np.int64)
-
     def doubtful(self) -> npt.NDArray[np.bool_]:
         """Return where the model is not to be relied on, [n]: outside the class, or noisy."""
         return np.isin(self.status, (FitStatus.OUTSIDE, FitStatus.NOISY))
-
-    def _halted(self, p: FloatArray) -> FloatArray:
-        """Predict as if nothing changed beyond the largest point, as a law outside may."""
-        at_points = evaluate(self.shapes, self.terms, self.coefficients, self.points)
-        last = np.searchsorted(self.points, self.high_p).clip(0, len(self.points) - 1)
-        end = np.take_along_axis(at_points, last[:, None], axis=1)
-        inside = evaluate(self.shapes, self.terms, self.coefficients, p)
-        return np.where(p > self.high_p[:, None], end, inside)
-
-    def _counted(self) -> npt.NDArray[np.bool_]:
-        best = np.maximum(self.weight, self.alternative_weight.max(axis=1, initial=0.0))
-        # The surer a band is to be, the less likely an alternative may be and still count.
-        likely = self.alternative_weight >= (1 - self.confidence) * best[:, None]
-        # A row outside the class has no right model: every runner-up is as good a guess.
-        likely |= (self.status == FitStatus.OUTSIDE)[:, None]
-        return np.asarray(likely & (self.alternative_weight > 0))
 
     def lead(self) -> npt.NDArray[np.intp]:
         """Return where in `coefficients` the leading one stands, [n].

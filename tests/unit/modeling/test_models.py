@@ -125,9 +125,8 @@ def test_alternatives_are_other_hypotheses_with_weights_that_sum_to_one() -> Non
         weights = [other.weight for other in others]
         assert weights == sorted(weights, reverse=True)
         assert models.weight[row] + sum(weights) == pytest.approx(1)
-    assert (models.alternative_count() <= models.alternative_weight.shape[1]).all()
-    assert models.alternative_count().max() > 0
+    assert any(models.alternatives(row) for row in range(20))
 
 
 def test_exact_data_have_no_alternative(models: Models) -> None:
-    assert (models.alternative_count()[:6] == 0).all()
+    assert (models.weight[:6] > 0.99).all()

@@ -1,0 +1,123 @@
+"""Bands of models that were chosen by cross-validation."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from callpath_modeler.modeling.evaluation import evaluate, shape_table
+from callpath_modeler.modeling.status import FitStatus
+from callpath_modeler.modeling.uncertainty import Prediction
+
+if TYPE_CHECKING:
+    from callpath_modeler.modeling.models import Models
+
+FloatArray = npt.NDArray[np.float64]
+BoolArray = npt.NDArray[np.bool_]
+
+
+def classic_band(models: Models, p: FloatArray) -> Prediction:
+    """Predict n rows at `p` [m], infinity allowed, with bands.
+
+    The runners-up that the data do not exclude widen them; for a row outside the model class, so
+    does its value at the largest point, since nothing may change beyond.
+    """
+    value = evaluate(models.shapes, models.terms, models.coefficients, p)
+    others = [
+        evaluate(
+            models.shapes,
+            models.alternative_terms[:, slot],
+            models.alternative_coefficients[:, slot],
+            p,
+        )
+        for slot in range(models.alternative_weight.shape[1])
+    ]
+    outside = (models.status == FitStatus.OUTSIDE)[:, None]
+    table = shape_table(models.shapes, p)
+    shapes = np.concatenate([np.ones((len(models), 1, len(p))), table[models.terms]], axis=1)
+    return prediction_band(
+        value,
+        shapes,
+        models.covariance,
+        models.spread,
+        models.dof,
+        np.stack([*others, _halted(models, p)], axis=1),
+        np.concatenate([_counted(models), outside], axis=1),
+        models.confidence,
+    )
+
+
+def _halted(models: Models, p: FloatArray) -> FloatArray:
+    """Predict as if nothing changed beyond the largest point, as a law outside may."""
+    at_points = evaluate(models.shapes, models.terms, models.coefficients, models.points)
+    last = np.searchsorted(models.points, models.high_p).clip(0, len(models.points) - 1)
+    end = np.take_along_axis(at_points, last[:, None], axis=1)
+    inside = evaluate(models.shapes, models.terms, models.coefficients, p)
+    return np.where(p > models.high_p[:, None], end, inside)
+
+
+def _counted(models: Models) -> BoolArray:
+    """Tell which runners-up widen the band, [n, A]."""
+    best = np.maximum(models.weight, models.alternative_weight.max(axis=1, initial=0.0))
+    # The surer a band is to be, the less likely an alternative may be and still count.
+    likely = models.alternative_weight >= (1 - models.confidence) * best[:, None]
+    # A row outside the class has no right model: every runner-up is as good a guess.
+    likely |= (models.status == FitStatus.OUTSIDE)[:, None]
+    return np.asarray(likely & (models.alternative_weight > 0))
+
+
+def prediction_band(
+    value: FloatArray,
+    shapes: FloatArray,
+    covariance: FloatArray,
+    spread: FloatArray,
+    dof: FloatArray,
+    alternatives: FloatArray,
+    counted: BoolArray,
+    confidence: float,
+) -> Prediction:
+    """Put bands around predictions.
+
+    The half width is Student's t times the root of two variances: that of the model at the target
+    (its leverage there) and that of a measured centre about the model. The band is then widened
+    to hold the predictions of the alternatives that count.
+
+    Parameters
+    ----------
+    value : ndarray [n, m]
+        Predictions.
+    shapes : ndarray [n, q, m]
+        What each coefficient is multiplied by at the targets.
+    covariance : ndarray [n, q, q]
+        Covariance of the coefficients.
+    spread, dof : ndarray [n]
+        Relative standard deviation of a centre, and its degrees of freedom.
+    alternatives : ndarray [n, a, m]
+        Predictions of the runners-up.
+    counted : ndarray [n, a]
+        Which of them widen the band.
+    confidence : float
+        Between 0 and 1.
+
+    Returns
+    -------
+    Prediction
+        Low is clipped at zero.
+    """
+    from scipy import special
+
+    quantile = special.stdtrit(np.maximum(dof, 1.0), 0.5 + confidence / 2)[:, None]
+    with np.errstate(invalid="ignore", over="ignore"):
+        variance = np.einsum("nqm,nqm->nm", covariance @ shapes, shapes)
+        variance = np.maximum(variance, 0.0) + (spread[:, None] * value) ** 2
+        reach = quantile * np.sqrt(variance)
+        low, high = value - reach, value + reach
+    # At infinity the band of a growing model has no end and its lower side says nothing.
+    low = np.where(np.isfinite(low), low, np.where(np.isnan(value), np.nan, 0.0))
+    high = np.where(np.isnan(high) & ~np.isnan(value), np.inf, high)
+    seen = counted[..., None]
+    low = np.minimum(low, np.where(seen, alternatives, np.inf).min(axis=1, initial=np.inf))
+    high = np.maximum(high, np.where(seen, alternatives, -np.inf).max(axis=1, initial=-np.inf))
+    return Prediction(value, np.maximum(low, 0.0), high)
