@@ -132,6 +132,20 @@ def test_an_expectation_may_have_a_target_of_its_own(run, today, write):
     assert both.out.rstrip().endswith("— p = 128, n = 40 and p = 128, n = 10, 95 % confidence")
 
 
+def test_targets_of_one_file_may_be_along_different_parameters(run, today, write):
+    along_n = "[[expect]]\nname = 'large'\ncallpath = 'main/work'\ntarget = { n = 400 }\n"
+    text = f"target = {{ p = 4096, n = 10 }}\n{WORK}value = '<= 600 s'\n{along_n}"
+    file = write(f"{text}value = '<= 1 s'\ngrowth = '<= O(n^3)'\n")
+    rows = checked(run, today, file)
+    assert [rows[name]["at"] for name in ("work", "large")] == ["p=4096,n=10", "n=400,p=128"]
+    assert [rows[name]["parameter"] for name in ("work", "large")] == ["p", "n"]
+    assert float(rows["large"]["value"]) == pytest.approx(400**3 / 128, rel=0.05)
+    assert "CPM206" in run("check", today, file).err
+    # What the command line names is held for all.
+    rows = checked(run, today, file, "--at", "p=64")
+    assert [rows[name]["at"] for name in ("work", "large")] == ["p=64,n=10", "n=400,p=64"]
+
+
 def test_the_command_line_takes_the_place_of_what_it_names(run, today, write):
     file = write(f"target = {{ p = 64, n = 20 }}\n{WORK}value = '<= 1 us'\n")
     asked = {
@@ -211,9 +225,9 @@ def test_what_is_not_held_by_a_target_is_said_to_be(run, today, write):
             "p = inf: a parameter is held at a finite value",
         ),
         (
-            "target = { p = 4, n = 3 }\n" + WORK + "target = { n = 4 }\nvalue = '<= 1 s'\n",
+            "target = { p = 4, n = 3 }\n" + WORK + "target = { q = 4 }\nvalue = '<= 1 s'\n",
             6,
-            "a target of n; that of line 2 is of p",
+            "a target of q; the models are functions of p and n",
         ),
     ],
 )

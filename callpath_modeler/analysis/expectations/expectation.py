@@ -134,7 +134,7 @@ class Expectations:
     written : the file
     expectations : in its order
     numbers : by name, each with its unit
-    parameter : which one targets are along; None = there are no targets
+    parameter : the main one of those that targets name; None = there are no targets
     """
 
     written: Written

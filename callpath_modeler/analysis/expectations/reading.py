@@ -122,9 +122,14 @@ class _Reader:
     def __init__(self, written: Written) -> None:
         self._written = written
         self._defaults = written.document.defaults
-        self.parameter: str | None = None
+        self._named: list[str] = []
         of_file = self._setting(("target",), written.document.target)
         self._target = self._setting(("defaults", "target"), self._defaults.target) or of_file
+
+    @property
+    def parameter(self) -> str | None:
+        """The parameter that is meant where one is asked for; None = there are no targets."""
+        return main_parameter(self._named)
 
     def numbers(self) -> dict[str, tuple[float, str]]:
         """Return the numbers that the file names."""
@@ -225,7 +230,7 @@ class _Reader:
         self._written.refuse(where, message, f"e.g. {EXAMPLES[key]}")
 
     def _setting(self, place: Place, target: dict[str, object] | None) -> dict[str, float]:
-        """Return the values that a target names; all targets of a file are along one parameter."""
+        """Return the values that a target names."""
         if target is None:
             return {}
         main = main_parameter(target)
@@ -241,14 +246,7 @@ class _Reader:
                 hint = "give the others a value"
                 self._written.refuse((*place, name), f"only {main} may be infinite", hint)
             found[name] = float(value)
-        if self.parameter not in {None, main}:
-            self._written.refuse(
-                (*place, main),
-                f"a target of {main}; that of line "
-                f"{self._written.line(('target',))} is of {self.parameter}",
-                f"all targets of a file name {self.parameter}, and others beside it",
-            )
-        self.parameter = main
+        self._named += found
         return found
 
     def _criteria(
@@ -279,7 +277,7 @@ class _Reader:
         self, text: str, deviation: str | None, place: Place, named: Sequence[str]
     ) -> GrowthLimit:
         sign, rest = _split(text)
-        named = named or [name for name in [self.parameter] if name]
+        named = named or list(dict.fromkeys(self._named))
         expected, parameter = self._growth(rest, text, (*place, "growth"), named)
         given = None
         if deviation is not None:

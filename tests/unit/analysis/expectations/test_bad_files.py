@@ -45,11 +45,6 @@ BAD = {
     "a target in words": ("schema = 1\ntarget = { p = 'big' }\n", 2, "p = 'big' is no scale"),
     "a target below zero": ("schema = 1\n\ntarget.p = -4\n", 3, "p = -4 is no scale"),
     "a target of nothing": ("schema = 1\ntarget = {}\n", 2, "a target names no parameter"),
-    "targets of two parameters": (
-        "schema = 1\ntarget = { p = 4 }\n[[expect]]\nvalue = '<= 1 s'\ntarget = { n = 3 }\n",
-        5,
-        "a target of n; that of line 2 is of p",
-    ),
     "no expectation in an expectation": (EXPECT + "callpath = 'main'\n", 2, "nothing is expected"),
     "an empty pattern": (EXPECT + "growth = 'O(1)'\ncallpath = ' '\n", 4, "empty call-path"),
     "no growth": (EXPECT + "growth = '<= O(lg(p)'\n", 3, "at column 11 of '<= O(lg"),

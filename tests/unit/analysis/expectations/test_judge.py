@@ -218,6 +218,7 @@ def test_failures_are_raised_as_an_assertion_with_lines(models, tmp_path):
         ("value = '<= 1 s'", "", 3, "no target"),
         ("value = '<= 1 s'", "target = { p = inf }\n", 4, "nothing is bounded at infinity"),
         ("value = '<= 1 s'", "target = { n = 8 }\n", 3, "functions of p"),
+        ("value = '<= 1 s'\ntarget = { n = 3 }", None, 5, "a target of n; the models"),
         ("value = '<= 1 GB'", None, 4, "in B, time is in s"),
         ("value = '<= 1'", None, 4, "a plain number, time is in s"),
         ("metric = 'tme'\nvalue = '<= 1 s'", None, 4, "no metric 'tme'"),
