@@ -82,6 +82,10 @@ class Browser(App[None]):
         if not shown.has_bands:
             self._foresee(shown.known, self.target)
 
+    def on_unmount(self) -> None:
+        """End."""
+        self._background.end()
+
     @property
     def table(self) -> TreeTable:
         """The table."""

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future
+from queue import SimpleQueue
+from threading import Thread
 from typing import Any
 
 from textual.app import App
-from textual.worker import get_current_worker
+from textual.worker import Worker, get_current_worker
 
 IsWanted = Callable[[], bool]
 """Tells whether anyone still waits for what a thread does."""
@@ -25,12 +27,17 @@ class Background:
     def __init__(self, app: App[None]) -> None:
         self._app = app
         self._waiting: dict[str, list[Callable[[IsWanted], None]]] = {}
+        self._threads = _Threads()
 
     def start(self) -> None:
-        """Make the threads, once there is a loop of events."""
+        """Make the threads."""
         # One thread for targets, one for panes, one for answers: what is no longer wanted soon
         # makes room, and memory that threads keep for themselves does not add up.
-        asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(max_workers=3))
+        self._threads.start(3)
+
+    def end(self) -> None:
+        """Let the threads end when they have nothing to do; no one waits for those that have."""
+        self._threads.end()
 
     def do(self, work: Callable[[IsWanted], None], group: str) -> None:
         """Do something; what was wanted of the same group before no longer is."""
@@ -39,18 +46,58 @@ class Background:
         self._waiting.get(group, []).clear()
         waiting = self._waiting[group] = [work]
 
-        def done() -> None:
+        async def done() -> None:
             worker = get_current_worker()
 
             def is_wanted() -> bool:
                 return self._app.is_running and not worker.is_cancelled
 
-            if waiting and is_wanted():
-                waiting.pop()(is_wanted)
+            def begin() -> None:
+                if waiting and is_wanted():
+                    waiting.pop()(is_wanted)
 
-        self._app.run_worker(done, group=group, exclusive=True, thread=True)
+            await asyncio.wrap_future(self._threads.submit(begin))
+
+        _: Worker[None] = self._app.run_worker(done, group=group, exclusive=True)
 
     def show(self, shown: Callable[..., object], *what: Any) -> None:
         """Have what a thread made shown, and return when it is; not once everything has ended."""
         if self._app.is_running:
             self._app.call_from_thread(shown, *what)
+
+
+class _Threads:
+    """Threads that nothing waits for at the end, as it does for those of `concurrent.futures`.
+
+    Who quits while a large experiment is read wants to leave at once.
+    """
+
+    def __init__(self) -> None:
+        self._queue: SimpleQueue[tuple[Future[None], Callable[[], None]] | None] = SimpleQueue()
+        self._threads: list[Thread] = []
+
+    def start(self, count: int) -> None:
+        self._threads = [Thread(target=self._serve, daemon=True) for _ in range(count)]
+        for thread in self._threads:
+            thread.start()
+
+    def end(self) -> None:
+        for _ in self._threads:
+            self._queue.put(None)
+
+    def submit(self, work: Callable[[], None]) -> Future[None]:
+        future: Future[None] = Future()
+        self._queue.put((future, work))
+        return future
+
+    def _serve(self) -> None:
+        while (given := self._queue.get()) is not None:
+            future, work = given
+            if future.set_running_or_notify_cancel():
+                try:
+                    work()
+                except BaseException as error:  # noqa: BLE001 - it is for whom waits for it
+                    future.set_exception(error)
+                else:
+                    future.set_result(None)
+            del given, future, work  # the next may be long in coming

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from dataclasses import replace
 
 import pytest
-from test_browser import GIVEN, answer, drive
+from driver import GIVEN, answer, drive
 from test_session import VALUES, text
 
 from callpath_modeler.profile.views import ViewKind
@@ -169,3 +170,26 @@ def test_values_that_come_while_something_stands_over_the_view_are_below_it(monk
         assert screen.session.forecast.has_bands
 
     drive(steps)
+
+
+def test_quitting_does_not_wait_for_what_is_being_read():
+    begun, go_on, done = (threading.Event() for _ in range(3))
+    waited_for = []
+
+    def compare(name, *_):
+        waited_for.append(not threading.current_thread().daemon)
+        begun.set()
+        go_on.wait(10)
+        done.set()
+        return answer(name, "")
+
+    async def steps(screen):
+        await screen.pilot.press("d", *"base", "enter")
+        await asyncio.to_thread(begun.wait, 10)
+        await screen.pilot.press("q")
+
+    drive(steps, given=replace(GIVEN, compare=compare))
+    assert not done.is_set()
+    assert waited_for == [False]
+    go_on.set()
+    assert done.wait(10)

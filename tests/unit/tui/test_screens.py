@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from test_browser import GIVEN, drive
+from driver import GIVEN, drive
 
 from synthetic import POINTS, fitted
 

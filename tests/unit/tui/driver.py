@@ -1,0 +1,99 @@
+"""A browser that is driven by keys, on a screen that can be read."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+from collections.abc import Callable, Coroutine
+
+from rich.text import Text
+from test_session import VALUES
+
+from callpath_modeler.analysis.forecast import Known, forecast
+from callpath_modeler.errors import InputError, UsageError
+from callpath_modeler.report.listing import Entry, Listing
+from callpath_modeler.tui.app import Browser
+from callpath_modeler.tui.session import Session
+from callpath_modeler.tui.surroundings import Answer, Surroundings
+from synthetic import fitted
+
+Steps = Callable[["Screen"], Coroutine[None, None, None]]
+
+
+def target_of(typed, fit):  # noqa: ARG001
+    if float(typed) <= 0:
+        raise UsageError(f"target {typed} is not positive", hint="e.g. 4096")
+    return float(typed)
+
+
+def no_metric(name):
+    raise UsageError(f"no metric {name!r}")
+
+
+def answer(name, command):
+    """A list of the call paths of the experiment, each as wide as the screen."""
+    if name == "none":
+        raise InputError("none: nothing there", hint="give a path")
+    if name == "long":
+        raise InputError("long: not what anybody can read; " * 4, hint="said in full")
+
+    def listing(width):
+        entries = [
+            Entry(
+                [Text(f"{k} {path}"[:width]), Text("  more")], path if path != "main/tiny" else ""
+            )
+            for k, path in enumerate(VALUES)
+        ]
+        return Listing([Text("what stands above")], entries, [Text("what stands below")])
+
+    return Answer(f"asked: {name}", listing, command)
+
+
+GIVEN = Surroundings(
+    models_of=no_metric,
+    target_of=target_of,
+    command=lambda wanted, target, metric: f"views {wanted.kind} {target:g} {metric}",
+    save=lambda _, wanted, path: f"{path}: {wanted.kind}",
+    compare=lambda name, _, inclusive: answer(name, f"diff {name} {inclusive}"),
+    check=lambda name, made: answer(name, f"check {name} {made.target:g}"),
+    expectations="expectations.toml",
+)
+
+
+class Screen:
+    """The browser, and what is on its screen."""
+
+    def __init__(self, app, pilot):
+        self.app, self.pilot = app, pilot
+        self.session = app.session
+
+    async def press(self, *keys):
+        await self.pilot.press(*keys)
+        await self.app.workers.wait_for_complete()
+        await self.pilot.pause()
+
+    @property
+    def lines(self):
+        """The lines of the screen as text."""
+        width, height = self.app.size
+        strips = self.app.screen._compositor.render_strips(self.app.size)
+        return [strip.text[:width].rstrip() for strip in strips[:height]]
+
+    def says(self, words):
+        assert any(words in line for line in self.lines), "\n".join(self.lines)
+
+
+@functools.cache
+def usual():
+    return fitted(VALUES)
+
+
+def drive(steps: Steps, fit=None, *, size=(80, 24), target=128.0, given=GIVEN):
+    async def session() -> None:
+        made = forecast(Known(fit or usual()), target)
+        app = Browser(Session(made), given)
+        async with app.run_test(size=size) as pilot:
+            await pilot.pause()
+            await steps(Screen(app, pilot))
+
+    asyncio.run(session())

@@ -1,0 +1,174 @@
+"""What keys do in the browser."""
+
+from __future__ import annotations
+
+import numpy as np
+from driver import drive
+from test_session import text
+
+
+def test_keys_move_open_and_close():
+    async def steps(screen):
+        await screen.press("k", "l", "down")
+        assert text(screen.session) == [
+            "-main", "  +grows", "  MPI_Wait>", "  ... 3"
+        ]  # fmt: skip
+        await screen.press("home", "E")
+        assert "  -grows" in text(screen.session)
+        await screen.press("end", "enter")
+        screen.says(". shows what is small")
+        await screen.press("up", "u", "h")
+        assert text(screen.session) == ["+main>"]
+        await screen.press("enter", "right", "right", "left", "left")
+        assert text(screen.session)[0] == "-main>"
+        await screen.press("e", "j", "E", "C")
+        assert text(screen.session)[1] == "  +grows>"
+        await screen.press("e", "e")
+        assert text(screen.session)[1] == "  -grows>"
+        await screen.press("c", "c")
+        assert text(screen.session)[1] == "  +grows>"
+        await screen.press("pagedown")
+        assert screen.session.cursor == 3
+        await screen.press("pageup")
+        assert screen.session.cursor == 0
+
+    drive(steps)
+
+
+def test_keys_choose_the_view():
+    async def steps(screen):
+        for key, kind in zip("231", ("bottom-up", "flat", "top-down"), strict=True):
+            await screen.press(key)
+            assert screen.session.kind == kind
+            screen.says(f"[{key} {kind}]")
+
+    drive(steps)
+
+
+def test_keys_halve_double_and_type_the_target_and_everything_ranks_anew():
+    async def steps(screen):
+        await screen.press("3")
+        assert text(screen.session)[0] == "grows>"
+        await screen.press("left_square_bracket")
+        assert screen.session.forecast.target == 64
+        screen.says("p = 64 ")
+        await screen.press("right_square_bracket", "right_square_bracket")
+        assert screen.session.forecast.target == 256
+        await screen.press("t", "2", "enter")
+        assert text(screen.session)[0] == "main"
+        screen.says("inside the data")
+        await screen.press("t", *"inf", "enter")
+        screen.says("shares in the limit")
+        await screen.press("right_square_bracket")
+        screen.says("at infinity: t types a target")
+        await screen.press("t", *"-1", "enter")
+        screen.says("target -1 is not positive (e.g. 4096)")
+        await screen.press("t", "escape")
+        assert screen.session.forecast.target == np.inf
+        assert screen.app.focused is screen.app.table
+
+    drive(steps)
+
+
+def test_keys_order_reverse_lead_and_hide():
+    async def steps(screen):
+        await screen.press("s")
+        screen.says("by measured")
+        await screen.press("S")
+        screen.says("by measured, smallest first")
+        await screen.press("i")
+        screen.says("time, exclusive")
+        before = len(screen.session.outline)
+        await screen.press("full_stop")
+        assert len(screen.session.outline) > before
+        assert not any("more below" in line for line in screen.lines)
+
+    drive(steps)
+
+
+def test_keys_zoom_in_and_out():
+    async def steps(screen):
+        await screen.press("z")
+        screen.says("zoomed to main/grows")
+        assert text(screen.session)[0] == "-grows>"
+        await screen.press("backspace")
+        assert text(screen.session)[0] == "-main"
+
+    drive(steps)
+
+
+def test_keys_search_and_go_on():
+    async def steps(screen):
+        await screen.press("slash", *"MPI", "enter")
+        screen.says("3 found; n N next, previous")
+        at = screen.session.node
+        await screen.press("n")
+        screen.says("2 of 3 found")
+        assert screen.session.node != at
+        await screen.press("N")
+        assert screen.session.node == at
+        await screen.press("slash", *"xyz", "enter")
+        screen.says("no name contains 'xyz'")
+        await screen.press("n")
+        screen.says("nothing was searched for: /")
+
+    drive(steps)
+
+
+def test_keys_filter_and_take_the_filter_away():
+    async def steps(screen):
+        await screen.press("f", *"main/MPI_*", "enter")
+        screen.says("filter main/MPI_*")
+        assert text(screen.session) == ["-main>", "  MPI_Wait", "  ... 4"]
+        await screen.press("f", *"zzz", "enter")
+        assert screen.session.pattern == "main/MPI_*"
+        screen.says("no call path matches 'zzz'")
+        await screen.press("f", "ctrl+u", "enter")
+        assert screen.session.pattern == ""
+
+    drive(steps)
+
+
+def test_keys_follow_the_hot_path():
+    async def steps(screen):
+        await screen.press("full_stop", "end", "up", "up", "H")
+        assert text(screen.session)[screen.session.cursor].strip() == "g>"
+        await screen.press("H")
+        screen.says("no single node below has most of this one")
+
+    drive(steps)
+
+
+def test_a_key_shows_how_fast_things_grow():
+    async def steps(screen):
+        assert not any("!" in line for line in screen.lines)
+        await screen.press("g")
+        screen.says("O(p) !!")
+
+    drive(steps, size=(120, 30))
+
+
+def test_keys_say_and_keep_the_view(tmp_path):
+    async def steps(screen):
+        await screen.press("y")
+        screen.says("views top-down 128 time")
+        await screen.press("q")
+        await screen.press("w", *"view.csv", "enter")
+        screen.says("view.csv: top-down")
+        await screen.press("question_mark")
+        screen.says("Move         up down or j k")
+        await screen.press("escape")
+        screen.says("[1 top-down]")
+
+    del tmp_path
+    drive(steps)
+
+
+def test_a_key_that_closes_a_text_does_nothing_else():
+    async def steps(screen):
+        await screen.press("?", "q")
+        screen.says("[1 top-down]")
+        await screen.press("?", "3")
+        screen.says("[1 top-down]")
+
+    drive(steps)
