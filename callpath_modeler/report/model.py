@@ -258,15 +258,21 @@ def _values(ranking: Ranking, row: int) -> list[str]:
     return lines
 
 
-def imbalance_cells(fitted: Fitted, row: int) -> list[str]:
-    """Return the imbalance of the exclusive cost of a call path at the points where it is known."""
-    metric, cells = fitted.metric.name, []
+def imbalances(fitted: Fitted, row: int) -> list[tuple[float, float]]:
+    """Return points and the imbalance of the exclusive cost of a call path there, where known."""
+    metric, known = fitted.metric.name, []
     for point in fitted.points.tolist():
         at = {**fitted.measured_at, fitted.parameter: point}
         ratio = fitted.experiment.imbalance(metric, row, at)
         if not np.isnan(ratio):
-            cells.append(f"{parameter_value(point)}: {ratio:.2f}")
-    return cells
+            known.append((point, ratio))
+    return known
+
+
+def imbalance_cells(fitted: Fitted, row: int) -> list[str]:
+    """Return `imbalances` as texts."""
+    known = imbalances(fitted, row)
+    return [f"{parameter_value(point)}: {ratio:.2f}" for point, ratio in known]
 
 
 def _kin(ranking: Ranking, row: int) -> list[str]:

@@ -18,7 +18,7 @@ from callpath_modeler.profile.schema import Region
 from callpath_modeler.profile.views import View, ViewKind
 from callpath_modeler.report.chart import draw
 from callpath_modeler.report.layout import shorten
-from callpath_modeler.report.model import curve_of, imbalance_cells, measured_of
+from callpath_modeler.report.model import curve_of, imbalance_cells, imbalances, measured_of
 from callpath_modeler.units import counted, interval, parameter_value, percent, quantity
 
 _WORTH_A_WORD = 0.01
@@ -102,13 +102,13 @@ class NodeReport:
         tree = self.view.tree
         return [tree.regions[k] for k in np.unique(tree.region[self.own_rows]).tolist()]
 
-    def title(self) -> str:
-        """Return the name, with who calls it."""
+    def title(self, room: int = _TITLE) -> str:
+        """Return the name, with who calls it; top-down, the middle gives way to fit `room`."""
         if len(self.nodes) > 1:
             return f"{len(self.nodes)} nodes that share a line"
         node = int(self.nodes[0])
         if self.view.kind is ViewKind.TOP_DOWN:
-            return shorten([short_name(n) for n in self.view.tree.names(node)], _TITLE)
+            return shorten([short_name(n) for n in self.view.tree.names(node)], room)
         return " called by ".join(map(short_name, self.view.names(node)))
 
     def model(self) -> list[str]:
@@ -218,8 +218,7 @@ class NodeReport:
             for p, v in pairs
         ]
         lines.append(f"measured at {fitted.parameter} = {', '.join(values)}")
-        # Of several call paths together, the processes that cost most may be others.
-        uneven = imbalance_cells(fitted, int(self.own_rows[0])) if len(self.own_rows) == 1 else []
+        uneven = [] if self._alone is None else imbalance_cells(fitted, self._alone)
         if uneven:
             what = " of its own cost" if len(self.rows) > 1 else ""
             lines.append(f"imbalance{what} at {fitted.parameter} = {', '.join(uneven)}")
@@ -227,6 +226,20 @@ class NodeReport:
         lines += [f"called by {callers}", f"calls {callees}"]
         places = {_place(region) for region in self.regions[:_NEIGHBOURS]} - {""}
         return [*lines, *(f"source {place}" for place in sorted(places))]
+
+    @property
+    def _alone(self) -> int | None:
+        """The call path, if it is one: of several together, others may be the slowest processes."""
+        return int(self.own_rows[0]) if len(self.own_rows) == 1 else None
+
+    def imbalance(self) -> str:
+        """Return the imbalance at the largest scale where it is known, in a few words, or none."""
+        fitted, row = self.forecast.fitted, self._alone
+        known = [] if row is None else imbalances(fitted, row)
+        if not known:
+            return ""
+        what = "own imbalance" if len(self.rows) > 1 else "imbalance"
+        return f"{what} {known[-1][1]:.2f} at {fitted.parameter} = {parameter_value(known[-1][0])}"
 
     def _neighbours(self) -> tuple[str, str]:
         """Return who calls the call paths, and what they call, each with the part of the cost."""

@@ -26,6 +26,8 @@ _FURTHEST = 64
 """The slider ends at this multiple of the largest run, or at the target if that is further."""
 _SLIDER = 24
 _SOURCE_LINES = 5
+_LEAST_TITLE = 40
+"""Cells of a call path that has its line to itself if there are fewer."""
 _LARGEST_SOURCE = 2_000_000
 
 
@@ -120,7 +122,10 @@ def pane(
     if width < 20 or height < 2:
         return []
     say: Callable[[str], str] = to_ascii if report.ascii_only else str
-    title = [Text(row.plain, style="bold") for row in wrap(say(report.title()), width, indent="  ")]
+    title = [] if beside else _title_and_imbalance(report, width)
+    title = title or [
+        Text(row.plain, style="bold") for row in wrap(say(report.title()), width, indent="  ")
+    ]
     height -= len(title)
     if beside:
         chart = report.chart(width, min(18, height // 3))
@@ -141,6 +146,19 @@ def pane(
         code = source(report.regions[0], room)
         lines += [Text(say(row.expandtabs(4))[:width], style="dim") for row in code]
     return [*title, *lines[:height]]
+
+
+def _title_and_imbalance(report: NodeReport, width: int) -> list[Text]:
+    """Return both in one line, which there is no other for below the table; none if none fits."""
+    uneven = report.imbalance()
+    room = width - cell_len(uneven) - 2
+    if not uneven or room < _LEAST_TITLE:
+        return []
+    title = report.title(room)
+    if cell_len(title) > room:
+        return []
+    say: Callable[[str], str] = to_ascii if report.ascii_only else str
+    return [Text.assemble((set_cell_size(say(title), room + 2), "bold"), say(uneven))]
 
 
 def source_about(region: Region, count: int) -> list[str]:

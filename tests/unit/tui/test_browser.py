@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from driver import GIVEN, drive
+from test_session import VALUES
 
 from callpath_modeler.profile.views import ViewKind
 from synthetic import fitted
@@ -100,3 +102,34 @@ def test_ascii_is_ascii():
 
     for size in ((80, 24), (160, 50)):
         drive(steps, size=size, given=replace(GIVEN, ascii_only=True))
+
+
+def test_imbalance_shares_the_line_of_the_title_where_no_other_has_room():
+    times = fitted(VALUES)
+    column = times.experiment.columns["time"]
+    uneven = np.full(column.exclusive.shape, 1.5, np.float32)
+    uneven[:, -1] = np.nan
+    measured = {"time": replace(column, imbalance=uneven)}
+    times = replace(times, experiment=replace(times.experiment, columns=measured))
+
+    def titles(screen):
+        return [line.strip() for line in screen.lines if line.startswith(" main/grows")]
+
+    async def narrow(screen):
+        assert titles(screen)[0].split("  ")[0] == "main/grows"
+        assert titles(screen)[0].endswith("  own imbalance 1.50 at p = 16")
+        await screen.press("l", "down")
+        screen.says("  imbalance 1.50 at p = 16")
+        await screen.press("home", "end")
+        assert not any("imbalance" in line for line in screen.lines)
+
+    async def narrower(screen):
+        assert titles(screen) == ["main/grows"]
+
+    async def beside(screen):
+        screen.says("imbalance of its own cost at p = 2: 1.50, 4:")
+        assert not any("own imbalance" in line for line in screen.lines)
+
+    drive(narrow, times)
+    drive(narrower, times, size=(60, 24))
+    drive(beside, times, size=(160, 50))
