@@ -162,7 +162,7 @@ def table(shared: Path) -> Table:
     AbsentError
         If the protocol is not there.
     """
-    ours, peer = _fitted(shared, laws.ours), _fitted(shared, laws.extrap)
+    ours, peer = fitted(shared, laws.ours), fitted(shared, laws.extrap)
     rows = []
     for goal in goals():
         found = _by_seed(goal.score, goal.scenarios, ours)
@@ -173,6 +173,16 @@ def table(shared: Path) -> Table:
     return compared(rows)
 
 
+def normal_forms() -> list[Scenario]:
+    """Return the scenarios that bands are measured in: laws that are normal forms, with noise."""
+    return [
+        Scenario(law, regime, 5, noise)
+        for law in _NORMAL
+        for regime in ("P5", "P8")
+        for noise in _BAND_NOISES
+    ]
+
+
 def bands(shared: Path) -> Table:
     """Measure how often bands hold, and how wide they are.
 
@@ -181,13 +191,7 @@ def bands(shared: Path) -> Table:
     AbsentError
         If the protocol is not there.
     """
-    ours = _fitted(shared, laws.ours)
-    everything = [
-        Scenario(law, regime, 5, noise)
-        for law in _NORMAL
-        for regime in ("P5", "P8")
-        for noise in _BAND_NOISES
-    ]
+    ours, everything = fitted(shared, laws.ours), normal_forms()
     groups = {"all": everything}
     groups |= {what: [s for s in everything if s.law == law] for law, what in _NORMAL.items()}
     groups |= {f"{n} % noise": [s for s in everything if s.noise == n] for n in _BAND_NOISES}
@@ -209,7 +213,7 @@ def limits(shared: Path) -> Table:
         If the protocol is not there.
     """
     bench = laws.protocol(shared / "tools" / "bench_accuracy.py")
-    ours, knowing = _fitted(shared, laws.ours), _fitted(shared, partial(oracle, bench))
+    ours, knowing = fitted(shared, laws.ours), fitted(shared, partial(oracle, bench))
     ranked = (scores.TOP, scores.TOP_EXCESS, scores.TOTAL)
     lines = [
         (
@@ -228,7 +232,7 @@ def limits(shared: Path) -> Table:
 Fits = Callable[[Scenario, int], Sequence[Case]]
 
 
-def _fitted(shared: Path, fit: Callable[[laws.Draw], Fitted]) -> Fits:
+def fitted(shared: Path, fit: Callable[[laws.Draw], Fitted]) -> Fits:
     """Return what gives the draws of a scenario and seed, fitted; each is fitted once."""
     bench = laws.protocol(shared / "tools" / "bench_accuracy.py")
 

@@ -131,24 +131,35 @@ def table(shared: Path) -> Table:
     AbsentError
         If the measurements are not there.
     """
+    lines: list[tuple[str, ...]] = []
+    whole: list[Held] = []
+    for what, held in kept_back(shared):
+        few = held.points <= _FEW_POINTS
+        whole.append(held.where(~few))
+        lines += [
+            _line(f"{what}{name}", held.where(chosen))
+            for name, chosen in (("", ~few), (f", {_FEW_POINTS} points", few))
+            if chosen.any()
+        ]
+    lines.append(_line(f"all of more than {_FEW_POINTS} points", joined(whole)))
+    return Table(_HEAD, lines, range(1, 10))
+
+
+def kept_back(shared: Path) -> Iterator[tuple[str, Held]]:
+    """Yield what each line is of, and its call paths.
+
+    Raises
+    ------
+    AbsentError
+        If the measurements are not there.
+    """
     data = shared / "data"
     absent = [series.path for series in _all() if not (data / series.path).exists()]
     if absent:
         raise AbsentError(f"{data / absent[0]} is not there: it has measurements")
-    lines: list[tuple[str, ...]] = []
-    whole: list[Held] = []
     for series in _all():
         for what, parts in _predicted(series, data):
-            held = _joined(parts)
-            few = held.points <= _FEW_POINTS
-            whole.append(held.where(~few))
-            lines += [
-                _line(f"{series.name}: {what}{name}", held.where(chosen))
-                for name, chosen in (("", ~few), (f", {_FEW_POINTS} points", few))
-                if chosen.any()
-            ]
-    lines.append(_line(f"all of more than {_FEW_POINTS} points", _joined(whole)))
-    return Table(_HEAD, lines, range(1, 10))
+            yield f"{series.name}: {what}", joined(parts)
 
 
 def _predicted(series: Series, data: Path) -> Iterator[tuple[str, list[Held]]]:
@@ -192,7 +203,8 @@ def _held(part: cpm.Experiment, metric: str, *, inclusive: bool) -> Held | None:
     )
 
 
-def _joined(parts: Sequence[Held]) -> Held:
+def joined(parts: Sequence[Held]) -> Held:
+    """Return all of some call paths."""
     return Held(
         *(np.concatenate([getattr(part, name) for part in parts]) for name in Held.__slots__)
     )

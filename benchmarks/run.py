@@ -38,6 +38,7 @@ import results
 import several
 import startup
 import traces
+import trust
 import views
 from environments import CALIPER, EXTRAP, HATCHET, PYCUBEXR, Peer
 from laws import AbsentError
@@ -78,6 +79,7 @@ BENCHMARKS = {
     "fit": _compared(fit, EXTRAP),
     "accuracy": Benchmark(accuracy.table, accuracy.NOTES, (EXTRAP,)),
     "bands": Benchmark(accuracy.bands, accuracy.BAND_NOTES, ()),
+    "trust": Benchmark(trust.table, trust.NOTES, ()),
     "limits": Benchmark(accuracy.limits, accuracy.LIMIT_NOTES, ()),
     "expectations": Benchmark(expectations.table, expectations.NOTES, ()),
     "regressions": Benchmark(regressions.table, regressions.NOTES, ()),
