@@ -83,6 +83,7 @@ BENCHMARKS = {
     "limits": Benchmark(accuracy.limits, accuracy.LIMIT_NOTES, ()),
     "expectations": Benchmark(expectations.table, expectations.NOTES, ()),
     "regressions": Benchmark(regressions.table, regressions.NOTES, ()),
+    "slowdowns": Benchmark(regressions.slowdowns, regressions.SLOWER_NOTES, ()),
     "comparisons": Benchmark(comparisons.table, comparisons.NOTES, ()),
     "several": Benchmark(several.table, several.NOTES, (EXTRAP,)),
     "real": Benchmark(real_series.table, real_series.NOTES, (EXTRAP,)),

@@ -192,6 +192,7 @@ def _row(outcome: Outcome, ids: Sequence[str]) -> dict[str, Cell]:
         "broken_from": None if crossing is None else crossing.likely,
         "surely_broken_from": None if crossing is None else crossing.surely,
         "deciding_run": None if decisive is None else decisive.decides,
+        "deciding_repetitions": None if decisive is None else decisive.repetitions,
         "confidence": expectation.confidence,
         "control": expectation.control,
         "xfail": expectation.xfail,

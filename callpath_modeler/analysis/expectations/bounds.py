@@ -79,7 +79,11 @@ def judge_bound(bound: Bound, subjects: Subjects, target: float, confidence: flo
     found = judge_sides(
         bound, sides, subjects, target=target, unit=bound.unit, at_most=bound.at_most
     )
-    if bound.kind is not Kind.VALUE or found.verdict is Verdict.KEPT:
+    if found.verdict is Verdict.KEPT or bound.kind not in {Kind.VALUE, Kind.SHARE}:
+        return found
+    if found.verdict is Verdict.UNSURE and found.measured:
+        found = replace(found, repetitions=_repetitions(found, bound, subjects))
+    if bound.kind is not Kind.VALUE:
         return found
 
     def beyond(points: Values) -> Band:
@@ -96,6 +100,15 @@ def judge_bound(bound: Bound, subjects: Subjects, target: float, confidence: flo
         crossing=crossing(beyond, subjects.fitted.points),
         decides=decides if np.isfinite(decides) else None,
     )
+
+
+def _repetitions(found: Judgement, bound: Bound, subjects: Subjects) -> int | None:
+    """Return how many repetitions at the target would decide."""
+    assert found.target is not None
+    assert found.found is not None
+    point = subjects.measured.point(found.target)
+    assert point is not None, "what is measured was repeated there"
+    return subjects.measured.deciding_repetitions(point, found.found, bound.amount)
 
 
 def judge_sides(

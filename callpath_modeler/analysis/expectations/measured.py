@@ -27,6 +27,9 @@ Sums = Callable[[Values], Values]
 _LEAST = 2
 """Repetitions that tell anything of noise."""
 
+_MOST = 1000
+"""More repetitions than these are not worth a number."""
+
 
 @dataclass(frozen=True, eq=False)
 class Measured:
@@ -44,7 +47,8 @@ class Measured:
         """Values of every run, [call paths, K, R]; NaN = did not occur, or there is no such run."""
         fitted = self.fitted
         points, values = fitted.line.by_point(fitted.metric.name, fitted.parameter)
-        return values[:, np.isin(points, fitted.points)]
+        known = np.isin(points, fitted.points)
+        return values if known.all() else values[:, known]
 
     @cached_property
     def _pool(self) -> Pool:
@@ -65,8 +69,37 @@ class Measured:
         found = np.flatnonzero(fitted.points == target)
         if not len(found) or fitted.held != fitted.measured_at:
             return None
-        repetitions = (~np.isnan(self._totals[0, found[0]])).sum()
-        return int(found[0]) if repetitions >= _LEAST else None
+        return int(found[0]) if self._repetitions(int(found[0])) >= _LEAST else None
+
+    def _repetitions(self, point: int) -> int:
+        return int((~np.isnan(self._totals[0, point])).sum())
+
+    def deciding_repetitions(
+        self, point: int, found: tuple[float, float, float], bound: float
+    ) -> int | None:
+        """Return how many repetitions would tell on which side of a bound a centre is.
+
+        That is if the centre stays, and they scatter as those that there are: intervals narrow with
+        the square root of their number.
+
+        Parameters
+        ----------
+        point : number of the point
+        found : value, low and high there
+        bound : what it is not known to be above or below
+
+        Returns
+        -------
+        int or None
+            None if it takes more than anybody makes.
+        """
+        value, low, high = found
+        if not (bound > 0 and 0 < low < high):
+            return None
+        beside, reach = abs(np.log(bound / value)), np.log(high / low) / 2
+        if beside <= reach * np.sqrt(self._repetitions(point) / _MOST):
+            return None
+        return int(np.ceil(self._repetitions(point) * (reach / beside) ** 2))
 
     def values(self, sums: Sums, point: int, confidence: float) -> Band:
         """Return what was measured at a point that was repeated.

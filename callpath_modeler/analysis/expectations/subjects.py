@@ -159,6 +159,9 @@ class Subjects:
         else:
             end = int(fitted.experiment.tree.end[row]) if self.inclusive else row + 1
             rows = np.arange(row, end)
+        if not fitted.modelled[rows].any():
+            unknown = np.full(len(points), np.nan)
+            return Band(unknown, unknown, unknown)
         return Band(*predict_sum(fitted, rows, points))
 
     def models(self) -> Models:

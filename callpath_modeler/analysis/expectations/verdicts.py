@@ -63,6 +63,7 @@ class Judgement:
     growths : probable growths of the worst, the most probable first, with probabilities
     beyond : probability that the worst grows out of its limit; None = not about growth
     decides : scale of a run that would decide; None = none would, or nothing is to decide
+    repetitions : how many at the target would decide; None = not told, or more than anybody makes
     crossing : from which scale on it is broken; None = not looked at
     broken_at : measured scales at which a rule is broken
     in_the_end : growths of the sides of a rule by their leading terms; None = not about a rule, or
@@ -85,6 +86,7 @@ class Judgement:
     growths: tuple[tuple[Growth, float], ...] = ()
     beyond: float | None = None
     decides: float | None = None
+    repetitions: int | None = None
     crossing: Crossing | None = None
     broken_at: tuple[float, ...] = ()
     in_the_end: tuple[Growth, Growth] | None = None

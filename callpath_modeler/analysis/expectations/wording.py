@@ -141,8 +141,7 @@ def details(outcome: Outcome, control: Outcome | None) -> list[str]:
         if listed:
             held = f" at {setting_text(fitted.held)}" if fitted.held else ""
             lines.append(f"predicted to be broken{held} {listed}")
-    if decisive is not None and decisive.decides is not None:
-        lines.append(f"a run at {setting_text(fitted.at(decisive.decides))} would decide")
+    lines += _deciding(decisive, fitted) if decisive is not None else []
     if control is not None and outcome.verdict is Verdict.BROKEN:
         lines.append(f"its control {control.expectation.name!r} {_OF_CONTROL[control.verdict]}")
     expectation = outcome.expectation
@@ -150,4 +149,15 @@ def details(outcome: Outcome, control: Outcome | None) -> list[str]:
         lines.append(f"expected to fail: {expectation.xfail}")
     if outcome.verdict is not Verdict.KEPT:
         lines += [text for text in (expectation.note, expectation.source) if text]
+    return lines
+
+
+def _deciding(judgement: Judgement, fitted: Fitted) -> list[str]:
+    """Say which runs would decide."""
+    lines = []
+    if judgement.decides is not None:
+        lines.append(f"a run at {setting_text(fitted.at(judgement.decides))} would decide")
+    if judgement.repetitions is not None and judgement.target is not None:
+        runs = f"{judgement.repetitions} repetitions at {setting_text(fitted.at(judgement.target))}"
+        lines.append(f"{runs} would decide, if nothing changes")
     return lines

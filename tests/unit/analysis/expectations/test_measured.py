@@ -14,7 +14,7 @@ from callpath_modeler.analysis.expectations.document import parse
 from callpath_modeler.analysis.expectations.judge import Judge
 from callpath_modeler.analysis.expectations.reading import understand
 from callpath_modeler.analysis.expectations.verdicts import Status
-from callpath_modeler.analysis.expectations.wording import sentence
+from callpath_modeler.analysis.expectations.wording import details, sentence
 from callpath_modeler.report.baseline import to_toml
 from callpath_modeler.report.check import check_table
 from synthetic import VISITS, experiment
@@ -189,6 +189,20 @@ def test_excess_work_and_loss_are_those_between_the_two_measured_scales(models):
         assert low < value < high < low + 0.03 * abs(value)
     whole = judged("excess = '<= 99'", models).decisive.found
     assert whole[0] == pytest.approx(known.exclusive.sum())
+
+
+def test_where_repetitions_do_not_tell_it_is_said_how_many_would():
+    five = cpm.fit(runs(noise=0.05))
+    value, _, high = judged(ODD + "value = '<= 9 s'", five).decisive.found
+    near = value * (high / value) ** 0.51
+    found = judged(ODD + f"value = '<= {near!r} s'", five)
+    # About half the width takes four times as many.
+    assert found.decisive.repetitions == 20
+    assert "20 repetitions at p = 32 would decide, if nothing changes" in details(found, None)
+    share = judged(ODD + f"share = '<= {near / 27.9!r}'", five).decisive
+    assert share.repetitions is not None
+    assert judged(ODD + f"value = '<= {value!r} s'", five).decisive.repetitions is None
+    assert judged(ODD + "value = '<= 0.1 s'", five).decisive.repetitions is None
 
 
 def test_loss_against_a_scale_that_was_measured_once_is_predicted():
