@@ -39,7 +39,7 @@ _ROUNDING = 1e-6
 _MOST_FACTORS = 12
 """Of one parameter, where there are more than two: terms beyond are not plain anyway."""
 
-_KEPT = Kept(shapes=400, pairs=2000, misfit=1.0)
+_KEPT = Kept(shapes=250, pairs=1200, misfit=0.85)
 
 _FRACTION = 0.1
 _FALLING = 0.1
@@ -82,7 +82,7 @@ _PRIOR = {
     _Kind.PRODUCTS: 0.04,
 }
 
-_HELD = 0.5
+_HELD = 0.1
 """As how many call paths each hypothesis of a kind counts: pairs are thousands, and one call path
 is not to make those that happen to suit it the habit of an application."""
 
