@@ -70,11 +70,13 @@ class Kept:
     shapes, pairs : how many of those with one shape, and of the pairs: the closest
     misfit : what the best shape has to leave before there are pairs, in squares of the noise; by
         chance one shape may seem to explain what two made
+    nats : a hypothesis whose bound is by this much below the best, in nats, is left out
     """
 
     shapes: int = 30
     pairs: int = 40
     misfit: float = 0.5
+    nats: float = 7.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,9 +27,6 @@ FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.intp]
 BoolArray = npt.NDArray[np.bool_]
 
-_NEGLIGIBLE = 7.0
-"""A hypothesis whose bound is by this much below the best, in nats, is left out."""
-
 _WITHIN = 3.0
 """A model differs from a measured value by this factor at most where weights are made of it."""
 
@@ -130,7 +127,7 @@ def _screened(
     best = found.best(pairs.row, pairs.bound)
     quiet = variance <= _MUCH**2
     better = smoothed(data, _averaged(regressed, found, pairs, best, known))
-    best -= np.float32(_NEGLIGIBLE)
+    best -= np.float32(known.kept.nats)
     worthy = found.singles >= best
     shape, row = np.nonzero(worthy.any(axis=0))
     families = tuple(np.flatnonzero(family[shape, row]) for family in worthy)

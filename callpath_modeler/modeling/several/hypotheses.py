@@ -39,7 +39,7 @@ _ROUNDING = 1e-6
 _MOST_FACTORS = 12
 """Of one parameter, where there are more than two: terms beyond are not plain anyway."""
 
-_KEPT = Kept(shapes=250, pairs=1200, misfit=0.85)
+_KEPT = Kept(shapes=250, pairs=2500, misfit=0.85, nats=5.5)
 
 _FRACTION = 0.1
 _FALLING = 0.1
