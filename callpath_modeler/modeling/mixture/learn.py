@@ -9,7 +9,6 @@ from callpath_modeler.modeling.mixture.candidates import Candidates
 from callpath_modeler.modeling.mixture.hypotheses import Hypotheses
 
 FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.intp]
 
 _KIND_STRENGTH = 10.0
 _DEVIATION_STRENGTH = 30.0

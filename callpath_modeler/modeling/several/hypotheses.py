@@ -40,6 +40,7 @@ _MOST_FACTORS = 12
 """Of one parameter, where there are more than two: terms beyond are not plain anyway."""
 
 _KEPT = Kept(shapes=250, pairs=2500, misfit=0.85, nats=5.5)
+"""Over dozens of points what the right shape leaves is hardly less than the noise."""
 
 _FRACTION = 0.1
 _FALLING = 0.1
@@ -63,7 +64,7 @@ class _Kind(IntEnum):
     SUM = 6  # a factor beside one of another parameter
     SHARED = 7  # a factor beside work that is shared: a product that falls with a parameter
     BESIDE = 8  # a factor beside any other product
-    ALIKE = 9  # two factors of the same parameter
+    ONE_PARAMETER = 9  # two factors of the same
     PRODUCTS = 10  # two of several factors each
 
 
@@ -78,7 +79,7 @@ _PRIOR = {
     _Kind.SUM: 0.08,
     _Kind.SHARED: 0.06,
     _Kind.BESIDE: 0.06,
-    _Kind.ALIKE: 0.01,
+    _Kind.ONE_PARAMETER: 0.01,
     _Kind.PRODUCTS: 0.04,
 }
 
@@ -124,7 +125,7 @@ def _kinds(products: _Products, first: IntArray, second: IntArray) -> IntArray:
     pair = np.where(shared[first] | shared[second], _Kind.SHARED, _Kind.BESIDE)
     pair[~single[first] & ~single[second]] = _Kind.PRODUCTS
     both = single[first] & single[second]
-    pair[both] = np.where(axis[first] == axis[second], _Kind.ALIKE, _Kind.SUM)[both]
+    pair[both] = np.where(axis[first] == axis[second], _Kind.ONE_PARAMETER, _Kind.SUM)[both]
     return np.concatenate([[_Kind.CONSTANT], alone, offset, alone, pair])
 
 

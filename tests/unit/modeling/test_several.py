@@ -10,9 +10,11 @@ import pytest
 
 from callpath_modeler.modeling import Models, Product, SearchSpace, Term, along, fit, with_rows
 from callpath_modeler.modeling.evaluation import peaks
+from callpath_modeler.modeling.fitting import default_space
 from callpath_modeler.modeling.growth import Growth
 from callpath_modeler.modeling.products import NOTHING
 from callpath_modeler.modeling.roots import covariances
+from callpath_modeler.modeling.several.hypotheses import joint_hypotheses
 
 P = (8.0, 16.0, 32.0, 64.0, 128.0)
 N = (10.0, 20.0, 30.0, 40.0, 50.0)
@@ -138,6 +140,35 @@ def test_each_parameter_has_runners_up_that_stand_for_all():
     for axis in range(2):
         slices = along(models, axis, [64.0, 20.0])
         assert (slices.alternative_weight == sets[:, axis]).all()
+
+
+def structure(known, first, second):
+    """Name what a pair is made of."""
+    axes = sorted(len(known.shapes[code].axes) for code in (first, second))
+    if axes == [1, 1]:
+        alike = known.shapes[first].axes == known.shapes[second].axes
+        return "one parameter" if alike else "sum"
+    shared = any(
+        len(known.shapes[code].axes) > 1 and any(f.decreasing for f in known.shapes[code].factors)
+        for code in (first, second)
+    )
+    return "products" if axes[0] > 1 else "shared" if shared else "beside"
+
+
+def test_pairs_of_each_structure_are_a_kind_and_neither_parameter_is_preferred():
+    known = joint_hypotheses(default_space("mixture", several=True), grid(P, P))
+    kinds = known.kinds[1 + 3 * len(known.shapes) :]
+    named = {}
+    for kind, *pair in zip(kinds.tolist(), known.first, known.second, strict=True):
+        named.setdefault(structure(known, *pair), set()).add(kind)
+    assert sorted(named) == ["beside", "one parameter", "products", "shared", "sum"]
+    assert sorted(map(len, named.values())) == [1] * 5
+    assert len(set.union(*named.values())) == 5
+    prior = np.bincount(known.kinds, np.exp(known.log_prior))
+    assert prior.sum() == pytest.approx(1)
+    alone = [np.exp(known.log_prior[1 + c]) for c, s in enumerate(known.shapes) if s.axes == {0}]
+    other = [np.exp(known.log_prior[1 + c]) for c, s in enumerate(known.shapes) if s.axes == {1}]
+    assert sorted(alone) == pytest.approx(sorted(other))
 
 
 def test_one_call_path_is_no_habit_of_an_application():
