@@ -27,13 +27,13 @@ _SERIES_SECONDS = 1.0
 
 def rows() -> list[Row]:
     """Measure, and return the rows of the table."""
-    database = _written("large", _CONTEXTS, _RANKS, "64") / "app.p64"
+    database = written("large", _CONTEXTS, _RANKS, "64") / "app.p64"
     peer = cheapest([HATCHET.executable(), TASKS / "databases_hatchet.py", database], 2)
     ours = _ours("one", database, "sum")
     if peer.report["nodes"] != _CONTEXTS:
         raise DisagreementError(f"{peer.report['nodes']} contexts, not {_CONTEXTS}")
     same_sums(ours.report["sums"], peer.report["sums"])
-    series = _ours("series", _written("series", _SERIES_CONTEXTS, 8, *_SCALES))
+    series = _ours("series", written("series", _SERIES_CONTEXTS, 8, *_SCALES))
     if series.report["call paths"] < _SERIES_CALL_PATHS:
         raise DisagreementError(f"{series.report['call paths']} call paths are too few")
     return [
@@ -56,7 +56,8 @@ def rows() -> list[Row]:
     ]
 
 
-def _written(name: str, contexts: int, ranks: int, *scales: str) -> Path:
+def written(name: str, contexts: int, ranks: int, *scales: str) -> Path:
+    """Write databases that lie in a directory of this name; return it."""
     directory = DATABASES / name
     told = ["--contexts", str(contexts), "--ranks", str(ranks), "--scales", *scales]
     run([sys.executable, TASKS.parent / "write_databases.py", directory, *told], reports=False)

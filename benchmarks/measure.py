@@ -43,8 +43,10 @@ class Cost:
     report: dict[str, Any]
 
 
-def run(command: Sequence[str | Path], *, reports: bool = True) -> Cost:
+def run(command: Sequence[str | Path], *, reports: bool = True, one_core: bool = True) -> Cost:
     """Run a command to its end; with `reports`, its last line of output is JSON.
+
+    Unless it has `one_core`, it may use all; every process still has one thread of linear algebra.
 
     Raises
     ------
@@ -60,7 +62,7 @@ def run(command: Sequence[str | Path], *, reports: bool = True) -> Cost:
             stderr=errors,
             stdin=subprocess.DEVNULL,
             env=_environment(),
-            preexec_fn=_stay_on_one_core,  # noqa: PLW1509 - we have no threads
+            preexec_fn=_stay_on_one_core if one_core else None,  # noqa: PLW1509 - we have no threads
         )
         # Unlike the usage of all children, that of `wait4` is this child's alone.
         _, status, usage = os.wait4(child.pid, 0)

@@ -51,14 +51,16 @@ def check(
     return _check(models, read(Path(path)), target)
 
 
-def _check(models: Fitted, expectations: Expectations, target: Mapping[str, float]) -> Check:
+def _check(
+    models: Fitted, expectations: Expectations, target: Mapping[str, float], jobs: int = 1
+) -> Check:
     made = {models.metric.name: models}
 
     def of_metric(name: str | None) -> Fitted:
         if name is None:
             return models
         if name not in made:
-            found = fit(models.experiment, name, fit_options_of(models))
+            found = fit(models.experiment, name, fit_options_of(models, jobs))
             made[name] = found.holding(models.said, models.parameter)
         return made[name]
 
@@ -107,7 +109,7 @@ def check_of(
                 expectations.written.refuse(where, cause.message, cause.hint or "")
         raise
     at = asked.named or ({} if asked.value is None else {models.parameter: asked.value})
-    found = _check(models, expectations, at)
+    found = _check(models, expectations, at, fit_options.jobs)
     assumed = {name: one.fitted.held[name] for one in found.outcomes for name in one.fitted.assumed}
     findings = (*models.experiment.findings, *models.findings, *held_findings(assumed, [*assumed]))
     return found, findings

@@ -107,6 +107,7 @@ def difference_of(
         held=held,
         inclusive=question.inclusive,
         confidence=fit_options.confidence,
+        jobs=fit_options.jobs,
     )
 
 
@@ -144,8 +145,15 @@ def compare_with(
     if not _enough_points(before, metric, line, fit_options):
         return compare(before, new, held=new.held, inclusive=inclusive, confidence=confidence)
     old = models_of_loaded(before, base, metric, load_options, fit_options)
-    at = target if np.isfinite(target) else None
-    return compare(old, new, at, held=new.held, inclusive=inclusive, confidence=confidence)
+    return compare(
+        old,
+        new,
+        target if np.isfinite(target) else None,
+        held=new.held,
+        inclusive=inclusive,
+        confidence=confidence,
+        jobs=fit_options.jobs,
+    )
 
 
 def compare(
@@ -158,6 +166,7 @@ def compare(
     held: Mapping[str, float] | None = None,
     inclusive: bool = False,
     confidence: float = 0.95,
+    jobs: int = 1,
 ) -> Compared:
     """Compare two experiments, by their models or only as they were measured.
 
@@ -172,6 +181,7 @@ def compare(
         the largest value that both measured
     inclusive : call paths with all that they call
     confidence : of intervals; 1 - confidence is the share of false ones among what is shown
+    jobs : how many processes may make models again; 0 = one for each processor
 
     Raises
     ------
@@ -185,7 +195,7 @@ def compare(
         metric, parameter = metric or known.metric.name, parameter or known.parameter
     if old and young and old.models.aggregate != young.models.aggregate:
         # A minimum of repetitions against a mean of others would differ by their kind alone.
-        how = replace(fit_options_of(young), aggregate=old.models.aggregate)
+        how = replace(fit_options_of(young, jobs), aggregate=old.models.aggregate)
         young = fit(after, young.metric.name, how)
     held = _said([side for side in (old, young) if side], parameter, held or {})
     line = common_line(before, after, parameter, held)

@@ -15,14 +15,16 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from multiprocessing.connection import Connection, Pipe, wait
 from pathlib import Path
 from queue import SimpleQueue
 from threading import Thread
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from callpath_modeler.errors import WorkerDiedError
+
+if TYPE_CHECKING:
+    from multiprocessing.connection import Connection
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -91,7 +93,7 @@ class Workers:
         told: Callable[[int], None] = lambda _: None,
         named: Callable[[Item], str] = lambda _: "",
     ) -> Iterator[Result]:
-        """Yield what `function` makes of each item, in their order.
+        """Yield what `function` makes of each item, in their order; one map at a time, to its end.
 
         What fails in a worker is tried again in this process when it is its turn: errors are the
         same as without workers, and come in the same order.
@@ -109,7 +111,7 @@ class Workers:
         WorkerDiedError
             If a worker ends before it has answered.
         """
-        while len(self._workers) < self._count > 1 and self._start():
+        while len(self._workers) < self._count > 1 and self._start(function):
             pass
         if self._workers:
             queue: Iterator[tuple[int, Item]] = enumerate(items)
@@ -123,41 +125,54 @@ class Workers:
             told(done)
             yield result
 
-    def _start(self) -> bool:
-        """Start a worker; tell whether the system lets us."""
-        ours, theirs = Pipe()
+    def _start(self, function: Callable[[Any], Any]) -> bool:
+        """Start a worker, which is to have a function; tell whether the system lets us."""
+        from multiprocessing.connection import Pipe
+
+        try:
+            ours, theirs = Pipe()
+        except OSError:
+            return False
         try:
             with _deaf():
                 if _is_alone():
-                    pid = _copied(theirs, [ours, *(worker.channel for worker in self._workers)])
+                    others = [ours, *(worker.channel for worker in self._workers)]
+                    self._workers.append(_Worker(_copied(theirs, others, function), ours, function))
                 else:
-                    pid = _fresh(theirs)
-                self._workers.append(_Worker(pid, ours))
+                    self._workers.append(_Worker(_fresh(theirs), ours))
         except OSError:
             ours.close()
-            self._count = len(self._workers)
             return False
         finally:
             theirs.close()
         return True
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Worker:
     pid: int
     channel: Connection
+    knows: Callable[[Any], Any] | None = None
 
-    def ask(self, function: Callable[[Item], object] | None, item: Item) -> None:
+    def ask(self, function: Callable[[Item], object], item: Item) -> None:
         """Give it an item; and the function, unless it is the one that it has."""
-        self.channel.send_bytes(pickle.dumps((function, item), protocol=5))
+        new = None if self.knows is function else function
+        self.channel.send_bytes(pickle.dumps((new, item), protocol=5))
+        self.knows = function
 
     def answer(self) -> tuple[bool, Any]:
         """Return whether it could do what it was asked, and what it has made of it."""
-        done, result = pickle.loads(self.channel.recv_bytes())  # noqa: S301 - our own
+        received = self.channel.recv_bytes()
+        try:
+            done, result = pickle.loads(received)  # noqa: S301 - our own
+        except Exception:  # noqa: BLE001 - what comes in pieces is made again
+            return False, None
         return done, result
 
     def end(self) -> int:
         """End it at once unless it has ended; return its exit code, negative for a signal."""
+        if self.channel.closed:
+            return 0
         self.channel.close()
         # Someone who waits for any child of this process may have been faster.
         with suppress(ProcessLookupError, ChildProcessError):
@@ -174,7 +189,9 @@ def _shared(
     named: Callable[[Item], str],
 ) -> Iterator[Result]:
     """Yield results in the order of the numbers that items of the queue have."""
-    idle, new = list(workers), set(workers)
+    from multiprocessing.connection import wait
+
+    idle = list(workers)
     busy: dict[object, tuple[_Worker, int, Item]] = {}
     answers: dict[int, tuple[bool, Any]] = {}
     turn = done = 0
@@ -183,8 +200,7 @@ def _shared(
         while idle and (asked := next(queue, None)):
             worker, (number, item) = idle.pop(), asked
             with _alive(worker, item, named):
-                worker.ask(function if worker in new else None, item)
-            new.discard(worker)
+                worker.ask(function, item)
             busy[worker.channel] = worker, number, item
         if turn in answers:
             is_done, result = answers.pop(turn)
@@ -237,7 +253,9 @@ def _is_alone() -> bool:
     return sys.platform == "linux" and tasks.is_dir() and len(list(tasks.iterdir())) == 1
 
 
-def _copied(channel: Connection, others: Iterable[Connection]) -> int:
+def _copied(
+    channel: Connection, others: Iterable[Connection], function: Callable[[Any], Any]
+) -> int:
     """Return the number of a process that serves `channel` and knows what this one knows."""
     pid = os.fork()
     if pid:
@@ -246,7 +264,7 @@ def _copied(channel: Connection, others: Iterable[Connection]) -> int:
         # As long as someone has the other end of a channel, it is not closed.
         for other in others:
             other.close()
-        _serve(channel)
+        _serve(channel, function)
     finally:
         os._exit(1)
 
@@ -262,16 +280,17 @@ def _fresh(channel: Connection) -> int:
 
 def serve_as_told() -> None:
     """Serve the channel that is standard input."""
+    from multiprocessing.connection import Connection
+
     channel = Connection(os.dup(0))
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     _serve(channel)
 
 
-def _serve(channel: Connection) -> None:
+def _serve(channel: Connection, function: Callable[[Any], Any] | None = None) -> None:
     """Answer requests until the other end is closed."""
     requests: SimpleQueue[bytes] = SimpleQueue()
     Thread(target=_hear, args=(channel, requests), daemon=True).start()
-    function: Callable[[Any], Any] | None = None
     while True:
         try:
             new, item = pickle.loads(requests.get())  # noqa: S301 - our own

@@ -201,8 +201,8 @@ def _settings(options: FitOptions, parameters: tuple[str, ...]) -> dict[str, str
     }
 
 
-def fit_options_of(fitted: Fitted) -> FitOptions:
-    """Return the options that models were fitted with."""
+def fit_options_of(fitted: Fitted, jobs: int = 1) -> FitOptions:
+    """Return the options that models were fitted with, for so many processes."""
     settings, models = fitted.settings, fitted.models
     folds = settings["cross-validation"].removesuffix(" folds")
     return FitOptions(
@@ -212,6 +212,7 @@ def fit_options_of(fitted: Fitted) -> FitOptions:
         folds=int(folds) if folds.isdecimal() else None,
         aggregate=settings["repetitions"],  # type: ignore[arg-type] # as it was given
         confidence=models.confidence,
+        jobs=jobs,
     )
 
 

@@ -35,6 +35,17 @@ def die_of_three(number):
     return number
 
 
+class OneWay:
+    """It can be sent, and does not arrive."""
+
+    def __reduce__(self):
+        return int, ("no number",)
+
+
+def one_way(number):
+    return number, OneWay()
+
+
 def wait_forever(folder):
     Path(folder, str(os.getpid())).touch()
     time.sleep(600)

@@ -62,9 +62,9 @@ def eager(monkeypatch):
     started = []
     start = Workers._start
 
-    def counted(self):
+    def counted(self, function):
         started.append(self)
-        return start(self)
+        return start(self, function)
 
     monkeypatch.setattr(Workers, "_start", counted)
     monkeypatch.setattr(parallel, "_COPY_COSTS", 1e-6)
@@ -98,6 +98,19 @@ def test_what_is_kept_is_the_same_to_the_last_bit(run, lulesh, tmp_path, eager):
         assert file.read_bytes() == other.read_bytes(), file.name
 
 
+def test_every_metric_that_is_checked_is_modelled_by_all(run, lulesh, tmp_path, eager):
+    expectations = tmp_path / "expectations.toml"
+    text = "schema = 1\ntarget = { p = 4096 }\n"
+    for name in "time", "visits":
+        text += f'[[expect]]\nname = "{name}"\nmetric = "{name}"\n'
+        text += 'callpath = "main"\ngrowth = "<= O(p^3)"\n'
+    expectations.write_text(text)
+    one, two = [run("--no-progress", "check", lulesh, expectations, "-j", jobs) for jobs in "12"]
+    assert len(eager) == 6  # two to read, two for each metric
+    assert (one.status, one.out, one.err) == (two.status, two.out, two.err)
+    assert one.status == 0, one.out
+
+
 @pytest.mark.usefixtures("eager")
 def test_a_reader_that_fails_is_blamed_as_ever(run, odd):
     words = "-v", "--no-progress", "info", *odd("here", "there", "everywhere")
@@ -115,7 +128,7 @@ def test_a_process_that_is_killed_is_one_clear_line(run, odd, eager):
 
 
 def test_small_work_starts_no_process(run, lulesh, monkeypatch):
-    monkeypatch.setattr(Workers, "_start", lambda _: pytest.fail("it was started"))
+    monkeypatch.setattr(Workers, "_start", lambda *_: pytest.fail("it was started"))
     monkeypatch.setattr(parallel, "_is_alone", lambda: False)
     assert run("rank", lulesh, "--target", "4096", "-j", "64").status == 0
 

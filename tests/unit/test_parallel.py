@@ -30,8 +30,8 @@ def started(monkeypatch):
     pids = []
     start = Workers._start
 
-    def noted(self):
-        done = start(self)
+    def noted(self, function):
+        done = start(self, function)
         pids.extend(worker.pid for worker in self._workers if worker.pid not in pids)
         return done
 
@@ -108,15 +108,16 @@ def test_an_item_that_fails_fails_here_and_in_its_turn():
 
 @pytest.mark.usefixtures("fresh")
 def test_what_a_worker_cannot_be_told_is_done_here():
-    class Alone:
-        """Nobody else can make one."""
-
-        def __reduce__(self):
-            return int, ("no number",)
-
     with Workers(2) as workers:
-        found = list(workers.map(type, [Alone(), 1]))
-    assert found == [Alone, int]
+        found = list(workers.map(type, [working.OneWay(), 1]))
+    assert found == [working.OneWay, int]
+
+
+@pytest.mark.usefixtures("fresh")
+def test_what_does_not_arrive_is_made_here():
+    with Workers(2) as workers:
+        found = [number for number, _ in workers.map(working.one_way, range(3))]
+    assert found == [0, 1, 2]
 
 
 @pytest.mark.usefixtures("fresh")
@@ -154,9 +155,10 @@ import working
 from callpath_modeler import parallel
 assert parallel._is_alone()
 with parallel.Workers(2) as workers:
-    pids = [worker.pid for _ in range(2) if workers._start() for worker in workers._workers[-1:]]
-    found = list(workers.map(working.whoever, range(20)))
-assert {pid for _, pid in found} == set(pids), found
+    found = list(workers.map(lambda number: working.whoever(number), range(20)))
+    assert list(workers.map(working.square, range(3))) == [0, 1, 4]
+    pids = {worker.pid for worker in workers._workers}
+assert {pid for _, pid in found} == pids, found
 print([number for number, _ in found] == list(range(20)))
 """
 

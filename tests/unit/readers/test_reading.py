@@ -26,7 +26,7 @@ def eager(monkeypatch):
     """Two jobs are two fresh processes, for the smallest work; whoever starts one is noted."""
     started = []
     start = Workers._start
-    monkeypatch.setattr(Workers, "_start", lambda self: started.append(self) or start(self))
+    monkeypatch.setattr(Workers, "_start", lambda self, f: started.append(self) or start(self, f))
     monkeypatch.setattr(parallel, "_is_alone", lambda: False)
     monkeypatch.setattr(parallel, "_FRESH_COSTS", 1e-6)
     return started

@@ -1,0 +1,56 @@
+"""What a second process gains: reading a series, and modelling it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import hpctoolkit
+from measure import TASKS, run
+from results import Row
+
+GOAL = 1.6
+
+NOTES = """\
+What two processes take (`-j 2`) against one: wall seconds, in turns, the least of all turns. The
+start of the processes is part of it. Wall time tells little where others use the two processors,
+so each line has a second one that is made of processor time: what the first process does by itself,
+and half of what the two do. It holds where they need not share processors with others. Reading:
+HPCToolkit databases of 20,000 contexts on 128 processes, until they are one experiment. Models in
+two parameters: 25 points, three repetitions.
+"""
+
+_SCALES = tuple(str(p) for p in range(8, 128, 8))
+_CONTEXTS, _RANKS = 20_000, 128
+
+
+def rows() -> list[Row]:
+    """Measure, and return the rows of the table."""
+    series = hpctoolkit.written("jobs", _CONTEXTS, _RANKS, *_SCALES)
+    return [
+        *_compared(f"read {len(_SCALES)} runs", 5, "read", series),
+        *_compared("100,000 models", 3, "one", 100_000),
+        *_compared("10,000 models in two parameters", 1, "several", 10_000),
+    ]
+
+
+def _compared(what: str, times: int, task: str, size: int | Path) -> Iterator[Row]:
+    costs: dict[int, list[dict[str, float]]] = {1: [], 2: []}
+    for _ in range(times):
+        for jobs, found in costs.items():
+            words = [sys.executable, TASKS / "jobs_ours.py", task, str(size), str(jobs)]
+            found.append(run(words, one_core=False).report)
+    one, two = (min(cost["wall"] for cost in found) for found in costs.values())
+    yield Row(f"jobs: {what}", f"{two:.3g} s", f"{one:.3g} s one process", one / two)
+    one, two = (
+        min(cost["own"] + cost["others"] / jobs for cost in found) for jobs, found in costs.items()
+    )
+    yield Row(
+        f"jobs: {what}, of processor time",
+        f"{two:.3g} s",
+        f"{one:.3g} s one process",
+        one / two,
+        f">= {GOAL} x",
+        one / two >= GOAL,
+    )
