@@ -2,6 +2,7 @@
 
 python jobs_ours.py read DIRECTORY JOBS
 python jobs_ours.py one|several ROWS JOBS
+python jobs_ours.py sums LENGTH JOBS
 """
 
 import json
@@ -31,6 +32,10 @@ if what == "read":
     options = LoadOptions(ReadOptions(jobs=jobs))
     begin, own = time.perf_counter(), spent(resource.RUSAGE_SELF)
     load([Path(told)], options)
+elif what == "sums":
+    begin, own = time.perf_counter(), spent(resource.RUSAGE_SELF)
+    with Workers(jobs) as workers:
+        list(workers.map(sum, [range(int(told))] * 2))
 else:
     p, values = points(5), draw(int(told), 8 if what == "one" else 5)
     where = points(8)
