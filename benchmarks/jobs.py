@@ -13,9 +13,9 @@ from results import Row
 GOAL = 1.6
 
 NOTES = """\
-What two processes take (`-j 2`) against one: wall seconds, in turns, the least of all turns. The
-start of the processes is part of it. What others leave of the two processors shows in the first line, of
-two sums that have nothing to do with each other. So there is a second line of each, made of
+What two processes take (`-j 2`) against one: wall seconds, in turns, the least of all turns, with
+the start of the processes. How much of two processors others left meanwhile shows in the first
+line: two sums that have nothing to do with each other. So each has a second line that is made of
 processor time: what the first process does by itself, and half of what the two do. Reading:
 HPCToolkit databases of 20,000 contexts on 128 processes, until they are one experiment. Models in
 two parameters: 25 points, three repetitions.
