@@ -41,6 +41,14 @@ class Odd:
 """
 
 
+HEARS = """
+import signal
+from callpath_modeler.cli import main
+signal.signal(signal.SIGINT, signal.default_int_handler)  # in the background it is ignored
+main()
+"""
+
+
 @pytest.fixture
 def odd(tmp_path):
     """Write a reader, and profiles that say what it does."""
@@ -153,7 +161,7 @@ def test_an_answer_names_no_jobs(run, lulesh):
 def test_ctrl_c_ends_all_at_once_without_a_word(odd, tmp_path):
     words = "info", *map(str, odd(*["waits"] * 500)), "-j", "2"
     child = subprocess.Popen(
-        [sys.executable, "-m", "callpath_modeler", *words],
+        [sys.executable, "-c", HEARS, *words],
         stderr=subprocess.PIPE,
         start_new_session=True,
     )
@@ -163,5 +171,8 @@ def test_ctrl_c_ends_all_at_once_without_a_word(odd, tmp_path):
         time.sleep(0.02)
     os.killpg(child.pid, signal.SIGINT)
     # It returns when nobody has the other end of standard error any more: workers share it.
-    _, err = child.communicate(timeout=10)
+    try:
+        _, err = child.communicate(timeout=10)
+    finally:
+        child.kill()
     assert (child.returncode, err.strip()) == (130, b"")

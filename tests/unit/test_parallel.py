@@ -163,8 +163,9 @@ print([number for number, _ in found] == list(range(20)))
 """
 
 FOREVER = """
-import sys, working
+import signal, sys, working
 from callpath_modeler import parallel
+signal.signal(signal.SIGINT, signal.default_int_handler)  # in the background it is ignored
 if sys.argv[2] == "fresh":
     parallel._is_alone = lambda: False
 with parallel.Workers(2) as workers:
@@ -197,5 +198,8 @@ def test_workers_do_not_outlive_whoever_started_them(tmp_path, how, signal_):
     # As a terminal does, Ctrl-C is sent to all of them.
     (os.killpg if signal_ == signal.SIGINT else os.kill)(child.pid, signal_)
     # It returns when nobody has the other end of standard error any more: workers share it.
-    _, err = child.communicate(timeout=20)
+    try:
+        _, err = child.communicate(timeout=20)
+    finally:
+        child.kill()
     assert err.count("Traceback") == (signal_ == signal.SIGINT)
