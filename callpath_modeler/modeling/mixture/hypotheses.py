@@ -38,9 +38,6 @@ _PRIOR = {
     Group.OFFSET: 0.10,
     Group.PAIR: 0.06,
 }
-SECOND_CLASS = 0.5
-"""How probable a finer fraction is against a privileged exponent."""
-
 _WITHOUT_CONSTANT = 0.35
 """Of the hypotheses with one shape and positive coefficients, the share that have no constant."""
 

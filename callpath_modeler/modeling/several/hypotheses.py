@@ -16,7 +16,6 @@ import numpy.typing as npt
 
 from callpath_modeler.modeling.mixture.hypotheses import (
     ALIKE,
-    SECOND_CLASS,
     Group,
     Hypotheses,
     Kept,
@@ -38,6 +37,9 @@ _SURELY_ENOUGH = 400
 _ROUNDING = 1e-6
 _MOST_FACTORS = 12
 """Of one parameter, where there are more than two: terms beyond are not plain anyway."""
+
+_SECOND_CLASS = 0.5
+"""How probable a finer fraction is against a privileged exponent, in each factor."""
 
 _KEPT = Kept(shapes=250, pairs=2500, misfit=0.85, nats=5.5)
 """Over dozens of points what the right shape leaves is hardly less than the noise."""
@@ -199,7 +201,7 @@ class _Products:
     def weight(self, space: SearchSpace) -> FloatArray:
         """Return how probable each is for the class of its factors, [S]."""
         first_class = dict(zip(space.terms, space.first_class, strict=True))
-        each = self._of_each(lambda term: 1.0 if first_class.get(term, True) else SECOND_CLASS)
+        each = self._of_each(lambda term: 1.0 if first_class.get(term, True) else _SECOND_CLASS)
         return np.asarray(each.prod(axis=0))
 
     def by_growth(self, which: IntArray) -> IntArray:
