@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
 from callpath_modeler.analysis.excess import measured_excess, scaling_over
-from callpath_modeler.analysis.predict import predict_sum
 from callpath_modeler.analysis.rank import FIRST, Ranking
 from callpath_modeler.fitted import Fitted
-from callpath_modeler.modeling import FitStatus, summarise
+from callpath_modeler.modeling import Alternative, FitStatus, summarise
 from callpath_modeler.profile.calltree import ROOT
 from callpath_modeler.profile.pattern import short_name
-from callpath_modeler.report.chart import Curve, draw
+from callpath_modeler.report.chart import draw
+from callpath_modeler.report.curve import curve_of, measured_of
 from callpath_modeler.report.ranking import at_text, formula_text, growth_text
 from callpath_modeler.units import (
     counted,
@@ -27,6 +30,13 @@ _WORTH_A_WORD = 0.01
 """Relative weight from which on another hypothesis is listed."""
 _GRID = 400
 """Points at which the curve is evaluated: more than any terminal has columns."""
+_LABEL = 10
+"""Cells of the word that a fact begins with."""
+NOTHING_ELSE = "nothing else fits the data nearly as well"
+"""What is said in place of alternatives where there are none."""
+
+Fact = tuple[str, str]
+"""Something to say of a call path: a word, and the text."""
 
 
 def model_text(
@@ -35,19 +45,17 @@ def model_text(
     """Return the lines of `cpmodel show` for the call path in `row`, predicted at the target."""
     fitted = ranking.fitted
     tree = fitted.experiment.tree
-    region = tree.regions[tree.region[row]]
-    place = f"{region.file}:{region.line}" if region.line >= 0 else region.file
-    origin = " · ".join(part for part in (region.paradigm, place) if part)
-    lines = [f"{tree.path(row)}   @{tree.ids()[row]}   {origin}".rstrip()]
+    lines = [f"{tree.path(row)}   @{tree.ids()[row]}   {origin(ranking.fitted, row)}".rstrip()]
     if ranking.leader[row] < 0:
         status = FitStatus(int(fitted.models.status[row]))
-        return [*lines, f"no model: {status.sentence}", "", *_values(ranking, row)]
+        return [*lines, f"no model: {status.sentence}", "", *_dressed(value_facts(ranking, row))]
     lines += [
-        *_whole_formula(ranking, row, ascii_only=ascii_only),
+        *whole_formula(ranking, row, ascii_only=ascii_only),
         _formula(ranking, row, ascii_only=ascii_only),
         "",
     ]
-    curve = _curve(ranking, row, linear=linear)
+    rows = rows_of(ranking, row)
+    curve = curve_of(fitted, rows, ranking.target, linear=linear, count=_GRID)
     lines += draw(
         curve,
         fitted.metric.unit,
@@ -59,11 +67,31 @@ def model_text(
     legend = "o measured  * model  : band  | end of data  X target"
     if not ascii_only:
         legend = "● measured  ⣀ model  ░ band  ┊ end of the data  ◆ target"
-    lines += [f"    {legend}", "", *_quality(ranking, row, ascii_only=ascii_only), ""]
-    return [*lines, *_excess(ranking, row), "", *_values(ranking, row), "", *_kin(ranking, row)]
+    lines += [f"    {legend}", "", *_dressed(quality_facts(ranking, row))]
+    lines += [
+        *_others(ranking, row, ascii_only=ascii_only),
+        "",
+        *_excess(ranking, row),
+        "",
+        *_dressed(value_facts(ranking, row)),
+        "",
+    ]
+    return [*lines, *_dressed(neighbour_facts(ranking, row))]
 
 
-def _whole_formula(ranking: Ranking, row: int, *, ascii_only: bool) -> list[str]:
+def origin(fitted: Fitted, row: int) -> str:
+    """Say where the code of a call path is, as far as that is known."""
+    tree = fitted.experiment.tree
+    region = tree.regions[tree.region[row]]
+    place = f"{region.file}:{region.line}" if region.line >= 0 else region.file
+    return " · ".join(part for part in (region.paradigm, place) if part)
+
+
+def _dressed(facts: Sequence[Fact]) -> list[str]:
+    return [f"{label:<{_LABEL}}{text}" for label, text in facts]
+
+
+def whole_formula(ranking: Ranking, row: int, *, ascii_only: bool) -> list[str]:
     """Return the model in all parameters, which the one along one parameter is a slice of."""
     fitted, surface = ranking.fitted, ranking.fitted.surface
     if surface is None or ranking.inclusive:
@@ -94,77 +122,25 @@ def _formula(ranking: Ranking, row: int, *, ascii_only: bool) -> str:
     return f"{text}   growth {growth}"
 
 
-def _curve(ranking: Ranking, row: int, *, linear: bool) -> Curve:
-    return curve_of(ranking.fitted, _rows(ranking, row), ranking.target, linear=linear)
-
-
-def curve_of(
-    fitted: Fitted,
-    rows: NDArray[np.integer],
-    target: float,
-    *,
-    linear: bool = False,
-    count: int = _GRID,
-    banded: bool = True,
-) -> Curve:
-    """Return the chart of what some call paths cost together, up to the target.
-
-    Parameters
-    ----------
-    count : points at which the curve is evaluated
-    banded : whether it has a band, which takes long where call paths are many
-    """
-    last = float(fitted.points[-1])
-    end = max(last, target) if np.isfinite(target) else last
-    start = min(float(fitted.points[0]), end)
-    grid = np.linspace(start, end, count) if linear else np.geomspace(start, end, count)
-    if banded:
-        value, low, high = predict_sum(fitted, rows, grid)
-    else:
-        value = fitted.models.sum_values(rows[fitted.modelled[rows]], grid)
-        low = high = np.full(count, np.nan)
-    measured = measured_of(fitted, rows)
-    return Curve(
-        points=fitted.points,
-        # What was measured elsewhere is not on this curve.
-        measured=measured if fitted.held == fitted.measured_at else measured * np.nan,
-        grid=grid,
-        value=value,
-        low=low,
-        high=high,
-        end_of_data=last,
-        target=target if np.isfinite(target) else None,
-    )
-
-
-def measured_of(fitted: Fitted, rows: NDArray[np.integer]) -> NDArray[np.float64]:
-    """Return what some call paths cost together at each point, [K]; NaN = none occurred."""
-    total = np.full(len(fitted.points), np.nan)
-    for point in range(len(total)):  # one after the other: of many call paths, all are large
-        values = fitted.measured[rows, point]
-        if not np.isnan(values).all():
-            total[point] = np.nansum(values)
-    return total
-
-
-def _rows(ranking: Ranking, row: int) -> NDArray[np.intp]:
+def rows_of(ranking: Ranking, row: int) -> NDArray[np.intp]:
     """Return the call paths that a ranked value is made of."""
     end = ranking.fitted.experiment.tree.end[row] if ranking.inclusive else row + 1
     return np.arange(row, end)
 
 
-def _sum_of(ranking: Ranking, row: int) -> list[str]:
+def _sum_of(ranking: Ranking, row: int) -> str:
     """Say what an inclusive prediction is the sum of."""
     fitted, tree = ranking.fitted, ranking.fitted.experiment.tree
     parts = int(fitted.modelled[row : tree.end[row]].sum())
     leader = int(ranking.leader[row])
     who = tree.path(leader) if leader != row else "its own part"
-    return [f"sum of   {counted(parts, 'model')}; fastest growing: {who}"]
+    return f"{counted(parts, 'model')}; fastest growing: {who}"
 
 
-def _quality(ranking: Ranking, row: int, *, ascii_only: bool) -> list[str]:
+def quality_facts(ranking: Ranking, row: int) -> list[Fact]:
+    """Say how good a model is; of a sum, what it is the sum of."""
     if ranking.inclusive:
-        return _sum_of(ranking, row)
+        return [("sum of", _sum_of(ranking, row))]
     fitted, models = ranking.fitted, ranking.fitted.models
     status = FitStatus(int(models.status[row]))
     noise = models.noise[row]
@@ -175,23 +151,31 @@ def _quality(ranking: Ranking, row: int, *, ascii_only: bool) -> list[str]:
         f"|1 - R^2| {abs(1 - models.r2[row]):.2g}",
         f"{int(models.used[row])} points",
     ]
-    lines = ["quality   " + "   ".join(parts), f"status    {fitted.status(row)}: {status.sentence}"]
-    lines += _control(ranking, row)
-    others = [
-        other
-        for other in models.alternatives(row, fitted.parameter)
-        if other.weight >= _WORTH_A_WORD
-    ]
+    facts = [("quality", "   ".join(parts)), ("status", f"{fitted.status(row)}: {status.sentence}")]
+    facts += _control(ranking, row)
     if models.method != "classic":
-        lines.append(
-            f"model     probability {float(models.weight[row]):.0%}{_chance(ranking, row)}"
-        )
+        chance = f"probability {float(models.weight[row]):.0%}{_chance(ranking, row)}"
+        facts.append(("model", chance))
+    return facts
+
+
+def listed_alternatives(fitted: Fitted, row: int) -> list[Alternative]:
+    """Return what else the model of a call path could be, as far as that is worth a word."""
+    others = fitted.models.alternatives(row, fitted.parameter)
+    return [other for other in others if other.weight >= _WORTH_A_WORD]
+
+
+def _others(ranking: Ranking, row: int, *, ascii_only: bool) -> list[str]:
+    if ranking.inclusive:
+        return []
+    fitted = ranking.fitted
+    others = listed_alternatives(fitted, row)
     if not others:
-        return [*lines, "could also be: nothing else fits the data nearly as well"]
+        return [f"could also be: {NOTHING_ELSE}"]
     at = at_text(fitted, ranking.target)
-    classic = models.method == "classic"
+    classic = fitted.models.method == "classic"
     title = "could also be" if classic else "could also be (or much like)"
-    lines.append(f"{title:<46} {'weight' if classic else 'prob. '} at {at}")
+    lines = [f"{title:<46} {'weight' if classic else 'prob. '} at {at}"]
     for other in others:
         value = float(other.values([ranking.target])[0])
         text = quantity(value, fitted.metric.unit, ascii_only=ascii_only)
@@ -205,7 +189,7 @@ def _chance(ranking: Ranking, row: int) -> str:
     return f"; among the {FIRST} costliest at the target with {ranking.first[row]:.0%}"
 
 
-def _control(ranking: Ranking, row: int) -> list[str]:
+def _control(ranking: Ranking, row: int) -> list[Fact]:
     """Return the statistical quality control of the repetitions, where it has something to say."""
     fitted = ranking.fitted
     _, values = fitted.line.by_point(fitted.metric.name, fitted.parameter)
@@ -213,49 +197,79 @@ def _control(ranking: Ranking, row: int) -> list[str]:
     if not repetitions.indistinct[0]:
         return []
     what = "one value lies in the confidence interval of every point"
-    return [f"control   {what}: the repetitions alone could explain the differences"]
+    return [("control", f"{what}: the repetitions alone could explain the differences")]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ExcessStep:
+    """Excess work between two scales, of every call path.
+
+    Attributes
+    ----------
+    base, scale : values of the parameter
+    predicted : whether the cost at the larger one is predicted, else measured
+    inclusive, exclusive : [call paths] fractions of the run time at the larger scale
+    """
+
+    base: float
+    scale: float
+    predicted: bool
+    inclusive: NDArray[np.float64]
+    exclusive: NDArray[np.float64]
+
+    @property
+    def title(self) -> str:
+        """Name the two scales."""
+        steps = f"{parameter_value(self.base)} → {parameter_value(self.scale)}"
+        return steps + " predicted" * self.predicted
+
+
+def excess_steps(ranking: Ranking) -> list[ExcessStep]:
+    """Return excess work between the smallest scale and each other one, and at the target.
+
+    There is none of a metric that does not add up over call paths.
+    """
+    fitted, experiment, base = ranking.fitted, ranking.fitted.line, float(ranking.fitted.points[0])
+    if not fitted.metric.additive:
+        return []
+    steps = []
+    for point in map(float, fitted.points[1:]):
+        found = measured_excess(experiment, fitted.metric.name, fitted.parameter, base, point)
+        steps.append(ExcessStep(base, point, False, found.inclusive, found.exclusive))
+    if ranking.target > fitted.points[-1]:
+        own, below = ranking.excess.exclusive, ranking.excess.inclusive
+        steps.append(ExcessStep(base, ranking.target, True, below, own))
+    return steps
 
 
 def _excess(ranking: Ranking, row: int) -> list[str]:
-    """Return excess work between neighbouring scales, and at the target."""
-    fitted, experiment = ranking.fitted, ranking.fitted.line
+    fitted = ranking.fitted
     if not fitted.metric.additive:
         return ["excess work: this metric does not add up over call paths"]
-    scaling = scaling_over(experiment, fitted.parameter)
+    scaling = scaling_over(fitted.line, fitted.parameter)
     lines = [f"{f'excess work ({scaling} scaling)':<32}  inclusive  exclusive  efficiency"]
-    base = float(fitted.points[0])
-    for point in fitted.points[1:]:
-        excess = measured_excess(
-            experiment, fitted.metric.name, fitted.parameter, base, float(point)
-        )
-        what = f"{parameter_value(base)} → {parameter_value(point)}"
-        lines.append(_excess_line(what, float(excess.inclusive[row]), float(excess.exclusive[row])))
-    if ranking.target > fitted.points[-1]:
-        what = f"{parameter_value(base)} → {parameter_value(ranking.target)} predicted"
-        own, below = ranking.excess.exclusive[row], ranking.excess.inclusive[row]
-        lines.append(_excess_line(what, float(below), float(own)))
+    for step in excess_steps(ranking):
+        own, whole = float(step.exclusive[row]), float(step.inclusive[row])
+        lines.append(f"  {step.title:<30}{whole:>11.1%}{own:>11.1%}{1 - whole:>12.1%}")
     return lines
 
 
-def _excess_line(what: str, inclusive: float, exclusive: float) -> str:
-    return f"  {what:<30}{inclusive:>11.1%}{exclusive:>11.1%}{1 - inclusive:>12.1%}"
-
-
-def _values(ranking: Ranking, row: int) -> list[str]:
-    fitted = ranking.fitted
-    pairs = zip(fitted.points, measured_of(fitted, _rows(ranking, row)), strict=True)
+def value_facts(ranking: Ranking, row: int) -> list[Fact]:
+    """Say what was measured, and how evenly processes shared it."""
+    fitted, rows = ranking.fitted, rows_of(ranking, row)
+    pairs = zip(fitted.points, measured_of(fitted, rows), strict=True)
     cells = [
         f"{parameter_value(point)}: {quantity(float(value), fitted.metric.unit)}"
         for point, value in pairs
     ]
     at = f", {setting_text(fitted.measured_at)}" if fitted.measured_at else ""
-    lines = [f"measured  {fitted.parameter} = " + "   ".join(cells) + at]
+    facts = [("measured", f"{fitted.parameter} = " + "   ".join(cells) + at)]
     uneven = imbalance_cells(fitted, row)
     if uneven:
-        own = ", of its own cost" if len(_rows(ranking, row)) > 1 else ""
+        own = ", of its own cost" if len(rows) > 1 else ""
         what = f"   (largest / mean of the processes{own})"
-        lines.append(f"imbalance {fitted.parameter} = " + "   ".join(uneven) + at + what)
-    return lines
+        facts.append(("imbalance", f"{fitted.parameter} = " + "   ".join(uneven) + at + what))
+    return facts
 
 
 def imbalances(fitted: Fitted, row: int) -> list[tuple[float, float]]:
@@ -275,7 +289,8 @@ def imbalance_cells(fitted: Fitted, row: int) -> list[str]:
     return [f"{parameter_value(point)}: {ratio:.2f}" for point, ratio in known]
 
 
-def _kin(ranking: Ranking, row: int) -> list[str]:
+def neighbour_facts(ranking: Ranking, row: int) -> list[Fact]:
+    """Say what calls a call path, and what it calls, with the measured parts of its cost."""
     tree = ranking.fitted.experiment.tree
     inclusive = tree.inclusive(np.nan_to_num(ranking.fitted.measured[:, -1]))
     caller = int(tree.parent[row])
@@ -286,7 +301,7 @@ def _kin(ranking: Ranking, row: int) -> list[str]:
         for child in below[:6]
     ]
     more = f", {len(below) - 6} more" if len(below) > 6 else ""
-    return [f"called by {above}", f"calls     {', '.join(named) or 'nothing'}{more}"]
+    return [("called by", above), ("calls", f"{', '.join(named) or 'nothing'}{more}")]
 
 
 def _part(part: float, whole: float) -> float:

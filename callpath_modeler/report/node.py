@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -17,14 +17,11 @@ from callpath_modeler.profile.pattern import short_name
 from callpath_modeler.profile.schema import Region
 from callpath_modeler.profile.views import View, ViewKind
 from callpath_modeler.report.chart import draw
+from callpath_modeler.report.curve import measured_of, sketch
 from callpath_modeler.report.layout import shorten
-from callpath_modeler.report.model import curve_of, imbalance_cells, imbalances, measured_of
+from callpath_modeler.report.model import imbalance_cells, imbalances, listed_alternatives
 from callpath_modeler.units import counted, interval, parameter_value, percent, quantity
 
-_WORTH_A_WORD = 0.01
-"""Probability from which on another hypothesis is listed."""
-_BANDED = 16
-"""Of more call paths together, the chart has a band at the target alone."""
 _AXIS = 18
 """Cells beside the plotting area of a chart: labels and the name of the parameter."""
 _NAMED = 30
@@ -151,14 +148,9 @@ class NodeReport:
         fitted, room = self.forecast.fitted, width - _AXIS
         if room < 12 or height < 5 or not len(self.parts):
             return []
-        banded = len(self.parts) <= _BANDED
-        count = 2 * room
-        curve = curve_of(fitted, self.rows, self.forecast.target, count=count, banded=banded)
-        if not banded and np.isfinite(self.forecast.target):
-            low, high = curve.low.copy(), curve.high.copy()
-            at = int(np.argmin(np.abs(curve.grid - self.forecast.target)))
-            low[at], high[at] = self.main.low[0], self.main.high[0]
-            curve = replace(curve, low=low, high=high)
+        at_target = float(self.main.low[0]), float(self.main.high[0])
+        target = self.forecast.target
+        curve = sketch(fitted, self.rows, target, at_target, count=2 * room)
         return draw(
             curve,
             fitted.metric.unit,
@@ -177,8 +169,7 @@ class NodeReport:
             return [f"fastest: {self._fastest()}"]
         row = int(parts[0])
         lines = [f"probability {float(fitted.models.weight[row]):.0%}; {self._quality(row)}"]
-        others = fitted.models.alternatives(row, fitted.parameter)
-        shown = [other for other in others if other.weight >= _WORTH_A_WORD]
+        shown = listed_alternatives(fitted, row)
         lines += ["could also be" if shown else "nothing else fits nearly as well"]
         for other in shown:
             value = float(other.values([self.forecast.target])[0])

@@ -3,7 +3,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from callpath_modeler.report.chart import Curve, draw
+from callpath_modeler.report.chart import draw
+from callpath_modeler.report.curve import Curve
 
 NAN = float("nan")
 
