@@ -153,6 +153,18 @@ def count_by_code(findings: Iterable[Finding]) -> dict[str, int]:
     return dict(sorted(counts.items()))
 
 
+def by_kind(findings: Sequence[Finding]) -> list[tuple[Finding, int]]:
+    """Return one finding of each kind, the first, with how many items all of the kind stand for.
+
+    What was left out of the answer stands by itself.
+    """
+    alone = [(finding, 1) for finding in findings if finding.code in _EACH_COUNTS]
+    counts = count_by_code(findings)
+    first = {finding.code: finding for finding in reversed(findings)}
+    kinds = ((first[code], count) for code, count in counts.items())
+    return alone + [each for each in kinds if each[0].code not in _EACH_COUNTS]
+
+
 def summarise(findings: Sequence[Finding], limit: int | None = None) -> list[str]:
     """Return one line per kind: code, count, what was found first, and the remedy.
 
@@ -162,19 +174,14 @@ def summarise(findings: Sequence[Finding], limit: int | None = None) -> list[str
     ----------
     limit : most lines to return; the rest is counted in one more
     """
-    lines = [_line(finding) for finding in findings if finding.code in _EACH_COUNTS]
-    counts = count_by_code(findings)
-    first = {finding.code: finding for finding in reversed(findings)}
-    lines += [
-        _line(first[code], count) for code, count in counts.items() if code not in _EACH_COUNTS
-    ]
+    lines = [_line(finding, count) for finding, count in by_kind(findings)]
     if limit is not None and len(lines) > limit:
         more = len(lines) - limit
         lines[limit:] = [f"... and {more} more: cpmodel -v shows all"]
     return lines
 
 
-def _line(finding: Finding, count: int = 1) -> str:
+def _line(finding: Finding, count: int) -> str:
     times = f" x{count}" if count > 1 else ""
     what = f"{KINDS[finding.code].title}: {finding.subject}: {finding.message}"
     return f"{finding.code}{times} {what} -> {finding.remedy}"

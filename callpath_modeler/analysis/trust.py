@@ -43,6 +43,15 @@ def marks_of_trust(value: Values, low: Values, high: Values) -> NDArray[np.int8]
     return np.where(np.isnan(value), -1, marks).astype(np.int8)
 
 
+def marks_text(marks: int) -> str:
+    """Write marks of trust; nothing without a model.
+
+    >>> marks_text(3), marks_text(-1)
+    ('●●●○', '')
+    """
+    return "●" * marks + "○" * (MARKS - marks) if marks >= 0 else ""
+
+
 def marks_of_probability(probability: Values) -> NDArray[np.int8]:
     """Give marks to growth in the limit by how probable the model is, [n]; -1 where that is NaN."""
     marks = np.searchsorted(PROBABLE, np.nan_to_num(probability), side="right")

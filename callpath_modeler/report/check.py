@@ -62,7 +62,7 @@ def check_listing(check: Check, width: int | None, *, ascii_only: bool) -> Listi
     ]
     style = "bold green" if check.passed else "bold red"
     failed = (k for k, outcome in enumerate(check.outcomes) if outcome.failed)
-    return Listing([], entries, wrap(say(_last_line(check)), width, style), next(failed, 0))
+    return Listing([], entries, wrap(say(last_line(check)), width, style), next(failed, 0))
 
 
 def _outcome_lines(
@@ -117,7 +117,7 @@ def _worst(outcome: Outcome) -> str:
     return "/".join(map(escape, worst_names(outcome)))
 
 
-def _last_line(check: Check) -> str:
+def last_line(check: Check) -> str:
     """Count what came of all expectations, and say what they were judged at."""
     judged = [(outcome, j) for outcome in check.outcomes for j in outcome.judgements]
     # Growth is in the limit: where it was judged goes without saying beside a target.

@@ -20,37 +20,43 @@ def info_text(experiment: Experiment) -> list[str]:
     paths = counted(len(experiment.tree), "call path")
     scaling = f"{experiment.scaling} scaling ({experiment.scaling_reason})"
     head = f"{experiment.name} · {readers} · {sizes} · {paths} · {scaling}"
-    lines = [head, "", *_parameters(experiment), "", *_metrics(experiment), ""]
+    tables = aligned(parameter_rows(experiment)), aligned(metric_rows(experiment))
+    lines = [head, "", *tables[0], "", *tables[1], ""]
     unread = {name: why for name, why in experiment.declared.items() if why}
     if unread:
         lines += [f"not readable: {', '.join(f'{n} ({why})' for n, why in unread.items())}", ""]
-    lines += [*_coverage(experiment, points), ""]
+    lines += [*aligned(coverage_rows(experiment)), ""]
     counts = count_by_code(experiment.findings)
     listed = ", ".join(f"{code} ×{n}" for code, n in counts.items())
     lines.append(f"findings: {listed}; cpmodel info --diagnostics" if listed else "no findings")
     return lines
 
 
-def _parameters(experiment: Experiment) -> list[str]:
-    rows = [("parameter", "values", "from")]
+Row = tuple[str, ...]
+
+
+def parameter_rows(experiment: Experiment) -> list[Row]:
+    """Return a header and one row per parameter: name, values, where it comes from."""
+    rows: list[Row] = [("parameter", "values", "from")]
     for parameter in experiment.parameters:
         values = " ".join(parameter_value(value) for value in parameter.values)
         rows.append((parameter.name, values, _origin(parameter.origin)))
     for name, value in experiment.constants.items():
         rows.append((name, parameter_value(value), "never varies, not modelled"))
-    return aligned(rows)
+    return rows
 
 
-def _metrics(experiment: Experiment) -> list[str]:
+def metric_rows(experiment: Experiment) -> list[Row]:
+    """Return a header and one row per metric: unit, call paths, noise of repetitions, note."""
     values_are = f"exclusive, {experiment.reduction.words}"
-    rows = [("metric", "unit", "call paths", "noise", values_are)]
+    rows: list[Row] = [("metric", "unit", "call paths", "noise", values_are)]
     for values in experiment.columns.values():
         used = int(np.any(np.nan_to_num(values.exclusive) != 0, axis=1).sum())
         spread = repetition_spread(experiment, values)
         noise = "-" if np.isnan(spread) else f"{spread:.1%}"
         note = _note(values)
         rows.append((values.metric.name, values.metric.unit, str(used), noise, note))
-    return aligned(rows)
+    return rows
 
 
 def diagnostics_text(experiment: Experiment) -> list[str]:
@@ -118,15 +124,15 @@ def repetition_spread(experiment: Experiment, values: Values) -> float:
     return spread if np.isfinite(spread) else float("nan")
 
 
-def _coverage(experiment: Experiment, points: dict[tuple[float, ...], list[int]]) -> list[str]:
-    """Return a table: repetitions and call paths at each point."""
+def coverage_rows(experiment: Experiment) -> list[Row]:
+    """Return a header and one row per point: repetitions, and how many call paths occur."""
     present = ~np.isnan(next(iter(experiment.columns.values())).exclusive)
     names = ",".join(p.name for p in experiment.parameters) or "run"
-    rows = [(names, "repetitions", "call paths")]
-    for key, runs in points.items():
+    rows: list[Row] = [(names, "repetitions", "call paths")]
+    for key, runs in experiment.runs_by_setting().items():
         at = ",".join(parameter_value(value) for value in key) or "all"
         rows.append((at, str(len(runs)), str(int(present[:, runs].any(axis=1).sum()))))
-    return aligned(rows)
+    return rows
 
 
 def _note(values: Values) -> str:

@@ -14,9 +14,10 @@ from callpath_modeler.fitted import Fitted
 from callpath_modeler.modeling import Alternative, FitStatus, summarise
 from callpath_modeler.profile.calltree import ROOT
 from callpath_modeler.profile.pattern import short_name
+from callpath_modeler.report.answer import at_text
 from callpath_modeler.report.chart import draw
 from callpath_modeler.report.curve import curve_of, measured_of
-from callpath_modeler.report.ranking import at_text, formula_text, growth_text
+from callpath_modeler.report.ranking import formula_text, growth_text
 from callpath_modeler.units import (
     counted,
     interval,

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from callpath_modeler.analysis.forecast import Forecast, Foreseen
-from callpath_modeler.analysis.trust import MARKS
+from callpath_modeler.analysis.trust import marks_text
 from callpath_modeler.modeling import FitStatus
 from callpath_modeler.profile.calltree import ROOT, CallTree
 from callpath_modeler.profile.groups import Rows, Values, outermost
@@ -132,11 +132,11 @@ class NodeReport:
         value = quantity(float(main.value[0]), unit, ascii_only=self.ascii_only)
         low, high = float(main.low[0]), float(main.high[0])
         band = f" ({interval(low, high, unit, ascii_only=self.ascii_only)})"
-        trust = int(main.trust[0])
-        marks = f" {'●' * trust}{'○' * (MARKS - trust)}" if trust >= 0 else ""
+        sure = marks_text(int(main.trust[0]))
         at = f"{forecast.fitted.parameter} = {parameter_value(forecast.target)}"
         known = "" if np.isnan(low) else band
-        return f"at {at}: {value}{known}, {percent(float(main.share[0]))}, {growth}{marks}"
+        share = percent(float(main.share[0]))
+        return f"at {at}: {value}{known}, {share}, {growth} {sure}".rstrip()
 
     def chart(self, width: int, height: int) -> list[str]:
         """Draw measured values, model, band, end of the data and target.

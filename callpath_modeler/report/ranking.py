@@ -13,11 +13,12 @@ from rich.text import Text
 
 from callpath_modeler.analysis.excess import scaling_over
 from callpath_modeler.analysis.rank import Ranking
-from callpath_modeler.analysis.trust import MARKS
+from callpath_modeler.analysis.trust import marks_text
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.profile.calltree import CallTree
 from callpath_modeler.profile.experiment import Scaling
 from callpath_modeler.profile.pattern import short_name
+from callpath_modeler.report.answer import culprit, verdict
 from callpath_modeler.report.formats import Cell, Table, json_number, provenance
 from callpath_modeler.report.layout import Column, table, wrap
 from callpath_modeler.units import (
@@ -27,7 +28,6 @@ from callpath_modeler.units import (
     percent,
     quantity,
     setting_text,
-    significant,
     to_ascii,
 )
 
@@ -37,8 +37,6 @@ if TYPE_CHECKING:
     from callpath_modeler.diagnostics import Finding
 
 _GREY = "dim"
-_WORTH_A_WORD = 0.02
-"""Share of the cost from which on what is not modelled is said in the first line."""
 
 
 def all_rows(ranking: Ranking) -> NDArray[np.intp]:
@@ -163,19 +161,19 @@ def ranking_text(
     again : sources and options that ask for one of these call paths
     """
     names = distinct_names(ranking.fitted.experiment.tree, rows, full=full_names)
-    others = _remainder(ranking, rows)
+    others = remainder(ranking, rows)
     # Widths are those of what is shown: characters are replaced before anything is laid out.
     say = to_ascii if ascii_only else str
     columns = [
         replace(c, header=say(c.header), cells=[say(cell) for cell in c.cells])
-        for c in _columns(ranking, rows, others, ascii_only=ascii_only)
+        for c in ranking_cells(ranking, rows, others, ascii_only=ascii_only).values()
     ]
     paths = [[say(name) for name in path] for path in (*names, *_below(ranking, others))]
     ids = ranking.fitted.experiment.tree.ids()
     marks = [f"@{ids[row]}" for row in rows]
     body = table(columns, paths, width, ellipsis=say("…"), marks=marks)
     return [
-        *wrap(say(_verdict(ranking, ascii_only=ascii_only)), width, "bold"),
+        *wrap(say(verdict(ranking, ascii_only=ascii_only)), width, "bold"),
         *wrap(say(context(ranking)), width, _GREY),
         Text(""),
         *body,
@@ -198,11 +196,6 @@ def context(ranking: Ranking) -> str:
     )
 
 
-def at_text(fitted: Fitted, value: float) -> str:
-    """Name a point of all parameters: ``p = 4096, n = 1e+06``."""
-    return setting_text(fitted.at(value))
-
-
 def points_text(fitted: Fitted) -> str:
     """Say at which points was measured: ``p = 8 … 128 (5 points, 25 runs), n = 50``."""
     spread = f"{parameter_value(fitted.points[0])} … {parameter_value(fitted.points[-1])}"
@@ -221,74 +214,6 @@ def measured_json(fitted: Fitted) -> dict[str, object]:
     }
 
 
-def _verdict(ranking: Ranking, *, ascii_only: bool) -> str:
-    """Answer the question: how long, how sure, and because of what."""
-    fitted, unit = ranking.fitted, ranking.fitted.metric.unit
-    if not len(ranking.order):
-        return f"At {at_text(fitted, ranking.target)}: nothing could be predicted."
-    if ranking.total[0] == 0 == ranking.total_at_largest:
-        return f"{fitted.metric.name} is zero in every run."
-    row = _culprit(ranking)
-    name = short_name(fitted.experiment.tree.names(row)[-1])
-    growth = fitted.models.growth(row).text(fitted.parameter, pretty=not ascii_only)
-    if np.isinf(ranking.target):
-        return f"As {fitted.parameter} grows without end, {name} grows fastest: {growth}."
-    additive = fitted.metric.additive
-    of_row = (ranking.value[row], ranking.low[row], ranking.high[row])
-    total, low, high = ranking.total if additive else of_row
-    amount = quantity(total, unit, ascii_only=ascii_only)
-    likely = interval(low, high, unit, ascii_only=ascii_only)
-    where = f"At {at_text(fitted, ranking.target)} ({beyond(fitted, ranking.target)})"
-    if not additive:
-        return f"{where}: {name} is worst, {amount} ({likely}), and {growth}."
-    share = percent(float(ranking.own_share[row]))
-    answer = f"{where}: {amount} ({likely}); {name} takes {share} and is {growth}."
-    if ranking.unmodelled_share < _WORTH_A_WORD:
-        return answer
-    missing = percent(ranking.unmodelled_share)
-    return f"{answer} Not in this: {missing} of today's cost, which could not be modelled."
-
-
-def _culprit(ranking: Ranking) -> int:
-    """Return the row to name first: of sums, the call path that has most of the first by itself."""
-    worst = int(ranking.order[0])
-    if np.isinf(ranking.target):
-        return int(ranking.leader[worst])
-    if not ranking.inclusive:
-        return worst
-    end = int(ranking.fitted.experiment.tree.end[worst])
-    return worst + int(np.argmax(np.nan_to_num(ranking.own_share[worst:end], nan=-1.0)))
-
-
-def beyond(fitted: Fitted, target: float) -> str:
-    """Say where a target is, seen from the data."""
-    outside = [
-        (name, value / largest)
-        for name, value, smallest, largest in _reaches(fitted, target)
-        if not smallest <= value <= largest
-    ]
-    if not outside:
-        return "inside the data"
-    if any(times <= 1 for _, times in outside):
-        return "below the smallest run"
-    if not fitted.held:
-        return f"{_times(outside[0][1])} × the largest run"
-    return ", ".join(f"{name} {_times(times)} ×" for name, times in outside) + " the largest run"
-
-
-def _reaches(fitted: Fitted, target: float) -> list[tuple[str, float, float, float]]:
-    """Return each parameter with its value, and its smallest and largest measured one."""
-    measured = {p.name: p.values for p in fitted.experiment.parameters}
-    ends = {name: (values[0], values[-1]) for name, values in measured.items()}
-    ends[fitted.parameter] = float(fitted.points[0]), float(fitted.points[-1])
-    wanted = {fitted.parameter: target, **fitted.held}
-    return [(name, value, *ends[name]) for name, value in wanted.items()]
-
-
-def _times(factor: float) -> str:
-    return f"{factor:.3g}" if factor < 1000 else significant(factor)
-
-
 def distinct_names(tree: CallTree, rows: NDArray[np.intp], *, full: bool) -> list[list[str]]:
     """Return the call paths, with short function names unless two would then look the same."""
     whole = [list(tree.names(int(row))) for row in rows]
@@ -299,7 +224,7 @@ def distinct_names(tree: CallTree, rows: NDArray[np.intp], *, full: bool) -> lis
     return [s if count[tuple(s)] == 1 else w for s, w in zip(short, whole, strict=True)]
 
 
-def _remainder(ranking: Ranking, rows: NDArray[np.intp]) -> NDArray[np.intp]:
+def remainder(ranking: Ranking, rows: NDArray[np.intp]) -> NDArray[np.intp]:
     """Return the ranked call paths that are not shown; inclusive values overlap: none."""
     if ranking.inclusive:
         return np.array([], np.intp)
@@ -311,9 +236,21 @@ def _below(ranking: Ranking, others: NDArray[np.intp]) -> list[list[str]]:
     return [*rest, ["total"]] if ranking.fitted.metric.additive else rest
 
 
-def _columns(
+def ranking_cells(
     ranking: Ranking, rows: NDArray[np.intp], others: NDArray[np.intp], *, ascii_only: bool
-) -> list[Column]:
+) -> dict[str, Column]:
+    """Return the values of rows as text, by what they are.
+
+    Parameters
+    ----------
+    others : rows that share a line, whose cells come after those of `rows`; the total comes last,
+        where there is one
+
+    Returns
+    -------
+    ``rank``, ``measured``, ``value``, ``band`` (not at infinity), ``share``, ``excess``,
+    ``growth``, ``trust``.
+    """
     fitted, unit = ranking.fitted, ranking.fitted.metric.unit
 
     def text(value: float) -> str:
@@ -345,25 +282,28 @@ def _columns(
     excess.append(percent(float(ranking.excess.inclusive[roots].sum())))
     growth = [growth_text(ranking, int(row), pretty=not ascii_only) for row in rows]
     bands = [band(ranking.low[row], ranking.high[row]) for row in rows]
+    trust = map(marks_text, ranking.trust[rows].tolist())
     confidence = float(fitted.settings["confidence"])
-    finite = np.isfinite(ranking.target)
-    columns = [
-        Column("#", [*(str(k) for k in _places(ranking, rows)), *blank, ""]),
-        Column(
-            f"{fitted.parameter}={parameter_value(fitted.points[-1])}", [text(v) for v in largest]
-        ),
-        Column(f"{fitted.parameter}={parameter_value(ranking.target)}", [text(v) for v in target]),
-        Column(f"{confidence:.0%} band", [*bands, *blank, band(*ranking.total[1:])]),
-        Column("share", [*shares, ""], droppable=3),
-        Column("excess", excess, droppable=4),
-        Column("growth", [*growth, *blank, ""], right=False, droppable=1),
-        Column("trust", [*(_marks(m) for m in ranking.trust[rows]), *blank, ""], droppable=2),
-    ]
+    largest_at, target_at = (
+        f"{fitted.parameter}={parameter_value(v)}" for v in (fitted.points[-1], ranking.target)
+    )
+    columns = {
+        "rank": Column("#", [*(str(k) for k in _places(ranking, rows)), *blank, ""]),
+        "measured": Column(largest_at, [text(v) for v in largest]),
+        "value": Column(target_at, [text(v) for v in target]),
+        "band": Column(f"{confidence:.0%} band", [*bands, *blank, band(*ranking.total[1:])]),
+        "share": Column("share", [*shares, ""], droppable=3),
+        "excess": Column("excess", excess, droppable=4),
+        "growth": Column("growth", [*growth, *blank, ""], right=False, droppable=1),
+        "trust": Column("trust", [*trust, *blank, ""], droppable=2),
+    }
     if not fitted.metric.additive:
         # No sum means anything: neither the last row, the total, nor shares of it.
-        summed = {"share", "excess"}
-        columns = [replace(c, cells=c.cells[:-1]) for c in columns if c.header not in summed]
-    return columns if finite else [c for c in columns if not c.header.endswith("band")]
+        del columns["share"], columns["excess"]
+        columns = {name: replace(c, cells=c.cells[:-1]) for name, c in columns.items()}
+    if np.isinf(ranking.target):
+        del columns["band"]
+    return columns
 
 
 def _places(ranking: Ranking, rows: NDArray[np.intp]) -> list[int]:
@@ -372,30 +312,35 @@ def _places(ranking: Ranking, rows: NDArray[np.intp]) -> list[int]:
     return [int(k) for k in place[rows]]
 
 
-def _marks(trust: int) -> str:
-    return "●" * trust + "○" * (MARKS - trust)
-
-
 def _footer(ranking: Ranking, shown: str, ids: Sequence[str], again: tuple[str, str]) -> list[str]:
     """Return what is to be said below the table, given its header and how to ask again."""
-    fitted = ranking.fitted
-    lines = [""]
-    if len(ranking.unmodelled):
-        count = Counter(fitted.status(int(row)).replace("_", " ") for row in ranking.unmodelled)
-        why = ", ".join(f"{reason}: {n}" for reason, n in count.most_common())
-        share = f", {percent(ranking.unmodelled_share)} of the total"
-        lines.append(
-            f"not modelled: {counted(len(ranking.unmodelled), 'call path')}"
-            f"{share if fitted.metric.additive else ''} ({why})"
-        )
-    if fitted.metric.additive and " excess " in shown and not np.isinf(ranking.target):
-        scaling = scaling_over(fitted.experiment, fitted.parameter)
-        ideal = "1/p per process" if scaling is Scaling.STRONG else "constant cost"
-        lines.append(
-            f"excess: cost beyond {ideal} since {fitted.parameter} = "
-            f"{parameter_value(ranking.base)}, as share of the {fitted.metric.name} at the target"
-        )
+    lines = ["", *unmodelled_notes(ranking)]
+    if " excess " in shown:
+        lines += excess_notes(ranking)
     if len(ranking.order):
         sources, options = again
-        lines.append(f"next: cpmodel show {sources} @{ids[_culprit(ranking)]} {options}".rstrip())
+        lines.append(f"next: cpmodel show {sources} @{ids[culprit(ranking)]} {options}".rstrip())
     return lines
+
+
+def unmodelled_notes(ranking: Ranking) -> list[str]:
+    """Say what has no model, and why, if there is anything."""
+    fitted = ranking.fitted
+    if not len(ranking.unmodelled):
+        return []
+    count = Counter(fitted.status(int(row)).replace("_", " ") for row in ranking.unmodelled)
+    why = ", ".join(f"{reason}: {n}" for reason, n in count.most_common())
+    share = f", {percent(ranking.unmodelled_share)} of the total" * fitted.metric.additive
+    return [f"not modelled: {counted(len(ranking.unmodelled), 'call path')}{share} ({why})"]
+
+
+def excess_notes(ranking: Ranking) -> list[str]:
+    """Say what excess work is, if there is any to be told of."""
+    fitted = ranking.fitted
+    if not fitted.metric.additive or np.isinf(ranking.target):
+        return []
+    scaling = scaling_over(fitted.experiment, fitted.parameter)
+    ideal = "1/p per process" if scaling is Scaling.STRONG else "constant cost"
+    since = f"{fitted.parameter} = {parameter_value(ranking.base)}"
+    of_what = f"as share of the {fitted.metric.name} at the target"
+    return [f"excess: cost beyond {ideal} since {since}, {of_what}"]

@@ -10,13 +10,14 @@ import numpy as np
 from rich.text import Text
 
 from callpath_modeler.analysis.forecast import Forecast, Foreseen
-from callpath_modeler.analysis.trust import MARKS
+from callpath_modeler.analysis.trust import marks_text
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.profile.calltree import ROOT, CallTree
 from callpath_modeler.profile.groups import Costs, Rows, Values
 from callpath_modeler.profile.outline import SumCheck
 from callpath_modeler.profile.views import ViewKind
 from callpath_modeler.profile.wanted import Wanted
+from callpath_modeler.report.answer import at_text
 from callpath_modeler.report.formats import Cell, Table, json_number, provenance
 from callpath_modeler.report.layout import Column, wrap
 from callpath_modeler.report.outlines import (
@@ -25,7 +26,7 @@ from callpath_modeler.report.outlines import (
     node_columns,
     tree_lines,
 )
-from callpath_modeler.report.ranking import at_text, fit_settings, measured_json, points_text
+from callpath_modeler.report.ranking import fit_settings, measured_json, points_text
 from callpath_modeler.units import counted, interval, parameter_value, percent, quantity, to_ascii
 
 _GREY = "dim"
@@ -265,7 +266,7 @@ def value_cells(
         "share": Column("share", shares, droppable=3),
         "excess": Column("excess", [percent(v) for v in main.excess.tolist()], droppable=4),
         "growth": Column("growth", growth, right=False, droppable=1),
-        "trust": Column("trust", [_marks(int(t)) for t in main.trust], droppable=2),
+        "trust": Column("trust", [*map(marks_text, main.trust)], droppable=2),
     }
     if np.isinf(forecast.target):
         del columns["band"], columns["trust"]
@@ -274,10 +275,6 @@ def value_cells(
 
 def _unit(shown: ForecastView) -> str:
     return shown.forecast.fitted.metric.unit
-
-
-def _marks(trust: int) -> str:
-    return "●" * trust + "○" * (MARKS - trust) if trust >= 0 else ""
 
 
 def _footer(shown: ForecastView, again: tuple[str, str], *, ascii_only: bool) -> list[str]:

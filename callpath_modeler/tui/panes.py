@@ -15,10 +15,10 @@ from callpath_modeler.profile.calltree import ROOT
 from callpath_modeler.profile.schema import Region
 from callpath_modeler.profile.views import ViewKind
 from callpath_modeler.profile.wanted import Sort
+from callpath_modeler.report.answer import beyond
 from callpath_modeler.report.layout import shorten, wrap
 from callpath_modeler.report.node import NodeReport
 from callpath_modeler.report.outlines import short_names
-from callpath_modeler.report.ranking import beyond
 from callpath_modeler.tui.session import Session
 from callpath_modeler.units import interval, parameter_value, percent, quantity, to_ascii
 

@@ -1,0 +1,91 @@
+"""Answers in a sentence: how long, how sure, because of what, and how far from the data."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from callpath_modeler.analysis.rank import Ranking
+from callpath_modeler.fitted import Fitted
+from callpath_modeler.profile.pattern import short_name
+from callpath_modeler.units import interval, percent, quantity, setting_text, significant
+
+_WORTH_A_WORD = 0.02
+"""Share of the cost from which on what is not modelled is said in the first line."""
+
+
+def at_text(fitted: Fitted, value: float) -> str:
+    """Name a point of all parameters: ``p = 4096, n = 1e+06``."""
+    return setting_text(fitted.at(value))
+
+
+def verdict(ranking: Ranking, *, ascii_only: bool) -> str:
+    """Answer the question: how long, how sure, and because of what."""
+    fitted, unit = ranking.fitted, ranking.fitted.metric.unit
+    if not len(ranking.order):
+        return f"At {at_text(fitted, ranking.target)}: nothing could be predicted."
+    if ranking.total[0] == 0 == ranking.total_at_largest:
+        return f"{fitted.metric.name} is zero in every run."
+    row = culprit(ranking)
+    name = short_name(fitted.experiment.tree.names(row)[-1])
+    growth = fitted.models.growth(row).text(fitted.parameter, pretty=not ascii_only)
+    if np.isinf(ranking.target):
+        return f"As {fitted.parameter} grows without end, {name} grows fastest: {growth}."
+    additive = fitted.metric.additive
+    of_row = (ranking.value[row], ranking.low[row], ranking.high[row])
+    total, low, high = ranking.total if additive else of_row
+    amount = quantity(total, unit, ascii_only=ascii_only)
+    likely = interval(low, high, unit, ascii_only=ascii_only)
+    where = f"At {at_text(fitted, ranking.target)} ({beyond(fitted, ranking.target)})"
+    if not additive:
+        return f"{where}: {name} is worst, {amount} ({likely}), and {growth}."
+    share = percent(float(ranking.own_share[row]))
+    answer = f"{where}: {amount} ({likely}); {name} takes {share} and is {growth}."
+    return " ".join([answer, *missing_notes(ranking)])
+
+
+def missing_notes(ranking: Ranking) -> list[str]:
+    """Say how much of the cost no prediction holds, if that is worth a word."""
+    if not ranking.fitted.metric.additive or ranking.unmodelled_share < _WORTH_A_WORD:
+        return []
+    missing = percent(ranking.unmodelled_share)
+    return [f"Not in this: {missing} of today's cost, which could not be modelled."]
+
+
+def culprit(ranking: Ranking) -> int:
+    """Return the row to name first: of sums, the call path that has most of the first by itself."""
+    worst = int(ranking.order[0])
+    if np.isinf(ranking.target):
+        return int(ranking.leader[worst])
+    if not ranking.inclusive:
+        return worst
+    end = int(ranking.fitted.experiment.tree.end[worst])
+    return worst + int(np.argmax(np.nan_to_num(ranking.own_share[worst:end], nan=-1.0)))
+
+
+def beyond(fitted: Fitted, target: float) -> str:
+    """Say where a target is, seen from the data."""
+    outside = [
+        (name, value / largest)
+        for name, value, smallest, largest in _reaches(fitted, target)
+        if not smallest <= value <= largest
+    ]
+    if not outside:
+        return "inside the data"
+    if any(times <= 1 for _, times in outside):
+        return "below the smallest run"
+    if not fitted.held:
+        return f"{_times(outside[0][1])} × the largest run"
+    return ", ".join(f"{name} {_times(times)} ×" for name, times in outside) + " the largest run"
+
+
+def _reaches(fitted: Fitted, target: float) -> list[tuple[str, float, float, float]]:
+    """Return each parameter with its value, and its smallest and largest measured one."""
+    measured = {p.name: p.values for p in fitted.experiment.parameters}
+    ends = {name: (values[0], values[-1]) for name, values in measured.items()}
+    ends[fitted.parameter] = float(fitted.points[0]), float(fitted.points[-1])
+    wanted = {fitted.parameter: target, **fitted.held}
+    return [(name, value, *ends[name]) for name, value in wanted.items()]
+
+
+def _times(factor: float) -> str:
+    return f"{factor:.3g}" if factor < 1000 else significant(factor)
