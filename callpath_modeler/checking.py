@@ -115,6 +115,23 @@ def check_of(
     return found, findings
 
 
+def reading_for(path: Path, metric: str | None, options: LoadOptions) -> LoadOptions:
+    """Return options that read what the expectations of a file are about beside one metric.
+
+    Parameters
+    ----------
+    metric : of expectations that name none, which is read, too; None = the run time
+
+    Raises
+    ------
+    InputError
+        As in `check`.
+    """
+    expectations = read(path)
+    metrics = [metric, *(each.metric or metric for each in expectations.expectations)]
+    return replace(options, read=replace(options.read, metrics=_wanted(expectations, metrics)))
+
+
 def _wanted(expectations: Expectations, metrics: Sequence[str | None]) -> tuple[str, ...] | None:
     """Return which metrics to read of profiles; empty = the run time, None = all."""
     named = tuple(dict.fromkeys(metric for metric in metrics if metric is not None))

@@ -51,8 +51,8 @@ class LoadOptions:
     reader: str | None = None
 
     def of_metric(self, metric: str | None) -> LoadOptions:
-        """Return the options to read one metric; None = the run time."""
-        if metric is None:
+        """Return the options to read one metric, unless more are; None = the run time."""
+        if metric is None or self.read.metrics is None or metric in self.read.metrics:
             return self
         return replace(self, read=replace(self.read, metrics=(metric,)))
 

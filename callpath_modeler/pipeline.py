@@ -328,8 +328,7 @@ def asked_of(
     if target.parameter is not None:
         fit_options = replace(fit_options, parameter=target.parameter)
     metric = question.metric
-    if metric is not None:
-        load_options = replace(load_options, read=replace(load_options.read, metrics=(metric,)))
+    load_options = load_options.of_metric(metric)
     fitted = held_at(models_of(sources, metric, load_options, fit_options, progress), target)
     value = target.named.get(fitted.parameter, target.value)
     if value is None:

@@ -26,6 +26,7 @@ _COMMANDS = {
     "excess": "Say what is lost between measured scales, and where: excess work.",
     "baseline": "Write today's models as expectations for `check`.",
     "check": "Hold expectations against the models; for continuous integration.",
+    "report": "Write one page of HTML: ranking, charts, call tree, data quality.",
     "export": "Write models, values, ranking or the call-path graph to a file.",
     "plugins": "List readers and commands, and what keeps any from loading.",
 }

@@ -1,0 +1,141 @@
+"""`cpmodel report`: one page of HTML that says everything."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from callpath_modeler.cli.console import Console
+from callpath_modeler.cli.options import (
+    EXPERIMENT,
+    fit_options,
+    load_options,
+    question_options,
+    retold,
+)
+from callpath_modeler.errors import UsageError
+
+if TYPE_CHECKING:
+    from callpath_modeler.analysis.expectations.check import Check
+    from callpath_modeler.analysis.rank import Ranking
+    from callpath_modeler.asking import Question
+    from callpath_modeler.loading import LoadOptions
+    from callpath_modeler.pipeline import FitOptions
+    from callpath_modeler.profile.experiment import Experiment
+    from callpath_modeler.report.page.content import Making
+
+_CARDS = 20
+_PACKAGES = ("callpath-modeler", "numpy", "scipy")
+
+
+@click.command("report")
+@EXPERIMENT
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path), metavar="FILE.html", help="The page."
+)
+@click.option("--force", is_flag=True, help="Replace the file if it exists.")
+@click.option(
+    "-n",
+    "--top",
+    type=click.IntRange(1),
+    metavar="N",
+    default=_CARDS,
+    show_default=True,
+    help="Charts of the first N call paths.",
+)
+@click.option(
+    "--expectations",
+    type=click.Path(path_type=Path),
+    metavar="FILE.toml",
+    help="Say, too, what comes of the expectations in this file.",
+)
+@question_options
+@load_options
+@fit_options
+@click.pass_obj
+def command(
+    console: Console,
+    *,
+    experiment: tuple[str, ...],
+    output: Path | None,
+    force: bool,
+    top: int,
+    expectations: Path | None,
+    question: Question,
+    load: LoadOptions,
+    fitting: FitOptions,
+) -> None:
+    """Write one page of HTML: ranking, charts, call tree, data quality.
+
+    The page is one file that needs neither network nor JavaScript; it prints. Without a target it
+    is four times the largest scale.
+    """
+    if output is None and console.is_terminal:
+        raise UsageError("no file for the page", hint="-o report.html")
+    from callpath_modeler import pipeline
+    from callpath_modeler.analysis.forecast import forecast
+    from callpath_modeler.checking import reading_for
+    from callpath_modeler.report.page.content import Content
+    from callpath_modeler.report.page.document import page
+
+    if expectations is not None:
+        load = reading_for(expectations, question.metric, load)
+    ranking, findings = pipeline.ranking_of(
+        experiment,
+        question,
+        load_options=load,
+        fit_options=fitting,
+        progress=console.progress("read"),
+        default_factor=4.0,
+    )
+    fitted = ranking.fitted
+    content = Content(
+        ranking=ranking,
+        forecast=forecast(fitted, ranking.target) if fitted.metric.additive else None,
+        check=None if expectations is None else _checked(ranking, expectations, question),
+        findings=findings,
+        making=_making(click.get_current_context(), experiment, fitted.experiment),
+        top=top,
+    )
+    console.write(page(content), output, overwrite=force)
+    console.findings(findings)
+
+
+def _checked(ranking: Ranking, path: Path, question: Question) -> Check:
+    """Hold the models against expectations, at their own targets unless one was asked for."""
+    from callpath_modeler.analysis.expectations.reading import read
+    from callpath_modeler.checking import check
+
+    asked = question.target is not None or question.at is not None
+    named = asked or read(path).parameter is None
+    return check(ranking.fitted, path, target=ranking.fitted.at(ranking.target) if named else None)
+
+
+def _making(ctx: click.Context, sources: Sequence[str], experiment: Experiment) -> Making:
+    import platform
+    from importlib.metadata import version
+
+    from callpath_modeler import store
+    from callpath_modeler.fingerprints import fingerprints
+    from callpath_modeler.report.page.content import Making
+
+    again = retold(ctx)
+    words = ["cpmodel", "report", again[0]]
+    words += [again[1]] if again[1] else []
+    for name, option in (("top", "--top"), ("expectations", "--expectations")):
+        if ctx.get_parameter_source(name) is not click.core.ParameterSource.DEFAULT:
+            words.append(shlex.join([option, str(ctx.params[name])]))
+    versions = [(name, version(name)) for name in _PACKAGES]
+    paths = dict.fromkeys(run.source for run in experiment.runs)
+    if store.is_stored(Path(sources[0])):
+        paths = dict.fromkeys(sources)
+    return Making(
+        command=" ".join([*words, "-o report.html"]),
+        again=again,
+        versions=[*versions, ("python", platform.python_version())],
+        inputs=fingerprints(paths),
+    )

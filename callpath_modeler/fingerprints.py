@@ -1,0 +1,71 @@
+"""Which bytes were read: sizes and hashes of files, so that two results can be told apart."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+MOST = 1 << 29
+"""Bytes that are hashed at most; traces are larger, and hashing must not take minutes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fingerprint:
+    """What a file or a directory was when it was read.
+
+    Attributes
+    ----------
+    path : as the user gave it
+    size : bytes; of a directory, of all files in it; None = it is not there
+    sha256 : of a file its SHA-256 in hexadecimal digits; of a directory that of the lines
+        ``DIGEST  NAME`` of its files, sorted by name, as `sha256sum` writes them; "" = not made
+    """
+
+    path: str
+    size: int | None
+    sha256: str
+
+
+def fingerprints(paths: Iterable[str], most: int = MOST) -> tuple[Fingerprint, ...]:
+    """Return sizes and hashes of files and directories, in this order.
+
+    Parameters
+    ----------
+    most : bytes to hash; what would be beyond has a size alone
+    """
+    found = []
+    for path in paths:
+        one = _fingerprint(path, most)
+        most -= (one.size or 0) if one.sha256 else 0
+        found.append(one)
+    return tuple(found)
+
+
+def _fingerprint(path: str, most: int) -> Fingerprint:
+    place = Path(path)
+    try:
+        files = sorted(_files(place)) if place.is_dir() else [("", place)]
+        size = sum(file.stat().st_size for _, file in files)
+        if size > most:
+            return Fingerprint(path, size, "")
+        digests = [(_digest(file), name) for name, file in files]
+    except OSError:
+        return Fingerprint(path, None, "")
+    if not place.is_dir():
+        return Fingerprint(path, size, digests[0][0])
+    listing = "".join(f"{digest}  {name}\n" for digest, name in digests)
+    whole = hashlib.sha256(listing.encode("utf-8", "surrogateescape")).hexdigest()
+    return Fingerprint(path, size, whole)
+
+
+def _files(directory: Path) -> Iterator[tuple[str, Path]]:
+    for path in directory.rglob("*"):
+        if path.is_file():
+            yield path.relative_to(directory).as_posix(), path
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

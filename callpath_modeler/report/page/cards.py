@@ -1,0 +1,202 @@
+"""A card for each of the first call paths: formula, chart, what else it could be, and why."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from callpath_modeler.analysis.rank import Ranking
+from callpath_modeler.analysis.trust import marks_text
+from callpath_modeler.report.answer import at_text
+from callpath_modeler.report.curve import Curve, sketch
+from callpath_modeler.report.model import (
+    NOTHING_ELSE,
+    ExcessStep,
+    excess_steps,
+    imbalances,
+    listed_alternatives,
+    neighbour_facts,
+    origin,
+    quality_facts,
+    rows_of,
+    whole_formula,
+)
+from callpath_modeler.report.page.content import Making
+from callpath_modeler.report.page.figure import figure, legend
+from callpath_modeler.report.page.markup import (
+    Html,
+    cell,
+    head,
+    joined,
+    number,
+    pairs,
+    plain_table,
+    table,
+    tag,
+)
+from callpath_modeler.report.page.names import Names
+from callpath_modeler.report.page.ranking import trust_text
+from callpath_modeler.report.ranking import formula_text, growth_text
+from callpath_modeler.units import interval, parameter_value, percent, quantity
+
+_GRID = 72
+"""Points of a curve: of equal factors, so close that no corner is seen."""
+_LONGEST = 400
+"""Letters of a formula; sums over thousands of call paths have more terms than anyone reads."""
+
+
+def cards_section(ranking: Ranking, rows: NDArray[np.intp], names: Names, making: Making) -> Html:
+    """Return the cards of some call paths."""
+    steps = excess_steps(ranking)
+    cards = [
+        _card(ranking, place, int(row), path, steps, names, making)
+        for place, (row, path) in enumerate(zip(rows, names.paths(rows), strict=True), start=1)
+    ]
+    return joined(legend(), tag("div", *cards, class_="cards"))
+
+
+def _card(
+    ranking: Ranking,
+    place: int,
+    row: int,
+    path: Html,
+    steps: list[ExcessStep],
+    names: Names,
+    making: Making,
+) -> Html:
+    fitted, key = ranking.fitted, names.anchor(row)
+    at_target = float(ranking.low[row]), float(ranking.high[row])
+    curve = sketch(fitted, rows_of(ranking, row), ranking.target, at_target, count=_GRID)
+    drawn = figure(
+        curve, fitted.metric.unit, fitted.parameter, key=key, told=_told(ranking, row, curve)
+    )
+    facts = [(word, " · ".join(text.split("   "))) for word, text in quality_facts(ranking, row)]
+    source = origin(fitted, row)
+    facts += [("source", source)] if source else []
+    facts += neighbour_facts(ranking, row)
+    more = tag(
+        "details",
+        tag("summary", "Numbers"),
+        _numbers(ranking, row, curve),
+        *_excess(steps, row),
+        tag("p", tag("code", making.twin("show", names.mark(row))), class_="command"),
+    )
+    return tag(
+        "article",
+        tag("h3", tag("span", str(place), class_="place"), " ", path),
+        tag("p", *_model(ranking, row), class_="formula"),
+        _prediction(ranking, row),
+        drawn,
+        *_alternatives(ranking, row),
+        pairs(facts),
+        more,
+        class_="card",
+        id=key,
+    )
+
+
+def _model(ranking: Ranking, row: int) -> list[Html]:
+    fitted = ranking.fitted
+    held = "".join(f", {name}={parameter_value(value)}" for name, value in fitted.held.items())
+    formula = formula_text(ranking, row, pretty=True)
+    if len(formula) > _LONGEST:
+        formula = f"{formula[:_LONGEST].rpartition(' + ')[0]} + …"
+    unit = fitted.metric.unit
+    text = f"{fitted.metric.name}({fitted.parameter}{held}) = {formula}"
+    lines = [*whole_formula(ranking, row, ascii_only=False), text + f"  [{unit}]" * (unit != "1")]
+    shown = [tag("code", line) for line in lines]
+    return [part for one in shown for part in (one, tag("br"))][:-1]
+
+
+def _prediction(ranking: Ranking, row: int) -> Html:
+    fitted, unit = ranking.fitted, ranking.fitted.metric.unit
+    growth = growth_text(ranking, row, pretty=True)
+    trust = int(ranking.trust[row])
+    marks = trust_text(marks_text(trust), trust if trust >= 0 else None)
+    share = float(ranking.share[row])
+    parts: list[str] = [f"{percent(share)} of it"] if np.isfinite(share) else []
+    parts.append(growth)
+    if np.isfinite(ranking.target):
+        value = float(ranking.value[row])
+        band = interval(float(ranking.low[row]), float(ranking.high[row]), unit)
+        amount = tag("strong", number(value, quantity(value, unit)))
+        parts.insert(0, joined(f"at {at_text(fitted, ranking.target)}: ", amount, f" ({band})"))
+    spread = [piece for part in (*parts, marks) for piece in (part, " · ")][:-1]
+    return tag("p", *spread, class_="value")
+
+
+def _told(ranking: Ranking, row: int, curve: Curve) -> str:
+    """Say what the chart shows, for those who do not see it; the numbers stand below it."""
+    fitted, unit = ranking.fitted, ranking.fitted.metric.unit
+    known = np.flatnonzero(np.isfinite(curve.measured))
+    said = f"The model grows as {growth_text(ranking, row)}."
+    if len(known):
+        first, last = (
+            f"{quantity(float(curve.measured[k]), unit)} at {fitted.parameter} = "
+            f"{parameter_value(float(curve.points[k]))}"
+            for k in (known[0], known[-1])
+        )
+        said = f"Measured {first} to {last}. {said}"
+    if curve.target is None:
+        return said
+    value = quantity(float(ranking.value[row]), unit)
+    band = interval(float(ranking.low[row]), float(ranking.high[row]), unit)
+    return f"{said} Predicted {value} ({band}) at {at_text(fitted, ranking.target)}."
+
+
+def _alternatives(ranking: Ranking, row: int) -> list[Html]:
+    fitted, unit = ranking.fitted, ranking.fitted.metric.unit
+    if ranking.inclusive:
+        return []
+    others = listed_alternatives(fitted, row)
+    if not others:
+        return [tag("p", f"could also be: {NOTHING_ELSE}", class_="aside")]
+    classic = fitted.models.method == "classic"
+    heads = [
+        head("could also be" if classic else "could also be (or much like)"),
+        head("weight" if classic else "probability", right=True),
+        head(f"at {at_text(fitted, ranking.target)}", right=True),
+    ]
+    body = [
+        tag(
+            "tr",
+            tag("th", tag("code", other.formula), scope="row"),
+            cell(f"{other.weight:.0%}", right=True),
+            cell(quantity(float(other.values([ranking.target])[0]), unit), right=True),
+        )
+        for other in others
+    ]
+    return [table(heads, body, caption="Other models that fit the data")]
+
+
+def _numbers(ranking: Ranking, row: int, curve: Curve) -> Html:
+    """Return what the chart shows as a table, and how unevenly processes shared it."""
+    fitted, unit = ranking.fitted, ranking.fitted.metric.unit
+    rows = rows_of(ranking, row)
+    model = fitted.models.sum_values(rows[fitted.modelled[rows]], fitted.points)
+    uneven = dict(imbalances(fitted, row))
+    lines: list[tuple[str, ...]] = [(fitted.parameter, "measured", "model")]
+    for point, measured, value in zip(
+        fitted.points.tolist(), curve.measured.tolist(), model.tolist(), strict=True
+    ):
+        texts = [quantity(number_, unit) for number_ in (measured, value)]
+        lines.append((parameter_value(point), *texts))
+    if curve.target is not None and curve.target > curve.end_of_data:
+        predicted = quantity(float(ranking.value[row]), unit)
+        lines.append((parameter_value(curve.target), "", predicted))
+    if uneven:
+        what = "imbalance" + " of its own cost" * (len(rows) > 1)
+        ratios = [f"{uneven[p]:.2f}" if p in uneven else "" for p in fitted.points.tolist()]
+        cells = [what, *ratios, *[""] * (len(lines) - 1 - len(ratios))]
+        lines = [(*line, text) for line, text in zip(lines, cells, strict=True)]
+    return plain_table(lines, "Measured values and model")
+
+
+def _excess(steps: list[ExcessStep], row: int) -> list[Html]:
+    if not steps:
+        return []
+    lines: list[tuple[str, ...]] = [("excess work", "inclusive", "exclusive")]
+    lines += [
+        (step.title, f"{step.inclusive[row]:.1%}", f"{step.exclusive[row]:.1%}") for step in steps
+    ]
+    return [plain_table(lines, "Excess work between scales")]

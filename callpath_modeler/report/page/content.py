@@ -1,0 +1,57 @@
+"""What a page is made of."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from callpath_modeler.analysis.expectations.check import Check
+from callpath_modeler.analysis.forecast import Forecast
+from callpath_modeler.analysis.rank import Ranking
+from callpath_modeler.diagnostics import Finding
+from callpath_modeler.fingerprints import Fingerprint
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Making:
+    """How a page was made. It has no date: of the same inputs, pages are the same.
+
+    Attributes
+    ----------
+    command : that makes it again
+    again : sources and options that ask other commands for the same
+    versions : of programs, by name
+    inputs : the files that were read
+    """
+
+    command: str
+    again: tuple[str, str]
+    versions: Sequence[tuple[str, str]]
+    inputs: Sequence[Fingerprint]
+
+    def twin(self, command: str, words: str) -> str:
+        """Return the command line by which another command tells of the same."""
+        sources, options = self.again
+        return f"cpmodel {command} {sources} {words} {options}".rstrip()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Content:
+    """What there is to tell.
+
+    Attributes
+    ----------
+    ranking : the answer
+    forecast : the same in views; None for a metric that does not add up over call paths
+    check : what came of expectations; None = none were given
+    findings : what a user should know
+    making : how it came about
+    top : so many call paths have cards
+    """
+
+    ranking: Ranking
+    forecast: Forecast | None
+    check: Check | None
+    findings: Sequence[Finding]
+    making: Making
+    top: int

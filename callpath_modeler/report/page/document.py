@@ -1,0 +1,85 @@
+"""The page as a whole: one file, with its styles and its few lines of script inside."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from importlib.resources import files
+
+from callpath_modeler.report.answer import at_text
+from callpath_modeler.report.page.cards import cards_section
+from callpath_modeler.report.page.content import Content
+from callpath_modeler.report.page.expectations import expectations_section
+from callpath_modeler.report.page.making import making_section
+from callpath_modeler.report.page.markup import Html, tag
+from callpath_modeler.report.page.names import Names
+from callpath_modeler.report.page.quality import quality_section
+from callpath_modeler.report.page.ranking import ranking_section
+from callpath_modeler.report.page.summary import summary
+from callpath_modeler.report.page.tree import tree_section
+
+
+def page(content: Content) -> str:
+    """Return an HTML document that needs nothing beside it."""
+    ranking = content.ranking
+    fitted = ranking.fitted
+    style, script = Html(_asset("page.css")), Html(_asset("page.js"))
+    title = f"{fitted.experiment.name}: {fitted.metric.name} at {at_text(fitted, ranking.target)}"
+    head = tag(
+        "head",
+        tag("meta", charset="utf-8"),
+        tag("meta", http_equiv="Content-Security-Policy", content=_policy(script)),
+        tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        tag("meta", name="color-scheme", content="light dark"),
+        tag("title", title),
+        tag("link", rel="icon", href="data:,"),
+        tag("style", style),
+    )
+    names = Names(fitted.experiment.tree, ranking.order[: content.top])
+    sections = _sections(content, names)
+    links = [tag("li", tag("a", name, href=f"#{key}")) for key, (name, _) in sections.items()]
+    body = tag(
+        "body",
+        tag("header", summary(ranking, names)),
+        tag("nav", tag("ul", *links), aria_label="Sections"),
+        tag("main", *(_section(key, *each) for key, each in sections.items())),
+        tag("script", script),
+    )
+    return f"<!DOCTYPE html>\n{tag('html', head, body, lang='en')}\n"
+
+
+def _sections(content: Content, names: Names) -> dict[str, tuple[str, Html]]:
+    """Return what the page holds, by key, in order: titles and contents."""
+    ranking, making = content.ranking, content.making
+    fitted, rows = ranking.fitted, ranking.order[: content.top]
+    every = making.twin("rank", "--format csv")
+    found = {"ranking": ("Ranking", ranking_section(ranking, names, content.top, every))}
+    if len(rows):
+        found["models"] = ("Models", cards_section(ranking, rows, names, making))
+    if content.forecast is None:
+        none = f"{fitted.metric.name} does not add up over call paths: it has no tree."
+        found["tree"] = ("Call tree", tag("p", none))
+    else:
+        found["tree"] = ("Call tree", tree_section(content.forecast, names))
+    if content.check is not None:
+        found["expectations"] = ("Expectations", expectations_section(content.check))
+    found["quality"] = ("Data quality", quality_section(fitted.experiment, content.findings))
+    found["making"] = ("How this was made", making_section(making, fitted))
+    return found
+
+
+def _section(key: str, title: str, content: Html) -> Html:
+    heading = tag("h2", title, id=f"{key}-title")
+    return tag("section", heading, content, id=key, aria_labelledby=f"{key}-title")
+
+
+def _policy(script: Html) -> str:
+    """Return what browsers are to allow: nothing from anywhere, and no script but ours."""
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    sources = {"default": "'none'", "style": "'unsafe-inline'", "img": "data:",
+               "script": f"'sha256-{digest}'"}  # fmt: skip
+    return "; ".join(f"{kind}-src {source}" for kind, source in sources.items())
+
+
+def _asset(name: str) -> str:
+    return files("callpath_modeler.report.page").joinpath(name).read_text(encoding="utf-8").strip()

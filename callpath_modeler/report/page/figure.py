@@ -1,0 +1,193 @@
+"""A chart as SVG: measured points, model, band, end of the data, target."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from callpath_modeler.report.curve import Axes, Curve
+from callpath_modeler.report.page.markup import Html, joined, tag
+from callpath_modeler.units import parameter_value, quantity
+
+_WIDTH, _HEIGHT = 560, 290
+_LEFT, _RIGHT, _TOP, _BOTTOM = 70, 22, 14, 40
+_LETTER, _GAP = 7.5, 8
+"""Width of a letter, and how far labels are apart at least."""
+_FEW_DECADES = 2.0
+_MOST_TICKS = 6
+
+
+def figure(curve: Curve, unit: str, parameter: str, *, key: str, told: str) -> Html:
+    """Draw a chart, log-log; ticks of the parameter are the measured points and the target.
+
+    Parameters
+    ----------
+    key : what its ids on the page begin with
+    told : what it shows, for those who do not see it
+    """
+    axes = Axes.of(curve)
+    frame = _Frame(axes)
+    parts = [
+        tag("title", f"Measured values and model over {parameter}", id=f"{key}-title"),
+        tag("desc", told, id=f"{key}-desc"),
+        *_grid(frame, curve, unit),
+        *_band(frame, curve),
+        *_model(frame, curve),
+        *_edge(frame, curve),
+        *_points(frame, curve, unit, parameter),
+        *_target(frame, curve, unit, parameter),
+        *_ticks(frame, curve, parameter),
+    ]
+    return tag(
+        "svg",
+        *parts,
+        viewBox=f"0 0 {_WIDTH} {_HEIGHT}",
+        role="img",
+        aria_labelledby=f"{key}-title {key}-desc",
+    )
+
+
+def legend() -> Html:
+    """Return what the signs of all charts mean."""
+    signs = (
+        ("measured", tag("circle", class_="point", cx=14, cy=8, r=4)),
+        ("model", tag("path", class_="model", d="M2 8H26")),
+        ("beyond the data", tag("path", class_="model beyond", d="M2 8H26")),
+        ("band", tag("path", class_="band", d="M2 2H26V14H2Z")),
+        ("target", tag("path", class_="target", d=_diamond(14, 8))),
+    )
+    items = (
+        tag("li", tag("svg", sign, viewBox="0 0 28 16", aria_hidden="true"), name)
+        for name, sign in signs
+    )
+    return tag("ul", *items, class_="legend")
+
+
+class _Frame:
+    """Where on the drawing points of the plane are."""
+
+    def __init__(self, axes: Axes) -> None:
+        self.axes = axes
+
+    def x(self, point: float) -> float:
+        return round(_LEFT + self.axes.x(point) * (_WIDTH - _LEFT - _RIGHT), 1)
+
+    def y(self, value: float) -> float:
+        return round(_HEIGHT - _BOTTOM - self.axes.y(value) * (_HEIGHT - _TOP - _BOTTOM), 1)
+
+
+def _runs(is_shown: np.ndarray) -> Iterator[range]:
+    """Return stretches of at least two neighbours that are shown."""
+    edges = np.flatnonzero(np.diff(is_shown.astype(np.int8), prepend=0, append=0))
+    for start, end in edges.reshape(-1, 2).tolist():
+        if end - start > 1:
+            yield range(start, end)
+
+
+def _line(points: Sequence[tuple[float, float]]) -> str:
+    return "M" + "L".join(f"{x:g} {y:g}" for x, y in points)
+
+
+def _grid(frame: _Frame, curve: Curve, unit: str) -> Iterator[Html]:
+    right = _WIDTH - _RIGHT
+    for value in value_ticks(frame.axes.bottom, frame.axes.top):
+        y = frame.y(value)
+        yield tag("line", class_="grid", x1=_LEFT, x2=right, y1=y, y2=y)
+        label = quantity(value, unit)
+        yield tag("text", label, class_="tick end", x=_LEFT - 7, y=y + 4.5)
+    for point in curve.points.tolist():
+        x = frame.x(point)
+        yield tag("line", class_="grid", x1=x, x2=x, y1=_HEIGHT - _BOTTOM, y2=_HEIGHT - _BOTTOM + 5)
+
+
+def value_ticks(bottom: float, top: float) -> list[float]:
+    """Return round values between two, as many as there is room for, on a logarithmic axis."""
+    decades = math.log10(top / bottom)
+    first, last = math.floor(math.log10(bottom)), math.ceil(math.log10(top))
+    if decades > _FEW_DECADES:
+        step = math.ceil(decades / _MOST_TICKS)
+        candidates = [10.0**k for k in range(first, last + 1) if k % step == 0]
+    else:
+        steps = (1.0, 2.0, 5.0) if decades > 1 else (1.0, 1.5, 2.0, 3.0, 5.0, 7.0)
+        candidates = [step * 10.0**k for k in range(first, last + 1) for step in steps]
+    found = [value for value in candidates if bottom <= value <= top]
+    return found if len(found) > 1 else [float(bottom * (top / bottom) ** k) for k in (0.1, 0.9)]
+
+
+def _band(frame: _Frame, curve: Curve) -> Iterator[Html]:
+    axes, low, high = frame.axes, curve.low, curve.high
+    with np.errstate(invalid="ignore"):
+        is_shown = np.isfinite(low) & (low <= axes.top) & (high >= axes.bottom)
+    for run in _runs(is_shown):
+        above = [(frame.x(curve.grid[k]), frame.y(high[k])) for k in run]
+        below = [(frame.x(curve.grid[k]), frame.y(low[k])) for k in reversed(run)]
+        yield tag("path", class_="band", d=_line(above + below) + "Z")
+
+
+def _model(frame: _Frame, curve: Curve) -> Iterator[Html]:
+    axes, grid = frame.axes, curve.grid
+    is_shown = (curve.value >= axes.bottom) & (curve.value <= axes.top)
+    inside = grid <= curve.end_of_data
+    # The part beyond begins where the other ends.
+    for part, kind in ((inside, "model"), (np.append(~inside[1:], not inside[-1]), "model beyond")):
+        for run in _runs(is_shown & part):
+            line = [(frame.x(grid[k]), frame.y(curve.value[k])) for k in run]
+            yield tag("path", class_=kind, d=_line(line))
+
+
+def _edge(frame: _Frame, curve: Curve) -> Iterator[Html]:
+    if curve.target is None or curve.target <= curve.end_of_data:
+        return
+    x = frame.x(curve.end_of_data)
+    yield tag("line", class_="edge", x1=x, x2=x, y1=_TOP, y2=_HEIGHT - _BOTTOM)
+    room = _WIDTH - _RIGHT - x > len("end of the data") * _LETTER
+    kind, at = ("tick start", x + 5) if room else ("tick end", x - 5)
+    yield tag("text", "end of the data", class_=kind, x=at, y=_HEIGHT - _BOTTOM - 7)
+
+
+def _points(frame: _Frame, curve: Curve, unit: str, parameter: str) -> Iterator[Html]:
+    for point, value in zip(curve.points.tolist(), curve.measured.tolist(), strict=True):
+        if frame.axes.shows(value):
+            said = f"{parameter} = {parameter_value(point)}: {quantity(value, unit)}"
+            at = {"cx": frame.x(point), "cy": frame.y(value)}
+            yield tag("g", tag("title", said), tag("circle", class_="point", r=4.5, **at))
+
+
+def _target(frame: _Frame, curve: Curve, unit: str, parameter: str) -> Iterator[Html]:
+    value = curve.at_target
+    if curve.target is None or value is None or not frame.axes.shows(value):
+        return
+    at = int(np.argmin(np.abs(curve.grid - curve.target)))
+    x, y = frame.x(curve.target), frame.y(value)
+    said = f"{parameter} = {parameter_value(curve.target)}: {quantity(value, unit)} predicted"
+    bar: Html | str = ""
+    if np.isfinite(curve.low[at]):
+        ends = {"y1": frame.y(curve.low[at]), "y2": frame.y(curve.high[at])}
+        bar = tag("line", class_="reach", x1=x, x2=x, **ends)
+    sign = tag("path", class_="target", d=_diamond(x, y))
+    yield tag("g", tag("title", said), joined(bar, sign))
+
+
+def _diamond(x: float, y: float, reach: float = 6.5) -> str:
+    corners = ((x, y - reach), (x + reach, y), (x, y + reach), (x - reach, y))
+    return _line([(round(a, 1), round(b, 1)) for a, b in corners]) + "Z"
+
+
+def _ticks(frame: _Frame, curve: Curve, parameter: str) -> Iterator[Html]:
+    """Write the points below the axis; one that would touch its neighbour is left out."""
+    points = curve.points.tolist()
+    # The target first, then the ends: of all ticks these are the ones that must not go.
+    order = [*([] if curve.target is None else [curve.target]), *points[-1:], *points[:-1]]
+    taken: list[tuple[float, float]] = []
+    for point in order:
+        text = parameter_value(point)
+        half, x = len(text) * _LETTER / 2, frame.x(point)
+        if any(x - half - _GAP < right and left < x + half + _GAP for left, right in taken):
+            continue
+        taken.append((x - half, x + half))
+        over = x + half - _WIDTH
+        yield tag("text", text, class_="tick middle", x=round(x - max(over, 0), 1),
+                  y=_HEIGHT - _BOTTOM + 19)  # fmt: skip
+    yield tag("text", parameter, class_="tick start name", x=_LEFT - 34, y=_HEIGHT - _BOTTOM + 19)

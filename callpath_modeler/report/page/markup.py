@@ -1,0 +1,110 @@
+"""HTML that cannot be broken by what it is about: text is escaped unless it is markup already."""
+
+from __future__ import annotations
+
+import html
+import re
+
+_NOT_HTML = re.compile("[\0-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]")
+_VOID = frozenset({"br", "col", "input", "link", "meta", "circle", "line", "path", "polygon"})
+_REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
+
+Attribute = str | float | bool | None
+
+
+class Html(str):
+    """Markup, as opposed to text that stands for itself."""
+
+    __slots__ = ()
+
+
+def escaped(text: str) -> Html:
+    """Return text as markup; what no HTML may hold becomes a replacement character."""
+    if isinstance(text, Html):
+        return text
+    return Html(html.escape(_NOT_HTML.sub(_REPLACEMENT, text)))
+
+
+def tag(name: str, /, *children: str, **attributes: Attribute) -> Html:
+    """Return an element.
+
+    Parameters
+    ----------
+    name : of the element
+    children : text, which is escaped, and markup, which is not
+    attributes : ``class_`` is class, ``aria_label`` aria-label; True has no value; None and False
+        are left out
+    """
+    pairs = (
+        f" {key.rstrip('_').replace('_', '-')}" + ("" if value is True else f'="{_value(value)}"')
+        for key, value in attributes.items()
+        if value is not None and value is not False
+    )
+    start = f"<{name}{''.join(pairs)}>"
+    if name in _VOID:
+        return Html(start if name in {"br", "col", "input", "link", "meta"} else start[:-1] + "/>")
+    return Html(f"{start}{joined(*children)}</{name}>")
+
+
+def joined(*children: str) -> Html:
+    """Return text and markup, one after the other."""
+    return Html("".join(map(escaped, children)))
+
+
+def _value(value: str | float) -> str:
+    return escaped(value) if isinstance(value, str) else f"{value:g}"
+
+
+def number(value: float, text: str) -> Html:
+    """Return a number as people read it, and in full for machines."""
+    return tag("data", text, value=repr(float(value)))
+
+
+def table(
+    header: list[Html], rows: list[Html], *, caption: str = "", foot: tuple[Html, ...] = ()
+) -> Html:
+    """Return a table that scrolls sideways by itself where it is wider than the screen.
+
+    Parameters
+    ----------
+    header : cells of the head
+    rows, foot : whole rows
+    caption : what it shows, for those who do not see what stands above it
+    """
+    whole = tag(
+        "table",
+        tag("caption", caption, class_="unseen") if caption else "",
+        tag("thead", tag("tr", *header)),
+        tag("tbody", *rows),
+        tag("tfoot", *foot) if foot else "",
+    )
+    return tag("div", whole, class_="wide", role="region", tabindex="0", aria_label=caption or None)
+
+
+def head(text: str, *, right: bool = False, kind: str = "") -> Html:
+    """Return the head of a column; `kind` is what styles know it by."""
+    return tag("th", text, scope="col", class_=_classes(right, kind))
+
+
+def cell(content: str, *, right: bool = False, kind: str = "") -> Html:
+    """Return a cell."""
+    return tag("td", content, class_=_classes(right, kind))
+
+
+def _classes(right: bool, kind: str) -> str | None:
+    return " ".join(["n"] * right + [kind] * bool(kind)) or None
+
+
+def plain_table(rows: list[tuple[str, ...]], caption: str) -> Html:
+    """Return a table of texts whose first row is its head and whose first column names rows."""
+    first, *others = rows
+    body = [
+        tag("tr", tag("th", one[0], scope="row"), *(cell(text) for text in one[1:]))
+        for one in others
+    ]
+    return table([head(text) for text in first], body, caption=caption)
+
+
+def pairs(items: list[tuple[str, str]]) -> Html:
+    """Return words, each with what there is to say of it."""
+    return tag("dl", *(tag("div", tag("dt", word), tag("dd", text)) for word, text in items))

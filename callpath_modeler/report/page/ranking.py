@@ -1,0 +1,133 @@
+"""The ranking as a table that sorts and filters."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from callpath_modeler.analysis.rank import Ranking
+from callpath_modeler.analysis.trust import MARKS
+from callpath_modeler.report.formats import Cell
+from callpath_modeler.report.layout import Column
+from callpath_modeler.report.page.markup import Html, cell, head, joined, number, table, tag
+from callpath_modeler.report.page.names import Names
+from callpath_modeler.report.ranking import (
+    excess_notes,
+    ranking_cells,
+    ranking_table,
+    remainder,
+    unmodelled_notes,
+)
+from callpath_modeler.units import counted
+
+_LEAST = 0.001
+"""Share at the largest scale or at the target from which on a call path has a row, too."""
+_MOST = 200
+"""So many have rows at most unless more are asked for; the others share one."""
+
+_NUMBERS = {
+    "rank": "rank",
+    "measured": "value_at_largest",
+    "value": "value_at_target",
+    "band": "high",
+    "share": "share_at_target",
+    "excess": "excess_exclusive",
+    "trust": "trust",
+}
+"""Columns that sort by numbers, and what these are called in tables for machines."""
+
+
+def ranking_section(ranking: Ranking, names: Names, first: int, again: str) -> Html:
+    """Return the ranked call paths, worst first, then the others in one row, and the total.
+
+    Parameters
+    ----------
+    first : so many have rows of their own, and beyond these those that count
+    again : the command that lists all
+    """
+    rows = listed_rows(ranking, first)
+    others = remainder(ranking, rows)
+    notes = [tag("p", note, class_="aside") for note in _notes(ranking, rows)]
+    if len(rows) < len(ranking.order):
+        notes.append(tag("p", "all of them: ", tag("code", again), class_="aside"))
+    if not len(rows):
+        return joined(tag("p", "No call path could be modelled."), *notes)
+    columns = ranking_cells(ranking, rows, others, ascii_only=False)
+    numbers = ranking_table(ranking, rows).columns
+    heads = [_head(name, column) for name, column in columns.items()]
+    heads.insert(1, head("call path"))
+    body = []
+    for k, (row, path) in enumerate(zip(rows.tolist(), names.paths(rows), strict=True)):
+        cells = [
+            _cell(name, column.cells[k], _number(ranking, name, numbers, k))
+            for name, column in columns.items()
+        ]
+        cells.insert(1, tag("th", names.link(row, path), scope="row"))
+        body.append(tag("tr", *cells))
+    foot = [_last(columns, len(rows) + k, text) for k, text in enumerate(_below(ranking, others))]
+    return joined(
+        table(heads, body, caption="Call paths, the costliest first", foot=tuple(foot)), *notes
+    )
+
+
+def listed_rows(ranking: Ranking, first: int) -> NDArray[np.intp]:
+    """Return the first call paths, and beyond these those whose shares count, worst first."""
+    share = np.fmax(ranking.share, ranking.share_at_largest)[ranking.order]
+    counts = np.nan_to_num(share) >= _LEAST
+    counts[:first] = True
+    listed: NDArray[np.intp] = ranking.order[counts][: max(first, _MOST)]
+    return listed
+
+
+def _number(
+    ranking: Ranking, name: str, numbers: Mapping[str, Sequence[Cell]], k: int
+) -> float | None:
+    key = _NUMBERS.get(name, "")
+    if name == "excess" and ranking.inclusive:
+        key = "excess_inclusive"
+    found = numbers[key][k] if key else None
+    return found if isinstance(found, int | float) and np.isfinite(found) else None
+
+
+def _head(name: str, column: Column) -> Html:
+    return head(column.header, right=name in _NUMBERS and name != "trust", kind=name)
+
+
+def _cell(name: str, text: str, value: float | None) -> Html:
+    if name == "trust":
+        return cell(trust_text(text, value), kind=name)
+    shown = text if value is None else number(value, text)
+    return cell(shown, right=name in _NUMBERS, kind=name)
+
+
+def trust_text(marks: str, count: float | None) -> Html:
+    """Return marks of trust, which are also said in words."""
+    if count is None:
+        return Html("")
+    said = f"{count:g} of {MARKS} marks"
+    shown = tag("span", marks, role="img", aria_label=said, title=said)
+    return tag("data", shown, value=f"{count:g}")
+
+
+def _below(ranking: Ranking, others: NDArray[np.intp]) -> list[str]:
+    rest = [counted(len(others), "other")] if len(others) else []
+    return [*rest, "total"] if ranking.fitted.metric.additive else rest
+
+
+def _last(columns: dict[str, Column], k: int, name: str) -> Html:
+    cells = [
+        cell(column.cells[k] if k < len(column.cells) else "", right=key in _NUMBERS, kind=key)
+        for key, column in columns.items()
+    ]
+    cells.insert(1, tag("th", name, scope="row"))
+    return tag("tr", *cells)
+
+
+def _notes(ranking: Ranking, rows: NDArray[np.intp]) -> list[str]:
+    notes = [*unmodelled_notes(ranking), *excess_notes(ranking)]
+    if ranking.inclusive and len(rows) < len(ranking.order):
+        rest = counted(len(ranking.order) - len(rows), "other call path")
+        notes.insert(0, f"{rest} cost less; values hold those of what is called")
+    return notes

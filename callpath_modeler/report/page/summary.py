@@ -1,0 +1,66 @@
+"""What stands at the top: the answer in a sentence, and which call paths it is because of."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from callpath_modeler.analysis.rank import Ranking
+from callpath_modeler.profile.pattern import short_name
+from callpath_modeler.report.answer import at_text, beyond, missing_notes, verdict
+from callpath_modeler.report.page.markup import Html, joined, tag
+from callpath_modeler.report.page.names import Names
+from callpath_modeler.report.ranking import context, growth_text
+from callpath_modeler.units import counted, interval, percent, quantity
+
+_MOST = 0.5
+"""Share of the whole that is told where it is."""
+_NAMED = 3
+
+
+def headline(ranking: Ranking) -> str:
+    """Say how much it will be, how sure that is, and in how few call paths most of it is."""
+    fitted, metric = ranking.fitted, ranking.fitted.metric
+    rows = main_rows(ranking)
+    if not len(rows):
+        return verdict(ranking, ascii_only=False)
+    total, low, high = ranking.total
+    amount = f"{quantity(total, metric.unit)} ({interval(low, high, metric.unit)})"
+    what = f"the run is predicted to take {amount}"
+    if not metric.is_time:
+        what = f"{amount} {metric.name} are predicted"
+    share = percent(float(ranking.own_share[rows].sum()))
+    where = f"At {at_text(fitted, ranking.target)} ({beyond(fitted, ranking.target)})"
+    return f"{where} {what}; {share} of it in {counted(len(rows), 'call path')}."
+
+
+def main_rows(ranking: Ranking) -> np.ndarray:
+    """Return the costliest call paths that together have most of the whole; none of no whole."""
+    share = np.nan_to_num(ranking.own_share)
+    if not len(ranking.order) or not np.isfinite(ranking.target) or not ranking.total[0] > 0:
+        return np.empty(0, np.intp)
+    order = np.argsort(-share, kind="stable")
+    return order[: 1 + int(np.searchsorted(np.cumsum(share[order]), _MOST))]
+
+
+def summary(ranking: Ranking, names: Names) -> Html:
+    """Return the headline, what it is because of, and what was measured."""
+    rows = main_rows(ranking)
+    told = [_told(ranking, int(row), names) for row in rows[:_NAMED]]
+    parts = [part for one in told for part in (one, "; ")][:-1]
+    because = [tag("p", joined(*parts, "."), class_="lede")] if told else []
+    return joined(
+        tag("h1", headline(ranking)),
+        *because,
+        *(tag("p", note) for note in missing_notes(ranking)),
+        tag("p", context(ranking), class_="aside"),
+    )
+
+
+def _told(ranking: Ranking, row: int, names: Names) -> Html:
+    fitted = ranking.fitted
+    name = short_name(fitted.experiment.tree.names(row)[-1])
+    growth = fitted.models.growth(row).text(fitted.parameter, pretty=True)
+    if ranking.inclusive:
+        growth = growth_text(ranking, row, pretty=True) if ranking.leader[row] == row else growth
+    link = names.link(row, tag("code", name))
+    return joined(link, f" takes {percent(float(ranking.own_share[row]))} and is {growth}")

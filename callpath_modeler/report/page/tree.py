@@ -1,0 +1,107 @@
+"""The call tree: what each call path is predicted to cost with all that it calls."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from callpath_modeler.analysis.forecast import Forecast
+from callpath_modeler.profile.outline import SHARED
+from callpath_modeler.profile.pattern import short_name
+from callpath_modeler.profile.wanted import Wanted
+from callpath_modeler.report.layout import Column, shorten
+from callpath_modeler.report.outlines import check_text
+from callpath_modeler.report.page.markup import Html, escaped, joined, number, tag
+from callpath_modeler.report.page.names import Names
+from callpath_modeler.report.page.ranking import trust_text
+from callpath_modeler.report.views import ForecastView, value_cells
+from callpath_modeler.units import percent, quantity
+
+_LEAST = 0.01
+"""Share from which on a call path has a line of its own."""
+_LINES = 400
+"""From so many lines on nothing is opened."""
+_DEEPEST = 40
+"""Levels; browsers give up a few hundred below."""
+_OPEN = 0.1
+"""Share from which on what is below is seen at once."""
+_NAMED = 60
+_SHOWN = ("measured", "value", "band", "share", "growth", "trust")
+
+
+def tree_section(forecast: Forecast, names: Names) -> Html:
+    """Return the call tree: nested lists that fold."""
+    if not forecast.known.modelled.any():
+        return tag("p", "No call path could be modelled.")
+    wanted = Wanted(least=_LEAST, depth=_DEEPEST, most=_LINES)
+    shown = ForecastView(forecast, wanted)
+    own, whole = shown.values
+    cells = value_cells(forecast, own, whole, inclusive=True, ascii_only=False)
+    columns = {name: cells[name] for name in _SHOWN if name in cells}
+    values = {"measured": whole.at_largest, "value": whole.value, "share": whole.share}
+    numbers = {name: column.tolist() for name, column in values.items()}
+    heads = (tag("span", column.header, class_=name) for name, column in columns.items())
+    header = tag("div", tag("span", "call path", class_="name"), *heads, class_="line heads")
+    trust = whole.trust.tolist()
+    rows = [
+        _line(columns, numbers, trust, k, _name(shown, k, names)) for k in range(len(shown.outline))
+    ]
+    body = Html("".join(_nested(shown, rows)))
+    unit, check = forecast.fitted.metric.unit, shown.check
+    column = len(check.counted) - 1
+    sums = [quantity(float(each[column]), unit) for each in (check.counted, check.total)]
+    told = check_text(shown.outline, check, sums)
+    about = f"bold: the hot path; call paths below {percent(_LEAST)} of the total share a line; "
+    return joined(
+        tag("div", tag("div", header, body, class_="tree"), class_="wide", tabindex="0",
+            role="region", aria_label="Call tree"),
+        tag("p", f"{about}{told}", class_="aside"),
+    )  # fmt: skip
+
+
+def _nested(shown: ForecastView, rows: Sequence[Html]) -> Iterator[str]:
+    """Write lines as nested lists, without recursion."""
+    outline = shown.outline
+    shares = shown.values[1].share
+    yield '<ul role="list">'
+    depth = 0
+    for k, row in enumerate(rows):
+        here = int(outline.depth[k])
+        yield "</ul></details></li>" * (depth - here)
+        depth = here
+        if outline.is_open[k]:
+            opened = " open" if not shares[k] < _OPEN else ""
+            yield f'<li><details{opened}><summary>{row}</summary><ul role="list">'
+            depth += 1
+        else:
+            yield f"<li>{row}</li>"
+    yield "</ul></details></li>" * depth + "</ul>"
+
+
+def _name(shown: ForecastView, k: int, names: Names) -> Html:
+    outline = shown.outline
+    if outline.nodes[k] == SHARED:
+        return tag("span", f"… {len(outline.rests[k])} more", class_="name rest")
+    row = int(outline.nodes[k])
+    name = shown.view.name(row)
+    short = shorten([short_name(name)], _NAMED) + " …" * bool(outline.is_closed[k])
+    hot = tag("span", " hot path", class_="unseen") if row in shown.hot else ""
+    title = None if short == name else shorten([name], 300)
+    said = joined(names.link(row, tag("code", escaped(short), title=title)), hot)
+    return tag("span", said, class_="name hot" if hot else "name")
+
+
+def _line(
+    columns: dict[str, Column],
+    numbers: dict[str, list[float]],
+    trust: Sequence[int],
+    k: int,
+    name: Html,
+) -> Html:
+    cells = []
+    for key, column in columns.items():
+        text = column.cells[k]
+        shown: str = number(numbers[key][k], text) if key in numbers else text
+        if key == "trust":
+            shown = trust_text(text, trust[k] if trust[k] >= 0 else None)
+        cells.append(tag("span", shown, class_=key))
+    return tag("span", name, *cells, class_="line")

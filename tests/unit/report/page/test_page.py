@@ -1,0 +1,280 @@
+from __future__ import annotations
+
+import re
+import warnings
+from dataclasses import replace
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+
+from callpath_modeler.analysis.forecast import forecast
+from callpath_modeler.analysis.rank import rank
+from callpath_modeler.checking import check
+from callpath_modeler.diagnostics import Finding
+from callpath_modeler.fingerprints import Fingerprint
+from callpath_modeler.pipeline import fit
+from callpath_modeler.profile.calltree import CallTree
+from callpath_modeler.profile.experiment import Values
+from callpath_modeler.profile.schema import Region
+from callpath_modeler.report.page.content import Content, Making
+from callpath_modeler.report.page.document import page
+from callpath_modeler.report.ranking import ranking_table
+from synthetic import POINTS, TIME, experiment, fitted
+
+P = np.array(POINTS)
+LAWS = {
+    "main": P * 0 + 1,
+    "main/f": 0.2 * P,
+    "main/f/MPI_Wait": 0.01 * P**2,
+    "main/g": 3 + 0 * P,
+    "main/h": 1e-6 + 0 * P,
+}
+WICKED = "std::map<A&, \"B\">::f<'x'></code><script>alert</script>"
+MAKING = Making(
+    "cpmodel report EXP", ("EXP", "--target 64"), [("x", "1.2")], [Fingerprint("a.cubex", 3, "abc")]
+)
+
+
+def content(models=None, target=64.0, *, inclusive=False, top=20, **others):
+    models = fitted({name: list(law) for name, law in LAWS.items()}) if models is None else models
+    told = {"check": None, "findings": (), "making": MAKING, "top": top, **others}
+    ranking = rank(models, target, inclusive=inclusive)
+    seen = forecast(models, target) if models.metric.additive else None
+    return Content(ranking=ranking, forecast=seen, **told)
+
+
+def renamed(name: str):
+    """Return models of an experiment in which a function is called `name`."""
+    found = experiment({key: list(law) for key, law in LAWS.items()})
+    tree = found.tree
+    regions = tuple(Region(name) if region.name == "f" else region for region in tree.regions)
+    tree = CallTree.from_columns(np.array(tree.columns), regions, tree.annotations)
+    return fit(replace(found, tree=tree, name=name))
+
+
+class Parsed(HTMLParser):
+    """Sections with their tables, numbers and words, as someone without JavaScript has them."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.section, self.words, self.numbers, self.tags = "head", {}, {}, []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        attributes = dict(attrs)
+        self.tags.append((tag, attributes))
+        if tag in {"section", "header"}:
+            self.section = attributes.get("id", tag)
+        if tag == "data":
+            self.numbers.setdefault(self.section, []).append(float(attributes["value"]))
+
+    def handle_data(self, data):
+        self.words[self.section] = self.words.get(self.section, "") + data + " "
+
+    def of(self, tag):
+        return [attributes for name, attributes in self.tags if name == tag]
+
+
+def parsed(**options):
+    return Parsed(page(content(**options)))
+
+
+def test_sections_come_in_the_order_in_which_they_are_asked_for(tmp_path):
+    path = tmp_path / "e.toml"
+    path.write_text('schema = 1\n[[expect]]\ncallpath = "main/g"\ngrowth = "<= O(1)"\n')
+    models = content().ranking.fitted
+    told = parsed(models=models, check=check(models, path))
+    sections = [attributes["id"] for attributes in told.of("section")]
+    assert sections == ["ranking", "models", "tree", "expectations", "quality", "making"]
+    links = [a["href"] for a in told.of("a")][: len(sections) + 9]
+    assert {f"#{name}" for name in sections} <= set(links)
+
+
+def test_the_first_line_says_how_much_and_where_most_of_it_is():
+    told = parsed()
+    assert re.search(
+        r"At p = 64 \(2 × the largest run\) the run is predicted to take 5\d\.\d s \(.*\); "
+        r"\d\d % of it in 1 call path\.",
+        told.words["header"],
+    )
+    assert "MPI_Wait  takes" in told.words["header"]
+
+
+def test_counts_are_not_taken_but_predicted():
+    counts = replace(TIME, name="visits", unit="1")
+    models = fitted({name: list(law) for name, law in LAWS.items()}, metric=counts)
+    assert re.search(r"visits are predicted; \d+ % of it", parsed(models=models).words["header"])
+
+
+def test_numbers_of_the_ranking_are_those_of_tables_for_machines():
+    shown = content()
+    columns = ranking_table(shown.ranking, shown.ranking.order).columns
+    names = ("value_at_largest", "value_at_target", "high", "share_at_target", "excess_exclusive")
+    rows = len(shown.ranking.order)
+    expected = np.array([columns[name] for name in ("rank", *names, "trust")], float).T
+    found = np.array(Parsed(page(shown)).numbers["ranking"]).reshape(rows, -1)
+    assert np.array_equal(found, expected)
+
+
+def test_cards_tell_formula_prediction_alternatives_numbers_and_kin():
+    shown = content()
+    told = Parsed(page(shown)).words["models"]
+    ranking = shown.ranking
+    for row in ranking.order:
+        formula = ranking.fitted.models.formula(int(row), "p", pretty=True)
+        assert f"time(p) = {formula}  [s]" in told
+    for word in ("quality", "status", "called by", "calls", "Numbers", "excess work", "2 → 64"):
+        assert word in told
+    assert "cpmodel show EXP @" in told
+    assert Parsed(page(shown)).numbers["models"][0] == ranking.value[ranking.order[0]]
+
+
+def test_only_the_first_have_cards_and_the_ranking_leads_to_them():
+    told = parsed(top=2)
+    cards = [attributes["id"] for attributes in told.of("article")]
+    assert len(cards) == 2
+    links = {attributes["href"] for attributes in told.of("a")}
+    assert {f"#{card}" for card in cards} <= links
+
+
+def test_every_link_leads_somewhere_on_the_page_and_no_id_is_there_twice():
+    told = parsed()
+    ids = [attributes["id"] for _, attributes in told.tags if "id" in attributes]
+    assert len(ids) == len(set(ids))
+    assert {a["href"].removeprefix("#") for a in told.of("a")} <= set(ids)
+
+
+def test_the_tree_sums_small_call_paths_in_one_line():
+    told = parsed().words["tree"]
+    assert "1 more" in " ".join(told.split())
+    assert "sum check: the lines add up to the total" in told
+    assert not re.search(r"\bh\b", told)
+
+
+def test_numbers_of_the_tree_are_those_of_views():
+    shown = content()
+    whole = shown.forecast.value.inclusive[0, 0]
+    numbers = Parsed(page(shown)).numbers["tree"]
+    assert numbers[1] == whole
+    assert numbers[2] == pytest.approx(1.0)
+
+
+def test_expectations_are_told_with_their_status(tmp_path):
+    path = tmp_path / "e.toml"
+    path.write_text(
+        'schema = 1\ntarget = { p = 64 }\n[[expect]]\nname = "<i>waits</i>"\n'
+        'callpath = "main/f/MPI_Wait"\nvalue = "<= 1 s"\n'
+    )
+    models = content().ranking.fitted
+    told = parsed(models=models, check=check(models, path)).words["expectations"]
+    for words in ("1 failed — p = 64, 95 % confidence", "FAIL", "<i>waits</i>", "expected <= 1 s"):
+        assert words in told
+
+
+def test_findings_are_told_with_what_to_do():
+    told = parsed(findings=[Finding("CPM203", "models", "3 call paths", 3)]).words["quality"]
+    for words in ("CPM203", "too noisy for a model", "3 call paths", "repeat the measurements"):
+        assert words in told
+    assert "Nothing was found" in parsed().words["quality"]
+
+
+def test_how_it_was_made_names_command_versions_settings_and_hashes():
+    told = parsed().words["making"]
+    for words in ("cpmodel report EXP", "x 1.2", "mixture", "a.cubex", "3 B", "abc"):
+        assert words in told
+
+
+def test_of_the_same_the_page_is_the_same():
+    assert page(content()) == page(content())
+
+
+@pytest.mark.parametrize("name", [WICKED, f"int f({WICKED})"])
+def test_names_cannot_become_markup(name):
+    text = page(content(renamed(name)))
+    assert "<script>alert" not in text
+    told = Parsed(text)
+    assert len(told.of("script")) == 1
+    if name == WICKED:
+        assert all(name.rpartition("/")[2] in told.words[key] for key in ("ranking", "tree"))
+    else:  # arguments are left out, and said in full to who asks
+        assert any(name in code.get("title", "") for code in told.of("code"))
+
+
+def test_the_page_needs_nothing_from_anywhere():
+    text = page(content())
+    assert not re.search(r"https?:|//[a-z]|url\(|@import|srcset", text)
+    told = Parsed(text)
+    assert not [a for _, a in told.tags if "src" in a]
+    assert [a["href"] for a in told.of("link")] == ["data:,"]
+    assert "default-src 'none'" in told.of("meta")[1]["content"]
+
+
+def test_tables_name_their_columns_and_rows():
+    told = parsed()
+    assert all(attributes.get("scope") in {"col", "row"} for attributes in told.of("th"))
+    assert len(told.of("caption")) == len(told.of("table"))
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"inclusive": True}, {"target": float("inf")}, {"target": 16.0}, {"top": 1}],
+    ids=str,
+)
+def test_every_page_is_html_without_a_fault_and_without_stray_numbers(options):
+    html5lib = pytest.importorskip("html5lib", reason="html5lib is not installed")
+    text = page(content(**options))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        html5lib.HTMLParser(strict=True).parse(text)
+    assert not re.search(r">[^<]*\b(nan|None)\b", text.partition("<script>")[0])
+
+
+def test_a_metric_that_does_not_add_up_has_no_tree():
+    least = replace(TIME, name="least", additive=False)
+    models = fitted({name: list(law) for name, law in LAWS.items()}, metric=least)
+    told = parsed(models=models)
+    assert "least does not add up over call paths" in told.words["tree"]
+    assert "is worst" in told.words["header"]
+
+
+def test_where_nothing_could_be_modelled_the_page_says_so():
+    nan = float("nan")
+    models = fitted({"main": [1, nan, nan, nan, 2], "main/f": [nan, nan, nan, 1, 1]})
+    told = parsed(models=models)
+    assert "nothing could be predicted" in told.words["header"]
+    assert "not modelled: 2 call paths" in told.words["ranking"]
+    assert "No call path could be modelled." in told.words["tree"]
+    assert not told.of("article")
+
+
+def test_metrics_that_are_zero_have_a_page():
+    models = fitted({"main": [0] * 5, "main/f": [0] * 5})
+    assert "zero" in parsed(models=models).words["header"]
+
+
+def large(count: int, depth: int):
+    """Return models of `count` call paths with long names, `depth` of them in one chain."""
+    parents = [-1, *range(depth - 1), *([0] * (count - depth))]
+    names = [f"namespace_{k}::Class<Of, Many>::function_with_a_long_name_{k}" for k in range(count)]
+    tree = CallTree.from_parents(parents, range(count), [Region(name) for name in names])
+    made = experiment({"main": list(P)})
+    exclusive = np.linspace(2, 1, count)[:, None] * P
+    values = Values(TIME, exclusive, exclusive.sum(axis=0))
+    return fit(replace(made, tree=tree, columns={"time": values}))
+
+
+def test_a_page_stays_below_a_megabyte_however_many_and_deep_call_paths_are():
+    models = large(4000, 1500)
+    text = page(content(models))
+    assert len(text.encode()) < 1_000_000
+    assert "3980 others" in text or "3800 others" in text
+    assert max_depth(text) < 200  # browsers stop at 512
+
+
+def max_depth(text: str) -> int:
+    depth = deepest = 0
+    for sign in re.findall(r"<(/?)(?:ul|li|details)\b", text):
+        depth += -1 if sign else 1
+        deepest = max(deepest, depth)
+    return deepest
