@@ -55,7 +55,7 @@ def growth_change(
     both = np.flatnonzero((before >= 0) & (after >= 0))
     of_base = growth_probabilities(base.models.take(before[both]))
     of_new = growth_probabilities(new.models.take(after[both]))
-    old_growths, new_growths = base.models.growths(), new.models.growths()
+    old_growths, new_growths = base.models.shapes.growths, new.models.shapes.growths
     gains = np.array([[b > a for b in new_growths] for a in old_growths])
     losses = np.array([[b < a for b in new_growths] for a in old_growths])
     faster, slower = np.full(len(before), np.nan), np.full(len(before), np.nan)

@@ -15,7 +15,7 @@ from callpath_modeler.modeling.formulas import Alternative, Names, model_text
 from callpath_modeler.modeling.growth import CONSTANT_GROWTH, Growth
 from callpath_modeler.modeling.noise import CENTRES, Centre
 from callpath_modeler.modeling.reach import band_at, mixture_at
-from callpath_modeler.modeling.shapes import Break, Shape, shapes_from_header, shapes_to_header
+from callpath_modeler.modeling.shapes import Shapes, shapes_from_header, shapes_to_header
 from callpath_modeler.modeling.status import FitStatus
 from callpath_modeler.modeling.terms import SearchSpace
 from callpath_modeler.modeling.uncertainty import Mixture, Prediction
@@ -43,7 +43,7 @@ class Models:
     ----------
     space : SearchSpace
         The terms that models were looked for among.
-    shapes : tuple of Term or Break
+    shapes : Shapes
         What the codes refer to, slowest growth first.
     method : str
         One of `METHODS`.
@@ -93,7 +93,7 @@ class Models:
     """
 
     space: SearchSpace
-    shapes: tuple[Shape, ...]
+    shapes: Shapes
     method: str
     aggregate: Centre
     points: FloatArray
@@ -225,9 +225,8 @@ class Models:
         unless it is zero.
         """
         last, slot = (np.zeros(len(self), np.intp) for _ in range(2))
-        grows = np.append(self._grows(), False)  # of no term
         for number, code in enumerate(self.terms.T, start=1):  # far faster than along short rows
-            last[grows[code]] = number
+            last[self.shapes.grows[code]] = number
             slot[code >= 0] = number
         alone = (last == 0) & (self.coefficients[:, 0] == 0)
         return np.where(alone, slot, last)
@@ -239,30 +238,20 @@ class Models:
         """
         lead = self.lead()
         number = np.take_along_axis(self.coefficients, lead[:, None], axis=1)[:, 0]
-        ends = np.array([_ends_at_one(shape) for shape in self.shapes] + [False])
-        added = np.where(ends[self.terms], self.coefficients[:, 1:], 0.0).sum(axis=1)
+        added = np.where(self.shapes.ends_at_one[self.terms], self.coefficients[:, 1:], 0.0).sum(
+            axis=1
+        )
         return np.where(lead == 0, number + added, number)
 
-    def growths(self) -> tuple[Growth, ...]:
-        """Return the growths that rows may have, slowest first."""
-        known = {CONSTANT_GROWTH, *(shape.growth for shape in self.shapes)}
-        # Exponents are far enough apart for floats, which compare much faster than fractions.
-        return tuple(sorted(known, key=lambda g: (float(g.rate), float(g.exponent), float(g.log))))
-
     def growth_rank(self) -> npt.NDArray[np.int64]:
-        """Return positions of the growth in `growths`, [n]; -1 without a model."""
-        place = {growth: k for k, growth in enumerate(self.growths())}
-        of_shape = np.array([place[shape.growth] for shape in self.shapes])
+        """Return positions of the growth in ``shapes.growths``, [n]; -1 without a model."""
         lead = self.lead()
-        rank = np.full(len(self), place[CONSTANT_GROWTH])
+        rank = np.full(len(self), self.shapes.rank[-1])
         for number, code in enumerate(self.terms.T, start=1):
             leads = lead == number
-            rank[leads] = of_shape[code[leads]]
+            rank[leads] = self.shapes.rank[code[leads]]
         rank[self.status >= FitStatus.TOO_FEW_POINTS] = -1
         return rank
-
-    def _grows(self) -> npt.NDArray[np.bool_]:
-        return np.array([shape.growth > CONSTANT_GROWTH for shape in self.shapes])
 
     def growth(self, row: int) -> Growth:
         """Return the growth of one row; O(1) without a model."""
@@ -395,10 +384,6 @@ def _centre(text: str) -> Centre:
         if known == text:
             return known
     raise ValueError(f"no centre of repetitions is called {text!r}")
-
-
-def _ends_at_one(shape: Shape) -> bool:
-    return isinstance(shape, Break) and shape.growth == CONSTANT_GROWTH
 
 
 def column_names() -> tuple[str, ...]:

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
+from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
@@ -107,6 +108,34 @@ class Break:
 Shape = Term | Break | Product
 
 
+class Shapes(tuple[Shape, ...]):  # noqa: SLOT001 - what is known of them is kept in a dict
+    """The shapes that models are made of, slowest growth first, and how they compare."""
+
+    @cached_property
+    def growths(self) -> tuple[Growth, ...]:
+        """The growths that models of them may have, slowest first."""
+        known = {CONSTANT_GROWTH, *(shape.growth for shape in self)}
+        # Exponents are far enough apart for floats, which compare much faster than fractions.
+        return tuple(sorted(known, key=lambda g: (float(g.rate), float(g.exponent), float(g.log))))
+
+    @cached_property
+    def rank(self) -> npt.NDArray[np.int64]:
+        """Positions of their growths in `growths`, [S + 1]; the last is that of a constant."""
+        place = {growth: k for k, growth in enumerate(self.growths)}
+        return np.array([*(place[shape.growth] for shape in self), place[CONSTANT_GROWTH]])
+
+    @cached_property
+    def grows(self) -> npt.NDArray[np.bool_]:
+        """Which grow without end, [S + 1]; no shape does not."""
+        return np.asarray(self.rank > self.rank[-1])
+
+    @cached_property
+    def ends_at_one(self) -> npt.NDArray[np.bool_]:
+        """Which add a constant in the end, as steps and ceilings do, [S + 1]."""
+        breaks = [isinstance(shape, Break) for shape in self]
+        return np.asarray(np.array([*breaks, False]) & (self.rank == self.rank[-1]))
+
+
 def breaks(points: FloatArray) -> tuple[Break, ...]:
     """Return the breaks that measurements at `points` [K], ascending, could show.
 
@@ -132,7 +161,7 @@ def shapes_to_header(shapes: Sequence[Shape]) -> list[dict[str, Any]]:
     return [shape.to_header() for shape in shapes]
 
 
-def shapes_from_header(header: Sequence[dict[str, Any]]) -> tuple[Shape, ...]:
+def shapes_from_header(header: Sequence[dict[str, Any]]) -> Shapes:
     """Undo `shapes_to_header`.
 
     Raises
@@ -141,7 +170,7 @@ def shapes_from_header(header: Sequence[dict[str, Any]]) -> tuple[Shape, ...]:
         If an entry does not describe a shape.
     """
     try:
-        return tuple(
+        return Shapes(
             Product.from_header(entry)
             if "factors" in entry
             else Break.from_header(entry)

@@ -126,15 +126,21 @@ class CallTree:
             yield child
             child = int(self.end[child])
 
-    def called_by(self, row: int) -> NDArray[np.int32]:
-        """Return the call paths that `row` calls directly, in order, however many there are."""
-        if self.end[row] == row + 1:
+    def called_by(self, rows: ArrayLike) -> NDArray[np.int32]:
+        """Return the call paths that any of `rows`, of one depth, call directly, in order."""
+        callers = np.atleast_1d(np.asarray(rows))
+        callers = callers[self.end[callers] > callers + 1]
+        if not len(callers):
             return np.empty(0, np.int32)
-        level = self._levels[int(self._depth[row]) + 1]
+        level = self._levels[int(self._depth[callers[0]]) + 1]
         # Numbers of the level's own type: others would have the whole level converted.
-        ends = np.array([row, self.end[row]], level.dtype)
-        begin, end = np.searchsorted(level, ends)
-        return level[begin:end]
+        begin, end = (
+            np.searchsorted(level, ends.astype(level.dtype))
+            for ends in (callers, self.end[callers])
+        )
+        count = end - begin
+        place = np.arange(count.sum()) + np.repeat(begin - (count.cumsum() - count), count)
+        return np.asarray(level[place])
 
     def name(self, row: int) -> str:
         """Return the region name and annotation that `row` ends in."""

@@ -11,7 +11,8 @@ depth.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from difflib import get_close_matches
 
 import numpy as np
@@ -21,7 +22,6 @@ from callpath_modeler.errors import UsageError
 from callpath_modeler.profile.calltree import ROOT, CallTree
 from callpath_modeler.profile.schema import PROGRAM
 
-_Matcher = Callable[[str], bool]
 _ANY = "**"
 _BITS = 62
 """So many segments have their states in a machine's number."""
@@ -29,21 +29,95 @@ _NOTE = re.compile(r"(?<=\))(\[[^\]]*\])?(#\d+)?$")
 _QUALIFIERS = frozenset({"const", "volatile", "noexcept", "&", "&&"})
 
 
-def match(tree: CallTree, pattern: str) -> NDArray[np.bool_]:
-    """Return which call paths a pattern names, [call paths].
+@dataclass(frozen=True, slots=True)
+class Patterns:
+    """The names of a call tree, ready for any number of patterns.
 
-    Raises
-    ------
-    UsageError
-        If the pattern is malformed.
+    Attributes
+    ----------
+    tree : the call tree
+    name : [call paths] which of the different names each has
+    spelled : the ways to write each of these
+    plain : which of them a text spells
+    known : of segments that were asked for, which names they fit, [names]
     """
-    if pattern.startswith("@"):
-        return np.array([digits.startswith(pattern[1:]) for digits in tree.ids()], bool)
-    segments = _segments(pattern)
-    mask = _match_from_root(tree, segments)
-    if not mask.any() and segments[0] != _ANY:
-        mask = _match_from_root(tree, [_ANY, *segments])
-    return mask
+
+    tree: CallTree
+    name: NDArray[np.intp]
+    spelled: tuple[tuple[str, ...], ...]
+    plain: Mapping[str, Sequence[int]]
+    known: dict[str, NDArray[np.bool_]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, tree: CallTree) -> Patterns:
+        """Collect the names of a tree."""
+        code = tree.region.astype(np.intp) * len(tree.annotations) + tree.annotation
+        _, first, name = np.unique(code, return_index=True, return_inverse=True)
+        spelled = tuple(_spellings(tree.name(row)) for row in first.tolist())
+        plain: dict[str, list[int]] = {}
+        for place, ways in enumerate(spelled):
+            for way in {*ways}:
+                plain.setdefault(way, []).append(place)
+        return cls(tree, name, spelled, plain)
+
+    def match(self, pattern: str) -> NDArray[np.bool_]:
+        """Return which call paths a pattern names, [call paths].
+
+        Raises
+        ------
+        UsageError
+            If the pattern is malformed.
+        """
+        if pattern.startswith("@"):
+            return np.array([digits.startswith(pattern[1:]) for digits in self.tree.ids()], bool)
+        segments = _segments(pattern)
+        mask = self._from_root(segments)
+        if not mask.any() and segments[0] != _ANY:
+            mask = self._from_root([_ANY, *segments])
+        return mask
+
+    def _from_root(self, segments: Sequence[str]) -> NDArray[np.bool_]:
+        # State k: the first k segments are matched. States of a call path follow from its caller's,
+        # and where there are none, neither are there below.
+        tree, any_number = self.tree, [k for k, s in enumerate(segments) if s == _ANY]
+        # The states of a call path are the bits of a number, of any size where segments are many.
+        number = np.int64 if len(segments) < _BITS else object
+        stays, done = sum(1 << k for k in any_number), 1 << len(segments)
+        fits = np.zeros(len(self.spelled), number)
+        for k, segment in enumerate(segments):
+            fits |= self._fits(segment).astype(number) << k
+        start = _skip_any(np.array([1], number), any_number)
+        states = np.zeros(len(tree), number)
+        # The artificial root is no part of the paths that people write.
+        begins = np.zeros(len(tree) + 1, bool)
+        begins[[row for row in tree.roots.tolist() if tree.name(row) == PROGRAM]] = True
+        begins[ROOT] = True
+        rows: NDArray[np.integer] = tree.roots
+        while len(rows):
+            caller = tree.parent[rows]
+            before = np.where(begins[caller], start, states[caller]) & fits[self.name[rows]]
+            states[rows] = _skip_any((before & stays) | ((before & ~stays) << 1), any_number)
+            rows = tree.called_by(rows[(states[rows] & (done - 1) != 0) | begins[rows]])
+        return np.asarray((states & done) != 0, dtype=np.bool_)
+
+    def _fits(self, segment: str) -> NDArray[np.bool_]:
+        """Return which names a segment fits, [names]."""
+        if segment not in self.known:
+            fits = np.zeros(len(self.spelled), bool)
+            if segment == _ANY:
+                fits[:] = True
+            elif _is_plain(segment):
+                fits[list(self.plain.get(segment, ()))] = True
+            else:
+                test = _test(segment)
+                fits[:] = [any(test(way) for way in ways) for ways in self.spelled]
+            self.known[segment] = fits
+        return self.known[segment]
+
+
+def match(tree: CallTree, pattern: str) -> NDArray[np.bool_]:
+    """Return which call paths one pattern names, as `Patterns.match`."""
+    return Patterns.of(tree).match(pattern)
 
 
 def find_one(tree: CallTree, pattern: str) -> int:
@@ -111,46 +185,18 @@ def _segments(pattern: str) -> list[str]:
     return [part.replace("\\/", "/") for part in re.split(r"(?<!\\)/", text)]
 
 
-def _match_from_root(tree: CallTree, segments: Sequence[str]) -> NDArray[np.bool_]:
-    # State k: the first k segments are matched. States of a call path follow from its caller's.
-    matchers = [None if segment == _ANY else _matcher(segment) for segment in segments]
-    # The states of a call path are the bits of a number, of any size where segments are many.
-    number = np.int64 if len(segments) < _BITS else object
-    any_number = [k for k, matcher in enumerate(matchers) if matcher is None]
-    stays = sum(1 << k for k in any_number)
-    fits = _fits(tree, matchers, number)
-    start = _skip_any(np.array([1], number), any_number)
-    states = np.zeros(len(tree), number)
-    # The artificial root is no part of the paths that people write.
-    begins = np.zeros(len(tree) + 1, bool)
-    begins[[row for row in tree.roots.tolist() if tree.name(row) == PROGRAM]] = True
-    begins[ROOT] = True
-    for rows in tree.levels():
-        caller = tree.parent[rows]
-        before = np.where(begins[caller], start, states[caller]) & fits[rows]
-        states[rows] = _skip_any((before & stays) | ((before & ~stays) << 1), any_number)
-    matched: NDArray[np.bool_] = (states >> len(matchers) & 1).astype(bool)
-    return matched
-
-
-def _fits(tree: CallTree, matchers: Sequence[_Matcher | None], number: type) -> NDArray[np.integer]:
-    """Return which segments each call path fits by its own name, as bits."""
-    code = tree.region.astype(np.intp) * len(tree.annotations) + tree.annotation
-    present, first, of_row = np.unique(code, return_index=True, return_inverse=True)
-    fits: NDArray[np.integer] = np.zeros(len(present), number)
-    for place, row in enumerate(first.tolist()):
-        name = tree.name(row)
-        fits[place] = sum(1 << k for k, m in enumerate(matchers) if m is None or m(name))
-    return fits[of_row]
-
-
 def _skip_any(states: NDArray[np.integer], any_number: Sequence[int]) -> NDArray[np.integer]:
     for k in any_number:
         states = states | (states >> k & 1) << (k + 1)
     return states
 
 
-def _matcher(segment: str) -> _Matcher:
+def _is_plain(segment: str) -> bool:
+    return not segment.startswith("~") and _glob(segment) == re.escape(segment)
+
+
+def _test(segment: str) -> Callable[[str], object]:
+    """Return what tells whether a segment fits a spelling."""
     expression = segment[1:] if segment.startswith("~") else _glob(segment)
     try:
         compiled = re.compile(expression)
@@ -159,8 +205,7 @@ def _matcher(segment: str) -> _Matcher:
             f"pattern {segment!r} is malformed: {cause}",
             hint="what follows ~ is a regular expression of Python's",
         ) from cause
-    test = compiled.search if segment.startswith("~") else compiled.fullmatch
-    return lambda name: any(test(spelling) for spelling in _spellings(name))
+    return compiled.search if segment.startswith("~") else compiled.fullmatch
 
 
 def _spellings(name: str) -> tuple[str, ...]:

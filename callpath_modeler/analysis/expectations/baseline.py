@@ -20,8 +20,8 @@ from callpath_modeler.errors import DataError, UsageError
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.modeling import FitStatus, Growth
 from callpath_modeler.modeling.validation import growth_probabilities
-from callpath_modeler.profile.calltree import CallTree, escape
-from callpath_modeler.profile.pattern import match, short_name
+from callpath_modeler.profile.calltree import escape
+from callpath_modeler.profile.pattern import Patterns, short_name
 
 COVER = 0.99
 MARGIN = 0.1
@@ -123,6 +123,7 @@ def baseline(fitted: Fitted, settings: Settings | None = None) -> Baseline:
         # bound of all others is to be as tight as what is known of them.
         uncertain = high > value[order[number - 1]]
         rows, rest, high = np.append(rows, rest[uncertain]), rest[~uncertain], high[~uncertain]
+    patterns = Patterns.of(fitted.experiment.tree)
     parts = [Subjects(measured, None)] if fitted.metric.additive else []
     parts += [Subjects(measured, rows)] if len(rows) else []
     return Baseline(
@@ -130,7 +131,9 @@ def baseline(fitted: Fitted, settings: Settings | None = None) -> Baseline:
         settings.margin,
         target,
         measured.point(target) is not None,
-        tuple(entry for part in parts for entry in _entries(part, target, settings.margin)),
+        tuple(
+            entry for part in parts for entry in _entries(part, patterns, target, settings.margin)
+        ),
         float(high.max(initial=0.0)) * (1 + settings.margin),
         len(rest),
     )
@@ -166,12 +169,12 @@ def _upper_ends(measured: Measured, rows: NDArray[np.intp], target: float) -> ND
     return Subjects(measured, rows).band(Kind.VALUE, target, confidence).high
 
 
-def _entries(subjects: Subjects, target: float, margin: float) -> list[Today]:
+def _entries(subjects: Subjects, patterns: Patterns, target: float, margin: float) -> list[Today]:
     fitted = subjects.fitted
     # Growth and value are judged together, each as much surer.
     confidence = 1 - (1 - fitted.models.confidence) / 2
     models = subjects.models()
-    growths, table = models.growths(), growth_probabilities(models)
+    growths, table = models.shapes.growths, growth_probabilities(models)
     band = subjects.band(Kind.VALUE, target, confidence)
     share = np.full(len(subjects), np.nan)
     if fitted.metric.additive:
@@ -190,7 +193,7 @@ def _entries(subjects: Subjects, target: float, margin: float) -> list[Today]:
         found.append(
             Today(
                 row,
-                "" if row is None else pattern_of(fitted, row),
+                "" if row is None else pattern_of(patterns, row),
                 growths[likeliest] if modelled else None,
                 float(table[k, likeliest]),
                 limit if lawful else None,
@@ -203,20 +206,20 @@ def _entries(subjects: Subjects, target: float, margin: float) -> list[Today]:
     return found
 
 
-def pattern_of(fitted: Fitted, row: int) -> str:
+def pattern_of(patterns: Patterns, row: int) -> str:
     """Return a pattern that names one call path: in short names, in full ones, or else its id."""
-    tree = fitted.experiment.tree
+    tree = patterns.tree
     names = tree.names(row)
     for text in ("/".join(escape(short_name(name)) for name in names), tree.path(row)):
         # Names may hold what patterns give a meaning, or what no file in UTF-8 can hold.
-        if text.isprintable() and _names_alone(tree, text, row):
+        if text.isprintable() and _names_alone(patterns, text, row):
             return text
     return f"@{tree.ids()[row]}"
 
 
-def _names_alone(tree: CallTree, pattern: str, row: int) -> bool:
+def _names_alone(patterns: Patterns, pattern: str, row: int) -> bool:
     """Tell whether a pattern names one call path and no other."""
     try:
-        return np.flatnonzero(match(tree, pattern)).tolist() == [row]
+        return np.flatnonzero(patterns.match(pattern)).tolist() == [row]
     except UsageError:
         return False

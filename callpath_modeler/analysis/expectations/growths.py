@@ -27,7 +27,7 @@ def judge_growth(limit: GrowthLimit, subjects: Subjects, confidence: float) -> J
     kept = within and beyond.sum() <= (1 - confidence) * len(subjects)
     broken, unsure = found.broken.any(), not kept
     verdict = Verdict.BROKEN if broken else Verdict.UNSURE if unsure else Verdict.KEPT
-    table, growths = growth_probabilities(models), models.growths()
+    table, growths = growth_probabilities(models), models.shapes.growths
     fastest = table @ np.arange(len(growths))
     open_ = ~(found.kept | found.broken)
     worst = int(np.lexsort((fastest, beyond, open_, found.broken))[-1])

@@ -41,7 +41,7 @@ from callpath_modeler.analysis.expectations.verdicts import Judgement, Outcome, 
 from callpath_modeler.errors import UsageError
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.profile.line import main_parameter
-from callpath_modeler.profile.pattern import match
+from callpath_modeler.profile.pattern import Patterns
 from callpath_modeler.units import quantity, setting_text
 
 
@@ -61,7 +61,7 @@ class Judge:
     target: Mapping[str, float] = field(default_factory=dict)
     _held: dict[tuple[object, ...], Fitted] = field(default_factory=dict, repr=False)
     _measured: dict[Fitted, Measured] = field(default_factory=dict, repr=False)
-    _named_by: dict[str, NDArray[np.bool_]] = field(default_factory=dict, repr=False)
+    _patterns: dict[Fitted, Patterns] = field(default_factory=dict, repr=False)
 
     def outcomes(self) -> tuple[Outcome, ...]:
         """Judge every expectation, in the order of the file.
@@ -203,11 +203,11 @@ class Judge:
     def _matching(
         self, expectation: Expectation, key: str, fitted: Fitted, pattern: str
     ) -> NDArray[np.bool_]:
-        """Return which call paths a pattern names, [call paths]; all metrics have the same."""
+        """Return which call paths a pattern names, [call paths]."""
+        if fitted not in self._patterns:
+            self._patterns[fitted] = Patterns.of(fitted.experiment.tree)
         try:
-            if pattern not in self._named_by:
-                self._named_by[pattern] = match(fitted.experiment.tree, pattern)
-            return self._named_by[pattern]
+            return self._patterns[fitted].match(pattern)
         except UsageError as cause:
             self._refuse(expectation, key, cause.message, cause.hint or "")
 

@@ -199,7 +199,7 @@ class Rule:
         if not self.modelled.all():
             return None
         rank, number = self.models.growth_rank(), self.models.leading_coefficient()
-        growths = self.models.growths()
+        growths = self.models.shapes.growths
         of_pattern = {
             pattern: Leading(growths[rank[row]], float(number[row]))
             for row, pattern in enumerate(self.rows)

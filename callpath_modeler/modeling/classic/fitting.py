@@ -22,6 +22,7 @@ from callpath_modeler.modeling.noise import (
     summarise,
 )
 from callpath_modeler.modeling.parts import Map
+from callpath_modeler.modeling.shapes import Shapes
 from callpath_modeler.modeling.status import FitStatus
 from callpath_modeler.modeling.terms import SearchSpace
 
@@ -74,7 +75,7 @@ def fit_classic(
     chunks = list(each(partial(_fit_chunk, setting), parts))
     return Models(
         space=space,
-        shapes=space.terms,
+        shapes=Shapes(space.terms),
         method="classic",
         aggregate=aggregate,
         points=points,

@@ -28,6 +28,7 @@ from callpath_modeler.modeling.models import MIN_POINTS, Models
 from callpath_modeler.modeling.noise import Aggregate, Centre, relative_efficiency
 from callpath_modeler.modeling.parts import Map
 from callpath_modeler.modeling.several.hypotheses import joint_hypotheses
+from callpath_modeler.modeling.shapes import Shapes
 from callpath_modeler.modeling.status import FitStatus
 from callpath_modeler.modeling.terms import SearchSpace
 
@@ -107,7 +108,7 @@ def fit_mixture(
             columns[name][part] = column
     return Models(
         space=space,
-        shapes=known.shapes,
+        shapes=Shapes(known.shapes),
         method="mixture",
         aggregate=how,
         points=points,

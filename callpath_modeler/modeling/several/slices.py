@@ -16,7 +16,7 @@ from callpath_modeler.modeling.growth import Growth
 from callpath_modeler.modeling.models import Models, column_names
 from callpath_modeler.modeling.products import NOTHING, Product
 from callpath_modeler.modeling.roots import covariances, rescaled, roots_of
-from callpath_modeler.modeling.shapes import Shape
+from callpath_modeler.modeling.shapes import Shape, Shapes
 from callpath_modeler.modeling.terms import Term
 
 FloatArray = npt.NDArray[np.float64]
@@ -75,7 +75,7 @@ def along(models: Models, axis: int, at: npt.ArrayLike) -> Models:
     spread = np.sqrt(models.spread**2 + models.drift * _distance(models.points, axis, held))
     return replace(
         models,
-        shapes=terms,
+        shapes=Shapes(terms),
         points=points,
         terms=codes_left[:, 0],
         coefficients=numbers[:, 0],
@@ -94,7 +94,7 @@ def with_rows(models: Models, others: Models, rows: npt.NDArray[np.bool_]) -> Mo
 
     Both are of the mixture method.
     """
-    shapes = tuple(sorted({*models.shapes, *others.shapes}, key=_place))
+    shapes = Shapes(sorted({*models.shapes, *others.shapes}, key=_place))
     number = {shape: code for code, shape in enumerate(shapes)}
     peak = peaks(shapes, others.points)
     columns = {}

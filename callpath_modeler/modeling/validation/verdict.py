@@ -98,9 +98,9 @@ def judge(models: Models, limits: Limits, confidence: float | None = None) -> Ve
 
 
 def growth_probabilities(models: Models) -> FloatArray:
-    """Return how probable each of ``models.growths()`` is, [n, growths]; 0 without a model."""
+    """Return how probable each of ``models.shapes.growths`` is, [n, growths]; 0 without a model."""
     rank, weight = _hypotheses(models)
-    table = np.zeros((len(models), len(models.growths())))
+    table = np.zeros((len(models), len(models.shapes.growths)))
     np.add.at(table, (np.arange(len(models))[:, None], rank), weight)
     return table
 
@@ -126,7 +126,7 @@ def _hypotheses(models: Models) -> tuple[npt.NDArray[np.int64], FloatArray]:
 def _sides(models: Models, limits: Limits) -> tuple[npt.NDArray[np.int8], FloatArray]:
     """Return on which side of the limits each hypothesis is, [n, C], and its probability."""
     rank, weight = _hypotheses(models)
-    side = np.array([limits.side(growth) for growth in models.growths()], dtype=np.int8)
+    side = np.array([limits.side(growth) for growth in models.shapes.growths], dtype=np.int8)
     return side[rank], weight
 
 

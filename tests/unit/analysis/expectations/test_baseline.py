@@ -13,7 +13,7 @@ from callpath_modeler.analysis.expectations.document import parse
 from callpath_modeler.analysis.expectations.judge import Judge
 from callpath_modeler.analysis.expectations.reading import understand
 from callpath_modeler.errors import DataError
-from callpath_modeler.profile.pattern import find_one
+from callpath_modeler.profile.pattern import Patterns, find_one
 from callpath_modeler.profile.schema import Metric
 from callpath_modeler.report.baseline import to_toml
 from synthetic import VISITS, experiment
@@ -167,7 +167,7 @@ def test_patterns_name_one_call_path_whatever_it_is_called():
     models = cpm.fit(experiment(values, POINTS))
     tree = models.experiment.tree
     for row in range(len(tree)):
-        assert find_one(tree, pattern_of(models, row)) == row
+        assert find_one(tree, pattern_of(Patterns.of(tree), row)) == row
     expected = expectations(models, cover=1.0)
     assert len({each.name for each in expected.expectations}) == len(values) + 1
     assert failures(expected, models) == []

@@ -118,7 +118,7 @@ def test_akaike_weights_serve_the_classic_method() -> None:
 def test_probabilities_of_growths_sum_to_one_where_there_is_a_model(clear: Models) -> None:
     table = growth_probabilities(clear)
     np.testing.assert_allclose(table.sum(axis=1), [1, 1, 1, 1, 1, 0])
-    best = [clear.growths()[k] for k in table[:3].argmax(axis=1)]
+    best = [clear.shapes.growths[k] for k in table[:3].argmax(axis=1)]
     assert best == [growth("1"), growth("p"), growth("p^2")]
 
 
