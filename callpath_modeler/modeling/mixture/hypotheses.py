@@ -48,6 +48,8 @@ one curve."""
 
 _PLAINNESS = 1.0
 """By how many nats a hypothesis is less probable for the intricacy of its terms."""
+_TOGETHER = 2.0
+"""By how much more that counts in pairs: what is measured at one process is met by any of them."""
 
 _CLASS_STRENGTH = 150.0
 """Before it moves, the prior within a kind counts as so many call paths at least."""
@@ -149,7 +151,7 @@ def hypotheses(space: SearchSpace, points: FloatArray) -> Hypotheses:
     pairs = _pairs(shapes) if space.max_terms > 1 else []
     groups = np.array([_group(shape) for shape in shapes], dtype=np.intp)
     plain = np.array([_plainness(shape) for shape in shapes])
-    both = np.array([plain[a] * plain[b] for a, b in pairs])
+    both = np.array([(plain[a] * plain[b]) ** _TOGETHER for a, b in pairs])
     known = assembled(tuple(shapes), table, scale, groups, pairs)
     return weighted(known, plain, both, _PRIOR)
 
