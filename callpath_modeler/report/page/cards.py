@@ -155,18 +155,18 @@ def _alternatives(ranking: Ranking, row: int) -> list[Html]:
     heads = [
         head("could also be" if classic else "could also be (or much like)"),
         head("weight" if classic else "probability", right=True),
-        head(f"at {at_text(fitted, ranking.target)}", right=True),
     ]
-    body = [
-        tag(
-            "tr",
-            tag("th", tag("code", other.formula), scope="row"),
-            cell(f"{other.weight:.0%}", right=True),
-            cell(quantity(float(other.values([ranking.target])[0]), unit), right=True),
-        )
-        for other in others
-    ]
-    return [table(heads, body, caption="Other models that fit the data")]
+    body = []
+    for other in others:
+        formula = tag("th", tag("code", other.formula), scope="row")
+        body.append([formula, cell(f"{other.weight:.0%}", right=True)])
+    if np.isfinite(ranking.target):  # beyond all bounds, all that grows is alike
+        heads.append(head(f"at {at_text(fitted, ranking.target)}", right=True))
+        for cells, other in zip(body, others, strict=True):
+            value = float(other.values([ranking.target])[0])
+            cells.append(cell(quantity(value, unit), right=True))
+    rows = [tag("tr", *cells) for cells in body]
+    return [table(heads, rows, caption="Other models that fit the data")]
 
 
 def _numbers(ranking: Ranking, row: int, curve: Curve) -> Html:

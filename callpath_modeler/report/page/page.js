@@ -2,8 +2,8 @@
 // Everything is there without this: it sorts, filters and folds.
 const make = (name, text) => Object.assign(document.createElement(name), { textContent: text });
 const number = (cell) => {
-  const data = cell.querySelector("data");
-  return data ? Number(data.value) : NaN;
+  const told = cell.dataset.order ?? cell.querySelector("data")?.value;
+  return told === undefined ? NaN : Number(told);
 };
 const sort = (body, at, up) => {
   const rows = [...body.rows].map((row) => [row.cells[at], row]);
@@ -24,7 +24,7 @@ if (ranking) {
     const button = make("button", head.textContent);
     button.type = "button";
     button.addEventListener("click", () => {
-      const up = head.ariaSort ? head.ariaSort === "descending" : !head.matches(".n") || at === 0;
+      const up = head.ariaSort ? head.ariaSort === "descending" : at < 2;
       heads.forEach((other) => other.removeAttribute("aria-sort"));
       head.ariaSort = up ? "ascending" : "descending";
       sort(body, at, up);
@@ -66,7 +66,7 @@ if (folds.length) {
 }
 let folded = [];
 addEventListener("beforeprint", () => {
-  folded = [...document.querySelectorAll("details:not([open])")];
+  folded = [...document.querySelectorAll("#tree details:not([open]), #making details:not([open])")];
   folded.forEach((fold) => { fold.open = true; });
 });
 addEventListener("afterprint", () => folded.forEach((fold) => { fold.open = false; }));

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from callpath_modeler.analysis.rank import Ranking
-from callpath_modeler.analysis.trust import MARKS
+from callpath_modeler.analysis.trust import MARKS, PROBABLE, WITHIN, marks_text
 from callpath_modeler.report.formats import Cell
 from callpath_modeler.report.layout import Column
 from callpath_modeler.report.page.markup import Html, cell, head, joined, number, table, tag
@@ -20,7 +20,7 @@ from callpath_modeler.report.ranking import (
     remainder,
     unmodelled_notes,
 )
-from callpath_modeler.units import counted
+from callpath_modeler.units import counted, percent
 
 _LEAST = 0.001
 """Share at the largest scale or at the target from which on a call path has a row, too."""
@@ -59,9 +59,10 @@ def ranking_section(ranking: Ranking, names: Names, first: int, again: str) -> H
     heads = [_head(name, column) for name, column in columns.items()]
     heads.insert(1, head("call path"))
     body = []
+    codes = ranking.fitted.models.growth_rank()[ranking.leader[rows]].tolist()
     for k, (row, path) in enumerate(zip(rows.tolist(), names.paths(rows), strict=True)):
         cells = [
-            _cell(name, column.cells[k], _number(ranking, name, numbers, k))
+            _cell(name, column.cells[k], _number(ranking, name, numbers, k), codes[k])
             for name, column in columns.items()
         ]
         cells.insert(1, tag("th", names.link(row, path), scope="row"))
@@ -95,7 +96,9 @@ def _head(name: str, column: Column) -> Html:
     return head(column.header, right=name in _NUMBERS and name != "trust", kind=name)
 
 
-def _cell(name: str, text: str, value: float | None) -> Html:
+def _cell(name: str, text: str, value: float | None, growth: int) -> Html:
+    if name == "growth":
+        return tag("td", text, class_=name, data_order=growth)
     if name == "trust":
         return cell(trust_text(text, value), kind=name)
     shown = text if value is None else number(value, text)
@@ -126,8 +129,21 @@ def _last(columns: dict[str, Column], k: int, name: str) -> Html:
 
 
 def _notes(ranking: Ranking, rows: NDArray[np.intp]) -> list[str]:
-    notes = [*unmodelled_notes(ranking), *excess_notes(ranking)]
+    notes = [*unmodelled_notes(ranking), *excess_notes(ranking), _trust_note(ranking)]
     if ranking.inclusive and len(rows) < len(ranking.order):
         rest = counted(len(ranking.order) - len(rows), "other call path")
         notes.insert(0, f"{rest} cost less; values hold those of what is called")
     return notes
+
+
+def _trust_note(ranking: Ranking) -> str:
+    """Say what marks of trust mean."""
+    if np.isfinite(ranking.target):
+        bounds = [f"a factor of {factor:g}" for factor in WITHIN]
+        said = "the band lies within"
+    else:
+        bounds = [percent(probability) for probability in reversed(PROBABLE)]
+        said = "the growth has a probability of at least"
+    marks = [marks_text(MARKS - k) for k in range(MARKS)]
+    steps = [f"{mark} {bound}" for mark, bound in zip(marks, bounds, strict=True)]
+    return f"trust: {said} {', '.join(steps)}" + " of the value" * bool(np.isfinite(ranking.target))

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import numpy as np
+from numpy.typing import NDArray
 
 from callpath_modeler.analysis.rank import Ranking
 from callpath_modeler.profile.pattern import short_name
 from callpath_modeler.report.answer import at_text, beyond, missing_notes, verdict
 from callpath_modeler.report.page.markup import Html, joined, tag
 from callpath_modeler.report.page.names import Names
-from callpath_modeler.report.ranking import context, growth_text
+from callpath_modeler.report.ranking import context
 from callpath_modeler.units import counted, interval, percent, quantity
 
 _MOST = 0.5
@@ -33,7 +36,7 @@ def headline(ranking: Ranking) -> str:
     return f"{where} {what}; {share} of it in {counted(len(rows), 'call path')}."
 
 
-def main_rows(ranking: Ranking) -> np.ndarray:
+def main_rows(ranking: Ranking) -> NDArray[np.intp]:
     """Return the costliest call paths that together have most of the whole; none of no whole."""
     share = np.nan_to_num(ranking.own_share)
     if not len(ranking.order) or not np.isfinite(ranking.target) or not ranking.total[0] > 0:
@@ -44,8 +47,9 @@ def main_rows(ranking: Ranking) -> np.ndarray:
 
 def summary(ranking: Ranking, names: Names) -> Html:
     """Return the headline, what it is because of, and what was measured."""
-    rows = main_rows(ranking)
-    told = [_told(ranking, int(row), names) for row in rows[:_NAMED]]
+    rows = main_rows(ranking)[:_NAMED]
+    named = zip(rows.tolist(), _last_names(ranking, rows), strict=True)
+    told = [_told(ranking, row, name, names) for row, name in named]
     parts = [part for one in told for part in (one, "; ")][:-1]
     because = [tag("p", joined(*parts, "."), class_="lede")] if told else []
     return joined(
@@ -56,11 +60,16 @@ def summary(ranking: Ranking, names: Names) -> Html:
     )
 
 
-def _told(ranking: Ranking, row: int, names: Names) -> Html:
+def _last_names(ranking: Ranking, rows: NDArray[np.intp]) -> list[str]:
+    """Return the names of functions, with their callers where two would look the same."""
+    tree = ranking.fitted.experiment.tree
+    paths = [[short_name(name) for name in tree.names(int(row))[-2:]] for row in rows]
+    count = Counter(path[-1] for path in paths)
+    return [path[-1] if count[path[-1]] == 1 else "/".join(path) for path in paths]
+
+
+def _told(ranking: Ranking, row: int, name: str, names: Names) -> Html:
     fitted = ranking.fitted
-    name = short_name(fitted.experiment.tree.names(row)[-1])
     growth = fitted.models.growth(row).text(fitted.parameter, pretty=True)
-    if ranking.inclusive:
-        growth = growth_text(ranking, row, pretty=True) if ranking.leader[row] == row else growth
     link = names.link(row, tag("code", name))
     return joined(link, f" takes {percent(float(ranking.own_share[row]))} and is {growth}")

@@ -101,6 +101,15 @@ def test_the_first_line_says_how_much_and_where_most_of_it_is():
     assert "MPI_Wait  takes" in told.words["header"]
 
 
+def test_functions_of_one_name_are_told_apart_by_their_callers():
+    laws = {"main": P * 0 + 1, "main/f": P, "main/f/MPI_Wait": 4 * P, "main/g": P}
+    laws["main/g/MPI_Wait"] = 3.9 * P
+    models = fitted({name: list(law) for name, law in laws.items()})
+    told = parsed(models=models).words["header"]
+    assert "f/MPI_Wait  takes" in told
+    assert "g/MPI_Wait  takes" in told
+
+
 def test_counts_are_not_taken_but_predicted():
     counts = replace(TIME, name="visits", unit="1")
     models = fitted({name: list(law) for name, law in LAWS.items()}, metric=counts)
@@ -115,6 +124,29 @@ def test_numbers_of_the_ranking_are_those_of_tables_for_machines():
     expected = np.array([columns[name] for name in ("rank", *names, "trust")], float).T
     found = np.array(Parsed(page(shown)).numbers["ranking"]).reshape(rows, -1)
     assert np.array_equal(found, expected)
+
+
+def test_growths_sort_as_they_grow_and_not_as_they_are_written():
+    order = [int(cell["data-order"]) for cell in parsed().of("td") if "data-order" in cell]
+    ranking = content().ranking
+    growths = [ranking.fitted.models.growth(int(row)) for row in ranking.order]
+    assert len(order) == len(growths)
+    assert [growth for _, growth in sorted(zip(order, growths, strict=True))] == sorted(growths)
+
+
+@pytest.mark.parametrize(
+    ("target", "said"), [(64.0, "●●●● a factor of 1.1"), (float("inf"), "●●●● 95 %")]
+)
+def test_the_page_says_what_marks_of_trust_mean(target, said):
+    assert said in parsed(target=target).words["ranking"]
+
+
+def test_beyond_all_bounds_other_models_have_no_values():
+    models = fitted({"main": [1.0, 2.2, 3.9, 8.3, 15.5]})
+    for target, count in ((64.0, 1), (float("inf"), 0)):
+        told = parsed(models=models, target=target).words["models"]
+        assert "could also be" in told
+        assert " ".join(told.split()).count("probability at p = 64") == count
 
 
 def test_cards_tell_formula_prediction_alternatives_numbers_and_kin():
