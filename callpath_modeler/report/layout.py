@@ -151,9 +151,17 @@ def wrap(text: str, width: int | None, style: str = "", indent: str = "") -> lis
     """Break a line between words, but inside of no number, where it is wider than `width`."""
     if width is None or cell_len(text) <= width:
         return [Text(text, style=style)]
-    tied = _IN_A_QUANTITY.sub(_TIE, text)
-    parts = textwrap.wrap(tied, width, subsequent_indent=indent, break_on_hyphens=False)
+    parts = textwrap.wrap(tied(text), width, subsequent_indent=indent, break_on_hyphens=False)
     return [Text(part.replace(_TIE, " "), style=style) for part in parts]
+
+
+def tied(text: str) -> str:
+    """Return a text in which no line breaks inside of a number, or between it and its unit.
+
+    >>> tied("in 16 900 s, or 3 runs").split(" ")[2:]
+    ['or', '3', 'runs']
+    """
+    return _IN_A_QUANTITY.sub(_TIE, text)
 
 
 def _taken(columns: Sequence[Column]) -> int:

@@ -9,6 +9,7 @@ from callpath_modeler.analysis.rank import Ranking
 from callpath_modeler.analysis.trust import marks_text
 from callpath_modeler.report.answer import at_text
 from callpath_modeler.report.curve import Curve, sketch
+from callpath_modeler.report.layout import tied
 from callpath_modeler.report.model import (
     NOTHING_ELSE,
     ExcessStep,
@@ -34,7 +35,7 @@ from callpath_modeler.report.page.markup import (
     table,
     tag,
 )
-from callpath_modeler.report.page.names import Names
+from callpath_modeler.report.page.names import Names, cut
 from callpath_modeler.report.page.ranking import trust_text
 from callpath_modeler.report.ranking import formula_text, growth_text
 from callpath_modeler.units import interval, parameter_value, percent, quantity
@@ -88,7 +89,7 @@ def _card(
         _prediction(ranking, row),
         drawn,
         *_alternatives(ranking, row),
-        pairs(facts),
+        pairs([(word, cut(text)) for word, text in facts]),
         more,
         class_="card",
         id=key,
@@ -119,8 +120,9 @@ def _prediction(ranking: Ranking, row: int) -> Html:
     if np.isfinite(ranking.target):
         value = float(ranking.value[row])
         band = interval(float(ranking.low[row]), float(ranking.high[row]), unit)
-        amount = tag("strong", number(value, quantity(value, unit)))
-        parts.insert(0, joined(f"at {at_text(fitted, ranking.target)}: ", amount, f" ({band})"))
+        amount = tag("strong", number(value, tied(quantity(value, unit))))
+        at = f"at {at_text(fitted, ranking.target)}: "
+        parts.insert(0, joined(at, amount, f" ({tied(band)})"))
     spread = [piece for part in (*parts, marks) for piece in (part, " · ")][:-1]
     return tag("p", *spread, class_="value")
 

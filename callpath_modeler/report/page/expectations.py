@@ -7,10 +7,8 @@ from callpath_modeler.analysis.expectations.verdicts import Outcome
 from callpath_modeler.analysis.expectations.wording import details, sentence
 from callpath_modeler.profile.pattern import short_name
 from callpath_modeler.report.check import last_line, worst_names
-from callpath_modeler.report.layout import shorten
 from callpath_modeler.report.page.markup import Html, cell, head, joined, table, tag
-
-_ROOM = 90
+from callpath_modeler.report.page.names import shortened
 
 
 def expectations_section(check: Check) -> Html:
@@ -28,7 +26,7 @@ def expectations_section(check: Check) -> Html:
 def _row(check: Check, outcome: Outcome) -> Html:
     status = str(outcome.status)
     names = [short_name(name) for name in worst_names(outcome)]
-    place = [shorten(names, _ROOM)] if names else []
+    place = [shortened(names)] if names else []
     more = [*place, *details(outcome, check.control_of(outcome))]
     said = joined(sentence(outcome), *(tag("div", line, class_="aside") for line in more))
     return tag(

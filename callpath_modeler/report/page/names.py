@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
@@ -9,13 +10,24 @@ from numpy.typing import NDArray
 
 from callpath_modeler.profile.calltree import CallTree
 from callpath_modeler.report.layout import shorten
-from callpath_modeler.report.page.markup import Html, escaped, tag
+from callpath_modeler.report.page.markup import Html, escaped, joined, tag
 from callpath_modeler.report.ranking import distinct_names
 
 _ROOM = 90
 """Letters of a call path; from the middle of longer ones, names are left out."""
 _FULL = 600
 """Letters of a call path in full: call chains are 50,000 calls deep, and this is one page."""
+
+
+def cut(text: str, room: int = 300) -> str:
+    """Return a text without its middle where it has more letters than `room`."""
+    half = room // 2
+    return text if len(text) <= room else f"{text[:half]} … {text[-half:]}"
+
+
+def shortened(names: Sequence[str]) -> str:
+    """Return a call path without names from its middle where it is long."""
+    return shorten([cut(name, _ROOM) for name in names], _ROOM)
 
 
 class Names:
@@ -46,20 +58,21 @@ class Names:
             return escaped(content)
         return tag("a", content, href=f"#{self.anchor(row)}")
 
-    def path(self, row: int, names: Sequence[str]) -> Html:
-        """Return a call path in a line that may break behind each slash.
-
-        Parameters
-        ----------
-        names : of which it is made
-        """
-        text = shorten(names, _ROOM)
-        full = self._tree.path(row)
-        told = None if full == text else shorten([full], _FULL)
-        parts = Html("<wbr>").join(escaped(part) for part in text.replace("/", "/\0").split("\0"))
-        return tag("code", Html(parts), title=told)
-
     def paths(self, rows: NDArray[np.intp]) -> list[Html]:
-        """Return call paths, with short function names unless two would then look the same."""
+        """Return call paths in lines that may break behind each slash.
+
+        Function names are short, and long paths lack names from their middle; those that then look
+        the same have their ids beside them.
+        """
         named = distinct_names(self._tree, rows, full=False)
-        return [self.path(int(row), one) for row, one in zip(rows, named, strict=True)]
+        texts = [shortened(names) for names in named]
+        count = Counter(texts)
+        pairs = zip(rows.tolist(), texts, strict=True)
+        return [self._path(row, text, alike=count[text] > 1) for row, text in pairs]
+
+    def _path(self, row: int, text: str, *, alike: bool) -> Html:
+        full = self._tree.path(row)
+        told = None if full == text else cut(full, _FULL)
+        parts = Html("<wbr>").join(escaped(part) for part in text.replace("/", "/\0").split("\0"))
+        beside = tag("span", f" {self.mark(row)}", class_="aside") if alike else ""
+        return joined(tag("code", Html(parts), title=told), beside)

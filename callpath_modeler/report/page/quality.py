@@ -8,6 +8,7 @@ from callpath_modeler.diagnostics import KINDS, Finding, by_kind
 from callpath_modeler.profile.experiment import Experiment
 from callpath_modeler.report.info import coverage_rows, metric_rows, parameter_rows
 from callpath_modeler.report.page.markup import Html, cell, head, joined, plain_table, table, tag
+from callpath_modeler.report.page.names import cut
 
 _MOST = 100
 """Findings that are listed: a thousand profiles may have been left out."""
@@ -41,7 +42,7 @@ def _findings(findings: Sequence[Finding]) -> list[Html]:
             "tr",
             tag("th", tag("code", finding.code), f" {KINDS[finding.code].title}", scope="row"),
             cell(str(count), right=True),
-            cell(f"{finding.subject}: {finding.message}"),
+            cell(cut(f"{finding.subject}: {finding.message}", 600)),
             cell(finding.remedy),
         )
         for finding, count in kinds[:_MOST]

@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 from callpath_modeler.analysis.rank import Ranking
 from callpath_modeler.profile.pattern import short_name
 from callpath_modeler.report.answer import at_text, beyond, missing_notes, verdict
+from callpath_modeler.report.layout import tied
 from callpath_modeler.report.page.markup import Html, joined, tag
-from callpath_modeler.report.page.names import Names
+from callpath_modeler.report.page.names import Names, cut
 from callpath_modeler.report.ranking import context
 from callpath_modeler.units import counted, interval, percent, quantity
 
@@ -53,7 +54,7 @@ def summary(ranking: Ranking, names: Names) -> Html:
     parts = [part for one in told for part in (one, "; ")][:-1]
     because = [tag("p", joined(*parts, "."), class_="lede")] if told else []
     return joined(
-        tag("h1", headline(ranking)),
+        tag("h1", tied(cut(headline(ranking), 600))),
         *because,
         *(tag("p", note) for note in missing_notes(ranking)),
         tag("p", context(ranking), class_="aside"),
@@ -65,7 +66,7 @@ def _last_names(ranking: Ranking, rows: NDArray[np.intp]) -> list[str]:
     tree = ranking.fitted.experiment.tree
     paths = [[short_name(name) for name in tree.names(int(row))[-2:]] for row in rows]
     count = Counter(path[-1] for path in paths)
-    return [path[-1] if count[path[-1]] == 1 else "/".join(path) for path in paths]
+    return [cut(path[-1] if count[path[-1]] == 1 else "/".join(path)) for path in paths]
 
 
 def _told(ranking: Ranking, row: int, name: str, names: Names) -> Html:

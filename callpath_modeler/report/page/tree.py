@@ -8,10 +8,10 @@ from callpath_modeler.analysis.forecast import Forecast
 from callpath_modeler.profile.outline import SHARED
 from callpath_modeler.profile.pattern import short_name
 from callpath_modeler.profile.wanted import Wanted
-from callpath_modeler.report.layout import Column, shorten
+from callpath_modeler.report.layout import Column
 from callpath_modeler.report.outlines import check_text
 from callpath_modeler.report.page.markup import Html, escaped, joined, number, tag
-from callpath_modeler.report.page.names import Names
+from callpath_modeler.report.page.names import Names, cut
 from callpath_modeler.report.page.ranking import trust_text
 from callpath_modeler.report.views import ForecastView, value_cells
 from callpath_modeler.units import percent, quantity
@@ -83,9 +83,9 @@ def _name(shown: ForecastView, k: int, names: Names) -> Html:
         return tag("span", f"… {len(outline.rests[k])} more", class_="name rest")
     row = int(outline.nodes[k])
     name = shown.view.name(row)
-    short = shorten([short_name(name)], _NAMED) + " …" * bool(outline.is_closed[k])
+    short = cut(short_name(name), _NAMED) + " …" * bool(outline.is_closed[k])
     hot = tag("span", " hot path", class_="unseen") if row in shown.hot else ""
-    title = None if short == name else shorten([name], 300)
+    title = None if short == name else cut(name)
     said = joined(names.link(row, tag("code", escaped(short), title=title)), hot)
     return tag("span", said, class_="name hot" if hot else "name")
 
