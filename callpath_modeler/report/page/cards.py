@@ -168,7 +168,7 @@ def _alternatives(ranking: Ranking, row: int) -> list[Html]:
             value = float(other.values([ranking.target])[0])
             cells.append(cell(quantity(value, unit), right=True))
     rows = [tag("tr", *cells) for cells in body]
-    return [table(heads, rows, caption="Other models that fit the data")]
+    return [table(heads, rows, caption="Other models that fit the data", narrow=True)]
 
 
 def _numbers(ranking: Ranking, row: int, curve: Curve) -> Html:

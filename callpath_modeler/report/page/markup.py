@@ -61,7 +61,12 @@ def number(value: float, text: str) -> Html:
 
 
 def table(
-    header: list[Html], rows: list[Html], *, caption: str = "", foot: tuple[Html, ...] = ()
+    header: list[Html],
+    rows: list[Html],
+    *,
+    caption: str,
+    foot: tuple[Html, ...] = (),
+    narrow: bool = False,
 ) -> Html:
     """Return a table that scrolls sideways by itself where it is wider than the screen.
 
@@ -70,15 +75,23 @@ def table(
     header : cells of the head
     rows, foot : whole rows
     caption : what it shows, for those who do not see what stands above it
+    narrow : it is hardly ever wider, and so not a stop for those who go by keys
     """
     whole = tag(
         "table",
-        tag("caption", caption, class_="unseen") if caption else "",
+        tag("caption", caption, class_="unseen"),
         tag("thead", tag("tr", *header)),
         tag("tbody", *rows),
         tag("tfoot", *foot) if foot else "",
     )
-    return tag("div", whole, class_="wide", role="region", tabindex="0", aria_label=caption or None)
+    if narrow:
+        return tag("div", whole, class_="wide")
+    return scrolling(caption, whole)
+
+
+def scrolling(name: str, content: Html) -> Html:
+    """Return content that scrolls sideways by itself, by keys, too."""
+    return tag("div", content, class_="wide", role="region", tabindex="0", aria_label=name)
 
 
 def head(text: str, *, right: bool = False, kind: str = "") -> Html:
@@ -102,7 +115,7 @@ def plain_table(rows: list[tuple[str, ...]], caption: str) -> Html:
         tag("tr", tag("th", one[0], scope="row"), *(cell(text) for text in one[1:]))
         for one in others
     ]
-    return table([head(text) for text in first], body, caption=caption)
+    return table([head(text) for text in first], body, caption=caption, narrow=True)
 
 
 def pairs(items: list[tuple[str, str]]) -> Html:

@@ -10,7 +10,7 @@ from callpath_modeler.profile.pattern import short_name
 from callpath_modeler.profile.wanted import Wanted
 from callpath_modeler.report.layout import Column
 from callpath_modeler.report.outlines import check_text
-from callpath_modeler.report.page.markup import Html, escaped, joined, number, tag
+from callpath_modeler.report.page.markup import Html, escaped, joined, number, scrolling, tag
 from callpath_modeler.report.page.names import Names, cut
 from callpath_modeler.report.page.ranking import trust_text
 from callpath_modeler.report.views import ForecastView, value_cells
@@ -52,10 +52,9 @@ def tree_section(forecast: Forecast, names: Names) -> Html:
     told = check_text(shown.outline, check, sums)
     about = f"bold: the hot path; call paths below {percent(_LEAST)} of the total share a line; "
     return joined(
-        tag("div", tag("div", header, body, class_="tree"), class_="wide", tabindex="0",
-            role="region", aria_label="Call tree"),
+        scrolling("Call tree", tag("div", header, body, class_="tree")),
         tag("p", f"{about}{told}", class_="aside"),
-    )  # fmt: skip
+    )
 
 
 def _nested(shown: ForecastView, rows: Sequence[Html]) -> Iterator[str]:
