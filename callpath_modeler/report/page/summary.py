@@ -40,7 +40,7 @@ def headline(ranking: Ranking) -> str:
 def main_rows(ranking: Ranking) -> NDArray[np.intp]:
     """Return the costliest call paths that together have most of the whole; none of no whole."""
     share = np.nan_to_num(ranking.own_share)
-    if not len(ranking.order) or not np.isfinite(ranking.target) or not ranking.total[0] > 0:
+    if np.isinf(ranking.target) or not 0 < ranking.total[0] < np.inf:
         return np.empty(0, np.intp)
     order = np.argsort(-share, kind="stable")
     return order[: 1 + int(np.searchsorted(np.cumsum(share[order]), _MOST))]
