@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-
 import numpy as np
 from numpy.typing import NDArray
 
 from callpath_modeler.analysis.rank import Ranking
 from callpath_modeler.analysis.trust import MARKS, PROBABLE, WITHIN, marks_text
-from callpath_modeler.report.formats import Cell
 from callpath_modeler.report.layout import Column
 from callpath_modeler.report.page.markup import Html, cell, head, joined, number, table, tag
 from callpath_modeler.report.page.names import Names
 from callpath_modeler.report.ranking import (
     excess_notes,
     ranking_cells,
-    ranking_table,
     remainder,
     unmodelled_notes,
 )
@@ -27,16 +23,8 @@ _LEAST = 0.001
 _MOST = 200
 """So many have rows at most unless more are asked for; the others share one."""
 
-_NUMBERS = {
-    "rank": "rank",
-    "measured": "value_at_largest",
-    "value": "value_at_target",
-    "band": "high",
-    "share": "share_at_target",
-    "excess": "excess_exclusive",
-    "trust": "trust",
-}
-"""Columns that sort by numbers, and what these are called in tables for machines."""
+_TO_THE_RIGHT = frozenset({"rank", "measured", "value", "band", "share", "excess"})
+"""Columns of numbers."""
 
 
 def ranking_section(ranking: Ranking, names: Names, first: int, again: str) -> Html:
@@ -55,16 +43,12 @@ def ranking_section(ranking: Ranking, names: Names, first: int, again: str) -> H
     if not len(rows):
         return joined(tag("p", "No call path could be modelled."), *notes)
     columns = ranking_cells(ranking, rows, others, ascii_only=False)
-    numbers = ranking_table(ranking, rows).columns
+    numbers = _numbers(ranking, rows)
     heads = [_head(name, column) for name, column in columns.items()]
     heads.insert(1, head("call path"))
     body = []
-    codes = ranking.fitted.models.growth_rank()[ranking.leader[rows]].tolist()
     for k, (row, path) in enumerate(zip(rows.tolist(), names.paths(rows), strict=True)):
-        cells = [
-            _cell(name, column.cells[k], _number(ranking, name, numbers, k), codes[k])
-            for name, column in columns.items()
-        ]
+        cells = [_cell(name, column.cells[k], numbers[name][k]) for name, column in columns.items()]
         cells.insert(1, tag("th", names.link(row, path), scope="row"))
         body.append(tag("tr", *cells))
     foot = [_last(columns, len(rows) + k, text) for k, text in enumerate(_below(ranking, others))]
@@ -82,27 +66,36 @@ def listed_rows(ranking: Ranking, first: int) -> NDArray[np.intp]:
     return listed
 
 
-def _number(
-    ranking: Ranking, name: str, numbers: Mapping[str, Sequence[Cell]], k: int
-) -> float | None:
-    key = _NUMBERS.get(name, "")
-    if name == "excess" and ranking.inclusive:
-        key = "excess_inclusive"
-    found = numbers[key][k] if key else None
-    return found if isinstance(found, int | float) and np.isfinite(found) else None
+def _numbers(ranking: Ranking, rows: NDArray[np.intp]) -> dict[str, list[float]]:
+    """Return what columns sort by; bands by their upper ends, growths by how fast they are."""
+    place = np.zeros(len(ranking.value))
+    place[ranking.order] = np.arange(1, len(ranking.order) + 1)
+    excess = ranking.excess.inclusive if ranking.inclusive else ranking.excess.exclusive
+    growth = ranking.fitted.models.growth_rank()[ranking.leader[rows]]
+    columns: dict[str, NDArray[np.float64]] = {
+        "rank": place,
+        "measured": ranking.at_largest,
+        "value": ranking.value,
+        "band": ranking.high,
+        "share": ranking.share,
+        "excess": excess,
+        "trust": ranking.trust.astype(np.float64),
+    }
+    numbers = {name: column[rows].tolist() for name, column in columns.items()}
+    return {**numbers, "growth": growth.tolist()}
 
 
 def _head(name: str, column: Column) -> Html:
-    return head(column.header, right=name in _NUMBERS and name != "trust", kind=name)
+    return head(column.header, right=name in _TO_THE_RIGHT, kind=name)
 
 
-def _cell(name: str, text: str, value: float | None, growth: int) -> Html:
+def _cell(name: str, text: str, value: float) -> Html:
     if name == "growth":
-        return tag("td", text, class_=name, data_order=growth)
+        return tag("td", text, class_=name, data_order=value)
     if name == "trust":
         return cell(trust_text(text, value), kind=name)
-    shown = text if value is None else number(value, text)
-    return cell(shown, right=name in _NUMBERS, kind=name)
+    shown = number(value, text) if np.isfinite(value) else text
+    return cell(shown, right=name in _TO_THE_RIGHT, kind=name)
 
 
 def trust_text(marks: str, count: float | None) -> Html:
@@ -121,7 +114,7 @@ def _below(ranking: Ranking, others: NDArray[np.intp]) -> list[str]:
 
 def _last(columns: dict[str, Column], k: int, name: str) -> Html:
     cells = [
-        cell(column.cells[k] if k < len(column.cells) else "", right=key in _NUMBERS, kind=key)
+        cell(column.cells[k] if k < len(column.cells) else "", right=key in _TO_THE_RIGHT, kind=key)
         for key, column in columns.items()
     ]
     cells.insert(1, tag("th", name, scope="row"))
