@@ -14,6 +14,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,7 +30,7 @@ _NOTE = re.compile(r"(?<=\))(\[[^\]]*\])?(#\d+)?$")
 _QUALIFIERS = frozenset({"const", "volatile", "noexcept", "&", "&&"})
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Patterns:
     """The names of a call tree, ready for any number of patterns.
 
@@ -60,6 +61,11 @@ class Patterns:
                 plain.setdefault(way, []).append(place)
         return cls(tree, name, spelled, plain)
 
+    @cached_property
+    def ids(self) -> list[str]:
+        """Ids of the call paths: a tree makes them anew whenever it is asked."""
+        return self.tree.ids()
+
     def match(self, pattern: str) -> NDArray[np.bool_]:
         """Return which call paths a pattern names, [call paths].
 
@@ -69,7 +75,7 @@ class Patterns:
             If the pattern is malformed.
         """
         if pattern.startswith("@"):
-            return np.array([digits.startswith(pattern[1:]) for digits in self.tree.ids()], bool)
+            return np.array([digits.startswith(pattern[1:]) for digits in self.ids], bool)
         segments = _segments(pattern)
         mask = self._from_root(segments)
         if not mask.any() and segments[0] != _ANY:

@@ -214,7 +214,7 @@ def pattern_of(patterns: Patterns, row: int) -> str:
         # Names may hold what patterns give a meaning, or what no file in UTF-8 can hold.
         if text.isprintable() and _names_alone(patterns, text, row):
             return text
-    return f"@{tree.ids()[row]}"
+    return f"@{patterns.ids[row]}"
 
 
 def _names_alone(patterns: Patterns, pattern: str, row: int) -> bool:
