@@ -11,6 +11,7 @@ import click
 from callpath_modeler.cli.console import Console
 from callpath_modeler.cli.options import (
     EXPERIMENT,
+    FORCE,
     fit_options,
     load_options,
     parse_share,
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     metavar="FILE.toml",
     help="Default: standard output.",
 )
-@click.option("--force", is_flag=True, help="Replace the file if it exists.")
+@FORCE
 @click.option(
     "--cover",
     metavar="SHARE",

@@ -10,7 +10,13 @@ from typing import TYPE_CHECKING
 import click
 
 from callpath_modeler.cli.console import Console
-from callpath_modeler.cli.options import EXPERIMENT, fit_options, load_options, question_options
+from callpath_modeler.cli.options import (
+    EXPERIMENT,
+    FORCE,
+    fit_options,
+    load_options,
+    question_options,
+)
 from callpath_modeler.cli.tables import format_of
 from callpath_modeler.errors import UsageError
 
@@ -54,7 +60,7 @@ _TABLES = ("csv", "tsv", "json", "jsonl", "markdown", "parquet")
     show_default=True,
     help="Rows of a table: a model per call path; a value per call path and run; the ranking.",
 )
-@click.option("--force", is_flag=True, help="Replace the file if it exists.")
+@FORCE
 @question_options
 @load_options
 @fit_options

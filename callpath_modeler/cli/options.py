@@ -27,6 +27,7 @@ _EITHER = "--inclusive and --exclusive exclude each other"
 
 
 EXPERIMENT = click.argument("experiment", nargs=-1, required=True, metavar="EXP...")
+FORCE = click.option("--force", is_flag=True, help="Replace the file if it exists.")
 _LOAD = (
     click.option("--where", metavar="COND", default="", help="Choose runs, e.g. 'p>=64,n=30'."),
     click.option(

@@ -12,6 +12,7 @@ import click
 from callpath_modeler.cli.console import Console
 from callpath_modeler.cli.options import (
     EXPERIMENT,
+    FORCE,
     fit_options,
     load_options,
     question_options,
@@ -37,7 +38,7 @@ _PACKAGES = ("callpath-modeler", "numpy", "scipy")
 @click.option(
     "-o", "--output", type=click.Path(path_type=Path), metavar="FILE.html", help="The page."
 )
-@click.option("--force", is_flag=True, help="Replace the file if it exists.")
+@FORCE
 @click.option(
     "-n",
     "--top",

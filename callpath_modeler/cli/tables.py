@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from callpath_modeler.cli.options import F, added
+from callpath_modeler.cli.options import FORCE, F, added
 from callpath_modeler.errors import UsageError
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ _OUTPUT = (
     click.option(
         "-o", "--output", type=click.Path(path_type=Path), metavar="FILE", help="Write to a file."
     ),
-    click.option("--force", is_flag=True, help="Replace the file if it exists."),
+    FORCE,
 )
 
 
