@@ -219,17 +219,8 @@ class Models:
         return np.isin(self.status, (FitStatus.OUTSIDE, FitStatus.NOISY))
 
     def lead(self) -> npt.NDArray[np.intp]:
-        """Return where in `coefficients` the leading one stands, [n].
-
-        That of the fastest growing term; the constant before terms that do not grow without end,
-        unless it is zero.
-        """
-        last, slot = (np.zeros(len(self), np.intp) for _ in range(2))
-        for number, code in enumerate(self.terms.T, start=1):  # far faster than along short rows
-            last[self.shapes.grows[code]] = number
-            slot[code >= 0] = number
-        alone = (last == 0) & (self.coefficients[:, 0] == 0)
-        return np.where(alone, slot, last)
+        """Return where in `coefficients` the leading one stands, [n]; as of `Shapes.lead`."""
+        return self.shapes.lead(self.terms, self.coefficients)
 
     def leading_coefficient(self) -> FloatArray:
         """Return the coefficient of the leading term, [n]; it ranks rows of the same growth.
@@ -245,11 +236,7 @@ class Models:
 
     def growth_rank(self) -> npt.NDArray[np.int64]:
         """Return positions of the growth in ``shapes.growths``, [n]; -1 without a model."""
-        lead = self.lead()
-        rank = np.full(len(self), self.shapes.rank[-1])
-        for number, code in enumerate(self.terms.T, start=1):
-            leads = lead == number
-            rank[leads] = self.shapes.rank[code[leads]]
+        rank = self.shapes.growth_rank(self.terms, self.coefficients)
         rank[self.status >= FitStatus.TOO_FEW_POINTS] = -1
         return rank
 

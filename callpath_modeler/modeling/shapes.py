@@ -129,6 +129,38 @@ class Shapes(tuple[Shape, ...]):  # noqa: SLOT001 - what is known of them is kep
         """Which grow without end, [S + 1]; no shape does not."""
         return np.asarray(self.rank > self.rank[-1])
 
+    def lead(
+        self, terms: npt.NDArray[np.integer], coefficients: FloatArray
+    ) -> npt.NDArray[np.intp]:
+        """Return where in coefficients the leading one of models stands, [...].
+
+        That of the fastest growing term; the constant before terms that do not grow without end,
+        unless it is zero.
+
+        Parameters
+        ----------
+        terms : [..., T] codes, -1 = none
+        coefficients : [..., T + 1] the constant first
+        """
+        last, slot = (np.zeros(terms.shape[:-1], np.intp) for _ in range(2))
+        for number in range(1, terms.shape[-1] + 1):  # far faster than along short rows
+            code = terms[..., number - 1]
+            last[self.grows[code]] = number
+            slot[code >= 0] = number
+        alone = (last == 0) & (coefficients[..., 0] == 0)
+        return np.where(alone, slot, last)
+
+    def growth_rank(
+        self, terms: npt.NDArray[np.integer], coefficients: FloatArray
+    ) -> npt.NDArray[np.int64]:
+        """Return positions of the growth of models in `growths`, [...]; as of `lead`."""
+        lead = self.lead(terms, coefficients)
+        rank = np.full(lead.shape, self.rank[-1])
+        for number in range(1, terms.shape[-1] + 1):
+            leads = lead == number
+            rank[leads] = self.rank[terms[..., number - 1][leads]]
+        return rank
+
     @cached_property
     def ends_at_one(self) -> npt.NDArray[np.bool_]:
         """Which add a constant in the end, as steps and ceilings do, [S + 1]."""

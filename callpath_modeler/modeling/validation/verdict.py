@@ -107,19 +107,12 @@ def growth_probabilities(models: Models) -> FloatArray:
 
 def _hypotheses(models: Models) -> tuple[npt.NDArray[np.int64], FloatArray]:
     """Return the growth of each hypothesis, a position in `growths`, [n, C]; its probability."""
-    others = [
-        replace(
-            models,
-            terms=models.alternative_terms[:, slot],
-            coefficients=models.alternative_coefficients[:, slot],
-        )
-        for slot in range(models.alternative_weight.shape[1])
-    ]
-    rank = np.stack([each.growth_rank() for each in (models, *others)], axis=1)
+    others = models.shapes.growth_rank(models.alternative_terms, models.alternative_coefficients)
+    rank = np.concatenate([models.growth_rank()[:, None], others], axis=1)
     weight = np.concatenate([models.weight[:, None], models.alternative_weight], axis=1)
     # A row of zeros has no hypotheses to choose among: it is constant.
     weight[weight.sum(axis=1) == 0, 0] = 1.0
-    weight = np.where(rank < 0, 0.0, weight)
+    weight = np.where(rank[:, :1] < 0, 0.0, weight)
     return rank, weight / np.maximum(weight.sum(axis=1, keepdims=True), np.finfo(float).tiny)
 
 
