@@ -1,0 +1,74 @@
+"""Compiles the modeller's inner loops while a wheel is built; a hook of hatchling."""
+
+from __future__ import annotations
+
+import os
+import runpy
+import shlex
+import subprocess
+import sysconfig
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+
+_FOLDER = Path(__file__).parent
+_FLAGS = (
+    *("-std=gnu11", "-O3", "-fPIC", "-shared", "-fopenmp-simd", "-fno-math-errno"),
+    *("-fno-trapping-math", "-Wall", "-Wextra"),
+)
+_X86 = ("x86_64", "amd64")
+_ONLY_X86 = {
+    "haswell": ("-march=haswell",),
+    "skylake-avx512": ("-march=skylake-avx512", "-mprefer-vector-width=512"),
+}
+
+
+class CompiledHook(BuildHookInterface[Any]):
+    """Puts libraries beside their sources; without a compiler the wheel does without them."""
+
+    PLUGIN_NAME = "custom"
+
+    def initialize(self, version: str, build_data: dict[str, Any]) -> None:  # noqa: ARG002 # theirs
+        """Compile, before files are collected."""
+        if self.target_name != "wheel":
+            return
+        try:
+            compile_libraries(_FOLDER)
+        except (OSError, subprocess.CalledProcessError) as error:
+            reason = getattr(error, "stderr", None) or error
+            self.app.display_warning(f"models will be made in numpy, without a compiler: {reason}")
+            return
+        platform = sysconfig.get_platform().replace("-", "_").replace(".", "_")
+        build_data["pure_python"] = False
+        build_data["tag"] = f"py3-none-{platform}"
+
+
+def compile_libraries(folder: Path) -> None:
+    """Compile the sources of a folder with ``$CC`` and ``$CFLAGS``, for each kind of processor.
+
+    Raises
+    ------
+    OSError
+        If there is no compiler.
+    subprocess.CalledProcessError
+        If it fails.
+    """
+    known = runpy.run_path(str(folder / "sources.py"))
+    libraries: dict[str, Path] = known["libraries"](folder)
+    compiler = shlex.split(os.environ.get("CC", "cc"))
+    own = shlex.split(os.environ.get("CFLAGS", ""))
+    units = [str(source) for source in known["sources"](folder) if source.suffix == ".c"]
+    for old in folder.glob("modeler-*.so"):
+        old.unlink()
+    x86 = sysconfig.get_platform().endswith(_X86)
+    for kind, library in libraries.items():
+        if kind in _ONLY_X86 and not x86:
+            continue
+        with tempfile.TemporaryDirectory(dir=folder) as work:
+            made = Path(work) / library.name
+            command = [*compiler, *_FLAGS, *_ONLY_X86.get(kind, ()), *own, *units, "-o", str(made), "-lm"]
+            subprocess.run(command, check=True, capture_output=True, text=True)  # noqa: S603
+            # Another process may have loaded what was there.
+            made.replace(library)

@@ -1,0 +1,68 @@
+"""Calls into the compiled library: numpy arrays in, numpy arrays out."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from callpath_modeler.modeling.compiled.sources import libraries
+
+VARIABLE = "CPMODEL_COMPILED"
+"""Set to 0, models are made in numpy."""
+
+
+def compiled() -> bool:
+    """Tell whether there is a library for this machine, made of these sources."""
+    return _library() is not None
+
+
+def call(name: str, *arguments: npt.NDArray[Any] | float) -> int:
+    """Call a function of the library.
+
+    Parameters
+    ----------
+    name : str
+        Of the function, which returns int64.
+    *arguments : ndarray, int or float
+        Arrays are passed as pointers, int as int64, float as double.
+
+    Raises
+    ------
+    ValueError
+        If an array is not contiguous in the order of C.
+    """
+    library = _library()
+    assert library is not None
+    function = getattr(library, name)
+    function.restype = ctypes.c_int64
+    return int(function(*map(_passed, arguments)))
+
+
+@cache
+def _library() -> ctypes.CDLL | None:
+    if os.environ.get(VARIABLE) == "0":
+        return None
+    anywhere, *others = libraries(Path(__file__).parent).values()
+    try:
+        general = ctypes.CDLL(str(anywhere))
+        best = int(general.processor())
+        if best and others[best - 1].exists():
+            return ctypes.CDLL(str(others[best - 1]))
+    except OSError:
+        # None, or that of another kind of machine that shares the folder.
+        return None
+    return general
+
+
+def _passed(argument: npt.NDArray[Any] | float) -> Any:
+    if isinstance(argument, np.ndarray):
+        if not argument.flags.c_contiguous:
+            raise ValueError("arrays are to be contiguous")
+        return ctypes.c_void_p(argument.ctypes.data)
+    return ctypes.c_double(argument) if isinstance(argument, float) else ctypes.c_int64(argument)
