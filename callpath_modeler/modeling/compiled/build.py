@@ -68,7 +68,8 @@ def compile_libraries(folder: Path) -> None:
             continue
         with tempfile.TemporaryDirectory(dir=folder) as work:
             made = Path(work) / library.name
-            command = [*compiler, *_FLAGS, *_ONLY_X86.get(kind, ()), *own, *units, "-o", str(made), "-lm"]
+            flags = [*_FLAGS, *_ONLY_X86.get(kind, ()), *own]
+            command = [*compiler, *flags, *units, "-o", str(made), "-lm"]
             subprocess.run(command, check=True, capture_output=True, text=True)  # noqa: S603
             # Another process may have loaded what was there.
             made.replace(library)
