@@ -1,0 +1,29 @@
+"""Drifts as the compiled functions take them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from callpath_modeler.modeling.mixture.deviations import Drift
+
+FloatArray = npt.NDArray[np.float64]
+
+
+def precisions(points: FloatArray, drifts: Sequence[Drift]) -> tuple[FloatArray, FloatArray]:
+    """Return what `relative_weights` of ``rows.h`` needs of L drifts over `points`, each [L, K].
+
+    Returns
+    -------
+    precision : ndarray
+        What weights are multiplied by where every point has a value.
+    away : ndarray
+        Logarithm of the variance at each point, against the mean of all.
+    """
+    away = np.log([drift.variances(points) for drift in drifts])
+    away -= away.mean(axis=1, keepdims=True)
+    precision = np.exp(-away)
+    precision[:, 0] /= [drift.of_first for drift in drifts]
+    return precision, away

@@ -1,0 +1,83 @@
+/* One row of `Data`, with the weights of its points: what every regression begins with. */
+#ifndef CALLPATH_MODELER_ROWS_H
+#define CALLPATH_MODELER_ROWS_H
+
+#include "functions.h"
+
+/* `floor_of` in mixture/data.py; `values` [K]. */
+INLINE double floor_of(int64_t points, const double *values)
+{
+    double least = INFINITY;
+#pragma omp simd reduction(min : least)
+    for (int64_t k = 0; k < points; k++) {
+        double counts = values[k] > 0 ? values[k] : INFINITY;
+        least = smaller(least, counts);
+    }
+    return larger(least, 0.01);
+}
+
+/* `error_unit` in mixture/data.py; all [K]. */
+INLINE void error_unit(int64_t points, const double *values, const double *fitted, double *unit)
+{
+    double least = floor_of(points, values);
+#pragma omp simd
+    for (int64_t k = 0; k < points; k++)
+        unit[k] = larger(fitted[k], least);
+}
+
+/* How many points have a value. */
+INLINE double used_of(int64_t points, const double *weight)
+{
+    double used = 0;
+#pragma omp simd reduction(+ : used)
+    for (int64_t k = 0; k < points; k++)
+        used += weight[k] > 0 ? 1.0 : 0.0;
+    return used;
+}
+
+/* `relative_weights` in mixture/data.py, under one drift; all [K].
+
+   `precision` and `away` are those of `precisions` in drifts.py: weights where every point has a
+   value, and what their level follows where some have none. */
+INLINE void relative_weights(int64_t points, const double *weight, const double *unit,
+                             const double *precision, const double *away, double *weights)
+{
+    double used = 0, level = 0;
+#pragma omp simd reduction(+ : used, level)
+    for (int64_t k = 0; k < points; k++) {
+        double there = weight[k] > 0 ? 1.0 : 0.0;
+        used += there;
+        level += there * away[k];
+    }
+    double factor = used < (double)points ? exp_of(level / larger(used, 1)) : 1;
+#pragma omp simd
+    for (int64_t k = 0; k < points; k++)
+        weights[k] = weight[k] / (unit[k] * unit[k]) * precision[k] * factor;
+}
+
+/* Sums of one row under one drift, as of `Moments`. */
+typedef struct {
+    double weight, mean, total;
+} RowSums;
+
+/* Sum up a row, and write the products of its weights with its values about their mean, [K]. */
+INLINE RowSums sums_of_row(int64_t points, const double *values, const double *weights,
+                           double *products)
+{
+    double weight = 0, sum = 0, total = 0;
+#pragma omp simd reduction(+ : weight, sum)
+    for (int64_t k = 0; k < points; k++) {
+        weight += weights[k];
+        sum += weights[k] * values[k];
+    }
+    double mean = sum / weight;
+#pragma omp simd reduction(+ : total)
+    for (int64_t k = 0; k < points; k++) {
+        double centred = values[k] - mean;
+        products[k] = weights[k] * centred;
+        total += products[k] * centred;
+    }
+    return (RowSums){weight, mean, total};
+}
+
+#endif
