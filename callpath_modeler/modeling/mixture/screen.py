@@ -8,6 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from callpath_modeler.modeling.compiled.library import compiled
+from callpath_modeler.modeling.compiled.screening import screened
 from callpath_modeler.modeling.mixture.bounds import (
     Bounds,
     SingleArray,
@@ -87,6 +89,8 @@ def screen(data: Data, known: Hypotheses, log_prior: FloatArray, drifts: Sequenc
 
     `log_prior` [H] is of the hypotheses; `drifts` are the extreme ones, none first.
     """
+    if compiled():
+        return _screened_in_c(data, known, log_prior, drifts)
     count, size = len(data.values), max(16, _MOST_NUMBERS // len(known.shapes))
     every = np.arange(count)
     parts = [
@@ -94,6 +98,22 @@ def screen(data: Data, known: Hypotheses, log_prior: FloatArray, drifts: Sequenc
         for start in range(0, max(count, 1), size)
     ]
     return parts[0] if len(parts) == 1 else _one_after_another(parts)
+
+
+def _screened_in_c(
+    data: Data, known: Hypotheses, log_prior: FloatArray, drifts: Sequence[Drift]
+) -> Chosen:
+    found = screened(data, known, log_prior, drifts)
+    return Chosen(
+        found.row,
+        found.shape,
+        tuple(np.flatnonzero(found.families >> family & 1) for family in range(3)),
+        found.pair_row,
+        found.pair,
+        found.variance,
+        found.fitted,
+        np.flatnonzero(found.variance > _MUCH**2),
+    )
 
 
 def _one_after_another(parts: list[Chosen]) -> Chosen:

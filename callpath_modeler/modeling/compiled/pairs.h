@@ -1,0 +1,120 @@
+/* Regressions on two shapes each and bounds of their evidence, as in mixture/pairs.py: of one row,
+   for all pairs at once. */
+#ifndef CALLPATH_MODELER_PAIRS_H
+#define CALLPATH_MODELER_PAIRS_H
+
+#include "bounds.h"
+
+#define LEAST 1e-40
+
+/* Regressions on P pairs, as `Doubles`; `free` is 1 where the constant is, 0 where it would be
+   negative. */
+typedef struct {
+    double *constant, *first, *second, *determinant, *free; /* [pairs] */
+    double *residual;                                       /* [pairs], under the first drift */
+    double *least;                                          /* [pairs], under any drift */
+    double *bound;                                          /* [pairs], -inf = left out */
+    double *both;                                           /* [pairs] */
+} Pairs;
+
+/* Sum up products of shapes, `products` [points, pairs], with the weights of the points. */
+static void product_sums(int64_t points, int64_t pairs, const double *restrict products,
+                         const double *restrict weights, double *restrict both)
+{
+    int64_t p = 0;
+    for (; p + 2 * WIDTH <= pairs; p += 2 * WIDTH) {
+        Eight here = {0}, there = {0};
+        for (int64_t k = 0; k < points; k++) {
+            const double *x = products + k * pairs + p;
+            here += *(const Eight *)x * weights[k];
+            there += *(const Eight *)(x + WIDTH) * weights[k];
+        }
+        *(Eight *)(both + p) = here;
+        *(Eight *)(both + p + WIDTH) = there;
+    }
+    for (; p < pairs; p++) {
+        double here = 0;
+        for (int64_t k = 0; k < points; k++)
+            here += products[k * pairs + p] * weights[k];
+        both[p] = here;
+    }
+}
+
+/* Regress on every pair under one drift, as `PairSums.regressions`: through the origin where a
+   constant would be negative. */
+static void regress(const Look *seen, int64_t pairs, const int32_t *restrict one,
+                    const int32_t *restrict other, Pairs *found)
+{
+    const double weight = seen->weight, mean = seen->mean, total = seen->total;
+    const double per_weight = 1 / weight;
+    const double *restrict at = seen->at, *restrict square = seen->square;
+    const double *restrict product = seen->product, *restrict both = found->both;
+    double *restrict constants = found->constant, *restrict firsts = found->first;
+    double *restrict seconds = found->second, *restrict residuals = found->residual;
+    double *restrict determinants = found->determinant, *restrict frees = found->free;
+#pragma omp simd
+    for (int64_t p = 0; p < pairs; p++) {
+        double at_x = at[one[p]], at_z = at[other[p]], xx = square[one[p]], zz = square[other[p]];
+        double x = product[one[p]], z = product[other[p]];
+        double xz = both[p] - at_x * at_z * weight, most = xx * zz;
+        double determinant = larger(most - xz * xz, most * 1e-12), inverse = 1 / determinant;
+        double first = (x * zz - z * xz) * inverse, second = (z * xx - x * xz) * inverse;
+        double constant = mean - at_x * first - at_z * second;
+        double residual = total - first * x - second * z;
+        /* Covariances of the constant with all three coefficients. */
+        double cx = (at_z * xz - at_x * zz) * inverse, cz = (at_x * xz - at_z * xx) * inverse;
+        double cc = per_weight - at_x * cx - at_z * cz;
+        /* As a constant is forced to zero, others follow by their covariance. */
+        double forced = smaller(constant, 0), pull = forced / cc;
+        double normal = weight * determinant;
+        constants[p] = larger(constant, 0);
+        firsts[p] = first - pull * cx;
+        seconds[p] = second - pull * cz;
+        residuals[p] = larger(residual + forced * pull, 0);
+        determinants[p] = constant > 0 ? normal : normal * cc;
+        frees[p] = constant > 0 ? 1 : 0;
+    }
+}
+
+/* Write what is left under another drift, as `PairSums.residual`. */
+static void leave(const Look *seen, int64_t pairs, const int32_t *restrict one,
+                  const int32_t *restrict other, const double *restrict both,
+                  double *restrict residuals)
+{
+    const double weight = seen->weight, mean = seen->mean, total = seen->total;
+    const double per_weight = 1 / weight;
+    const double *restrict at = seen->at, *restrict square = seen->square;
+    const double *restrict product = seen->product;
+#pragma omp simd
+    for (int64_t p = 0; p < pairs; p++) {
+        double at_x = at[one[p]], at_z = at[other[p]], xx = square[one[p]], zz = square[other[p]];
+        double x = product[one[p]], z = product[other[p]];
+        double xz = both[p] - at_x * at_z * weight, most = xx * zz;
+        double inverse = 1 / larger(most - xz * xz, most * 1e-12);
+        double first = (x * zz - z * xz) * inverse, second = (z * xx - x * xz) * inverse;
+        double forced = smaller(mean - at_x * first - at_z * second, 0);
+        double spread = (at_x * (at_x * zz - 2 * at_z * xz) + at_z * at_z * xx) * inverse;
+        double left = total - first * x - second * z + forced * forced / (spread + per_weight);
+        residuals[p] = larger(left, 0);
+    }
+}
+
+/* Bound the evidence of pairs, `prior` [pairs] included; -inf without positive coefficients. */
+static void bound_pairs(const Row *row, int64_t pairs, const double *restrict prior, Pairs *found)
+{
+    const double *restrict constant = found->constant, *restrict first = found->first;
+    const double *restrict second = found->second, *restrict determinant = found->determinant;
+    const double *restrict free = found->free, *restrict least = found->least;
+    const double dof = row->dof, noise = row->variance, used = row->used;
+    double *restrict bound = found->bound;
+#pragma omp simd
+    for (int64_t p = 0; p < pairs; p++) {
+        double level = larger(first[p], 0) + larger(second[p], 0) + constant[p] + LEAST;
+        double volume = -(2 + free[p]) * log_of(level) + LOG_2PI * (1 + 0.5 * free[p]) + LOG_2
+                        - 0.5 * log_of(determinant[p]) + prior[p];
+        volume += profile(least[p], dof, noise, used - 2 - free[p]);
+        bound[p] = (first[p] > 0) & (second[p] > 0) ? volume : -INFINITY;
+    }
+}
+
+#endif

@@ -1,0 +1,380 @@
+/* Which hypotheses of each row are worth a look, as in mixture/screen.py: row by row. */
+#include <stdlib.h>
+
+#include "pairs.h"
+
+#define WITHIN 3.0
+#define UNEXPLAINED 0.4
+#define MUCH 0.1
+#define FEWEST_FOR_PAIRS 4
+#define LEAST_VALUE 0.01
+
+/* Against the best, in nats: a hypothesis below it has no part in what is averaged. */
+#define NOTHING 25.0
+
+/* What rows are compared with. */
+typedef struct {
+    int64_t points, shapes, pairs, drifts;
+    const double *spread, *log_spread, *of_first; /* [drifts, points] twice, [drifts] */
+    const double *table, *products;               /* [points, shapes], [points, pairs] */
+    const int32_t *first, *second;                /* [pairs] */
+    const double *falling;                        /* [shapes] */
+    const double *prior;                          /* [1 + 3 shapes + pairs] */
+    int64_t kept_shapes, kept_pairs;
+    double misfit, nats;
+} Known;
+
+/* Room for what is found of one row. */
+typedef struct {
+    Look *looks; /* [drifts] */
+    Singles singles, other;
+    Pairs pairs;
+    double *bounds;              /* [3, shapes], -inf = left out */
+    double *least, *bare;        /* [shapes] */
+    double *ratio;               /* [shapes or pairs]: how close, against the closest */
+    double *unit, *points;       /* [points], [2, points] */
+    double *order;               /* [shapes or pairs] */
+    int32_t *near;               /* [pairs]: those that are not far below the best */
+    int64_t pairs_near;
+} Room;
+
+typedef struct {
+    int64_t *row, *shape, *families, *pair_row, *pair; /* what is worth a look */
+    int64_t singles, pairs;                            /* how many there are */
+} Worthy;
+
+static double floor_of(const Row *row)
+{
+    double least = INFINITY;
+    for (int64_t k = 0; k < row->points; k++)
+        if (row->values[k] > 0)
+            least = smaller(row->values[k], least);
+    return larger(least, LEAST_VALUE);
+}
+
+/* Keep a model within reach of the values. */
+static void smooth(const Row *row, double floor, double *fitted)
+{
+    for (int64_t k = 0; k < row->points; k++) {
+        double value = row->values[k];
+        double near = smaller(larger(fitted[k], value / WITHIN), value * WITHIN);
+        fitted[k] = value > 0 ? near : larger(fitted[k], floor);
+    }
+}
+
+static void weigh(const Row *row, const double *unit, const Known *known, int64_t drift,
+                  double *weights)
+{
+    const double *spread = known->spread + drift * known->points;
+    const double *logs = known->log_spread + drift * known->points;
+    double sum = 0;
+    for (int64_t k = 0; k < row->points; k++)
+        sum += row->weight[k] > 0 ? logs[k] : 0;
+    double level = exp_of(sum / larger(row->used, 1));
+    for (int64_t k = 0; k < row->points; k++)
+        weights[k] = row->weight[k] / (unit[k] * unit[k]) / spread[k] * level;
+    weights[0] /= known->of_first[drift];
+}
+
+/* Write what the best hypothesis with one shape says: a constant, unless a shape leaves much less. */
+static void fit_roughly(const Row *row, const Known *known, double floor, Room *room,
+                        double *fitted)
+{
+    Look *seen = room->looks;
+    for (int64_t k = 0; k < row->points; k++) {
+        double unit = larger(row->values[k], floor);
+        seen->weights[k] = row->weight[k] / (unit * unit);
+    }
+    look(row, known->shapes, known->table, seen, room->points);
+    double *restrict residual = seen->residual, *restrict slopes = seen->slope;
+#pragma omp simd
+    for (int64_t s = 0; s < known->shapes; s++) {
+        double steepest = seen->mean / larger(seen->at[s], TINY);
+        double slope = smaller(larger(slopes[s], 0), steepest);
+        slopes[s] = slope;
+        residual[s] = (seen->square[s] * slope - 2 * seen->product[s]) * slope;
+    }
+    double least = least_of(residual, known->shapes);
+    int64_t best = 0;
+    while (best < known->shapes - 1 && residual[best] != least)
+        best++;
+    double slope = -least > (1 - UNEXPLAINED) * seen->total ? slopes[best] : 0;
+    for (int64_t k = 0; k < row->points; k++) {
+        double x = known->table[k * known->shapes + best];
+        fitted[k] = seen->mean + slope * (x - seen->at[best]);
+    }
+    smooth(row, floor, fitted);
+}
+
+/* Leave out what is not among the `kept` closest under any drift: `bounds` [families, count], where
+   `room->ratio` [count] says how close. What is far below the best needs no such look. */
+static void leave_far_out(double *restrict bounds, int families, int64_t count, int64_t kept,
+                          double best, Room *room)
+{
+    const double *restrict ratio = room->ratio, least = best - NOTHING;
+    if (count <= kept)
+        return;
+    double reach = 0;
+    for (int family = 0; family < families; family++) {
+        const double *restrict bound = bounds + family * count;
+#pragma omp simd reduction(max : reach)
+        for (int64_t i = 0; i < count; i++)
+            reach = larger(bound[i] >= least ? ratio[i] : 0, reach);
+    }
+    if (up_to(ratio, count, reach) <= kept)
+        return;
+    reach = reach_of(ratio, count, kept, reach);
+    for (int family = 0; family < families; family++) {
+        double *restrict bound = bounds + family * count;
+#pragma omp simd
+        for (int64_t i = 0; i < count; i++)
+            bound[i] = ratio[i] > reach ? -INFINITY : bound[i];
+    }
+}
+
+/* Bound the evidence of hypotheses with one shape; return that of the constant. */
+static double bound_singles(const Row *row, const Known *known, double variance, Room *room)
+{
+    const int64_t shapes = known->shapes;
+    const double *prior = known->prior;
+    double *restrict least = room->least, *restrict bare = room->bare;
+    double *restrict positive = room->bounds, *restrict offset = positive + shapes;
+    double *restrict alone = offset + shapes, total = room->looks->total;
+    scale(room->looks, shapes, &room->singles);
+    memcpy(least, room->looks->residual, (size_t)shapes * sizeof *least);
+    for (int64_t s = 0; s < shapes; s++)
+        bare[s] = INFINITY;
+    lower_bare(room->looks, &room->singles, shapes, bare);
+    compare(room->looks->residual, shapes, 1, room->ratio);
+    for (int64_t l = 1; l < known->drifts; l++) {
+        const Look *seen = room->looks + l;
+        scale(seen, shapes, &room->other);
+        lower_bare(seen, &room->other, shapes, bare);
+        compare(seen->residual, shapes, 0, room->ratio);
+#pragma omp simd
+        for (int64_t s = 0; s < shapes; s++)
+            least[s] = smaller(seen->residual[s], least[s]);
+        total = smaller(seen->total, total);
+    }
+    volumes(room->looks, &room->singles, shapes, variance, known->falling, positive, offset, alone);
+    /* Where points are missing, a shape may be the same at all that are left. */
+    double alike = row->used < (double)row->points ? ALIKE : -1;
+    const double *restrict scatter = room->singles.scatter;
+    const double *restrict about_zero = room->singles.about_zero;
+    const double dof = row->dof, noise = row->variance, used = row->used;
+#pragma omp simd
+    for (int64_t s = 0; s < shapes; s++) {
+        double both = profile(least[s], dof, noise, used - 2);
+        double one = profile(bare[s], dof, noise, used - 1);
+        int same = scatter[s] <= alike * about_zero[s];
+        positive[s] = same ? -INFINITY : positive[s] + both + prior[1 + s];
+        offset[s] = same ? -INFINITY : offset[s] + both + prior[1 + shapes + s];
+        alone[s] = same ? -INFINITY : alone[s] + one + prior[1 + 2 * shapes + s];
+    }
+    double mean = larger(room->looks->mean, TINY);
+    double constant = 0.5 * (LOG_2PI - log_of(room->looks->weight)) - log_of(mean) + prior[0]
+                      + profile(total, dof, noise, used - 1);
+    double best = larger(most_of(positive, FAMILIES * shapes), constant);
+    leave_far_out(positive, FAMILIES, shapes, known->kept_shapes, best, room);
+    return constant;
+}
+
+/* Bound the evidence of pairs, where one shape does not explain the row; return the best. */
+static double bound_doubles(const Row *row, const Known *known, double left, double best,
+                            Room *room)
+{
+    const int64_t count = known->pairs;
+    Pairs *found = &room->pairs;
+    room->pairs_near = 0;
+    double noise = larger(row->variance, EXACT_VARIANCE);
+    if (!count || row->used < FEWEST_FOR_PAIRS || !(left > known->misfit * noise))
+        return -INFINITY;
+    product_sums(row->points, count, known->products, room->looks->weights, found->both);
+    regress(room->looks, count, known->first, known->second, found);
+    memcpy(found->least, found->residual, (size_t)count * sizeof(double));
+    compare(found->residual, count, 1, room->ratio);
+    double *restrict least = found->least, *restrict residual = found->residual;
+    for (int64_t l = 1; l < known->drifts; l++) {
+        product_sums(row->points, count, known->products, room->looks[l].weights, found->both);
+        leave(room->looks + l, count, known->first, known->second, found->both, residual);
+        compare(residual, count, 0, room->ratio);
+#pragma omp simd
+        for (int64_t p = 0; p < count; p++)
+            least[p] = smaller(residual[p], least[p]);
+    }
+    bound_pairs(row, count, known->prior + 1 + 3 * known->shapes, found);
+    best = larger(most_of(found->bound, count), best);
+    leave_far_out(found->bound, 1, count, known->kept_pairs, best, room);
+    for (int64_t p = 0; p < count; p++) {
+        room->near[room->pairs_near] = (int32_t)p;
+        room->pairs_near += found->bound[p] >= best - NOTHING;
+    }
+    return most_of(found->bound, count);
+}
+
+/* Write the mean of all models, each as probable as its bound says, as `_averaged`. */
+static void average(const Row *row, const Known *known, double alone, double best, Room *room,
+                    double *restrict fitted)
+{
+    const int64_t shapes = known->shapes;
+    const Look *seen = room->looks;
+    const Singles *singles = &room->singles;
+    const double *restrict positive = room->bounds, *restrict offset = positive + shapes;
+    const double *restrict bare = offset + shapes, mean = singles->mean;
+    double *restrict slopes = room->order;
+    double weight = exp_of(alone - best), without = 0, at = 0;
+#pragma omp simd reduction(+ : weight, without, at)
+    for (int64_t s = 0; s < shapes; s++) {
+        double of_positive = exp_of(positive[s] - best), of_offset = exp_of(offset[s] - best);
+        double of_bare = exp_of(bare[s] - best), slope = singles->slope[s];
+        double steepest = mean / larger(seen->at[s], 1e-9);
+        double sum = of_positive * smaller(larger(slope, 0), steepest) + of_offset * slope;
+        at += sum * seen->at[s];
+        weight += of_positive + of_offset;
+        without += of_bare;
+        slopes[s] = sum + of_bare * bare_slope(seen, singles, s);
+    }
+    double constant = weight * mean - at;
+    weight += without;
+    const Pairs *pairs = &room->pairs;
+    double *restrict shares = pairs->least;
+#pragma omp simd
+    for (int64_t i = 0; i < room->pairs_near; i++)
+        shares[i] = exp_of(pairs->bound[room->near[i]] - best);
+    for (int64_t i = 0; i < room->pairs_near; i++) {
+        int64_t p = room->near[i];
+        double scaled = shares[i] * singles->unit;
+        weight += shares[i];
+        constant += scaled * pairs->constant[p];
+        slopes[known->first[p]] += scaled * pairs->first[p];
+        slopes[known->second[p]] += scaled * pairs->second[p];
+    }
+    for (int64_t k = 0; k < row->points; k++) {
+        double sum = constant;
+#pragma omp simd reduction(+ : sum)
+        for (int64_t s = 0; s < shapes; s++)
+            sum += known->table[k * shapes + s] * slopes[s];
+        fitted[k] = sum / (weight * singles->unit);
+    }
+}
+
+/* Note what is not much worse than the best. */
+static void note(int64_t number, const Known *known, double least, const Room *room, Worthy *worthy)
+{
+    const int64_t shapes = known->shapes;
+    const double *bounds = room->bounds;
+    for (int64_t s = 0; s < shapes; s++) {
+        int64_t families = (bounds[s] >= least) << POSITIVE
+                           | (bounds[shapes + s] >= least) << OFFSET
+                           | (bounds[2 * shapes + s] >= least) << BARE;
+        if (families) {
+            worthy->row[worthy->singles] = number;
+            worthy->shape[worthy->singles] = s;
+            worthy->families[worthy->singles++] = families;
+        }
+    }
+    for (int64_t i = 0; i < room->pairs_near; i++)
+        if (room->pairs.bound[room->near[i]] >= least) {
+            worthy->pair_row[worthy->pairs] = number;
+            worthy->pair[worthy->pairs++] = room->near[i];
+        }
+}
+
+/* Screen one row; return roughly the variance of a point. */
+static double screen_row(const Row *row, int64_t number, const Known *known, Room *room,
+                         double *fitted, Worthy *worthy)
+{
+    const double floor = floor_of(row);
+    fit_roughly(row, known, floor, room, fitted);
+    for (int64_t k = 0; k < row->points; k++)
+        room->unit[k] = larger(fitted[k], floor);
+    for (int64_t l = 0; l < known->drifts; l++) {
+        weigh(row, room->unit, known, l, room->looks[l].weights);
+        look(row, known->shapes, known->table, room->looks + l, room->points);
+    }
+    double left = least_of(room->looks->residual, known->shapes) / larger(row->used - 2, 1);
+    double variance = larger(larger(left, EXACT_VARIANCE), row->variance);
+    double alone = bound_singles(row, known, variance, room);
+    double best = larger(most_of(room->bounds, FAMILIES * known->shapes), alone);
+    best = larger(bound_doubles(row, known, left, best, room), best);
+    if (variance <= MUCH * MUCH) {
+        average(row, known, alone, best, room, fitted);
+        smooth(row, floor, fitted);
+    }
+    note(number, known, best - known->nats, room, worthy);
+    return variance;
+}
+
+/* Lay out room for one row; return 0 where there is none. */
+static double *make_room(const Known *known, Look *looks, Room *room)
+{
+    const int64_t shapes = known->shapes, pairs = known->pairs, points = known->points;
+    const int64_t longest = shapes > pairs ? shapes : pairs;
+    const int64_t size = known->drifts * (points + 5 * shapes) + 13 * shapes + 10 * pairs
+                         + 3 * points + 2 * longest;
+    double *all = malloc((size_t)size * sizeof *all), *next = all;
+    if (!all)
+        return 0;
+    room->looks = looks;
+    for (int64_t l = 0; l < known->drifts; l++) {
+        double **parts[] = {&looks[l].at, &looks[l].square, &looks[l].product, &looks[l].slope,
+                            &looks[l].residual};
+        for (size_t i = 0; i < sizeof parts / sizeof *parts; i++, next += shapes)
+            *parts[i] = next;
+        looks[l].weights = next;
+        next += points;
+    }
+    Singles *one = &room->singles, *other = &room->other;
+    double **of_shapes[] = {&one->scatter,   &one->about_zero,   &one->slope,   &one->constant,
+                            &other->scatter, &other->about_zero, &other->slope, &other->constant,
+                            &room->least,    &room->bare};
+    for (size_t i = 0; i < sizeof of_shapes / sizeof *of_shapes; i++, next += shapes)
+        *of_shapes[i] = next;
+    room->bounds = next;
+    next += FAMILIES * shapes;
+    Pairs *two = &room->pairs;
+    double **of_pairs[] = {&two->constant, &two->first, &two->second, &two->determinant,
+                           &two->free,     &two->residual, &two->least, &two->bound,
+                           &two->both};
+    for (size_t i = 0; i < sizeof of_pairs / sizeof *of_pairs; i++, next += pairs)
+        *of_pairs[i] = next;
+    room->unit = next;
+    room->points = next + points;
+    room->order = next + 3 * points;
+    room->ratio = room->order + longest;
+    room->near = (int32_t *)(room->ratio + longest);
+    return all;
+}
+
+/* Screen `rows`; return -1 without memory.
+
+   Written are `row`, `shape` and `families` (a bit for each) of hypotheses with one shape, as many
+   as `counts[0]` says, `pair_row` and `pair` as many as `counts[1]` says, and `variances` [rows] and
+   `fitted` [rows, points]. */
+int64_t screen(int64_t rows, int64_t points, int64_t shapes, int64_t pairs, int64_t drifts,
+               const double *values, const double *weight, const double *variance,
+               const double *dof, const double *spread, const double *log_spread,
+               const double *of_first, const double *table, const double *products,
+               const int32_t *first, const int32_t *second, const double *falling,
+               const double *prior, int64_t kept_shapes, int64_t kept_pairs, double misfit,
+               double nats, int64_t *row, int64_t *shape, int64_t *families, int64_t *pair_row,
+               int64_t *pair, int64_t *counts, double *variances, double *fitted)
+{
+    const Known known = {points,  shapes,   pairs,       drifts,     spread, log_spread,
+                         of_first, table,   products,    first,      second, falling,
+                         prior,   kept_shapes, kept_pairs, misfit,   nats};
+    Worthy worthy = {row, shape, families, pair_row, pair, 0, 0};
+    Look *looks = malloc((size_t)drifts * sizeof *looks);
+    Room room;
+    double *all = looks ? make_room(&known, looks, &room) : 0;
+    for (int64_t i = 0; all && i < rows; i++) {
+        Row one = {points, values + i * points, weight + i * points, variance[i], dof[i], 0};
+        for (int64_t k = 0; k < points; k++)
+            one.used += one.weight[k] > 0;
+        variances[i] = screen_row(&one, i, &known, &room, fitted + i * points, &worthy);
+    }
+    counts[0] = worthy.singles, counts[1] = worthy.pairs;
+    free(all);
+    free(looks);
+    return all ? 0 : -1;
+}

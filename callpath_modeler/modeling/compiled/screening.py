@@ -1,0 +1,61 @@
+"""`mixture.screen.screen` in C."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from callpath_modeler.modeling.compiled.library import call
+from callpath_modeler.modeling.mixture.data import Data
+from callpath_modeler.modeling.mixture.deviations import Drift
+from callpath_modeler.modeling.mixture.hypotheses import Group, Hypotheses
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.intp]
+
+
+class Screened(NamedTuple):
+    """What is worth a look of n rows, as in `Chosen`; `families` [U] has a bit for each."""
+
+    row: IntArray
+    shape: IntArray
+    families: IntArray
+    pair_row: IntArray
+    pair: IntArray
+    variance: FloatArray
+    fitted: FloatArray
+
+
+def screened(
+    data: Data, known: Hypotheses, log_prior: FloatArray, drifts: Sequence[Drift]
+) -> Screened:
+    """Choose what is worth a look, whatever the drift; arguments as of `screen`."""
+    rows, points = data.values.shape
+    shapes, pairs, kept = len(known.shapes), len(known.first), known.kept
+    spread = np.array([drift.variances(data.points) for drift in drifts])
+    row, shape, families = np.empty((3, rows * shapes), dtype=np.int64)
+    pair_row, pair = np.empty((2, rows * pairs), dtype=np.int64)
+    counts, variance = np.zeros(2, dtype=np.int64), np.empty(rows)
+    fitted = np.empty((rows, points))
+    call(
+        "screen",
+        *(rows, points, shapes, pairs, len(drifts)),
+        *map(np.ascontiguousarray, (data.values, data.weight, data.variance, data.dof)),
+        *(spread, np.log(spread), np.array([drift.of_first for drift in drifts])),
+        *map(np.ascontiguousarray, (known.table.T, known.products.T)),
+        *(known.first.astype(np.int32), known.second.astype(np.int32)),
+        (known.single_group == Group.FALLING).astype(np.float64),
+        np.ascontiguousarray(log_prior),
+        *(kept.shapes, kept.pairs, kept.misfit, kept.nats),
+        *(row, shape, families, pair_row, pair, counts, variance, fitted),
+    )
+    singles, doubles = counts
+    return Screened(
+        *(column[:singles].copy() for column in (row, shape, families)),
+        *(column[:doubles].copy() for column in (pair_row, pair)),
+        variance,
+        fitted,
+    )
