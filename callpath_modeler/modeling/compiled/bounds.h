@@ -3,7 +3,7 @@
 #ifndef CALLPATH_MODELER_BOUNDS_H
 #define CALLPATH_MODELER_BOUNDS_H
 
-#include "functions.h"
+#include "rows.h"
 
 #define LOG_2PI 1.8378770664093453
 #define LOG_2 0.69314718055994531
@@ -78,19 +78,11 @@ static void look(const Row *row, int64_t shapes, const double *table, Look *seen
 {
     const int64_t points = row->points;
     double *share = work, *products = work + points;
-    double weight = 0, mean = 0, total = 0;
-    for (int64_t k = 0; k < points; k++) {
-        weight += seen->weights[k];
-        mean += seen->weights[k] * row->values[k];
-    }
-    mean /= weight;
-    for (int64_t k = 0; k < points; k++) {
-        double centred = row->values[k] - mean;
+    const RowSums sums = sums_of_row(points, row->values, seen->weights, products);
+    const double weight = sums.weight, total = sums.total;
+    seen->weight = weight, seen->mean = sums.mean, seen->total = total;
+    for (int64_t k = 0; k < points; k++)
         share[k] = seen->weights[k] / weight;
-        products[k] = seen->weights[k] * centred;
-        total += products[k] * centred;
-    }
-    seen->weight = weight, seen->mean = mean, seen->total = total;
     shape_sums(points, shapes, table, share, seen->weights, products, seen->at, seen->square,
                seen->product);
     double *restrict at = seen->at, *restrict square = seen->square;

@@ -7,7 +7,6 @@
 #define UNEXPLAINED 0.4
 #define MUCH 0.1
 #define FEWEST_FOR_PAIRS 4
-#define LEAST_VALUE 0.01
 
 /* Against the best, in nats: a hypothesis below it has no part in what is averaged. */
 #define NOTHING 25.0
@@ -15,11 +14,11 @@
 /* What rows are compared with. */
 typedef struct {
     int64_t points, shapes, pairs, drifts;
-    const double *spread, *log_spread, *of_first; /* [drifts, points] twice, [drifts] */
-    const double *table, *products;               /* [points, shapes], [points, pairs] */
-    const int32_t *first, *second;                /* [pairs] */
-    const double *falling;                        /* [shapes] */
-    const double *prior;                          /* [1 + 3 shapes + pairs] */
+    const double *precision, *away; /* [drifts, points], as of `relative_weights` */
+    const double *table, *products; /* [points, shapes], [points, pairs] */
+    const int32_t *first, *second;  /* [pairs] */
+    const double *falling;          /* [shapes] */
+    const double *prior;            /* [1 + 3 shapes + pairs] */
     int64_t kept_shapes, kept_pairs;
     double misfit, nats;
 } Known;
@@ -43,15 +42,6 @@ typedef struct {
     int64_t singles, pairs;                            /* how many there are */
 } Worthy;
 
-static double floor_of(const Row *row)
-{
-    double least = INFINITY;
-    for (int64_t k = 0; k < row->points; k++)
-        if (row->values[k] > 0)
-            least = smaller(row->values[k], least);
-    return larger(least, LEAST_VALUE);
-}
-
 /* Keep a model within reach of the values. */
 static void smooth(const Row *row, double floor, double *fitted)
 {
@@ -62,25 +52,12 @@ static void smooth(const Row *row, double floor, double *fitted)
     }
 }
 
-static void weigh(const Row *row, const double *unit, const Known *known, int64_t drift,
-                  double *weights)
-{
-    const double *spread = known->spread + drift * known->points;
-    const double *logs = known->log_spread + drift * known->points;
-    double sum = 0;
-    for (int64_t k = 0; k < row->points; k++)
-        sum += row->weight[k] > 0 ? logs[k] : 0;
-    double level = exp_of(sum / larger(row->used, 1));
-    for (int64_t k = 0; k < row->points; k++)
-        weights[k] = row->weight[k] / (unit[k] * unit[k]) / spread[k] * level;
-    weights[0] /= known->of_first[drift];
-}
-
 /* Write what the best hypothesis with one shape says: a constant, unless a shape leaves much less. */
 static void fit_roughly(const Row *row, const Known *known, double floor, Room *room,
                         double *fitted)
 {
     Look *seen = room->looks;
+    /* Where nothing drifts, weights are those of the values. */
     for (int64_t k = 0; k < row->points; k++) {
         double unit = larger(row->values[k], floor);
         seen->weights[k] = row->weight[k] / (unit * unit);
@@ -284,12 +261,13 @@ static void note(int64_t number, const Known *known, double least, const Room *r
 static double screen_row(const Row *row, int64_t number, const Known *known, Room *room,
                          double *fitted, Worthy *worthy)
 {
-    const double floor = floor_of(row);
+    const int64_t points = row->points;
+    const double floor = floor_of(points, row->values);
     fit_roughly(row, known, floor, room, fitted);
-    for (int64_t k = 0; k < row->points; k++)
-        room->unit[k] = larger(fitted[k], floor);
+    error_unit(points, row->values, fitted, room->unit);
     for (int64_t l = 0; l < known->drifts; l++) {
-        weigh(row, room->unit, known, l, room->looks[l].weights);
+        relative_weights(points, row->weight, room->unit, known->precision + l * points,
+                         known->away + l * points, room->looks[l].weights);
         look(row, known->shapes, known->table, room->looks + l, room->points);
     }
     double left = least_of(room->looks->residual, known->shapes) / larger(row->used - 2, 1);
@@ -353,24 +331,21 @@ static double *make_room(const Known *known, Look *looks, Room *room)
    `fitted` [rows, points]. */
 int64_t screen(int64_t rows, int64_t points, int64_t shapes, int64_t pairs, int64_t drifts,
                const double *values, const double *weight, const double *variance,
-               const double *dof, const double *spread, const double *log_spread,
-               const double *of_first, const double *table, const double *products,
-               const int32_t *first, const int32_t *second, const double *falling,
+               const double *dof, const double *precision, const double *away,
+               const double *table, const double *products, const int32_t *first, const int32_t *second, const double *falling,
                const double *prior, int64_t kept_shapes, int64_t kept_pairs, double misfit,
                double nats, int64_t *row, int64_t *shape, int64_t *families, int64_t *pair_row,
                int64_t *pair, int64_t *counts, double *variances, double *fitted)
 {
-    const Known known = {points,  shapes,   pairs,       drifts,     spread, log_spread,
-                         of_first, table,   products,    first,      second, falling,
-                         prior,   kept_shapes, kept_pairs, misfit,   nats};
+    const Known known = {points, shapes,  pairs, drifts,      precision,  away,   table, products,
+                         first,  second,  falling, prior, kept_shapes, kept_pairs, misfit, nats};
     Worthy worthy = {row, shape, families, pair_row, pair, 0, 0};
     Look *looks = malloc((size_t)drifts * sizeof *looks);
     Room room;
     double *all = looks ? make_room(&known, looks, &room) : 0;
     for (int64_t i = 0; all && i < rows; i++) {
         Row one = {points, values + i * points, weight + i * points, variance[i], dof[i], 0};
-        for (int64_t k = 0; k < points; k++)
-            one.used += one.weight[k] > 0;
+        one.used = used_of(points, one.weight);
         variances[i] = screen_row(&one, i, &known, &room, fitted + i * points, &worthy);
     }
     counts[0] = worthy.singles, counts[1] = worthy.pairs;

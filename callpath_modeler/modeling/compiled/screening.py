@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from callpath_modeler.modeling.compiled.drifts import precisions
 from callpath_modeler.modeling.compiled.library import call
 from callpath_modeler.modeling.mixture.data import Data
 from callpath_modeler.modeling.mixture.deviations import Drift
@@ -35,7 +36,6 @@ def screened(
     """Choose what is worth a look, whatever the drift; arguments as of `screen`."""
     rows, points = data.values.shape
     shapes, pairs, kept = len(known.shapes), len(known.first), known.kept
-    spread = np.array([drift.variances(data.points) for drift in drifts])
     row, shape, families = np.empty((3, rows * shapes), dtype=np.int64)
     pair_row, pair = np.empty((2, rows * pairs), dtype=np.int64)
     counts, variance = np.zeros(2, dtype=np.int64), np.empty(rows)
@@ -44,7 +44,7 @@ def screened(
         "screen",
         *(rows, points, shapes, pairs, len(drifts)),
         *map(np.ascontiguousarray, (data.values, data.weight, data.variance, data.dof)),
-        *(spread, np.log(spread), np.array([drift.of_first for drift in drifts])),
+        *precisions(data.points, drifts),
         *map(np.ascontiguousarray, (known.table.T, known.products.T)),
         *(known.first.astype(np.int32), known.second.astype(np.int32)),
         (known.single_group == Group.FALLING).astype(np.float64),
@@ -54,8 +54,11 @@ def screened(
     )
     singles, doubles = counts
     return Screened(
-        *(column[:singles].copy() for column in (row, shape, families)),
-        *(column[:doubles].copy() for column in (pair_row, pair)),
+        row[:singles].copy(),
+        shape[:singles].copy(),
+        families[:singles].copy(),
+        pair_row[:doubles].copy(),
+        pair[:doubles].copy(),
         variance,
         fitted,
     )

@@ -1,0 +1,91 @@
+"""What the library finds worth a look is what numpy does."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from callpath_modeler.modeling.compiled.library import compiled
+from callpath_modeler.modeling.mixture import screen as module
+from callpath_modeler.modeling.mixture.data import data_of
+from callpath_modeler.modeling.mixture.deviations import deviations
+from callpath_modeler.modeling.mixture.hypotheses import hypotheses
+from callpath_modeler.modeling.mixture.screen import screen
+from callpath_modeler.modeling.mixture.spread import noise_of, within
+from callpath_modeler.modeling.several.hypotheses import joint_hypotheses
+from callpath_modeler.modeling.terms import DEFAULT_SPACE, JOINT_SPACE
+from many_rows import KINDS, many_rows
+
+pytestmark = pytest.mark.skipif(not compiled(), reason="there is no compiled library here")
+
+
+def both(monkeypatch, data, known, ways):
+    """Return what is chosen with the library and without it."""
+    arguments = data, known, known.log_prior, ways.extremes
+    with_it = screen(*arguments)
+    monkeypatch.setattr(module, "compiled", lambda: False)
+    return with_it, screen(*arguments)
+
+
+def chosen_by_row(found, known):
+    """Return the hypotheses of each row, as a set of sets."""
+    shapes = len(known.shapes)
+    rows = [set() for _ in found.variance]
+    for family, which in enumerate(found.families):
+        for row, shape in zip(found.row[which], found.shape[which], strict=True):
+            rows[row].add((1 + family) * shapes + shape)
+    for row, pair in zip(found.pair_row, found.pair, strict=True):
+        rows[row].add(4 * shapes + pair)
+    return rows
+
+
+def prepared(points, y):
+    """Return rows to fit that have values at three points or more."""
+    reps = within(np.sort(y, axis=2), "mean")
+    usable = (reps.count > 0).sum(axis=1) >= 3
+    usable &= np.nan_to_num(reps.centre).max(axis=1) > 0
+    data, _ = data_of(points, noise_of(reps.take(np.flatnonzero(usable)), 1.0))
+    return data, deviations(points, noise_known=y.shape[2] > 1)
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_the_library_chooses_what_numpy_chooses(name, monkeypatch):
+    points, y = many_rows(KINDS[name], 400)
+    known = hypotheses(DEFAULT_SPACE, points)
+    data, ways = prepared(points, y)
+    found, expected = both(monkeypatch, data, known, ways)
+    np.testing.assert_allclose(found.variance, expected.variance, rtol=1e-8)
+    pairs = zip(chosen_by_row(found, known), chosen_by_row(expected, known), strict=True)
+    same = np.array([one == other for one, other in pairs])
+    # Among points that are left after gaps and zeros shapes may be alike; then rounding chooses.
+    assert same.mean() >= (0.97 if name in {"with gaps", "with zeros"} else 0.995)
+    # numpy bounds in single precision.
+    np.testing.assert_allclose(found.fitted[same], expected.fitted[same], rtol=1e-5)
+    np.testing.assert_array_equal(found.scattered, expected.scattered)
+
+
+def test_it_does_so_in_several_parameters(monkeypatch):
+    grid = np.array([(p, n) for p in (8, 16, 32, 64) for n in (10, 20, 30, 40)], dtype=float)
+    known = joint_hypotheses(JOINT_SPACE, grid)
+    rng = np.random.default_rng(3)
+    p, n = grid.T
+    laws = np.array([n**3 / p, 3 + 0 * p, n * np.log2(p), n**2 / p + 0.2 * p, 5 + np.sqrt(p)])
+    y = laws[..., None] * np.exp(0.05 * rng.standard_normal((*laws.shape, 3)))
+    data, ways = prepared(grid, y)
+    found, expected = both(monkeypatch, data, known, ways)
+    np.testing.assert_allclose(found.variance, expected.variance, rtol=1e-8)
+    np.testing.assert_allclose(found.fitted, expected.fitted, rtol=1e-4)
+    for one, other in zip(chosen_by_row(found, known), chosen_by_row(expected, known), strict=True):
+        assert len(one ^ other) <= 0.01 * len(other)
+
+
+def test_a_row_is_screened_by_itself():
+    points, y = many_rows(KINDS["usual"], 60)
+    known = hypotheses(DEFAULT_SPACE, points)
+    data, ways = prepared(points, y)
+    found = screen(data, known, known.log_prior, ways.extremes)
+    order = np.random.default_rng(2).permutation(60)
+    other = screen(data.take(order), known, known.log_prior, ways.extremes)
+    np.testing.assert_array_equal(other.fitted, found.fitted[order])
+    rows = chosen_by_row(found, known)
+    assert chosen_by_row(other, known) == [rows[row] for row in order]
