@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from callpath_modeler.modeling.compiled import bands as compiled_bands
+from callpath_modeler.modeling.compiled.library import compiled
 from callpath_modeler.modeling.evaluation import peaks, shape_table
 from callpath_modeler.modeling.uncertainty import Mixture
 
@@ -39,7 +41,10 @@ def mixture_at(models: Models, p: FloatArray) -> Mixture:
     Each hypothesis predicts a value; coefficients within their errors and signs spread it, and so
     does what measurements deviate from laws, by noise and the further out the more.
     """
-    return _mixture(models, p, _Shapes.of(models, p))
+    shapes = _Shapes.of(models, p)
+    if compiled():
+        return Mixture(*compiled_bands.mixtures(models, p, (shapes.peak, shapes.at, shapes.inside)))
+    return _mixture(models, p, shapes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,8 +101,10 @@ def band_at(models: Models, p: FloatArray) -> tuple[FloatArray, FloatArray]:
 
     Runners-up that all together would hardly move an end are not asked.
     """
-    low, high = np.empty((2, len(models), len(p)))
     shapes, least = _Shapes.of(models, p), _HARDLY * (1 - models.confidence)
+    if compiled():
+        return compiled_bands.bands(models, p, (shapes.peak, shapes.at, shapes.inside), least)
+    low, high = np.empty((2, len(models), len(p)))
     for start in range(0, len(models), _CHUNK):
         weight = models.alternative_weight[start : start + _CHUNK]
         counted = (weight[:, ::-1].cumsum(axis=1)[:, ::-1] > least).sum(axis=1)

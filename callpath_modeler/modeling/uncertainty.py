@@ -7,6 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from callpath_modeler.modeling.compiled import bands
+from callpath_modeler.modeling.compiled.library import compiled
+
 FloatArray = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]
 
@@ -52,6 +55,9 @@ class Mixture:
 
     def exceedance(self, value: npt.ArrayLike) -> FloatArray:
         """Return the probability to lie above `value`, which broadcasts against [n, m]; [n, m]."""
+        if compiled():
+            parts = self.centre, self.below, self.above, self.weight
+            return bands.exceedance(parts, np.asarray(value, dtype=np.float64))
         with np.errstate(divide="ignore"):
             return self._exceedance_of_log(np.log(np.atleast_1d(value)))
 
@@ -68,6 +74,9 @@ class Mixture:
 
     def quantile(self, probability: float) -> FloatArray:
         """Return a quantile, [n, m]."""
+        if compiled():
+            parts = self.centre, self.below, self.above, self.weight
+            return bands.quantile(parts, probability)
         rows, parts, columns = self.centre.shape
         shape = rows * columns, parts
         centre, below, above = (
@@ -100,7 +109,8 @@ def _quantile(
     """Return a quantile of n mixtures of C two-piece normal distributions, [n]; all else is [n, C].
 
     Newton's method on the scale on which one normal distribution is a straight line, kept between
-    the least and the largest quantile of all parts, which is where that of the mixture is.
+    the least and the largest quantile of all parts, which is where that of the mixture is. Where
+    its steps do not become smaller, to and fro about a bend, the interval is halved.
     """
     from scipy import special
 
@@ -110,6 +120,7 @@ def _quantile(
     high = np.where(weight > 0, each, -np.inf).max(axis=1)
     at = np.clip(_apart_quantile(centre, below, above, weight, probability), low, high)
     found, left = at.copy(), np.arange(len(at))
+    last, before = np.full((2, len(at)), np.inf)
     for _ in range(_STEPS):
         distance = at[:, None] - centre
         spread = np.where(distance < 0, below, above)
@@ -121,12 +132,15 @@ def _quantile(
         with np.errstate(divide="ignore", invalid="ignore"):
             here = special.ndtri(share)
             after = at + (deviates - here) * np.exp(-0.5 * here**2) / density
-        after = np.where((after >= low) & (after <= high), after, (low + high) / 2)
+        good = (after >= low) & (after <= high) & (np.abs(after - at) <= before / 2)
+        after = np.where(good, after, (low + high) / 2)
         found[left] = after
-        going = (np.abs(after - at) > _SETTLED) & (high - low > _SETTLED)
+        before, last = last, np.abs(after - at)
+        going = (last > _SETTLED) & (high - low > _SETTLED)
         if not going.any():
             break
         left, at, low, high = left[going], after[going], low[going], high[going]
+        last, before = last[going], before[going]
         centre, below, above, weight = (column[going] for column in (centre, below, above, weight))
     return found
 

@@ -92,3 +92,14 @@ def test_surer_bands_hold_less_sure_ones(
     bands = [made.band(confidence) for confidence in (0.99, 0.95, 0.5)]
     lows, highs = [low[0, 0] for low, _ in bands], [high[0, 0] for _, high in bands]
     assert 0 < lows[0] <= lows[1] <= lows[2] <= highs[2] <= highs[1] <= highs[0] < np.inf
+
+
+def test_quantiles_of_many_parts_of_all_widths_are_exceeded_as_often_as_they_say() -> None:
+    random = np.random.default_rng(15)
+    shape = 2000, 15, 1
+    spread = 10.0 ** random.uniform(-3, 1, (2, *shape))
+    weight = random.dirichlet(np.full(15, 0.3), 2000)
+    made = Mixture(random.lognormal(0, 2, shape), *spread, weight)
+    for probability in (0.025, 0.5, 0.8):
+        exceeded = made.exceedance(made.quantile(probability))
+        assert exceeded == pytest.approx(np.full((2000, 1), 1 - probability), abs=1e-5)

@@ -1,0 +1,89 @@
+"""Mixtures of what hypotheses predict, and their quantiles: calls into ``bands.c``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from callpath_modeler.modeling.compiled.library import call
+
+if TYPE_CHECKING:
+    from callpath_modeler.modeling.models import Models
+
+FloatArray = npt.NDArray[np.float64]
+Parts = tuple[FloatArray, FloatArray, FloatArray, FloatArray]
+"""Centre, below, above [n, C, m] and weight [n, C], as of `Mixture`."""
+
+_TERMS = 2
+
+
+def quantile(parts: Parts, probability: float) -> FloatArray:
+    """Return what `Mixture.quantile` does."""
+    rows, _, columns = parts[0].shape
+    found = np.empty((rows, columns))
+    call("quantiles", *parts[0].shape, *map(_contiguous, parts), float(probability), found)
+    return found
+
+
+def exceedance(parts: Parts, value: FloatArray) -> FloatArray:
+    """Return what `Mixture.exceedance` does."""
+    rows, _, columns = parts[0].shape
+    found = np.empty((rows, columns))
+    threshold = _contiguous(np.broadcast_to(value, found.shape))
+    call("exceedances", *parts[0].shape, *map(_contiguous, parts), threshold, found)
+    return found
+
+
+def bands(
+    models: Models, p: FloatArray, tables: tuple[FloatArray, FloatArray, FloatArray], least: float
+) -> tuple[FloatArray, FloatArray]:
+    """Return what `band_at` does.
+
+    Parameters
+    ----------
+    models, p : as there
+    tables : peak, at and inside of its `_Shapes`
+    least : probability of runners-up that are not asked
+    """
+    tail = (1 - models.confidence) / 2
+    low, high = np.empty((2, len(models), len(p)))
+    ends = np.array([tail, 1 - tail])
+    call("bands", *_columns(models, p, tables), float(least), ends, low, high)
+    return low, high
+
+
+def mixtures(
+    models: Models, p: FloatArray, tables: tuple[FloatArray, FloatArray, FloatArray]
+) -> Parts:
+    """Return what `mixture_at` does; arguments as of `bands`."""
+    size = len(models), 1 + models.alternative_weight.shape[1], len(p)
+    centre, below, above = np.empty((3, *size))
+    weight = np.empty(size[:2])
+    call("mixtures", *_columns(models, p, tables), centre, below, above, weight)
+    return centre, below, above, weight
+
+
+def _columns(
+    models: Models, p: FloatArray, tables: tuple[FloatArray, FloatArray, FloatArray]
+) -> list[npt.NDArray[Any] | int]:
+    peak, at, inside = tables
+    beyond = np.log2(np.maximum(p / models.points[-1], 1.0))
+    arrays: list[npt.NDArray[Any]] = [
+        models.terms[:, :_TERMS],
+        models.coefficients[:, : 1 + _TERMS],
+        models.weight,
+        models.alternative_terms,
+        models.alternative_coefficients,
+        models.alternative_weight.astype(np.float32, copy=False),
+        models.root,
+        *(models.unit, models.spread, models.drift),
+        *(peak, inside.min(axis=1), inside.max(axis=1), at.T, beyond),
+    ]
+    others = models.alternative_weight.shape[1]
+    return [len(models), others, len(peak), len(p), *map(_contiguous, arrays)]
+
+
+def _contiguous(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    return np.ascontiguousarray(array)
