@@ -1,14 +1,10 @@
 /* What hypotheses predict, how far that may be off, and the quantiles of their mixtures: repeats
-   `modeling/reach.py` and `modeling/uncertainty.py`.
-
-   As many rows as there are lanes go side by side, in arrays [parts][LANES]; what a lane holds does
-   not depend on the others. */
+   `modeling/reach.py` and `modeling/uncertainty.py`. Of the
+   mixture of one row in each lane, arrays are [parts][LANES]. */
 #include <float.h>
 #include <stdlib.h>
 
-#include "functions.h"
-
-enum { LANES = 16 };
+#include "lanes.h"
 
 static const double LEAST_SPREAD = 1e-9, SETTLED = 1e-10, NEGLIGIBLE = 1e-6;
 static const double OUTER = 0.975, DEVIATES = 1.959963984540054, EDGE = 1e-12;
@@ -186,10 +182,10 @@ int64_t quantiles(int64_t rows, int64_t parts, int64_t columns, const double *ce
     if (!allocate(&some, parts))
         return -1;
     for (int64_t start = 0; start < rows * columns; start += LANES) {
-        int64_t left = rows * columns - start;
+        int64_t items[LANES], left = rows_from(start, rows * columns, items);
         double here[LANES];
         for (int lane = 0; lane < LANES; lane++) {
-            int64_t item = start + (lane < left ? lane : 0), row = item / columns;
+            int64_t item = items[lane], row = item / columns;
             for (int64_t part = 0; part < parts; part++) {
                 int64_t from = (row * parts + part) * columns + item % columns;
                 some.centre[part * LANES + lane] = centre[from];
@@ -199,8 +195,8 @@ int64_t quantiles(int64_t rows, int64_t parts, int64_t columns, const double *ce
             }
         }
         quantiles_of(&some, 1, &probability, here);
-        for (int lane = 0; lane < LANES && lane < left; lane++)
-            found[start + lane] = here[lane];
+        for (int64_t lane = 0; lane < left; lane++)
+            found[items[lane]] = here[lane];
     }
     free(some.centre);
     return 0;
@@ -500,9 +496,8 @@ int64_t mixtures(int64_t n, int64_t others, int64_t shapes, int64_t targets, con
     int64_t parts = 1 + others;
     int there = allocate_known(&known, parts) & allocate(&some, parts);
     for (int64_t start = 0; there && start < n; start += LANES) {
-        int64_t rows[LANES], left = n - start;
-        for (int64_t lane = 0; lane < LANES; lane++)
-            rows[lane] = start + (lane < left ? lane : 0);
+        int64_t rows[LANES];
+        rows_from(start, n, rows);
         look(&models, rows, parts, &known);
         for (int64_t target = 0; target < targets; target++) {
             place(&models, &known, target, &some);

@@ -22,13 +22,13 @@ def compiled() -> bool:
     return _library() is not None
 
 
-def call(name: str, *arguments: npt.NDArray[Any] | float) -> int:
+def call(name: str, *arguments: npt.NDArray[Any] | float) -> None:
     """Call a function of the library.
 
     Parameters
     ----------
     name : str
-        Of the function, which returns int64.
+        Of the function, which returns int64: 0, or -1 where there is too little memory.
     *arguments : ndarray, int or float
         Arrays are passed as pointers, int as int64, float as double.
 
@@ -36,12 +36,15 @@ def call(name: str, *arguments: npt.NDArray[Any] | float) -> int:
     ------
     ValueError
         If an array is not contiguous in the order of C.
+    MemoryError
+        If the function has too little.
     """
     library = _library()
     assert library is not None
     function = getattr(library, name)
     function.restype = ctypes.c_int64
-    return int(function(*map(_passed, arguments)))
+    if function(*map(_passed, arguments)):
+        raise MemoryError(name)
 
 
 @cache

@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from callpath_modeler.modeling.compiled import outcomes
+from callpath_modeler.modeling.compiled.library import compiled
 from callpath_modeler.modeling.mixture.data import Data, floor_of
 from callpath_modeler.modeling.mixture.hypotheses import Group, Hypotheses
 from callpath_modeler.modeling.mixture.posterior import Posterior, far_values
@@ -88,12 +90,20 @@ def write_models(
 
     `far` [F, S + 1] is what shapes are far beyond the points, of `far_tables`.
     """
+    columns["unit"][rows] = unit
+    columns["spread"][rows] = np.sqrt(found.variance)
+    columns["drift"][rows] = found.drift
+    columns["dof"][rows] = data.dof
+    if compiled():
+        outcomes.write_models(columns, rows, found, data, unit, known, far)
+        return
     kept, weight = _kept(found, [far_values(found, known, each) for each in far])
+    there = weight > 0
     codes = known.codes(found.chosen[kept])
     # A coefficient of zero is no term: its shape would claim a growth that is not there.
     scaled = found.coefficients[:, kept]
     least = np.where(data.values > 0, data.values, np.inf).min(axis=1)
-    scaled = np.where(np.abs(scaled) > _ROUNDING * least[:, None], scaled, 0.0)
+    scaled = np.where(there & (np.abs(scaled) > _ROUNDING * least[:, None]), scaled, 0.0)
     scaled = np.ascontiguousarray(scaled.transpose(1, 2, 0))
     codes = np.where(scaled[..., 1:] != 0, codes, -1)
     scale = np.concatenate([known.scale, [1.0]])[codes]
@@ -106,12 +116,8 @@ def write_models(
     others = kept.shape[1] - 1
     columns["alternative_terms"][rows, :others] = codes[:, 1:]
     columns["alternative_coefficients"][rows, :others] = numbers[:, 1:]
-    columns["unit"][rows] = unit
-    columns["root"][rows, : 1 + others] = roots(found.covariance[:, kept])
+    columns["root"][rows, : 1 + others] = roots(found.covariance[:, kept]) * there[..., None]
     columns["alternative_weight"][rows, :others] = weight[:, 1:]
-    columns["spread"][rows] = np.sqrt(found.variance)
-    columns["drift"][rows] = found.drift
-    columns["dof"][rows] = data.dof
     _write_quality(columns, rows, scaled[:, 0], codes[:, 0], data, known)
     columns["status"][rows] = _status(columns, rows, found, data, unit, known)
 
@@ -120,7 +126,8 @@ def _kept(found: Posterior, far: Sequence[FloatArray]) -> tuple[npt.NDArray[np.i
     """Choose the candidates that stand for all, the model first, [n, 1 + A]; their weights.
 
     The model is what is agreed on in the first place far beyond the points; in each other place
-    (in that one, if there is no other) runners-up stand for all but the model: seven of each.
+    (in that one, if there is no other) runners-up stand for all but the model: seven of each,
+    fewer with a weight.
     """
     first = agreed(found, far[0], np.lexsort((far[0], found.row)))
     rest = found.weight.copy()

@@ -1,0 +1,245 @@
+/* Which candidates stand for all those of a row, and their coefficients in the unit of the metric:
+   repeats `write_models` of `modeling/mixture/outcome.py` up to the quality of the model. */
+#include <stdlib.h>
+
+#include "functions.h"
+
+enum { ALTERNATIVES = 7, TERMS = 2, NUMBERS = 3, COVARIANCES = 6, RUN = 16 };
+
+static const double AGREES = 0.05, LEAST = 1e-12, MOST = 1e300, ROUNDING = 1e-11;
+static const double TAILS[ALTERNATIVES - 1] = {0.03, 0.1, 0.3, 0.7, 0.9, 0.97};
+
+/* `Posterior`, `Hypotheses` and the tables far beyond the points, as far as they matter here. */
+typedef struct {
+    int64_t count, shapes, places;
+    const int64_t *chosen, *first, *second;
+    const double *weight, *coefficients, *covariance, *scale, *far;
+} Found;
+
+/* Work space for the candidates of one row, and what is chosen of them. */
+typedef struct {
+    double *far, *log, *running, *rest;
+    int64_t *order, *merged, *kept;
+    double *share;
+} Space;
+
+/* `Hypotheses.codes`; `shapes` where there is none. */
+static void codes_of(const Found *found, int64_t candidate, int64_t *codes)
+{
+    int64_t which = found->chosen[candidate] - 1, pair = which - 3 * found->shapes;
+    codes[0] = which < 0 ? found->shapes : (pair < 0 ? which % found->shapes : found->first[pair]);
+    codes[1] = pair < 0 ? found->shapes : found->second[pair];
+}
+
+/* `far_values` of candidates `start` to `end`. */
+static void predict_far(const Found *found, int64_t start, int64_t end, int64_t place, double *far)
+{
+    const double *numbers = found->coefficients, *at = found->far + place * (found->shapes + 1);
+    for (int64_t k = start; k < end; k++) {
+        int64_t codes[TERMS];
+        codes_of(found, k, codes);
+        far[k - start] = numbers[k] + numbers[found->count + k] * at[codes[0]]
+                         + numbers[2 * found->count + k] * at[codes[1]];
+    }
+}
+
+/* Merges two sorted runs, the first before the second where they are equal. */
+static void merge(const double *key, const int64_t *from, int64_t middle, int64_t end, int64_t *to)
+{
+    for (int64_t a = 0, b = middle, k = 0; k < end; k++)
+        to[k] = b >= end || (a < middle && !(key[from[b]] < key[from[a]])) ? from[a++] : from[b++];
+}
+
+/* Stable order of keys; most rows have few. */
+static void sort_by(const double *key, int64_t count, Space *space)
+{
+    int64_t *order = space->order;
+    for (int64_t k = 0; k < count; k++) {
+        int64_t at = k;
+        for (; at % RUN && key[k] < key[order[at - 1]]; at--)
+            order[at] = order[at - 1];
+        order[at] = k;
+    }
+    for (int64_t run = RUN; run < count; run *= 2) {
+        for (int64_t start = 0; start < count; start += 2 * run) {
+            int64_t end = count - start < 2 * run ? count - start : 2 * run;
+            merge(key, order + start, end < run ? end : run, end, space->merged + start);
+        }
+        int64_t *sorted = space->merged;
+        space->merged = order, space->order = order = sorted;
+    }
+}
+
+/* `agreed`: the model of a row of `count` candidates, in order of what they predict. */
+static int64_t agreed(const double *weight, int64_t count, Space *space)
+{
+    double *log = space->log, *running = space->running, most = -1, best = -1;
+    int64_t low = 0, high = 0, centre = 0, found = 0;
+#pragma omp simd
+    for (int64_t k = 0; k < count; k++)
+        log[k] = log_of(smaller(larger(space->far[k], LEAST), MOST));
+    running[0] = 0;
+    for (int64_t k = 0; k < count; k++)
+        running[k + 1] = running[k] + weight[space->order[k]];
+    for (int64_t k = 0; k < count; k++) {
+        int64_t mine = space->order[k];
+        while (log[space->order[low]] < log[mine] - AGREES)
+            low++;
+        while (high < count && log[space->order[high]] <= log[mine] + AGREES)
+            high++;
+        double together = running[high] - running[low];
+        if (together > most || (together == most && mine < centre))
+            most = together, centre = mine;
+    }
+    for (int64_t k = 0; k < count; k++)
+        if (fabs(log[k] - log[centre]) <= AGREES && weight[k] > best)
+            best = weight[k], found = k;
+    return found;
+}
+
+/* `_standing`: one for each part of those in order of what they predict, [ALTERNATIVES]. */
+static void standing(int64_t count, Space *space, int64_t *kept, double *share)
+{
+    double most[ALTERNATIVES], whole = 0, running = 0;
+    int64_t part = 0;
+    for (int64_t k = 0; k < ALTERNATIVES; k++)
+        kept[k] = 0, share[k] = 0, most[k] = 0;
+    for (int64_t k = 0; k < count; k++)
+        whole += space->rest[space->order[k]];
+    for (int64_t k = 0; k < count && whole > 0; k++) {
+        double weight = space->rest[space->order[k]], middle = (running + weight / 2) / whole;
+        while (part < ALTERNATIVES - 1 && TAILS[part] < middle)
+            part++;
+        running += weight;
+        share[part] += weight;
+        if (weight > most[part])
+            most[part] = weight, kept[part] = space->order[k];
+    }
+    for (int64_t k = 1; k < ALTERNATIVES; k++)
+        for (int64_t at = k; at && share[at] > share[at - 1]; at--) {
+            double its = share[at];
+            int64_t which = kept[at];
+            share[at] = share[at - 1], kept[at] = kept[at - 1];
+            share[at - 1] = its, kept[at - 1] = which;
+        }
+}
+
+/* `_kept`: which candidates from `start` to `end` stand for all, the model first; their weights. */
+static int64_t keep(const Found *found, int64_t start, int64_t end, Space *space)
+{
+    int64_t count = end - start, kept = 1;
+    predict_far(found, start, end, 0, space->far);
+    sort_by(space->far, count, space);
+    int64_t model = agreed(found->weight + start, count, space);
+    memcpy(space->rest, found->weight + start, (size_t)count * sizeof(double));
+    space->kept[0] = model, space->share[0] = space->rest[model];
+    space->rest[model] = 0;
+    for (int64_t place = found->places > 1; place < found->places; place++) {
+        if (place) {
+            predict_far(found, start, end, place, space->far);
+            sort_by(space->far, count, space);
+        }
+        standing(count, space, space->kept + kept, space->share + kept);
+        kept += ALTERNATIVES;
+    }
+    double total = 0;
+    for (int64_t k = 0; k < 1 + ALTERNATIVES; k++)
+        total += space->share[k];
+    for (int64_t k = 0; k < kept; k++)
+        space->share[k] /= total;
+    return kept;
+}
+
+/* `roots`. */
+static void root_of(const double *covariance, int64_t apart, float *root)
+{
+    double cc = covariance[0], cf = covariance[apart], cs = covariance[2 * apart];
+    double ff = covariance[3 * apart], fs = covariance[4 * apart], ss = covariance[5 * apart];
+    double first = sqrt(larger(ff, 0)), per_first = first > 0 ? 1 / first : 0;
+    fs *= per_first, cf *= per_first;
+    double second = sqrt(larger(ss - fs * fs, 0)), per_second = second > 0 ? 1 / second : 0;
+    cs = (cs - cf * fs) * per_second;
+    double third = sqrt(larger(cc - cf * cf - cs * cs, 0));
+    double entries[] = {first, fs, second, cf, cs, third};
+    for (int64_t k = 0; k < COVARIANCES; k++)
+        root[k] = (float)entries[k];
+}
+
+/* Terms and coefficients of a candidate in units of the row, of shapes of magnitude 1, and in the
+   unit of the metric. A coefficient of zero is no term. */
+static void describe(const Found *found, int64_t candidate, double least, double unit,
+                     int16_t *terms, double *scaled, double *numbers)
+{
+    int64_t codes[TERMS];
+    codes_of(found, candidate, codes);
+    for (int64_t k = 0; k < NUMBERS; k++) {
+        double number = found->coefficients[k * found->count + candidate];
+        scaled[k] = fabs(number) > ROUNDING * least ? number : 0;
+        int64_t none = !k || scaled[k] == 0 || codes[k - 1] == found->shapes;
+        if (k)
+            terms[k - 1] = none ? -1 : (int16_t)codes[k - 1];
+        numbers[k] = scaled[k] * ((none ? 1 : 1 / found->scale[codes[k - 1]]) * unit);
+    }
+}
+
+static int allocate(Space *space, int64_t most, int64_t kept)
+{
+    size_t size = (size_t)most + 1, others = (size_t)kept;
+    *space = (Space){0};
+    space->far = calloc(4 * size + others, sizeof(double));
+    space->order = calloc(2 * size + others, sizeof(int64_t));
+    if (!space->far || !space->order)
+        return 0;
+    space->log = space->far + size;
+    space->running = space->log + size;
+    space->rest = space->running + size;
+    space->share = space->rest + size;
+    space->merged = space->order + size;
+    space->kept = space->merged + size;
+    return 1;
+}
+
+/* Writes models and alternatives of n rows to `rows` of the columns of their names, and to `scaled`
+   [n, 3] the coefficients of the models in the units that `describe` tells of.
+
+   Row k has candidates `start[k]` to `start[k + 1]` of `count`; `least` [n] is the least value above
+   zero. Places are [places, shapes + 1] `far`. */
+int64_t choose(int64_t n, int64_t count, int64_t shapes, int64_t places, int64_t others,
+               const int64_t *rows, const int64_t *start, const int64_t *chosen,
+               const double *probability, const double *found_coefficients,
+               const double *covariance, const int64_t *first, const int64_t *second,
+               const double *scale, const double *far, const double *unit, const double *least,
+               int16_t *terms, double *coefficients, double *weight, int16_t *other_terms,
+               double *other_coefficients, float *other_weight, float *root, double *scaled)
+{
+    Found found = {count, shapes, places, chosen, first, second, probability,
+                   found_coefficients, covariance, scale, far};
+    Space space;
+    int64_t most = 0;
+    for (int64_t k = 0; k < n; k++)
+        most = start[k + 1] - start[k] > most ? start[k + 1] - start[k] : most;
+    int there = allocate(&space, most, 1 + others);
+    /* Sorting exchanges them. */
+    int64_t *orders = space.order;
+    for (int64_t k = 0; there && k < n; k++) {
+        int64_t row = rows[k], kept = keep(&found, start[k], start[k + 1], &space);
+        double nowhere[NUMBERS];
+        for (int64_t which = 0; which < kept; which++) {
+            int64_t candidate = start[k] + space.kept[which], to = row * others + which - 1;
+            int16_t *its = which ? other_terms + TERMS * to : terms + TERMS * row;
+            double *numbers =
+                which ? other_coefficients + NUMBERS * to : coefficients + NUMBERS * row;
+            if (!(space.share[which] > 0))
+                continue;
+            describe(&found, candidate, least[k], unit[k], its,
+                     which ? nowhere : scaled + NUMBERS * k, numbers);
+            root_of(covariance + candidate, count, root + COVARIANCES * (row + to + 1));
+            if (which)
+                other_weight[to] = (float)space.share[which];
+        }
+        weight[row] = space.share[0];
+    }
+    free(space.far);
+    free(orders);
+    return there ? 0 : -1;
+}

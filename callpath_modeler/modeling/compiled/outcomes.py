@@ -1,0 +1,82 @@
+"""`mixture.outcome.write_models` in C."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from callpath_modeler.modeling.compiled.library import call
+from callpath_modeler.modeling.mixture.data import Data
+from callpath_modeler.modeling.mixture.hypotheses import Group, Hypotheses
+from callpath_modeler.modeling.mixture.posterior import Posterior
+from callpath_modeler.modeling.status import FitStatus
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.intp]
+Columns = dict[str, npt.NDArray[Any]]
+
+_STATUS = (FitStatus.CONSTANT, FitStatus.OK, FitStatus.OUTSIDE, FitStatus.NOISY)
+
+
+def write_models(
+    columns: Columns,
+    rows: IntArray,
+    found: Posterior,
+    data: Data,
+    unit: FloatArray,
+    known: Hypotheses,
+    far: FloatArray,
+) -> None:
+    """Write models, alternatives, their quality and the outcome; arguments as there."""
+    values, weight = map(np.ascontiguousarray, (data.values, data.weight))
+    size = values.shape
+    scaled = _choose(columns, rows, found, values, unit, known, far)
+    call(
+        "measure_quality",
+        *(*size, rows, values, weight, np.ascontiguousarray(known.table), scaled),
+        *(columns[name] for name in ("terms", "rss", "cv_error", "r2", "adjusted_r2")),
+    )
+    first = data.points if data.points.ndim == 1 else np.ascontiguousarray(data.points[:, 0])
+    breaks = known.groups == Group.BREAK
+    broken = np.bincount(found.row, found.weight * breaks[found.chosen], minlength=len(rows))
+    call(
+        "name_outcomes",
+        *(*size, rows, first, values, weight, unit, data.variance, found.variance, broken),
+        *(columns[name] for name in ("noise", "rss", "terms")),
+        *(np.array(_STATUS, dtype=np.int8), columns["status"]),
+    )
+
+
+def _choose(
+    columns: Columns,
+    rows: IntArray,
+    found: Posterior,
+    values: FloatArray,
+    unit: FloatArray,
+    known: Hypotheses,
+    far: FloatArray,
+) -> FloatArray:
+    """Write models and alternatives; return the coefficients in the unit of the row, [n, 3]."""
+    scaled = np.zeros((len(rows), 3))
+    start = np.searchsorted(found.row, np.arange(len(rows) + 1))
+    least = np.where(values > 0, values, np.inf).min(axis=1)
+    call(
+        "choose",
+        *(len(rows), len(found.row), len(known.shapes), len(far)),
+        *(columns["alternative_weight"].shape[1], rows, start),
+        *map(np.ascontiguousarray, (found.chosen, found.weight)),
+        *map(np.ascontiguousarray, (found.coefficients, found.covariance)),
+        *map(np.ascontiguousarray, (known.first, known.second, known.scale)),
+        *(far, unit, least),
+        *(columns[name] for name in _WRITTEN),
+        scaled,
+    )
+    return scaled
+
+
+_WRITTEN = (
+    *("terms", "coefficients", "weight", "alternative_terms", "alternative_coefficients"),
+    *("alternative_weight", "root"),
+)

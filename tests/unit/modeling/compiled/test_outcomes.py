@@ -1,0 +1,87 @@
+"""Models as they are written by C against those written by numpy."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from callpath_modeler.modeling import Models, fit
+from callpath_modeler.modeling.compiled.library import compiled
+from callpath_modeler.modeling.mixture import outcome
+from many_rows import KINDS, many_rows
+
+FloatArray = npt.NDArray[np.float64]
+
+pytestmark = pytest.mark.skipif(not compiled(), reason="there is no compiled library here")
+
+# Absolute: what is left of exact values is rounding.
+_LEFT = {"rss": 1e-22, "cv_error": 1e-11, "r2": 1e-9, "adjusted_r2": 1e-9}
+
+
+def both(points: FloatArray, y: FloatArray, monkeypatch: pytest.MonkeyPatch) -> list[Models]:
+    """Return models that are written with the library and without it."""
+    written = fit(points, y)
+    monkeypatch.setattr(outcome, "compiled", lambda: False)
+    return [written, fit(points, y)]
+
+
+def assert_alike(found: Models, expected: Models) -> None:
+    same = (found.terms == expected.terms).all(axis=1)
+    same &= (found.alternative_terms == expected.alternative_terms).all(axis=(1, 2))
+    # Of two that weigh the same, rounding chooses.
+    assert same.mean() >= 0.99
+    columns, wanted = (each.take(same).to_arrays()[0] for each in (found, expected))
+    for name in ("status", "used", "unit", "spread", "drift", "dof", "noise"):
+        np.testing.assert_array_equal(columns[name], wanted[name], err_msg=name)
+    for name in ("coefficients", "weight", "alternative_coefficients", *_LEFT):
+        atol = _LEFT.get(name, 0.0)
+        np.testing.assert_allclose(columns[name], wanted[name], 1e-9, atol, err_msg=name)
+    np.testing.assert_allclose(columns["alternative_weight"], wanted["alternative_weight"], 1e-6)
+    # The last entries are differences.
+    largest = np.abs(wanted["root"]).max(axis=2, keepdims=True)
+    assert (np.abs(columns["root"] - wanted["root"]) <= 1e-6 * largest).all()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_models_and_alternatives_are_those_of_numpy(
+    kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    points, y = many_rows(KINDS[kind], 300, seed=7)
+    y *= 10.0 ** np.random.default_rng(1).uniform(-280, 270, 300)[:, None, None]
+    assert_alike(*both(points, y, monkeypatch))
+
+
+def test_so_they_are_in_several_parameters(monkeypatch: pytest.MonkeyPatch) -> None:
+    grid = np.array([(p, n) for p in (8, 16, 32, 64) for n in (10, 20, 30, 40)], dtype=float)
+    random = np.random.default_rng(3)
+    power, other = random.choice([0, 0.5, 1], (2, 60, 1))
+    y = 1 + grid[:, 0] ** power * grid[:, 1] ** other / 50
+    noisy = y[..., None] * (1 + 0.05 * random.standard_normal((60, 16, 3)))
+    assert_alike(*both(grid, noisy, monkeypatch))
+
+
+def test_counts_and_laws_that_are_none_have_the_outcome_of_numpy(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    points = 2.0 ** np.arange(2, 9)
+    random = np.random.default_rng(5)
+    counts = np.round(random.uniform(1, 100, (200, 1)) * points ** random.choice([0, 1], (200, 1)))
+    counts[::4] += random.integers(0, 30, (50, 7))
+    assert_alike(*both(points, counts[..., None], monkeypatch))
+    monkeypatch.undo()
+    assert_alike(*both(points, counts[..., None] * np.ones(3), monkeypatch))
+
+
+@pytest.mark.parametrize("library", [True, False])
+def test_where_there_are_few_alternatives_no_others_are_told(
+    library: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not library:
+        monkeypatch.setattr(outcome, "compiled", lambda: False)
+    models = fit(*many_rows(KINDS["quiet"], 100))
+    nothing = models.alternative_weight == 0
+    assert nothing.any()
+    assert (models.alternative_terms[nothing] == -1).all()
+    assert (models.alternative_coefficients[nothing] == 0).all()
+    assert (models.root[:, 1:][nothing] == 0).all()
