@@ -7,6 +7,10 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from callpath_modeler.modeling.mixture.data import Data, data_of
+from callpath_modeler.modeling.mixture.deviations import Deviations, deviations
+from callpath_modeler.modeling.mixture.spread import noise_of, within
+
 FloatArray = npt.NDArray[np.float64]
 
 
@@ -52,3 +56,12 @@ def many_rows(kind: Kind, count: int, seed: int = 1) -> tuple[FloatArray, FloatA
     y[rng.random(shape[:2]) < kind.missing] = np.nan
     y[rng.random(shape[:2]) < kind.zeros] = 0
     return points, y
+
+
+def rows_to_fit(points: FloatArray, y: FloatArray) -> tuple[Data, Deviations]:
+    """Return the rows that have values at three points or more, and how they may deviate."""
+    reps = within(np.sort(y, axis=2), "mean")
+    usable = (reps.count > 0).sum(axis=1) >= 3
+    usable &= np.nan_to_num(reps.centre).max(axis=1) > 0
+    data, _ = data_of(points, noise_of(reps.take(np.flatnonzero(usable)), 1.0))
+    return data, deviations(points, noise_known=y.shape[2] > 1)

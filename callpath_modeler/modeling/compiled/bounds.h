@@ -3,14 +3,10 @@
 #ifndef CALLPATH_MODELER_BOUNDS_H
 #define CALLPATH_MODELER_BOUNDS_H
 
+#include "constants.h"
 #include "rows.h"
 
-#define LOG_2PI 1.8378770664093453
-#define LOG_2 0.69314718055994531
-#define TINY 1e-300
 #define EXACT_VARIANCE 1e-14
-#define LEAST_LEVEL 0.05
-#define SHARE_EDGE 1e-3
 #define SMALLEST 1e-37
 #define ALIKE 1e-12
 #define ROUNDING 1e-12

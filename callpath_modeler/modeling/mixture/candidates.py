@@ -8,6 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from callpath_modeler.modeling.compiled.candidates import compiled_candidates
+from callpath_modeler.modeling.compiled.library import compiled
 from callpath_modeler.modeling.mixture.data import Data, error_unit, relative_weights
 from callpath_modeler.modeling.mixture.deviations import Deviations, Drift
 from callpath_modeler.modeling.mixture.evidence import (
@@ -27,6 +29,12 @@ from callpath_modeler.modeling.mixture.screen import Chosen
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.intp]
+
+_ROUNDING = 1e-13
+"""A sum of products is zero below it, against its parts."""
+
+_LITTLE = 1e-6
+"""Against the sum of squares that it is left of, what a difference of sums has few digits of."""
 
 _OFFSET, _BARE = 1, 2
 """Families of hypotheses with one shape, beside those with positive coefficients."""
@@ -162,6 +170,15 @@ def candidates(data: Data, chosen: Chosen, known: Hypotheses, deviations: Deviat
     known : the hypotheses
     deviations : how measurements may differ from them
     """
+    if compiled():
+        return Candidates(*compiled_candidates(data, chosen, known, deviations))
+    return _candidates(data, chosen, known, deviations)
+
+
+def _candidates(
+    data: Data, chosen: Chosen, known: Hypotheses, deviations: Deviations
+) -> Candidates:
+    """As `candidates`, in numpy."""
     rows = _Rows.of(data, known, chosen.fitted, deviations.drifts)
     parts = [_constant_part(rows), *_single_parts(rows, chosen, known)]
     if len(chosen.pair):
@@ -179,7 +196,9 @@ def _single_parts(rows: _Rows, chosen: Chosen, known: Hypotheses) -> list[_Part]
     """Return the candidates of one shape, family by family."""
     sums = _Sums.of(rows, np.take(rows.weights, chosen.row, axis=2), chosen.row, chosen.shape)
     slope = sums.product / sums.square
-    residual = np.maximum(rows.total[:, chosen.row] - slope * sums.product, 0.0)
+    mean, total = rows.mean[:, chosen.row], rows.total[:, chosen.row]
+    residual = total - slope * sums.product
+    _sum_up_little(residual, total, rows, chosen.row, mean, (slope, sums.away))
     parts = []
     for family, which in enumerate(chosen.families):
         row, shape = chosen.row[which], chosen.shape[which]
@@ -190,7 +209,7 @@ def _single_parts(rows: _Rows, chosen: Chosen, known: Hypotheses) -> list[_Part]
         )
         code = 1 + family * len(known.shapes) + shape
         if family == _BARE:
-            parts.append(_bare_part(rows, found, row, code))
+            parts.append(_bare_part(rows, found, row, code, sums.away[:, :, which]))
             continue
         if family == _OFFSET:
             table = known.table
@@ -205,14 +224,18 @@ def _single_parts(rows: _Rows, chosen: Chosen, known: Hypotheses) -> list[_Part]
     return parts
 
 
-def _bare_part(rows: _Rows, found: Slopes, row: IntArray, code: IntArray) -> _Part:
+def _bare_part(
+    rows: _Rows, found: Slopes, row: IntArray, code: IntArray, away: FloatArray
+) -> _Part:
     level = found.weight * found.at
     square = found.square + level * found.at
-    product = found.slope * found.square + level * found.mean
-    # Values and shapes are positive, and so is their product but for rounding.
-    slope = np.maximum(product, 0.0) / square
+    forced = level * found.mean
+    product = found.slope * found.square + forced
+    # Values and shapes are positive, and so is their product; what rounding leaves is nothing.
+    slope = np.where(product > _ROUNDING * forced, product, 0.0) / square
     whole = (rows.total + rows.weight * rows.mean**2)[:, row]
-    residual = np.maximum(whole - slope * product, 0.0)
+    residual = whole - slope * product
+    _sum_up_little(residual, whole, rows, row, slope * found.at, (slope, away))
     evidence = bare_evidence(found.mean, slope, square)
     return _part(row, code, residual, evidence, 1, {1: slope}, {3: 1 / square})
 
@@ -230,6 +253,9 @@ def _pair_part(rows: _Rows, chosen: Chosen, known: Hypotheses) -> _Part:
     )
     found = sums.regressions()
     covariance = sums.covariance(found.free)
+    level = found.constant + found.first * first.at + found.second * second.at
+    terms = (found.first, first.away), (found.second, second.away)
+    _sum_up_little(found.residual, sums.total, rows, row, level, *terms)
     return _part(
         row,
         1 + 3 * len(known.shapes) + pair,
@@ -239,6 +265,29 @@ def _pair_part(rows: _Rows, chosen: Chosen, known: Hypotheses) -> _Part:
         dict(enumerate((found.constant, found.first, found.second))),
         dict(enumerate(covariance)),
     )
+
+
+def _sum_up_little(
+    residual: FloatArray,
+    whole: FloatArray,
+    rows: _Rows,
+    row: IntArray,
+    level: FloatArray,
+    *terms: tuple[FloatArray, FloatArray],
+) -> None:
+    """Sum up once more what regressions of `row` [M] leave, [L, M], where it is little of `whole`.
+
+    It is a difference of sums, and rounding would tell between laws that fit exactly. Models are
+    ``level + slope away + ...``, with `level` and slopes [L, M], `away` [L, K, M].
+    """
+    drift, which = np.nonzero(residual < _LITTLE * whole)
+    whose = row[which]
+    left = rows.values.T[whose] - level[drift, which, None]
+    for slope, away in terms:
+        left -= slope[drift, which, None] * away[drift, :, which]
+    left *= left
+    left *= rows.weights[drift, :, whose]
+    residual[drift, which] = left.sum(axis=1)
 
 
 def _joined(

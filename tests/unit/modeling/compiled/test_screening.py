@@ -7,14 +7,11 @@ import pytest
 
 from callpath_modeler.modeling.compiled.library import compiled
 from callpath_modeler.modeling.mixture import screen as module
-from callpath_modeler.modeling.mixture.data import data_of
-from callpath_modeler.modeling.mixture.deviations import deviations
 from callpath_modeler.modeling.mixture.hypotheses import hypotheses
 from callpath_modeler.modeling.mixture.screen import screen
-from callpath_modeler.modeling.mixture.spread import noise_of, within
 from callpath_modeler.modeling.several.hypotheses import joint_hypotheses
 from callpath_modeler.modeling.terms import DEFAULT_SPACE, JOINT_SPACE
-from many_rows import KINDS, many_rows
+from many_rows import KINDS, many_rows, rows_to_fit
 
 pytestmark = pytest.mark.skipif(not compiled(), reason="there is no compiled library here")
 
@@ -39,20 +36,11 @@ def chosen_by_row(found, known):
     return rows
 
 
-def prepared(points, y):
-    """Return rows to fit that have values at three points or more."""
-    reps = within(np.sort(y, axis=2), "mean")
-    usable = (reps.count > 0).sum(axis=1) >= 3
-    usable &= np.nan_to_num(reps.centre).max(axis=1) > 0
-    data, _ = data_of(points, noise_of(reps.take(np.flatnonzero(usable)), 1.0))
-    return data, deviations(points, noise_known=y.shape[2] > 1)
-
-
 @pytest.mark.parametrize("name", KINDS)
 def test_the_library_chooses_what_numpy_chooses(name, monkeypatch):
     points, y = many_rows(KINDS[name], 400)
     known = hypotheses(DEFAULT_SPACE, points)
-    data, ways = prepared(points, y)
+    data, ways = rows_to_fit(points, y)
     found, expected = both(monkeypatch, data, known, ways)
     np.testing.assert_allclose(found.variance, expected.variance, rtol=1e-8)
     pairs = zip(chosen_by_row(found, known), chosen_by_row(expected, known), strict=True)
@@ -71,7 +59,7 @@ def test_it_does_so_in_several_parameters(monkeypatch):
     p, n = grid.T
     laws = np.array([n**3 / p, 3 + 0 * p, n * np.log2(p), n**2 / p + 0.2 * p, 5 + np.sqrt(p)])
     y = laws[..., None] * np.exp(0.05 * rng.standard_normal((*laws.shape, 3)))
-    data, ways = prepared(grid, y)
+    data, ways = rows_to_fit(grid, y)
     found, expected = both(monkeypatch, data, known, ways)
     np.testing.assert_allclose(found.variance, expected.variance, rtol=1e-8)
     np.testing.assert_allclose(found.fitted, expected.fitted, rtol=1e-4)
@@ -82,7 +70,7 @@ def test_it_does_so_in_several_parameters(monkeypatch):
 def test_a_row_is_screened_by_itself():
     points, y = many_rows(KINDS["usual"], 60)
     known = hypotheses(DEFAULT_SPACE, points)
-    data, ways = prepared(points, y)
+    data, ways = rows_to_fit(points, y)
     found = screen(data, known, known.log_prior, ways.extremes)
     order = np.random.default_rng(2).permutation(60)
     other = screen(data.take(order), known, known.log_prior, ways.extremes)

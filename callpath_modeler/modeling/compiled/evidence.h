@@ -1,0 +1,223 @@
+/* Evidence of some candidates at a time; repeats mixture/evidence.py, where the method is told.
+
+   All arrays are [LANES]: a candidate each, of any rows. Loops over a fixed number of them are
+   vector instructions without a rest, and what becomes of one does not depend on its neighbours. */
+#ifndef CALLPATH_MODELER_EVIDENCE_H
+#define CALLPATH_MODELER_EVIDENCE_H
+
+#include <float.h>
+
+#include "constants.h"
+#include "functions.h"
+
+#define LANES 16
+#define EACH_LANE _Pragma("omp simd") for (int c = 0; c < LANES; c++)
+
+typedef double Lanes[LANES] __attribute__((aligned(64)));
+
+static const double LEAST = 1e-40, ROUNDING = 1e-13, FAR_OUT = 1e-280;
+
+/* In standard deviations: a normal variable is never as far out, in double precision. */
+static const double NEVER = 9;
+
+/* Regressions on one shape each under one drift: rows, as of `Moments`, and shapes. */
+typedef struct {
+    Lanes weight, mean, at, square, slope;
+} Slopes;
+
+/* Regressions on two shapes each under one drift, as of `PairSums`. */
+typedef struct {
+    Lanes weight, mean, at_x, at_z, xx, xz, zz, x, z;
+} PairSums;
+
+/* What is found of candidates under one drift. */
+typedef struct {
+    Lanes residual, evidence, size;
+    Lanes constant, first, second;
+    Lanes cc, cx, cz, xx, xz, zz;
+} Found;
+
+/* Natural logarithm; zero, and what is next to it, count as the least number with all digits. */
+INLINE double finite_log(double x) { return log_of(larger(x, DBL_MIN)); }
+
+/* Log probabilities of standard normal variables between bounds. */
+INLINE void log_between(const double *below, const double *above, double *found)
+{
+    Lanes low, high, share;
+    int sure = 1, far = 0;
+#pragma omp simd reduction(& : sure)
+    for (int c = 0; c < LANES; c++) {
+        int flipped = below[c] > 0;
+        low[c] = flipped ? -above[c] : below[c];
+        high[c] = flipped ? -below[c] : above[c];
+        sure &= low[c] < -NEVER && high[c] > NEVER;
+    }
+    if (sure) {
+        EACH_LANE found[c] = 0;
+        return;
+    }
+#pragma omp simd reduction(| : far)
+    for (int c = 0; c < LANES; c++) {
+        share[c] = normal_share(high[c]) - normal_share(low[c]);
+        found[c] = log_of(larger(share[c], FAR_OUT));
+        far |= share[c] < FAR_OUT;
+    }
+    if (far)
+        EACH_LANE {
+            double most = log_normal_share(high[c]);
+            double less = smaller(log_normal_share(low[c]) - most, -1e-12);
+            double tail = most + log_of(1 - exp_of(less));
+            found[c] = share[c] < FAR_OUT ? tail : found[c];
+        }
+}
+
+INLINE void slope_covariance(const Slopes *sums, Found *found)
+{
+    EACH_LANE {
+        double per_square = 1 / sums->square[c], at = sums->at[c];
+        found->cc[c] = 1 / sums->weight[c] + at * at * per_square;
+        found->cx[c] = -at * per_square;
+        found->xx[c] = per_square;
+    }
+}
+
+INLINE void constant_evidence(const Slopes *sums, Found *found)
+{
+    EACH_LANE found->evidence[c] = 0.5 * (LOG_2PI - finite_log(sums->weight[c]))
+                                   - finite_log(larger(sums->mean[c], TINY));
+}
+
+/* Writes evidence and slope. */
+INLINE void positive_evidence(const Slopes *sums, const double *variance, Found *found)
+{
+    Lanes below, above, away;
+    EACH_LANE {
+        double mean = sums->mean[c], at = sums->at[c], slope = sums->slope[c];
+        double no_constant = mean / larger(at, TINY), growing = larger(slope, 0);
+        double level = larger(mean - slope * at, 0) + growing + LEAST, square = level * level;
+        double share = smaller(growing / level, 1 - SHARE_EDGE);
+        found->evidence[c] = LOG_2PI - 0.5 * finite_log(sums->weight[c] * sums->square[c]
+                                                    * (square * square) * (4 * (1 - share)));
+        double spread = sqrt(variance[c] / sums->square[c]);
+        below[c] = (0 - slope) / spread;
+        above[c] = (no_constant - slope) / spread;
+        found->first[c] = smaller(growing, no_constant);
+    }
+    log_between(below, above, away);
+    EACH_LANE found->evidence[c] += away[c];
+}
+
+/* Writes evidence and slope; `least`, `most` and `falling` are of the shapes. */
+INLINE void offset_evidence(const Slopes *sums, const double *least, const double *most,
+                            const double *falling, const double *variance, Found *found)
+{
+    Lanes below, above, away;
+    EACH_LANE {
+        double mean = sums->mean[c], at = sums->at[c];
+        double no_constant = mean / larger(at, TINY);
+        double steepest = mean / larger(at - least[c], 1e-9);
+        double to_zero = -mean / larger(most[c] - at, 1e-9);
+        double low = falling[c] > 0 ? to_zero : no_constant;
+        double high = falling[c] > 0 ? 0 : steepest;
+        double slope = smaller(larger(sums->slope[c], low), high);
+        double far = mean + slope * ((falling[c] > 0 ? 0 : 1) - at);
+        double level = larger(far, LEAST_LEVEL * mean), square = level * level;
+        found->evidence[c]
+            = LOG_2PI - 0.5 * finite_log(sums->weight[c] * sums->square[c] * (square * square));
+        double spread = sqrt(variance[c] / sums->square[c]);
+        below[c] = (low - sums->slope[c]) / spread;
+        above[c] = (high - sums->slope[c]) / spread;
+        found->first[c] = slope;
+    }
+    log_between(below, above, away);
+    EACH_LANE found->evidence[c] += away[c];
+}
+
+/* Without a constant; writes evidence, slope and its variance. */
+INLINE void bare_evidence(const Slopes *sums, Found *found)
+{
+    EACH_LANE {
+        double mean = sums->mean[c], weight = sums->weight[c];
+        double level = weight * sums->at[c];
+        double square = sums->square[c] + level * sums->at[c];
+        double forced = level * mean, product = sums->slope[c] * sums->square[c] + forced;
+        /* Values and shapes are positive, and so is their product; what rounding leaves is
+           nothing. */
+        double slope = (product > ROUNDING * forced ? product : 0) / square;
+        found->evidence[c]
+            = 0.5 * (LOG_2PI - finite_log(square)) - finite_log(larger(slope, TINY * mean));
+        found->first[c] = slope;
+        found->xx[c] = 1 / square;
+    }
+}
+
+/* `PairSums.regressions` and `PairSums.covariance`, but for what is left; the determinant becomes
+   `normal`. */
+INLINE void regress_pairs(const PairSums *sums, Found *found, double *normal)
+{
+    EACH_LANE {
+        double weight = sums->weight[c], at_x = sums->at_x[c], at_z = sums->at_z[c];
+        double xx = sums->xx[c], xz = sums->xz[c], zz = sums->zz[c];
+        double both = xx * zz, least = both * 1e-12;
+        double inverse = 1 / larger(both - xz * xz, least);
+        double first = (sums->x[c] * zz - sums->z[c] * xz) * inverse;
+        double second = (sums->z[c] * xx - sums->x[c] * xz) * inverse;
+        double constant = sums->mean[c] - at_x * first - at_z * second;
+        double cx = (at_z * xz - at_x * zz) * inverse;
+        double cz = (at_x * xz - at_z * xx) * inverse;
+        double cc = 1 / weight - at_x * cx - at_z * cz;
+        int free = constant > 0;
+        /* As a constant is forced to zero, others follow by their covariance. */
+        double part = smaller(constant, 0) / cc;
+        found->constant[c] = larger(constant, 0);
+        found->first[c] = first - part * cx;
+        found->second[c] = second - part * cz;
+        found->size[c] = free ? 3 : 2;
+        normal[c] = weight / inverse * (free ? 1 : cc);
+        /* Without a constant, sums are about zero. */
+        double level = free ? 0 : weight;
+        xx += level * (at_x * at_x);
+        zz += level * (at_z * at_z);
+        xz += level * at_x * at_z;
+        double determinant = larger(xx * zz - xz * xz, 1e-12 * xx * zz);
+        double of_first = zz / determinant, of_second = xx / determinant;
+        double of_both = -xz / determinant;
+        cx = free ? -(at_x * of_first + at_z * of_both) : 0;
+        cz = free ? -(at_x * of_both + at_z * of_second) : 0;
+        found->cc[c] = free ? 1 / weight - at_x * cx - at_z * cz : 0;
+        found->cx[c] = cx;
+        found->cz[c] = cz;
+        found->xx[c] = of_first;
+        found->xz[c] = of_both;
+        found->zz[c] = of_second;
+    }
+}
+
+/* Log probability of a normal variable above zero that is `number` at most likely. */
+INLINE double log_positive(double number, double spread)
+{
+    double z = number / spread;
+    return z > NEVER ? 0 : log_normal_share(z);
+}
+
+/* Writes the evidence of what `regress_pairs` found. */
+INLINE void pair_evidence(const double *normal, const double *variance, Found *found)
+{
+    EACH_LANE {
+        int free = found->size[c] > 2;
+        double first = found->first[c], second = found->second[c];
+        double level = larger(first, 0) + larger(second, 0) + found->constant[c] + LEAST;
+        double evidence = finite_log(level) * (free ? -3 : -2);
+        evidence += free ? 1.5 * LOG_2PI + LOG_2 : LOG_2PI + LOG_2;
+        evidence -= 0.5 * finite_log(normal[c]);
+        double spread = sqrt(variance[c]);
+        evidence += log_positive(first, spread * sqrt(found->xx[c]));
+        evidence += log_positive(second, spread * sqrt(found->zz[c]));
+        double away = log_positive(found->constant[c], spread * sqrt(free ? found->cc[c] : 1));
+        evidence += free ? away : 0;
+        /* Where a coefficient has to be zero, the pair is a hypothesis with one shape. */
+        found->evidence[c] = first > 0 && second > 0 ? evidence : -INFINITY;
+    }
+}
+
+#endif
