@@ -9,6 +9,8 @@ from functools import partial
 import numpy as np
 import numpy.typing as npt
 
+from callpath_modeler.modeling.compiled import repetitions
+from callpath_modeler.modeling.compiled.library import compiled
 from callpath_modeler.modeling.mixture.candidates import candidates
 from callpath_modeler.modeling.mixture.data import Data, data_of
 from callpath_modeler.modeling.mixture.deviations import Deviations, deviations
@@ -50,7 +52,7 @@ _SAMPLE = 500
 class _Values:
     """Values `y` [n, K, R] as they are modelled: some rows at a time, since all are many bytes.
 
-    Points are in `order`; repetitions are sorted, since sums round by their order.
+    Points are in `order`.
     """
 
     y: FloatArray
@@ -60,7 +62,8 @@ class _Values:
         return len(self.y)
 
     def __getitem__(self, rows: IntArray | slice) -> FloatArray:
-        return np.sort(self.y[rows][:, self.order], axis=2)
+        wanted = self.y[rows]
+        return wanted if (np.diff(self.order) == 1).all() else wanted[:, self.order]
 
     def chunks(self, size: int) -> Iterator[slice]:
         return (slice(start, start + size) for start in range(0, len(self), size))
@@ -166,13 +169,17 @@ def _overview(values: _Values, count: int) -> tuple[IntArray, Pool]:
         raw[part], dof[part], size[part] = row_spread(reps)
         digest[part] = np.nan_to_num(reps.centre) @ np.sqrt(np.arange(2.0, 2 + len(values.order)))
     rows = np.flatnonzero(usable)
-    order = np.lexsort((digest[rows], size[rows]))
+    order = np.argsort(size[rows])
+    if not np.diff(size[rows[order]]).all():
+        order = np.lexsort((digest[rows], size[rows]))
     some = rows[order[:: max(-(-len(order) // count), 1)]]
     return some, pooled(raw[rows], dof[rows], size[rows])
 
 
 def _status(y: FloatArray, reps: Within) -> npt.NDArray[np.int8]:
     """Name the rows that cannot be modelled; the others are OK for now."""
+    if compiled():
+        return repetitions.status_of(y, reps.columns, MIN_POINTS["mixture"])
     centre = np.where(reps.count > 0, reps.centre, 0.0)
     status = np.full(len(y), FitStatus.OK, dtype=np.int8)
     status[(centre == 0).all(axis=1)] = FitStatus.ZERO
@@ -186,17 +193,27 @@ def _write_facts(
     columns: Columns, points: FloatArray, reps: Within, status: npt.NDArray[np.int8]
 ) -> None:
     """Write what is known of rows without any model."""
-    present = reps.count > 0
     columns["status"][:] = status
-    columns["used"][:] = present.sum(axis=1)
+    first = points if points.ndim == 1 else points[:, 0]
+    columns["used"][:], low, high = _facts(reps.count, first)
     if points.ndim == 1:
-        columns["low_p"][:] = np.where(present, points, np.inf).min(axis=1)
-        columns["high_p"][:] = np.where(present, points, -np.inf).max(axis=1)
+        columns["low_p"][:], columns["high_p"][:] = low, high
     zero = status == FitStatus.ZERO
     columns["coefficients"][zero] = 0.0
     columns["weight"][zero] = 1.0
     for name, number in (("cv_error", 0.0), ("rss", 0.0), ("r2", 1.0), ("adjusted_r2", 1.0)):
         columns[name][zero] = number
+
+
+def _facts(
+    count: FloatArray, points: FloatArray
+) -> tuple[npt.NDArray[np.int16], FloatArray, FloatArray]:
+    """Tell how many points have a value, and the least and the largest of these, each [n]."""
+    if compiled():
+        return repetitions.facts(count, points)
+    present = count > 0
+    low, high = np.where(present, points, np.inf), np.where(present, points, -np.inf)
+    return present.sum(axis=1).astype(np.int16), low.min(axis=1), high.max(axis=1)
 
 
 def _centre(

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from callpath_modeler.modeling.compiled import repetitions
+from callpath_modeler.modeling.compiled.library import compiled
 from callpath_modeler.modeling.mixture.deviations import Drift
 from callpath_modeler.modeling.mixture.spread import Noise
 
@@ -58,6 +60,9 @@ class Data:
 
 def data_of(points: FloatArray, noise: Noise) -> tuple[Data, FloatArray]:
     """Return rows to fit, and the unit of each: its largest value."""
+    if compiled():
+        values, unit = repetitions.own_units(noise.centre, noise.weight)
+        return Data(points, values, noise.weight, noise.variance, noise.dof), unit
     # Points first in memory: rows lie together.
     weight = np.asfortranarray(noise.weight)
     values = np.where(weight > 0, np.asfortranarray(noise.centre), 0.0)

@@ -8,6 +8,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy import special
 
+from callpath_modeler.modeling.compiled import repetitions
+from callpath_modeler.modeling.compiled.library import compiled
 from callpath_modeler.modeling.noise import Centre, centre_of_sorted
 
 FloatArray = npt.NDArray[np.float64]
@@ -62,13 +64,22 @@ class Within:
     count: FloatArray
     squares: FloatArray
 
+    @property
+    def columns(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Centre, count and squares."""
+        return self.centre, self.count, self.squares
+
     def take(self, rows: IntArray) -> Within:
         """Return some rows."""
         return Within(self.centre[rows], self.count[rows], self.squares[rows])
 
 
 def within(y: FloatArray, how: Centre) -> Within:
-    """Sum up repetitions `y` [n, K, R], which ascend along the last axis; NaN = missing, last."""
+    """Sum up repetitions `y` [n, K, R], in any order; NaN = missing."""
+    if compiled():
+        return Within(*repetitions.within(y, how))
+    # Sums round by their order.
+    y = np.sort(y, axis=2)
     # Repetitions first: rows lie together.
     ordered = np.ascontiguousarray(np.moveaxis(y, 2, 0))
     present = np.isfinite(ordered)
@@ -79,8 +90,8 @@ def within(y: FloatArray, how: Centre) -> Within:
         values /= mean
         values -= present
         squares = (values**2).sum(axis=0)
-    squares = np.where((count > 1) & (mean > 0), squares, 0.0)
-    return Within(mean if how == "mean" else centre_of_sorted(y, how), count, squares)
+        centre = mean if how == "mean" else centre_of_sorted(y, how)
+    return Within(centre, count, np.where((count > 1) & (mean > 0), squares, 0.0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +121,11 @@ class Pool:
         reps : their repetitions
         efficiency : variance of the centre against that of a mean
         """
+        if compiled():
+            pool = self.dof, self.level, self.slope, self.about, *self.reach
+            variance, dof, spread, weight = repetitions.noise(reps.columns, pool, efficiency)
+            known = self.known or bool(self.dof)
+            return Noise(reps.centre, variance, dof, weight, known, spread)
         count, squares = reps.count, reps.squares
         present = count > 0
         raw, dof, size = row_spread(reps)
@@ -139,6 +155,8 @@ def row_spread(reps: Within) -> tuple[FloatArray, FloatArray, FloatArray]:
 
     The variance is that of one repetition, the size the largest centre.
     """
+    if compiled():
+        return repetitions.row_spread(reps.columns)
     dof = _freedom(reps).sum(axis=1)
     raw = reps.squares.sum(axis=1) / np.maximum(dof, 1.0)
     return raw, dof, np.where(reps.count > 0, np.nan_to_num(reps.centre), 0.0).max(axis=1)
@@ -168,8 +186,9 @@ def pooled(raw: FloatArray, dof: FloatArray, size: FloatArray) -> Pool:
     known = bool((dof > 0).any())
     if not noisy.any():
         return Pool(known)
-    half = dof[noisy] / 2
-    log = np.log(raw[noisy]) - special.digamma(half) + np.log(half)
+    # Of the degrees of freedom there are few different ones.
+    each, which = np.unique(dof[noisy] / 2, return_inverse=True)
+    log = np.log(raw[noisy]) + (np.log(each) - special.digamma(each))[which]
     x = _log(size[noisy])
     level, slope, about = float(log.mean()), 0.0, float(x.mean())
     away = x - about
@@ -179,7 +198,7 @@ def pooled(raw: FloatArray, dof: FloatArray, size: FloatArray) -> Pool:
     if len(x) < _FEWEST_ROWS:
         return Pool(known, 4.0, level, slope, about, reach)
     scatter = ((log - level - slope * away) ** 2).mean()
-    excess = float(scatter - special.polygamma(1, half).mean())
+    excess = float(scatter - special.polygamma(1, each)[which].mean())
     prior_dof = 2 * _inverse_trigamma(excess) if excess > 0.01 else 2 * _MOST_DOF
     prior_dof = min(prior_dof, 2 * _MOST_DOF)
     level += float(special.digamma(prior_dof / 2) - np.log(prior_dof / 2))

@@ -1,0 +1,77 @@
+"""What repetitions say, of `mixture.spread` and `mixture.application`: calls into ``spread.c``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from callpath_modeler.modeling.compiled.library import call
+from callpath_modeler.modeling.noise import CENTRES, Centre
+from callpath_modeler.modeling.status import FitStatus
+
+FloatArray = npt.NDArray[np.float64]
+Summed = tuple[FloatArray, FloatArray, FloatArray]
+"""Centre, count and squares, [n, K], as of `Within`; contiguous."""
+
+_STATUS = np.array(
+    [FitStatus.ZERO, FitStatus.NEGATIVE, FitStatus.TOO_FEW_POINTS, FitStatus.NON_FINITE],
+    dtype=np.int8,
+)
+
+
+def within(y: FloatArray, how: Centre) -> Summed:
+    """Return what `within` does."""
+    values = np.ascontiguousarray(y)
+    centre, count, squares = np.empty((3, *y.shape[:2]))
+    points = y.shape[0] * y.shape[1]
+    call("sum_up", points, y.shape[2], CENTRES.index(how), values, centre, count, squares)
+    return centre, count, squares
+
+
+def status_of(y: FloatArray, reps: Summed, enough: int) -> npt.NDArray[np.int8]:
+    """Name the rows that cannot be modelled, `enough` points with a value being needed."""
+    status = np.empty(len(y), dtype=np.int8)
+    call("state", *y.shape, enough, np.ascontiguousarray(y), *reps[:2], _STATUS, status)
+    return status
+
+
+def row_spread(reps: Summed) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return what `row_spread` does."""
+    raw, dof, size = np.empty((3, len(reps[0])))
+    call("spread_of_rows", *reps[0].shape, *reps, raw, dof, size)
+    return raw, dof, size
+
+
+def noise(
+    reps: Summed, pool: Sequence[float], efficiency: float
+) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    """Return variance, dof, spread [n] and weight [n, K] of `Pool.noise`.
+
+    `pool` is dof, level, slope, about and the two ends of reach of a `Pool`.
+    """
+    variance, dof, spread = np.empty((3, len(reps[0])))
+    weight = np.empty(reps[0].shape)
+    known = np.array(pool, dtype=np.float64)
+    told = row_spread(reps)
+    written = variance, dof, spread, weight
+    call("noise_of_rows", *reps[0].shape, *reps, *told, known, float(efficiency), *written)
+    return written
+
+
+def facts(
+    count: FloatArray, points: FloatArray
+) -> tuple[npt.NDArray[np.int16], FloatArray, FloatArray]:
+    """Tell how many points have a value, and the least and the largest of these, each [n]."""
+    low, high = np.empty((2, len(count)))
+    used = np.empty(len(count), dtype=np.int16)
+    call("facts_of_rows", *count.shape, count, np.ascontiguousarray(points), used, low, high)
+    return used, low, high
+
+
+def own_units(centre: FloatArray, weight: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return values [n, K] in the unit of each row, zero without a weight, and the unit [n]."""
+    values, unit = np.empty(centre.shape), np.empty(len(centre))
+    call("own_units", *centre.shape, centre, weight, values, unit)
+    return values, unit

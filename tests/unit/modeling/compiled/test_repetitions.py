@@ -1,0 +1,110 @@
+"""What repetitions say, by C and by numpy."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from callpath_modeler.modeling.compiled.library import compiled
+from callpath_modeler.modeling.mixture import application, data, spread
+from callpath_modeler.modeling.noise import CENTRES, Centre
+from many_rows import KINDS, many_rows
+
+FloatArray = npt.NDArray[np.float64]
+
+pytestmark = pytest.mark.skipif(not compiled(), reason="there is no compiled library here")
+
+MANY = {"of forty": (4, 40), "of two": (5, 2)}
+
+
+class Said(NamedTuple):
+    """All that is said of some rows, by one of the two."""
+
+    reps: spread.Within
+    spread: tuple[FloatArray, ...]
+    status: npt.NDArray[np.int8]
+    facts: tuple[npt.NDArray[np.int16], FloatArray, FloatArray]
+    noise: spread.Noise
+    quiet: spread.Noise
+
+
+def said(points: FloatArray, y: FloatArray, how: Centre) -> Said:
+    reps = spread.within(y, how)
+    told = spread.row_spread(reps)
+    usable = np.flatnonzero(told[2] > 0)
+    pool = spread.pooled(*(each[usable] for each in told))
+    return Said(
+        reps,
+        told,
+        application._status(y, reps),
+        application._facts(reps.count, points),
+        pool.noise(reps.take(usable), 1.3),
+        spread.Pool(known=False).noise(reps, 1.0),
+    )
+
+
+def use_numpy(monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in (application, data, spread):
+        monkeypatch.setattr(module, "compiled", lambda: False)
+
+
+def rows_of(kind: str) -> tuple[FloatArray, FloatArray]:
+    """Return points, and rows of a kind, odd ones among them."""
+    if kind in KINDS:
+        points, y = many_rows(KINDS[kind], 100)
+    else:
+        random = np.random.default_rng(2)
+        points = np.arange(1.0, 1 + MANY[kind][0])
+        y = random.lognormal(0, 0.3, (100, *MANY[kind]))
+        y[random.uniform(size=y.shape) < 0.2] = np.nan
+    y[0], y[1], y[2, 0], y[3, 1, 0] = 0.0, np.nan, np.nan, np.inf
+    y[4, 0, 0], y[5, 1], y[6, 0, 0] = -1e9, -1.0, -np.inf
+    y[10:40] *= 10.0 ** np.linspace(-290, 290, 30)[:, None, None]
+    return points, y
+
+
+@pytest.mark.parametrize("how", CENTRES)
+@pytest.mark.parametrize("kind", [*KINDS, *MANY])
+def test_repetitions_say_to_c_what_they_say_to_numpy(
+    kind: str, how: Centre, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    points, y = rows_of(kind)
+    found = said(points, y, how)
+    use_numpy(monkeypatch)
+    expected = said(points, y, how)
+    for mine, numpy in zip(found.reps.columns, expected.reps.columns, strict=True):
+        np.testing.assert_allclose(mine, numpy, rtol=1e-12, atol=1e-28)
+    for mine, numpy in zip(found.spread, expected.spread, strict=True):
+        np.testing.assert_allclose(mine, numpy, rtol=1e-12, atol=1e-28)
+    np.testing.assert_array_equal(found.status, expected.status)
+    for these, those in zip(found.facts, expected.facts, strict=True):
+        np.testing.assert_array_equal(these, those)
+    for one, other in ((found.noise, expected.noise), (found.quiet, expected.quiet)):
+        for name in ("centre", "variance", "dof", "weight", "spread"):
+            wanted = getattr(other, name)
+            np.testing.assert_allclose(getattr(one, name), wanted, rtol=1e-9, err_msg=name)
+        assert one.known == other.known
+
+
+@pytest.mark.parametrize("kind", ["usual", "with gaps", "of forty"])
+def test_their_order_does_not_matter_to_the_last_bit(kind: str) -> None:
+    _, y = rows_of(kind)
+    shuffled = np.random.default_rng(0).permuted(y, axis=2)
+    for how in CENTRES:
+        found, other = spread.within(y, how), spread.within(shuffled, how)
+        for mine, theirs in zip(found.columns, other.columns, strict=True):
+            np.testing.assert_array_equal(mine, theirs)
+
+
+def test_rows_are_put_into_units_of_their_own_as_by_numpy(monkeypatch: pytest.MonkeyPatch) -> None:
+    points, y = rows_of("with gaps")
+    noise = said(points, y, "mean").noise
+    found, unit = data.data_of(points, noise)
+    use_numpy(monkeypatch)
+    expected, other = data.data_of(points, noise)
+    np.testing.assert_array_equal(unit, other)
+    np.testing.assert_array_equal(found.values, expected.values)
+    np.testing.assert_array_equal(found.weight, expected.weight)
