@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 import numpy.typing as npt
@@ -59,6 +59,13 @@ class Candidates:
     log_evidence: FloatArray
     coefficients: FloatArray
     covariance: FloatArray
+
+    def by_row(self) -> Candidates:
+        """Return them ordered by row, as they come within it."""
+        if (np.diff(self.row) >= 0).all():
+            return self
+        order = np.argsort(self.row, kind="stable")
+        return Candidates(*(getattr(self, field.name)[..., order] for field in fields(self)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,25 +40,20 @@ def learn(
     before, deviation_before = np.exp(log_prior), np.exp(deviation_prior)
     whole = np.bincount(kinds, weights=before)
     within = before / np.where(whole > 0, whole, 1.0)[kinds]
+    likely = np.exp(found.log_evidence)
+    prior, deviation = before, deviation_before
     for _ in range(_ROUNDS):
-        joint = joint_probability(found, log_prior, deviation_prior)
-        count = np.bincount(found.chosen, joint.sum(axis=0), minlength=len(kinds))
+        # Probable as hypotheses and deviations are, and 1 in all per row.
+        its = prior[found.chosen]
+        share = its * (deviation @ likely)
+        per_row = 1 / np.bincount(found.row, share)[found.row]
+        count = np.bincount(found.chosen, share * per_row, minlength=len(kinds))
+        seen = deviation * (likely @ (its * per_row)) + _DEVIATION_STRENGTH * deviation_before
         per_kind = np.bincount(kinds, weights=count) + _KIND_STRENGTH * whole
-        share = count + held * within
-        total = np.bincount(kinds, weights=share)
-        share = share / np.where(total > 0, total, 1.0)[kinds]
-        seen = joint.sum(axis=1) + _DEVIATION_STRENGTH * deviation_before
-        with np.errstate(divide="ignore"):
-            log_prior = np.log(share * per_kind[kinds] / per_kind.sum())
-            deviation_prior = np.log(seen / seen.sum())
-    return log_prior, deviation_prior
-
-
-def joint_probability(
-    found: Candidates, log_prior: FloatArray, deviation_prior: FloatArray
-) -> FloatArray:
-    """Return the probability of each candidate under each deviation, [D, M]; 1 in all per row."""
-    joint = np.exp(found.log_evidence + (log_prior[found.chosen] + deviation_prior[:, None]))
-    total = np.bincount(found.row, joint.sum(axis=0))
-    joint *= 1 / total[found.row]
-    return np.asarray(joint)
+        held_too = count + held * within
+        total = np.bincount(kinds, weights=held_too)
+        prior = held_too / np.where(total > 0, total, 1.0)[kinds]
+        prior *= per_kind[kinds] / per_kind.sum()
+        deviation = seen / seen.sum()
+    with np.errstate(divide="ignore"):
+        return np.log(prior), np.log(deviation)

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from callpath_modeler.modeling.compiled.library import compiled
+from callpath_modeler.modeling.compiled.posterior import compiled_fitted_values, compiled_posterior
 from callpath_modeler.modeling.mixture.candidates import Candidates
 from callpath_modeler.modeling.mixture.data import Data
 from callpath_modeler.modeling.mixture.deviations import Deviations
 from callpath_modeler.modeling.mixture.hypotheses import Hypotheses
-from callpath_modeler.modeling.mixture.learn import joint_probability
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.intp]
@@ -80,7 +81,17 @@ class Posterior:
 
 def posterior(found: Candidates, data: Data, deviations: Deviations, beliefs: Beliefs) -> Posterior:
     """Weigh the candidates by what is believed."""
-    joint = joint_probability(found, beliefs.hypotheses, beliefs.deviations)
+    growth = _BEYOND * np.array([drift.growth for drift in deviations.drifts])
+    if compiled():
+        return Posterior(*compiled_posterior(found, data, deviations, beliefs, growth))
+    return _posterior(found, data, deviations, beliefs, growth)
+
+
+def _posterior(
+    found: Candidates, data: Data, deviations: Deviations, beliefs: Beliefs, growth: FloatArray
+) -> Posterior:
+    """As `posterior`, in numpy; deviations grow by `growth` [L] beyond the points."""
+    joint = _joint_probability(found, beliefs)
     kept = np.flatnonzero(joint.sum(axis=0) > _NEGLIGIBLE)
     kept = kept[np.argsort(found.row[kept], kind="stable")]
     joint, row = np.take(joint, kept, axis=1), found.row[kept]
@@ -89,7 +100,7 @@ def posterior(found: Candidates, data: Data, deviations: Deviations, beliefs: Be
     coefficients = np.zeros((3, len(kept)))
     covariance = np.zeros((6, len(kept)))
     variance, drifting, noise = np.zeros((3, len(data.values)))
-    for k, drift in enumerate(deviations.drifts):
+    for k, grown in enumerate(growth):
         here = np.flatnonzero(deviations.drift_of == k)
         of_drift = joint[here[0] : here[-1] + 1]
         share = of_drift.sum(axis=0)
@@ -100,9 +111,9 @@ def posterior(found: Candidates, data: Data, deviations: Deviations, beliefs: Be
         covariance += scatter * np.take(found.covariance[k], kept, axis=1)
         part = np.bincount(row, scatter, minlength=len(variance))
         variance += part
-        drifting += _BEYOND * drift.growth * part
-        if drift.growth:
-            noise += _BEYOND * drift.growth * np.bincount(row, share, minlength=len(noise))
+        if grown:
+            drifting += grown * part
+            noise += grown * np.bincount(row, share, minlength=len(noise))
     return Posterior(
         row,
         found.chosen[kept],
@@ -115,8 +126,25 @@ def posterior(found: Candidates, data: Data, deviations: Deviations, beliefs: Be
     )
 
 
+def _joint_probability(found: Candidates, beliefs: Beliefs) -> FloatArray:
+    """Return the probability of each candidate under each deviation, [D, M]; 1 in all per row."""
+    joint = np.exp(
+        found.log_evidence + (beliefs.hypotheses[found.chosen] + beliefs.deviations[:, None])
+    )
+    total = np.bincount(found.row, joint.sum(axis=0))
+    joint *= 1 / total[found.row]
+    return np.asarray(joint)
+
+
 def fitted_values(found: Posterior, known: Hypotheses) -> FloatArray:
     """Return the mean of the models of each row at the points, [n, K]."""
+    if compiled():
+        return compiled_fitted_values(found, known)
+    return _fitted_values(found, known)
+
+
+def _fitted_values(found: Posterior, known: Hypotheses) -> FloatArray:
+    """As `fitted_values`, in numpy."""
     rows, size = len(found.variance), len(known.shapes) + 1
     codes = known.codes(found.chosen)
     fitted = np.bincount(found.row, found.weight * found.coefficients[0], minlength=rows)[:, None]
