@@ -69,6 +69,6 @@ def _passed(argument: npt.NDArray[Any] | float) -> Any:
             raise ValueError("arrays are to be contiguous")
         if argument.flags.writeable and argument.size:
             # Several times as fast as what works for all.
-            return ctypes.byref(ctypes.c_char.from_buffer(argument))
+            return ctypes.byref(ctypes.c_char.from_buffer(argument.data))
         return ctypes.c_void_p(argument.ctypes.data)
     return ctypes.c_double(argument) if isinstance(argument, float) else ctypes.c_int64(argument)
