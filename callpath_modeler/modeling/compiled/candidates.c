@@ -20,7 +20,7 @@ typedef struct {
     const double *least, *most, *falling;  /* [S] */
     const int64_t *first_of, *second_of;   /* [P]: the shapes of pairs */
     double *used, *unit;                   /* [n], [n, K] */
-    double *weights, *products;            /* [n, L, K] */
+    double *weights;                       /* [n, L, K] */
     double *weight, *mean, *total;         /* [n, L] */
     double *relative;                      /* [n, L]: what misses by the size of values leave */
 } Rows;
@@ -50,12 +50,13 @@ typedef struct {
 typedef struct {
     int size;
     int64_t candidate[LANES], row[LANES], first[LANES], second[LANES];
-    double *values, *weights, *x, *z; /* [K, LANES]: of points; shapes, about their means in the end */
+    double *values, *unit, *first_at, *second_at; /* [K, LANES]: at points, of shapes there */
+    double *weights, *x, *z; /* [K, LANES]: of points; shapes about their means */
 } Block;
 
-/* Weigh the points of all rows and sum them up. */
+/* Weigh the points of all rows and sum them up; `products` [K] is room to work in. */
 static void weigh(Rows *rows, const double *weight, const double *fitted, const double *precision,
-                  const double *away)
+                  const double *away, double *products)
 {
     int64_t points = rows->points;
     for (int64_t row = 0; row < rows->count; row++) {
@@ -68,7 +69,7 @@ static void weigh(Rows *rows, const double *weight, const double *fitted, const 
             double *weights = rows->weights + place * points, relative = 0;
             relative_weights(points, of_points, unit, precision + drift * points,
                              away + drift * points, weights);
-            RowSums sums = sums_of_row(points, values, weights, rows->products + place * points);
+            RowSums sums = sums_of_row(points, values, weights, products);
             for (int64_t k = 0; k < points; k++)
                 relative += weights[k] * (unit[k] * unit[k]);
             rows->weight[place] = sums.weight;
@@ -115,6 +116,21 @@ static void list_families(int64_t shapes, Results *out)
         out->family[next[family_of(out->chosen[i], shapes)]++] = i;
 }
 
+/* Look up what a block needs whatever the drift. */
+static void look_up(const Rows *rows, Block *block)
+{
+    int64_t points = rows->points;
+    for (int64_t k = 0; k < points; k++)
+        EACH_LANE {
+            int64_t place = k * LANES + c;
+            block->values[place] = rows->values[block->row[c] * points + k];
+            block->unit[place] = rows->unit[block->row[c] * points + k];
+            block->first_at[place] = rows->table[block->first[c] * points + k];
+            block->second_at[place] = rows->table[block->second[c] * points + k];
+            block->x[place] = block->z[place] = 0;
+        }
+}
+
 /* Fill a block from a list of candidates. */
 static void fill(const Rows *rows, const Results *out, const int64_t *list, int64_t size,
                  Block *block)
@@ -131,35 +147,25 @@ static void fill(const Rows *rows, const Results *out, const int64_t *list, int6
                                     : shapes;
         block->second[c] = pair >= 0 ? rows->second_of[pair] : shapes;
     }
+    look_up(rows, block);
 }
 
-static void look_up(const Rows *rows, const int64_t *shape, double *x)
+/* `_Sums.of`: sums of a block with one shape each, `raw`, which is `away` from its mean. */
+static void sum_shape(const Block *block, int64_t points, const double *raw, const double *weight,
+                      const double *mean, double *away, double *at, double *square,
+                      double *product)
 {
-    for (int64_t k = 0; k < rows->points; k++) {
-        const double *table = rows->table + k;
-        EACH_LANE x[k * LANES + c] = table[shape[c] * rows->points];
-    }
-}
-
-/* `_Sums.of`: sums of a block with one shape each; `x` becomes the shape about its mean. */
-static void sum_shape(const Rows *rows, const int64_t *place, const Block *block,
-                      const double *weight, double *x, double *at, double *square, double *product)
-{
-    int64_t points = rows->points;
+    const double *weights = block->weights, *values = block->values;
     Lanes level = {0}, with_values = {0}, scatter = {0};
-    for (int64_t k = 0; k < points; k++) {
-        const double *products = rows->products + k;
-        EACH_LANE {
-            level[c] += block->weights[k * LANES + c] * x[k * LANES + c];
-            with_values[c] += products[place[c] * points] * x[k * LANES + c];
-        }
-    }
+    for (int64_t k = 0; k < points * LANES; k += LANES)
+        EACH_LANE level[c] += weights[k + c] * raw[k + c];
     EACH_LANE level[c] /= weight[c];
-    for (int64_t k = 0; k < points; k++)
+    for (int64_t k = 0; k < points * LANES; k += LANES)
         EACH_LANE {
-            double away = x[k * LANES + c] - level[c];
-            scatter[c] += block->weights[k * LANES + c] * away * away;
-            x[k * LANES + c] = away;
+            double here = raw[k + c] - level[c], weighted = weights[k + c] * here;
+            scatter[c] += weighted * here;
+            with_values[c] += weighted * (values[k + c] - mean[c]);
+            away[k + c] = here;
         }
     EACH_LANE {
         at[c] = level[c];
@@ -168,18 +174,58 @@ static void sum_shape(const Rows *rows, const int64_t *place, const Block *block
     }
 }
 
-/* `_sum_up_little`, for all: what models ``level + first x (+ second z)`` leave. */
+/* What a block of models ``level + first x + second z`` says of point `k`. */
+INLINE double model_at(const Block *block, int64_t k, int c, const double *level,
+                       const double *first, const double *second)
+{
+    int64_t place = k * LANES + c;
+    return level[c] + first[c] * block->x[place] + second[c] * block->z[place];
+}
+
+/* `_sum_up_little`, for all: what models leave. */
 static void sum_up_left(const Block *block, int64_t points, const double *level,
                         const double *first, const double *second, double *residual)
 {
     Lanes sum = {0};
-    for (int64_t k = 0; k < points * LANES; k += LANES)
+    for (int64_t k = 0; k < points; k++)
         EACH_LANE {
-            double left = block->values[k + c] - level[c] - first[c] * block->x[k + c];
-            left -= second ? second[c] * block->z[k + c] : 0;
-            sum[c] += block->weights[k + c] * left * left;
+            double left = block->values[k * LANES + c]
+                          - model_at(block, k, c, level, first, second);
+            sum[c] += block->weights[k * LANES + c] * left * left;
         }
     EACH_LANE residual[c] = sum[c];
+}
+
+/* `_misfits`: what much is left of is measured in logarithms, as in mixture/misfit.py. */
+static void correct_misfit(const Rows *rows, const int64_t *place, const Block *block, Found *found)
+{
+    Lanes plain = {0}, in_logarithms = {0}, much;
+    int any = 0;
+#pragma omp simd reduction(| : any)
+    for (int c = 0; c < LANES; c++) {
+        much[c] = MUCH * MUCH * rows->relative[place[c]];
+        any |= found->residual[c] > much[c];
+    }
+    if (!any)
+        return;
+    for (int64_t k = 0; k < rows->points; k++)
+        EACH_LANE {
+            double value = block->values[k * LANES + c], unit = block->unit[k * LANES + c];
+            double model = model_at(block, k, c, found->level, found->first, found->second);
+            double square = (model - value) * (model - value);
+            /* Where bounds let a model touch zero, rounding decides on which side of it. */
+            double ratio = larger(model, NOTHING * value) / value;
+            double relative = log_of(ratio) * unit;
+            relative *= relative;
+            /* Of a value of zero there is no logarithm. */
+            relative = ratio <= DBL_MAX && relative <= DBL_MAX ? relative : square;
+            plain[c] += square * block->weights[k * LANES + c];
+            in_logarithms[c] += relative * block->weights[k * LANES + c];
+        }
+    EACH_LANE {
+        double factor = in_logarithms[c] / larger(plain[c], DBL_MIN);
+        found->residual[c] *= found->residual[c] > much[c] ? factor : 1;
+    }
 }
 
 /* `_constant_part`, `_single_parts`: a block with at most one shape each, under one drift. */
@@ -198,21 +244,23 @@ static void regress_one(const Rows *rows, const int64_t *place, Block *block, in
         constant_evidence(&sums, found);
         EACH_LANE {
             found->residual[c] = rows->total[place[c]];
-            found->constant[c] = sums.mean[c];
+            found->constant[c] = found->level[c] = sums.mean[c];
             found->cc[c] = 1 / sums.weight[c];
         }
         return;
     }
-    sum_shape(rows, place, block, sums.weight, block->x, sums.at, sums.square, product);
+    sum_shape(block, rows->points, block->first_at, sums.weight, sums.mean, block->x, sums.at,
+              sums.square, product);
     EACH_LANE sums.slope[c] = product[c] / sums.square[c];
     if (family == BARE) {
-        Lanes level;
         bare_evidence(&sums, found);
-        EACH_LANE level[c] = found->first[c] * sums.at[c];
-        sum_up_left(block, rows->points, level, found->first, NULL, found->residual);
+        EACH_LANE found->level[c] = found->first[c] * sums.at[c];
+        sum_up_left(block, rows->points, found->level, found->first, found->second,
+                    found->residual);
         return;
     }
-    sum_up_left(block, rows->points, sums.mean, sums.slope, NULL, found->residual);
+    /* Of the regression, whose coefficients may be bounded afterwards. */
+    sum_up_left(block, rows->points, sums.mean, sums.slope, found->second, found->residual);
     if (family == POSITIVE)
         positive_evidence(&sums, variance, found);
     else {
@@ -225,28 +273,33 @@ static void regress_one(const Rows *rows, const int64_t *place, Block *block, in
         offset_evidence(&sums, least, most, falling, variance, found);
     }
     slope_covariance(&sums, found);
-    EACH_LANE found->constant[c] = sums.mean[c] - found->first[c] * sums.at[c];
+    EACH_LANE {
+        found->constant[c] = sums.mean[c] - found->first[c] * sums.at[c];
+        found->level[c] = sums.mean[c];
+    }
 }
 
 /* `_pair_part`: a block of pairs, under one drift. */
 static void regress_two(const Rows *rows, const int64_t *place, Block *block, Found *found)
 {
     PairSums sums;
-    Lanes variance, normal, level;
+    Lanes variance, normal;
     EACH_LANE {
         sums.weight[c] = rows->weight[place[c]];
         sums.mean[c] = rows->mean[place[c]];
         variance[c] = rows->typical[block->row[c]];
         sums.xz[c] = 0;
     }
-    sum_shape(rows, place, block, sums.weight, block->x, sums.at_x, sums.xx, sums.x);
-    sum_shape(rows, place, block, sums.weight, block->z, sums.at_z, sums.zz, sums.z);
+    sum_shape(block, rows->points, block->first_at, sums.weight, sums.mean, block->x, sums.at_x,
+              sums.xx, sums.x);
+    sum_shape(block, rows->points, block->second_at, sums.weight, sums.mean, block->z, sums.at_z,
+              sums.zz, sums.z);
     for (int64_t k = 0; k < rows->points * LANES; k += LANES)
         EACH_LANE sums.xz[c] += block->weights[k + c] * block->x[k + c] * block->z[k + c];
     regress_pairs(&sums, found, normal);
-    EACH_LANE level[c] = found->constant[c] + found->first[c] * sums.at_x[c]
-                         + found->second[c] * sums.at_z[c];
-    sum_up_left(block, rows->points, level, found->first, found->second, found->residual);
+    EACH_LANE found->level[c] = found->constant[c] + found->first[c] * sums.at_x[c]
+                                + found->second[c] * sums.at_z[c];
+    sum_up_left(block, rows->points, found->level, found->first, found->second, found->residual);
     pair_evidence(normal, variance, found);
 }
 
@@ -278,87 +331,22 @@ static void regress(const Rows *rows, const double *of_first, Block *block, Resu
     for (int family = 0; family < FAMILIES; begin = out->ends[family], family++)
         for (int64_t i = begin; i < out->ends[family]; i += LANES) {
             fill(rows, out, out->family + i, out->ends[family] - i, block);
-            for (int64_t k = 0; k < points; k++)
-                EACH_LANE block->values[k * LANES + c] = rows->values[block->row[c] * points + k];
             for (int64_t drift = 0; drift < rows->drifts; drift++) {
                 int64_t place[LANES];
                 Found found = {0};
                 EACH_LANE place[c] = block->row[c] * rows->drifts + drift;
                 for (int64_t k = 0; k < points; k++)
                     EACH_LANE block->weights[k * LANES + c] = rows->weights[place[c] * points + k];
-                look_up(rows, block->first, block->x);
-                if (family == PAIR) {
-                    look_up(rows, block->second, block->z);
+                if (family == PAIR)
                     regress_two(rows, place, block, &found);
-                } else
+                else
                     regress_one(rows, place, block, family, &found);
+                correct_misfit(rows, place, block, &found);
                 /* A point of much variance is improbable wherever it is. */
                 EACH_LANE found.evidence[c] -= of_first[drift];
                 keep(block, drift, rows->drifts, &found, out);
             }
         }
-}
-
-/* `in_logarithms` in mixture/misfit.py: what sums of squares of a block are to be multiplied by. */
-static void compare(const Rows *rows, const int64_t *place, const double *coefficients,
-                    const Block *block, double *factor)
-{
-    int64_t points = rows->points;
-    Lanes constant, first, second, plain = {0}, in_logarithms = {0};
-    EACH_LANE {
-        constant[c] = coefficients[3 * c];
-        first[c] = coefficients[3 * c + 1];
-        second[c] = coefficients[3 * c + 2];
-    }
-    for (int64_t k = 0; k < points; k++)
-        EACH_LANE {
-            double value = rows->values[block->row[c] * points + k];
-            double unit = rows->unit[block->row[c] * points + k];
-            double weight = rows->weights[place[c] * points + k];
-            double model = first[c] * rows->table[block->first[c] * points + k];
-            model += second[c] * rows->table[block->second[c] * points + k];
-            model += constant[c];
-            double square = (model - value) * (model - value);
-            /* Where bounds let a model touch zero, rounding decides on which side of it. */
-            double ratio = larger(model, NOTHING * value) / value;
-            double relative = log_of(ratio) * unit;
-            relative *= relative;
-            /* Of a value of zero there is no logarithm. */
-            relative = ratio <= DBL_MAX && relative <= DBL_MAX ? relative : square;
-            plain[c] += square * weight;
-            in_logarithms[c] += relative * weight;
-        }
-    EACH_LANE factor[c] = in_logarithms[c] / larger(plain[c], DBL_MIN);
-}
-
-/* `_misfits`: measure what candidates leave in logarithms where it is much. */
-static void correct_misfits(const Rows *rows, int64_t *list, Block *block, Results *out)
-{
-    int64_t drifts = rows->drifts;
-    for (int64_t drift = 0; drift < drifts; drift++) {
-        int64_t size = 0;
-        for (int64_t i = 0; i < out->count; i++) {
-            double relative = rows->relative[out->row[i] * drifts + drift];
-            list[size] = i;
-            size += out->residual[i * drifts + drift] > MUCH * MUCH * relative;
-        }
-        for (int64_t i = 0; i < size; i += LANES) {
-            int64_t place[LANES];
-            double coefficients[3 * LANES];
-            Lanes factor;
-            fill(rows, out, list + i, size - i, block);
-            for (int c = 0; c < LANES; c++) {
-                place[c] = block->row[c] * drifts + drift;
-                const double *own
-                    = out->coefficients + 3 * (block->candidate[c] * drifts + drift);
-                for (int j = 0; j < 3; j++)
-                    coefficients[3 * c + j] = own[j];
-            }
-            compare(rows, place, coefficients, block, factor);
-            for (int c = 0; c < block->size; c++)
-                out->residual[block->candidate[c] * drifts + drift] *= factor[c];
-        }
-    }
 }
 
 /* `likelihood` in mixture/evidence.py, of one candidate in every cell; returns the largest. */
@@ -380,7 +368,7 @@ static double explain(const Rows *rows, const Cells *cells, int64_t row, int64_t
 #pragma omp simd
         for (int d = 0; d < TOGETHER; d++) {
             double freedom = larger(used - size[drift[d]], 0);
-            double tail = log1p_of(residual[drift[d]] * precision[d]);
+            double tail = log_of(1 + residual[drift[d]] * precision[d]);
             found[d] = evidence[drift[d]] - told
                        - 0.5 * (freedom * log_variance[d] + (dof + freedom) * tail);
         }
@@ -431,7 +419,6 @@ static int64_t divide(char *base, Rows *rows, Cells *cells, Block *block, Result
     rows->used = take(base, &used, rows->count);
     rows->unit = take(base, &used, rows->count * points);
     rows->weights = take(base, &used, seen * points);
-    rows->products = take(base, &used, seen * points);
     rows->weight = take(base, &used, seen);
     rows->mean = take(base, &used, seen);
     rows->total = take(base, &used, seen);
@@ -442,6 +429,9 @@ static int64_t divide(char *base, Rows *rows, Cells *cells, Block *block, Result
     cells->precision = take(base, &used, cells->padded);
     cells->found = take(base, &used, cells->padded);
     block->values = take(base, &used, points * LANES);
+    block->unit = take(base, &used, points * LANES);
+    block->first_at = take(base, &used, points * LANES);
+    block->second_at = take(base, &used, points * LANES);
     block->weights = take(base, &used, points * LANES);
     block->x = take(base, &used, points * LANES);
     block->z = take(base, &used, points * LANES);
@@ -482,11 +472,10 @@ int64_t candidates(int64_t count, int64_t points, int64_t drifts, int64_t shapes
         cells.square[d] = square[d < deviations ? d : 0];
         cells.drift[d] = drift[d < deviations ? d : 0];
     }
-    weigh(&rows, weight, fitted, precision, away);
+    weigh(&rows, weight, fitted, precision, away, block.weights);
     put_in_order(row_in, chosen_in, count, &out);
     list_families(shapes, &out);
     regress(&rows, of_first, &block, &out);
-    correct_misfits(&rows, out.family, &block, &out);
     explain_rows(&rows, &cells, &out);
     free(memory);
     return 0;

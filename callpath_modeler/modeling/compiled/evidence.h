@@ -1,16 +1,14 @@
 /* Evidence of some candidates at a time; repeats mixture/evidence.py, where the method is told.
 
-   All arrays are [LANES]: a candidate each, of any rows. Loops over a fixed number of them are
-   vector instructions without a rest, and what becomes of one does not depend on its neighbours. */
+   All arrays are [LANES]: a candidate each, of any rows. */
 #ifndef CALLPATH_MODELER_EVIDENCE_H
 #define CALLPATH_MODELER_EVIDENCE_H
 
 #include <float.h>
 
 #include "constants.h"
-#include "functions.h"
+#include "lanes.h"
 
-#define LANES 16
 #define EACH_LANE _Pragma("omp simd") for (int c = 0; c < LANES; c++)
 
 typedef double Lanes[LANES] __attribute__((aligned(64)));
@@ -30,10 +28,11 @@ typedef struct {
     Lanes weight, mean, at_x, at_z, xx, xz, zz, x, z;
 } PairSums;
 
-/* What is found of candidates under one drift. */
+/* What is found of candidates under one drift; `level` is that of models where shapes are as on
+   average. */
 typedef struct {
     Lanes residual, evidence, size;
-    Lanes constant, first, second;
+    Lanes constant, first, second, level;
     Lanes cc, cx, cz, xx, xz, zz;
 } Found;
 
