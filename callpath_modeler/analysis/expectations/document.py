@@ -1,18 +1,13 @@
-"""Expectation files: what may stand in them, and where what does not belong there stands."""
+"""Expectation files: what may stand in them."""
 
 from __future__ import annotations
 
-import re
-import tomllib
-from collections.abc import Mapping
-from dataclasses import dataclass
-from difflib import get_close_matches
-from typing import Any, Literal, NoReturn, get_args
+from typing import Any, Literal
 
 import msgspec
 
-from callpath_modeler.analysis.expectations.positions import Place, lines_of
 from callpath_modeler.errors import InputError
+from callpath_modeler.toml.format import Format, Written
 
 SCHEMA = 1
 """Number of the format."""
@@ -78,74 +73,6 @@ class Document(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     rule: list[RuleEntry] = []
 
 
-@dataclass(frozen=True, slots=True)
-class Written:
-    """A file that was read, and where everything in it stands.
-
-    Attributes
-    ----------
-    path : as the user wrote it
-    document : what it says
-    lines : line of every key
-    """
-
-    path: str
-    document: Document
-    lines: Mapping[Place, int]
-
-    def line(self, place: Place) -> int:
-        """Return the line of a key, or of the table that it would stand in."""
-        while place not in self.lines:
-            place = place[:-1]
-        return self.lines[place]
-
-    def refuse(self, place: Place, message: str, hint: str) -> NoReturn:
-        """Raise `InputError` about what stands at a place."""
-        raise InputError(f"{self.path}:{self.line(place)}: {message}", hint=hint)
-
-
-def parse(text: str, path: str) -> Written:
-    """Read the text of an expectation file.
-
-    Raises
-    ------
-    InputError
-        If it is not TOML, or holds what does not belong there; the message begins with the line.
-    """
-    try:
-        data = tomllib.loads(text)
-        lines = lines_of(text)
-    except tomllib.TOMLDecodeError as cause:
-        line, what = _syntax_fault(str(cause), text)
-        raise InputError(f"{path}:{line}: {what}", hint="the file is TOML: key = value") from cause
-    except RecursionError:
-        deepest = _NESTED.search(text)
-        line = 1 + text.count("\n", 0, deepest.start() if deepest else 0)
-        raise InputError(f"{path}:{line}: nested too deeply", hint="close the brackets") from None
-    try:
-        document = msgspec.convert(data, Document)
-    except msgspec.ValidationError as cause:
-        raise _misfit(str(cause), path, lines) from cause
-    written = Written(path, document, lines)
-    if document.schema != SCHEMA:
-        written.refuse(("schema",), f"schema {document.schema} is not known", f"schema = {SCHEMA}")
-    return written
-
-
-_NESTED = re.compile(r"(?:[\[{]\s*){20}")
-_AT = re.compile(r" \(at (?:line (\d+), column (\d+)|end of document)\)$")
-
-
-def _syntax_fault(message: str, text: str) -> tuple[int, str]:
-    """Return the line and the message of an error of the TOML parser."""
-    found = _AT.search(message)
-    what = _AT.sub("", message)
-    last = len(text.rstrip().splitlines()) or 1
-    if found is None or found[1] is None:
-        return last, f"{what} (at the end of the file)"
-    return int(found[1]), f"{what} (column {found[2]})"
-
-
 EXAMPLES = {
     "schema": "schema = 1",
     "target": "target = { p = 4096 }",
@@ -175,53 +102,21 @@ EXAMPLES = {
 }
 """How every key is written."""
 
-_WORDS = {
-    "int": "a whole number",
-    "float": "a number",
-    "str": "text in quotes",
-    "bool": "true or false",
-    "array": "a list of tables, [[...]]",
-    "object": "a table",
-}
-_STEP = re.compile(r"\.(\w+)|\[(\d+)\]")
-_QUOTED = re.compile("[`']([^`']*)[`']")
+
+_FORMAT = Format(Document, EXAMPLES, InputError)
+"""Of expectation files."""
 
 
-def _misfit(message: str, path: str, lines: Mapping[Place, int]) -> InputError:
-    """Put into words, and find, what msgspec tells of a value that does not fit."""
-    what, _, where = message.partition(" - at `$")
-    steps = [name or int(number) for name, number in _STEP.findall(where.rstrip("`"))]
-    place: Place = tuple(steps)
-    named = _QUOTED.findall(what)
-    key = next((step for step in reversed(steps) if isinstance(step, str)), "")
-    if "unknown field" in what:
-        place = (*place, named[0])
-        known = _TABLES[key].__struct_fields__
-        message, hint = f"no key {named[0]!r} belongs here", _nearest(named[0], known)
-    elif "missing required" in what:
-        message, hint = f"{named[0]} is missing", f"e.g. {EXAMPLES[named[0]]}"
-    elif "Expected" in what:
-        wanted = " or ".join(_WORDS[kind] for kind in named[0].split(" | ") if kind in _WORDS)
-        got = {"str": "text", "float": "a fraction"}.get(
-            named[-1], _WORDS.get(named[-1], named[-1])
-        )
-        message, hint = f"{key} is to be {wanted}, not {got}", f"e.g. {EXAMPLES.get(key, key)}"
-    else:
-        message = f"{key} = {named[0]!r} is not known"
-        hint = f"one of {', '.join(get_args(Unsure))}"
-    while place not in lines:
-        place = place[:-1]
-    return InputError(f"{path}:{lines[place]}: {message}", hint=hint)
+def parse(content: bytes | str, path: str) -> Written[Document]:
+    """Read what an expectation file holds.
 
-
-_TABLES: Mapping[str, type[msgspec.Struct]] = {
-    "": Document,
-    "defaults": Defaults,
-    "expect": Entry,
-    "rule": RuleEntry,
-}
-
-
-def _nearest(name: str, known: tuple[str, ...]) -> str:
-    close = get_close_matches(name, known, n=1)
-    return f"did you mean {close[0]!r}?" if close else f"there are {', '.join(known)}"
+    Raises
+    ------
+    InputError
+        If it is not TOML, or holds what does not belong there; the message begins with the line.
+    """
+    written = _FORMAT.parse(content, path)
+    schema = written.document.schema
+    if schema != SCHEMA:
+        written.refuse(("schema",), f"schema {schema} is not known", f"schema = {SCHEMA}")
+    return written

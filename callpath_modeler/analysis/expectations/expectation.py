@@ -6,11 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from callpath_modeler.analysis.expectations.document import Unsure, Written
+from callpath_modeler.analysis.expectations.document import Document, Unsure
 from callpath_modeler.analysis.expectations.expression import Comparison
-from callpath_modeler.analysis.expectations.positions import Place
 from callpath_modeler.modeling import Growth
 from callpath_modeler.modeling.validation import Limits
+from callpath_modeler.toml.format import Written
+from callpath_modeler.toml.positions import Place
 
 
 class Kind(StrEnum):
@@ -137,7 +138,7 @@ class Expectations:
     parameter : the main one of those that targets name; None = there are no targets
     """
 
-    written: Written
+    written: Written[Document]
     expectations: tuple[Expectation, ...]
     numbers: Mapping[str, tuple[float, str]]
     parameter: str | None

@@ -14,10 +14,10 @@ import msgspec
 from callpath_modeler.analysis.expectations.document import (
     EXAMPLES,
     Defaults,
+    Document,
     Entry,
     RuleEntry,
     Settings,
-    Written,
     parse,
 )
 from callpath_modeler.analysis.expectations.expectation import (
@@ -36,13 +36,14 @@ from callpath_modeler.analysis.expectations.expression import (
     leaves,
     parse_comparison,
 )
-from callpath_modeler.analysis.expectations.positions import Place
 from callpath_modeler.errors import InputError
 from callpath_modeler.modeling import Growth, parse_growth
 from callpath_modeler.modeling.growth import CONSTANT_GROWTH
 from callpath_modeler.modeling.validation import Limits, default_deviation
 from callpath_modeler.profile.line import main_parameter
 from callpath_modeler.syntax import ExpressionError
+from callpath_modeler.toml.format import Written
+from callpath_modeler.toml.positions import Place
 from callpath_modeler.units import base_and_factor, parse_quantity
 
 _AnyEntry = TypeVar("_AnyEntry", Entry, RuleEntry)
@@ -61,17 +62,15 @@ def read(path: Path) -> Expectations:
         line.
     """
     try:
-        text = path.read_text(encoding="utf-8-sig")
-    except UnicodeDecodeError as cause:
-        raise InputError(f"{path}: not text in UTF-8", hint="TOML is") from cause
+        content = path.read_bytes()
     except OSError as cause:
         makes = "cpmodel baseline EXP... -o FILE.toml makes one"
         hint = "the runs come first, the file last" if path.is_dir() else makes
         raise InputError(f"{path}: {cause.strerror}", hint=hint) from cause
-    return understand(parse(text, str(path)))
+    return understand(parse(content, str(path)))
 
 
-def understand(written: Written) -> Expectations:
+def understand(written: Written[Document]) -> Expectations:
     """Read what the texts of a file say.
 
     Raises
@@ -91,7 +90,7 @@ def understand(written: Written) -> Expectations:
     return Expectations(written, expectations, numbers, reader.parameter)
 
 
-def _check_names(written: Written, expectations: tuple[Expectation, ...]) -> None:
+def _check_names(written: Written[Document], expectations: tuple[Expectation, ...]) -> None:
     """Refuse names that stand twice, and controls that are none."""
     lines: dict[str, int] = {}
     for each in expectations:
@@ -119,7 +118,7 @@ _AT_MOST = {"<=": True, "≤": True, ">=": False, "≥": False}
 class _Reader:
     """Reads the texts of one file."""
 
-    def __init__(self, written: Written) -> None:
+    def __init__(self, written: Written[Document]) -> None:
         self._written = written
         self._defaults = written.document.defaults
         self._named: list[str] = []

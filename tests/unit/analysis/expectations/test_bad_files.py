@@ -28,7 +28,11 @@ BAD = {
     "a date for a text": (EXPECT + "name = 1979-05-27\n", 3, "name is to be text in quotes"),
     "half a call path": (EXPECT + "growth='O(1)'\nat_least = 1.5\n", 4, "a whole number"),
     "fewer than none": (EXPECT + "growth='O(1)'\nat_least = -1\n", 4, "below zero"),
-    "what to do when unsure": (EXPECT + "growth='O(1)'\nunsure = 'ask'\n", 4, "pass, warn, fail"),
+    "what to do when unsure": (
+        EXPECT + "growth='O(1)'\nunsure = 'ask'\n",
+        4,
+        "one of fail, pass, warn",
+    ),
     "a sure confidence": (EXPECT + "growth='O(1)'\nconfidence = 1\n", 4, "no probability"),
     "no confidence": (EXPECT + "growth='O(1)'\nconfidence = 0.2\n", 4, "from 0.5"),
     "a deviation below 1": (

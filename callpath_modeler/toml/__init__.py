@@ -1,0 +1,1 @@
+"""TOML files that people write: where everything stands in them, and what may."""

@@ -1,0 +1,203 @@
+"""A kind of TOML file: read one, or say on which line stands what does not belong there."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Any, Generic, NoReturn, TypeVar
+
+import msgspec
+
+from callpath_modeler.errors import CallpathModelerError
+from callpath_modeler.toml.positions import Place, lines_of
+
+D = TypeVar("D", bound=msgspec.Struct)
+
+
+@dataclass(frozen=True, slots=True)
+class Written(Generic[D]):
+    """A file that was read, and where everything in it stands.
+
+    Attributes
+    ----------
+    path : as the user wrote it
+    document : what it says
+    lines : line of every key
+    fault : the error that something in it is refused with
+    """
+
+    path: str
+    document: D
+    lines: Mapping[Place, int]
+    fault: type[CallpathModelerError]
+
+    def line(self, place: Place) -> int:
+        """Return the line of a key, or of the table that it would stand in."""
+        return _line(self.lines, place)
+
+    def refuse(self, place: Place, message: str, hint: str) -> NoReturn:
+        """Raise the error about what stands at a place."""
+        raise self.fault(f"{self.path}:{self.line(place)}: {message}", hint=hint)
+
+
+@dataclass(frozen=True, slots=True)
+class Format(Generic[D]):
+    """What files of one kind may hold.
+
+    Attributes
+    ----------
+    document : type of a whole file; all its tables forbid unknown fields
+    examples : how every key is written
+    fault : the error that what does not belong there is refused with
+    """
+
+    document: type[D]
+    examples: Mapping[str, str]
+    fault: type[CallpathModelerError]
+
+    def parse(self, content: bytes | str, path: str) -> Written[D]:
+        """Read what a file holds.
+
+        Raises
+        ------
+        `fault`
+            If it is not TOML, or holds what does not belong there; the message begins with file
+            and line.
+        """
+        try:
+            text = content if isinstance(content, str) else content.decode("utf-8-sig")
+        except UnicodeDecodeError as cause:
+            raise self.fault(f"{path}: not text in UTF-8", hint="TOML is") from cause
+        try:
+            data = tomllib.loads(text)
+            lines = lines_of(text)
+        except tomllib.TOMLDecodeError as cause:
+            line, what = _syntax_fault(str(cause), text)
+            raise self.fault(
+                f"{path}:{line}: {what}", hint="the file is TOML: key = value"
+            ) from cause
+        except RecursionError:
+            deepest = _NESTED.search(text)
+            line = 1 + text.count("\n", 0, deepest.start() if deepest else 0)
+            hint = "close the brackets"
+            raise self.fault(f"{path}:{line}: nested too deeply", hint=hint) from None
+        try:
+            document = msgspec.convert(data, self.document)
+        except msgspec.ValidationError as cause:
+            place, message, hint = self._misfit(str(cause), data)
+            raise self.fault(f"{path}:{_line(lines, place)}: {message}", hint=hint) from cause
+        return Written(path, document, lines, self.fault)
+
+    def _misfit(self, said: str, data: Mapping[str, Any]) -> tuple[Place, str, str]:
+        """Put into words, and find, what msgspec tells of a value that does not fit."""
+        what, _, where = said.partition(" - at `$")
+        place, kind = _found(self.document, data, where.rstrip("`"))
+        named = _QUOTED.findall(what)
+        key = next((step for step in reversed(place) if isinstance(step, str)), "")
+        if "unknown field" in what:
+            known = [field.encode_name for field in kind.fields]
+            message = f"no key {named[0]!r} belongs here"
+            return (*place, named[0]), message, nearest(named[0], known)
+        if "missing required" in what:
+            return place, f"{named[0]} is missing", f"e.g. {self.examples[named[0]]}"
+        example = f"e.g. {self.examples.get(key, key)}"
+        if "Expected" in what:
+            wanted = " or ".join(_WORDS[each] for each in named[0].split(" | ") if each in _WORDS)
+            wanted += " of tables, [[...]]" if _holds_tables(kind) else ""
+            got = {"str": "text", "float": "a fraction"}.get(
+                named[-1], _WORDS.get(named[-1], named[-1])
+            )
+            return place, f"{key} is to be {wanted}, not {got}", example
+        allowed = _alternatives(kind)
+        hint = f"one of {', '.join(map(str, allowed))}" if allowed else example
+        return place, f"{key} = {named[0]!r} is not known", hint
+
+
+_NESTED = re.compile(r"(?:[\[{]\s*){20}")
+_AT = re.compile(r" \(at (?:line (\d+), column (\d+)|end of document)\)$")
+
+
+def _syntax_fault(message: str, text: str) -> tuple[int, str]:
+    """Return the line and the message of an error of the TOML parser."""
+    found = _AT.search(message)
+    what = _AT.sub("", message)
+    last = len(text.rstrip().splitlines()) or 1
+    if found is None or found[1] is None:
+        return last, f"{what} (at the end of the file)"
+    return int(found[1]), f"{what} (column {found[2]})"
+
+
+_WORDS = {
+    "int": "a whole number",
+    "float": "a number",
+    "str": "text in quotes",
+    "bool": "true or false",
+    "array": "a list",
+    "object": "a table",
+}
+_STEP = re.compile(r"\.(\w+)|\[(\d+)\]|\[\.\.\.\]")
+_QUOTED = re.compile("[`']([^`']*)[`']")
+
+
+def _line(lines: Mapping[Place, int], place: Place) -> int:
+    while place not in lines:
+        place = place[:-1]
+    return lines[place]
+
+
+def _found(document: type[msgspec.Struct], data: Any, where: str) -> tuple[Place, Any]:
+    """Return the place that msgspec means, and what it knows of the type there."""
+    from msgspec import inspect
+
+    kind: Any = inspect.type_info(document)
+    place: Place = ()
+    for name, number in _STEP.findall(where):
+        kind = _described(kind)
+        if name:
+            step: str | int = name
+            kind = next(field.type for field in kind.fields if field.encode_name == name)
+        elif number:
+            step, kind = int(number), kind.item_type
+        else:
+            # msgspec keeps quiet about which of the tables with names of the user's own it is.
+            kind = kind.value_type
+            if not isinstance(kind, inspect.StructType):
+                break
+            step = next(key for key, value in data.items() if not _fits(value, kind.cls))
+        place, data = (*place, step), data[step]
+    return place, _described(kind)
+
+
+def _described(kind: Any) -> Any:
+    """Return a type, or of a choice of types the first that is not None."""
+    from msgspec import inspect
+
+    if isinstance(kind, inspect.UnionType):
+        return next(each for each in kind.types if not isinstance(each, inspect.NoneType))
+    return kind
+
+
+def _fits(value: object, kind: type[msgspec.Struct]) -> bool:
+    try:
+        msgspec.convert(value, kind)
+    except msgspec.ValidationError:
+        return False
+    return True
+
+
+def _holds_tables(kind: Any) -> bool:
+    return hasattr(getattr(kind, "item_type", None), "fields")
+
+
+def _alternatives(kind: Any) -> Sequence[object]:
+    values: Sequence[object] = getattr(kind, "values", ())
+    return values
+
+
+def nearest(name: str, known: Collection[str]) -> str:
+    """Return a hint to the known name that is meant, or to all."""
+    close = get_close_matches(name, known, n=1)
+    return f"did you mean {close[0]!r}?" if close else f"there are {', '.join(known)}"
