@@ -33,6 +33,10 @@ _COMPARE = {
 _CONDITION = re.compile(r"\s*([^\s<>=!][^<>=!]*?)\s*(>=|<=|!=|==|=|>|<)\s*([^\s]+)\s*")
 
 
+OF_PROFILES = ("--locations", "--param", "--name", "--reader")
+"""Options that say how profiles are read, and mean nothing to what was read already."""
+
+
 @dataclass(frozen=True, slots=True)
 class LoadOptions:
     """Which runs to take, and how to read them.
@@ -43,12 +47,15 @@ class LoadOptions:
     where : conditions on parameters, e.g. ``"p>=64,n=30"``
     name_pattern : pattern of run names, e.g. ``"app.p{p}.r{rep}"``
     reader : name of the reader; None = recognise
+    preset : options, such as ``--name``, that a stored experiment may leave unheeded: they were
+        not given for it alone
     """
 
     read: ReadOptions = field(default_factory=ReadOptions)
     where: str = ""
     name_pattern: str | None = None
     reader: str | None = None
+    preset: frozenset[str] = frozenset()
 
     def of_metric(self, metric: str | None) -> LoadOptions:
         """Return the options to read one metric, unless more are; None = the run time."""
@@ -103,14 +110,14 @@ def _opened(path: Path, options: LoadOptions) -> Experiment:
     """Open a stored experiment, or refuse an option that only reading profiles can heed."""
     experiment = store.read_experiment(path)
     read = options.read
-    refused = {
-        "--locations": read.locations not in {None, experiment.reduction},
-        "--param": bool(read.parameter_sources),
-        "--name": options.name_pattern is not None,
-        "--reader": options.reader is not None,
-    }
-    for option, is_given in refused.items():
-        if is_given:
+    given = (
+        read.locations not in {None, experiment.reduction},
+        bool(read.parameter_sources),
+        options.name_pattern is not None,
+        options.reader is not None,
+    )
+    for option, is_given in zip(OF_PROFILES, given, strict=True):
+        if is_given and option not in options.preset:
             raise UsageError(
                 f"{path}: {option} says how to read profiles; this store holds what was read "
                 f"({experiment.reduction.words})",

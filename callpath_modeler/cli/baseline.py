@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from callpath_modeler.cli.configured import Configured
 from callpath_modeler.cli.console import Console
 from callpath_modeler.cli.options import (
     EXPERIMENT,
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from callpath_modeler.pipeline import FitOptions
 
 
-@click.command("baseline")
+@click.command("baseline", cls=Configured)
 @EXPERIMENT
 @click.option(
     "-o",

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from callpath_modeler.cli.configured import Configured
 from callpath_modeler.cli.console import Console
 from callpath_modeler.cli.options import (
     EXPERIMENT,
@@ -43,7 +44,7 @@ _LISTED = 500
 """So many call paths are listed of a comparison; the others share a line."""
 
 
-@click.command("browse")
+@click.command("browse", cls=Configured)
 @EXPERIMENT
 @view_options
 @sort_options
@@ -88,7 +89,7 @@ def command(
     from callpath_modeler.tui.session import Session
 
     made = forecast(Known(fitted), target, bands=len(fitted.experiment.tree) <= AT_ONCE)
-    findings = findings_at(fitted, target)
+    findings = console.heard(findings_at(fitted, target))
     given = _surroundings(console, ctx, load, fitting)
     if findings:
         given = replace(given, message=f"{len(findings)} findings: they are listed when you quit")
@@ -101,10 +102,9 @@ def _refuse_pipes(console: Console, ctx: click.Context, question: Question) -> N
     """Raise `UsageError` where there is no terminal to browse on."""
     if console.is_interactive:
         return
-    sources, options = retold(ctx, in_full=True)
-    target = "" if question.target or question.at else " --target P"
-    twin = f"cpmodel views {sources} {options}".rstrip()
-    raise UsageError("browse needs a terminal", hint=f"{twin}{target} prints the same view")
+    target = "" if question.target or question.at else "--target P"
+    twin = retold(ctx, in_full=True).line("views", target)
+    raise UsageError("browse needs a terminal", hint=f"{twin} prints the same view")
 
 
 def _surroundings(
@@ -133,9 +133,9 @@ class _Here:
     ) -> None:
         from callpath_modeler.asking import parse_target
 
-        self._console, self._load = console, load
+        self._console, self._ctx, self._load = console, ctx, load
         self._paths: tuple[str, ...] = ctx.params["experiment"]
-        self._sources, self._options = retold(ctx, without=_SAID_ANEW, in_full=True)
+        self._again = retold(ctx, without=_SAID_ANEW, in_full=True)
         self._asked = parse_target(ctx.params["target"], ctx.params["at"])
         self._fitting = replace(fitting, parameter=self._asked.parameter or fitting.parameter)
 
@@ -160,8 +160,8 @@ class _Here:
         """Write the command that prints a view."""
         from callpath_modeler.tui.words import words_of
 
-        return self._twin("views", [self._sources], [*self._at(target), "-m", metric,
-                                                     *words_of(wanted)])  # fmt: skip
+        words = [*self._at(target), "-m", metric, *words_of(wanted)]
+        return self._again.line("views", shlex.join(words))
 
     def save(self, forecast: Forecast, wanted: Wanted, path: Path) -> str:
         """Write a view to a file."""
@@ -172,8 +172,7 @@ class _Here:
 
         shown, form = ForecastView(forecast, wanted), format_of(None, path)
         if form == TABLE:
-            again = (self._sources, self._options)
-            lines = views_text(shown, width=None, full_names=False, again=again,
+            lines = views_text(shown, width=None, full_names=False, again=self._again,
                                ascii_only=self._console.ascii_only)  # fmt: skip
             render_lines(self._console, lines, path, force=False)
         else:
@@ -196,9 +195,11 @@ class _Here:
             look = Look(width, full_names=False, ascii_only=self._console.ascii_only)
             return difference_listing(found, found.order[:_LISTED], look)
 
-        words = ["-m", fitted.metric.name, *(["-i"] if inclusive else [])]
-        at = self._at(forecast.target) if found.predicted else []
-        command = self._twin("diff", [shlex.quote(other), self._sources], [*at, *words])
+        words = [*(self._at(forecast.target) if found.predicted else []),
+                 "-m", fitted.metric.name, "-i" if inclusive else "-e"]  # fmt: skip
+        both = retold(self._ctx, sources=[other, *self._paths], without=_SAID_ANEW, in_full=True,
+                      of_files=True)  # fmt: skip
+        command = both.line("diff", shlex.join(words))
         if len(self._paths) > 1:
             command = "cpmodel diff takes one directory, pattern in quotes or .cpm for each side"
         return Answer(f"base: {other}", listing, command)
@@ -222,9 +223,8 @@ class _Here:
         def listing(width: int) -> Listing:
             return check_listing(found, width, ascii_only=self._console.ascii_only)
 
-        words = [self._sources, shlex.quote(str(path))]
-        return Answer(f"expectations: {path}", listing,
-                      self._twin("check", words, [*at, "-m", metric]))  # fmt: skip
+        command = self._again.line("check", shlex.join([str(path), *at, "-m", metric]))
+        return Answer(f"expectations: {path}", listing, command)
 
     def expectations(self) -> str:
         """Return the expectation file that is likely meant: beside the runs, or here."""
@@ -238,10 +238,6 @@ class _Here:
         named = {**asked.named, asked.parameter: target} if asked.parameter else {}
         at = ",".join(f"{name}={_exactly(value)}" for name, value in named.items())
         return ["--at", at] if at else ["--target", _exactly(target)]
-
-    def _twin(self, command: str, sources: Sequence[str], words: Sequence[str]) -> str:
-        said = ["cpmodel", command, *sources, self._options, shlex.join(words)]
-        return " ".join(part for part in said if part)
 
 
 def _exactly(value: float) -> str:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from callpath_modeler.cli.configured import Configured
 from callpath_modeler.cli.console import EXIT_NO, Console
 from callpath_modeler.cli.options import EXPERIMENT, fit_options, load_options, question_options
 from callpath_modeler.cli.tables import FORMATS, format_of
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 _GITHUB = "github"
 
 
-@click.command("check")
+@click.command("check", cls=Configured)
 @EXPERIMENT
 @click.argument("file", type=click.Path(path_type=Path), metavar="FILE.toml")
 @click.option(

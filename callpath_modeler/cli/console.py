@@ -7,9 +7,9 @@ import shutil
 import sys
 import textwrap
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn, TextIO
+from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 
 import click
 
@@ -28,8 +28,9 @@ EXIT_BUG = 70
 EXIT_INTERRUPT = 130
 EXIT_CLOSED_PIPE = 141
 _BEFORE_THE_COMMAND = frozenset(
-    {"-v", "--verbose", "-q", "--quiet", "--color", "--ascii", "--no-progress"}
-)
+    {"-v", "--verbose", "-q", "--quiet", "--color", "--ascii", "--no-progress",
+     "--ignore-findings", "--config"}
+)  # fmt: skip
 _PROGRESS_AFTER = 0.5
 _SHOWN_FINDINGS = 6
 
@@ -52,12 +53,26 @@ class Console:
         color: str = "auto",
         ascii_only: bool = False,
         progress: bool = True,
+        ignored: Collection[str] = (),
     ) -> None:
         self.verbose = verbose
         self.quiet = quiet
         self._color = color
         self._progress = progress and not quiet
+        self._ignored = ignored
         self.ascii_only = ascii_only or not _is_unicode(sys.stdout)
+
+    @classmethod
+    def asked(cls, options: Mapping[str, Any]) -> Console:
+        """Return what the options before the command ask for."""
+        return cls(
+            verbose=options["verbose"],
+            quiet=options["quiet"],
+            color=options["color"],
+            ascii_only=options["ascii_only"],
+            progress=not options["no_progress"],
+            ignored=(options["ignored"] or "").split(","),
+        )
 
     @property
     def is_terminal(self) -> bool:
@@ -115,9 +130,16 @@ class Console:
         """Say what the user should know, one line per kind with its count and remedy."""
         from callpath_modeler.diagnostics import summarise
 
-        lines = summarise(findings, limit=None if every or self.verbose else _SHOWN_FINDINGS)
+        lines = summarise(
+            self.heard(findings), limit=None if every or self.verbose else _SHOWN_FINDINGS
+        )
         for line in lines:
             self.note(line)
+
+    def heard(self, findings: Sequence[Finding]) -> Sequence[Finding]:
+        """Return the findings that the user wants to hear of."""
+        silent = () if self.verbose else self._ignored
+        return [finding for finding in findings if finding.code not in silent]
 
     def progress(self, stage: str) -> Callable[[int, int], None]:
         """Return a callback that shows how far `stage` is: on a terminal, after half a second."""

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from callpath_modeler.cli.configured import Configured, note_other
 from callpath_modeler.cli.console import EXIT_NO, Console
 from callpath_modeler.cli.options import fit_options, load_options, question_options, retold
 from callpath_modeler.cli.tables import (
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 _TOP_OF_A_TABLE = 10
 
 
-@click.command("diff")
+@click.command("diff", cls=Configured)
 @click.argument("experiment", nargs=-1, required=True, metavar="BASE NEW")
 @click.option(
     "--fail-on",
@@ -86,6 +86,7 @@ def command(
     refuse_columns(form, columns)
     limits = None if fail_on is None else Limits.parse(fail_on)
     base, new = experiment
+    note_other(ctx, new)
     compared = difference_of(
         [base],
         [new],
@@ -100,7 +101,7 @@ def command(
     if form == "table":
         width = None if output is not None or wide else console.width
         look = Look(width, wide, console.ascii_only)
-        again = shlex.quote(new), retold(ctx)[1]
+        again = retold(ctx, sources=[new], of_files=True)
         lines = difference_text(found, rows[: top or _TOP_OF_A_TABLE], look, again)
         render_lines(console, lines, output, force=force)
     else:

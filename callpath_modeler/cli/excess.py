@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from callpath_modeler.cli.configured import Configured
 from callpath_modeler.cli.console import Console
 from callpath_modeler.cli.options import (
     EXPERIMENT,
@@ -31,9 +33,10 @@ if TYPE_CHECKING:
     from callpath_modeler.analysis.ensemble import Pair
     from callpath_modeler.loading import LoadOptions
     from callpath_modeler.profile.wanted import Wanted
+    from callpath_modeler.report.again import Again
 
 
-@click.command("excess")
+@click.command("excess", cls=Configured)
 @EXPERIMENT
 @click.option("--pair", metavar="P,Q", help="Compare two scales, e.g. 8,128.")
 @click.option("--base", metavar="P", help="Compare all larger scales with this one.")
@@ -109,12 +112,12 @@ def command(
     console.findings(findings)
 
 
-def _again(ctx: click.Context, pair: str | None, base: str | None) -> tuple[str, str]:
-    """Return the sources and options that ask for the same losses."""
-    sources, options = retold(ctx)
+def _again(ctx: click.Context, pair: str | None, base: str | None) -> Again:
+    """Return what asks for the same losses."""
+    again = retold(ctx)
     scales = {"--pair": pair, "--base": base}
     given = [shlex.join([option, text]) for option, text in scales.items() if text is not None]
-    return sources, " ".join([*given, options]).rstrip()
+    return replace(again, options=" ".join([*given, again.options]).rstrip())
 
 
 def _scales(pair: str | None, base: str | None) -> tuple[Pair | None, float | None]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from callpath_modeler.cli.configured import Configured
 from callpath_modeler.cli.console import Console
 from callpath_modeler.cli.options import (
     EXPERIMENT,
@@ -37,7 +38,7 @@ _OTHERS = (*GRAPHS, EXTRAP, *PROFILES)
 _TABLES = ("csv", "tsv", "json", "jsonl", "markdown", "parquet")
 
 
-@click.command("export")
+@click.command("export", cls=Configured)
 @EXPERIMENT
 @click.option(
     "-o",

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from callpath_modeler.cli.configured import Configured
 from callpath_modeler.cli.console import Console
 from callpath_modeler.cli.options import EXPERIMENT, fit_options, load_options
 
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from callpath_modeler.pipeline import FitOptions
 
 
-@click.command("fit")
+@click.command("fit", cls=Configured)
 @EXPERIMENT
 @click.option("-m", "--metric", "metrics", metavar="NAME", multiple=True, help="Default: all.")
 @click.option(

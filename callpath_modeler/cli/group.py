@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import importlib
 from difflib import get_close_matches
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -30,6 +31,24 @@ _COMMANDS = {
     "export": "Write models, values, ranking or the call-path graph to a file.",
     "plugins": "List readers and commands, and what keeps any from loading.",
 }
+
+
+class _Codes(click.types.StringParamType):
+    """Codes of findings, joined by commas."""
+
+    name = "codes"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Return the codes in capitals, or refuse one that no finding has."""
+        from callpath_modeler.diagnostics import KINDS
+
+        codes = [code.strip().upper() for code in value.split(",")]
+        for code in codes:
+            close = get_close_matches(code, KINDS, n=1)
+            hint = f"did you mean {close[0]!r}?" if close else f"there are {', '.join(KINDS)}"
+            if code not in KINDS:
+                self.fail(f"no finding {code!r}; {hint}", param, ctx)
+        return ",".join(codes)
 
 
 PLUGINS = "callpath_modeler.commands"
@@ -144,22 +163,26 @@ def load(entry: EntryPoint) -> click.Command:
     help="Use no character beyond ASCII.",
 )
 @click.option("--no-progress", is_flag=True, help="Show no progress.")
+@click.option(
+    "--ignore-findings",
+    "ignored",
+    type=_Codes(),
+    metavar="CODES",
+    help="Do not speak of such findings, e.g. CPM203,CPM204; -v does.",
+)
+@click.option(
+    "--config",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Configuration. Default: the cpmodel.toml in or above the directory of the runs.",
+)
 @click.pass_context
-def cpmodel(
-    ctx: click.Context,
-    verbose: bool,
-    quiet: bool,
-    color: str,
-    ascii_only: bool,
-    no_progress: bool,
-) -> None:
+def cpmodel(ctx: click.Context, /, **_options: object) -> None:
     """Find the call paths that will stop your code from scaling.
 
     \b
     cpmodel rank profiles/*.cubex --target 262144
     """  # noqa: D301 - \b is click's mark for lines that stay as they are
-    ctx.obj = Console(
-        verbose=verbose, quiet=quiet, color=color, ascii_only=ascii_only, progress=not no_progress
-    )
+    ctx.obj = Console.asked(ctx.params)
     if ctx.invoked_subcommand is None:
         ctx.obj.result(f"{ctx.get_help()}\n")

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 import click
 
+from callpath_modeler.cli.configured import Configured
 from callpath_modeler.cli.console import Console
-from callpath_modeler.cli.options import EXPERIMENT, load_options
+from callpath_modeler.cli.options import load_options
 from callpath_modeler.cli.tables import format_of, output_options
 from callpath_modeler.errors import DataError, UsageError
 
@@ -16,11 +17,12 @@ if TYPE_CHECKING:
     from callpath_modeler.loading import LoadOptions
 
 
-@click.command("info")
-@EXPERIMENT
+@click.command("info", cls=Configured)
+@click.argument("experiment", nargs=-1, metavar="EXP...")
 @click.option("--diagnostics", is_flag=True, help="List every finding.")
 @click.option("--verify", is_flag=True, help="Read again with an independent reader and compare.")
 @click.option("--write-manifest", is_flag=True, help="Print a manifest runs.toml of the runs.")
+@click.option("--config", is_flag=True, help="Say what options are set to, and where.")
 @load_options
 @output_options
 @click.pass_obj
@@ -31,6 +33,7 @@ def command(
     diagnostics: bool,
     verify: bool,
     write_manifest: bool,
+    config: bool,
     load: LoadOptions,
     format_: str | None,
     output: Path | None,
@@ -44,6 +47,12 @@ def command(
     from callpath_modeler.cli.render import render_lines, render_table
     from callpath_modeler.report.info import diagnostics_text, info_table, info_text
 
+    if config:
+        _configuration(console, format_of(format_, output), output, force=force)
+        return
+    if not experiment:
+        ctx = click.get_current_context()
+        raise click.MissingParameter(ctx=ctx, param=ctx.command.params[0])
     if verify:
         _verify(console, experiment, load)
         return
@@ -62,6 +71,21 @@ def command(
         render_table(console, info_table(read), form, output, force=force)
     if not diagnostics:
         console.findings(read.findings)
+
+
+def _configuration(console: Console, form: str, output: Path | None, *, force: bool) -> None:
+    """Say what options are set to, and where."""
+    from callpath_modeler.cli.configured import configuration_of
+    from callpath_modeler.cli.origins import origins
+    from callpath_modeler.cli.render import render_lines, render_table
+    from callpath_modeler.report.configuration import configuration_table, configuration_text
+
+    ctx = click.get_current_context()
+    found, told = configuration_of(ctx), origins(ctx)
+    if form == "table":
+        render_lines(console, configuration_text(told, found.places), output, force=force)
+    else:
+        render_table(console, configuration_table(told, found.files), form, output, force=force)
 
 
 def _verify(console: Console, sources: tuple[str, ...], load: LoadOptions) -> None:

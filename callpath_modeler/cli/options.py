@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import functools
 import shlex
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -17,13 +18,22 @@ if TYPE_CHECKING:
     from callpath_modeler.modeling import SearchSpace
     from callpath_modeler.pipeline import FitOptions
     from callpath_modeler.profile.wanted import Wanted
+    from callpath_modeler.report.again import Again
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 _FEW_SOURCES = 2
-_TOLD = (click.core.ParameterSource.COMMANDLINE, click.core.ParameterSource.ENVIRONMENT)
 _TOP_OF_A_TABLE = 10
 _EITHER = "--inclusive and --exclusive exclude each other"
+
+
+def _every_parameter(
+    ctx: click.Context, option: click.Parameter, given: tuple[str, ...]
+) -> tuple[str, ...]:
+    """Add the parameters that configuration files tell the sources of and the user does not."""
+    names = {text.partition("=")[0] for text in given}
+    others = (ctx.default_map or {}).get(option.name or "", ())
+    return (*given, *(text for text in others if text.partition("=")[0] not in names))
 
 
 EXPERIMENT = click.argument("experiment", nargs=-1, required=True, metavar="EXP...")
@@ -41,6 +51,7 @@ _LOAD = (
         "parameters",
         metavar="NAME=SOURCE",
         multiple=True,
+        callback=_every_parameter,
         help="Where it comes from: name, profile, processes, threads, nodes, metadata:KEY.",
     ),
     click.option("--name", "pattern", metavar="PATTERN", help="Run names: 'app.p{p}.n{n}.r{rep}'."),
@@ -58,7 +69,6 @@ _JOBS = click.option(
     metavar="N",
     default=1,
     show_default=True,
-    envvar="CPMODEL_JOBS",
     help="Read and model with N processes; 0: with one for each processor.",
 )
 _METRIC = (
@@ -210,29 +220,49 @@ def view_options(command: F) -> F:
 
 
 def retold(
-    ctx: click.Context, *, without: Collection[str] = (), in_full: bool = False
-) -> tuple[str, str]:
-    """Return the sources, and the options that were given and that every command knows.
+    ctx: click.Context,
+    *,
+    sources: Sequence[str] | None = None,
+    without: Collection[str] = (),
+    in_full: bool = False,
+    of_files: bool = False,
+) -> Again:
+    """Return what asks other commands for the same.
+
+    That is the options that every command knows, where the command line or a variable gave them.
+    What configuration files gave is found again, as they are.
 
     Parameters
     ----------
+    sources : to be asked about; None = those of the command
     without : long names of options to leave out
     in_full : write all sources; else many, as a shell makes them of a glob, are ``EXP...``
+    of_files : tell, too, what files gave: other files may be found around `sources`
     """
-    sources = ctx.params["experiment"]
-    words: list[str] = []
+    from callpath_modeler.loading import OF_PROFILES
+    from callpath_modeler.report.again import Again
+    from callpath_modeler.store import is_stored
+
+    sources = ctx.params["experiment"] if sources is None else sources
+    files = click.core.ParameterSource.DEFAULT_MAP
+    untold = {None, click.core.ParameterSource.DEFAULT, *(() if of_files else (files,))}
     known = {name for option in (*_ASK, *_LOAD, *_FIT) for name in _parameter(option).opts}
     known -= {*without}
+    if any(is_stored(Path(source)) for source in sources):
+        known -= {*OF_PROFILES}
+    words: list[str] = []
     for parameter in ctx.command.params:
-        given = ctx.get_parameter_source(parameter.name or "")
-        if given not in _TOLD or parameter.opts[-1] not in known:
+        value = ctx.params.get(parameter.name or "")
+        source = ctx.get_parameter_source(parameter.name or "")
+        # A variable or a file may say of a flag that it is not set.
+        if source in untold or value is False or parameter.opts[-1] not in known:
             continue
-        value = ctx.params[parameter.name or ""]
-        values = value if isinstance(value, tuple) else (value,)
-        for one in values:
+        for one in value if isinstance(value, tuple) else (value,):
             words += [parameter.opts[-1], *([] if one is True else [str(one)])]
     few = in_full or len(sources) <= _FEW_SOURCES
-    return shlex.join(sources) if few else "EXP...", shlex.join(words)
+    config = ctx.find_root().params.get("config")
+    before = "" if config is None else shlex.join(["--config", str(config)])
+    return Again(shlex.join(sources) if few else "EXP...", shlex.join(words), before)
 
 
 def _parameter(option: Callable[..., Any]) -> click.Parameter:
@@ -297,7 +327,18 @@ def _make_load(
         strict=strict,
         jobs=jobs,
     )
-    return LoadOptions(read, where, pattern, reader)
+    return LoadOptions(read, where, pattern, reader, preset=_preset())
+
+
+def _preset() -> frozenset[str]:
+    """Return the options that were not given on the command line itself."""
+    ctx = click.get_current_context()
+    given = click.core.ParameterSource.COMMANDLINE
+    return frozenset(
+        option.opts[-1]
+        for option in ctx.command.params
+        if ctx.get_parameter_source(option.name or "") is not given
+    )
 
 
 def _make_view(

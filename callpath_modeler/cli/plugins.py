@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 
 from callpath_modeler.cli import group
+from callpath_modeler.cli.configured import Configured
 from callpath_modeler.cli.console import Console
 from callpath_modeler.cli.tables import format_of, output_options
 from callpath_modeler.errors import PluginError
@@ -17,7 +18,7 @@ from callpath_modeler.readers.base import Reader
 from callpath_modeler.report.plugins import Plugin, plugins_table, plugins_text
 
 
-@click.command("plugins")
+@click.command("plugins", cls=Configured)
 @click.argument("files", nargs=-1, metavar="[FILE.py]...", type=click.Path(path_type=Path))
 @output_options
 @click.pass_obj

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from callpath_modeler.cli.configured import Configured
 from callpath_modeler.cli.console import Console
 from callpath_modeler.cli.options import (
     EXPERIMENT,
@@ -41,7 +42,7 @@ marks say: in 95 of 100 cases the prediction is right to 10 %.
 """
 
 
-@click.command("rank")
+@click.command("rank", cls=Configured)
 @EXPERIMENT
 @click.option(
     "--by",

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from callpath_modeler.cli.configured import Configured, configuration_of, was_asked
 from callpath_modeler.cli.console import Console
 from callpath_modeler.cli.options import (
     EXPERIMENT,
@@ -33,7 +34,7 @@ _CARDS = 20
 _PACKAGES = ("callpath-modeler", "numpy", "scipy")
 
 
-@click.command("report")
+@click.command("report", cls=Configured)
 @EXPERIMENT
 @click.option(
     "-o", "--output", type=click.Path(path_type=Path), metavar="FILE.html", help="The page."
@@ -97,7 +98,7 @@ def command(
     content = Content(
         ranking=ranking,
         forecast=forecast(fitted, ranking.target) if fitted.metric.additive else None,
-        check=None if expectations is None else _checked(ranking, expectations, question),
+        check=None if expectations is None else _checked(ranking, expectations),
         findings=findings,
         making=_making(click.get_current_context(), experiment, fitted.experiment),
         top=top,
@@ -106,12 +107,16 @@ def command(
     console.findings(findings)
 
 
-def _checked(ranking: Ranking, path: Path, question: Question) -> Check:
-    """Hold the models against expectations, at their own targets unless one was asked for."""
+def _checked(ranking: Ranking, path: Path) -> Check:
+    """Hold the models against expectations, at their own targets unless one was asked for.
+
+    One in a configuration file is for everything else: `cpmodel check` does not heed it either.
+    """
     from callpath_modeler.analysis.expectations.reading import read
     from callpath_modeler.checking import check
 
-    asked = question.target is not None or question.at is not None
+    ctx = click.get_current_context()
+    asked = any(was_asked(ctx, name) for name in ("target", "at"))
     named = asked or read(path).parameter is None
     return check(ranking.fitted, path, target=ranking.fitted.at(ranking.target) if named else None)
 
@@ -125,18 +130,18 @@ def _making(ctx: click.Context, sources: Sequence[str], experiment: Experiment) 
     from callpath_modeler.report.page.content import Making
 
     again = retold(ctx)
-    words = ["cpmodel", "report", again[0]]
-    words += [again[1]] if again[1] else []
+    words = []
     for name, option in (("top", "--top"), ("expectations", "--expectations")):
-        if ctx.get_parameter_source(name) is not click.core.ParameterSource.DEFAULT:
+        if was_asked(ctx, name):
             words.append(shlex.join([option, str(ctx.params[name])]))
     versions = [(name, version(name)) for name in _PACKAGES]
     paths = dict.fromkeys(run.source for run in experiment.runs)
     if store.is_stored(Path(sources[0])):
         paths = dict.fromkeys(sources)
     return Making(
-        command=" ".join([*words, "-o report.html"]),
+        command=" ".join([again.line("report"), *words, "-o report.html"]),
         again=again,
         versions=[*versions, ("python", platform.python_version())],
         inputs=fingerprints(paths),
+        configuration=[file.fingerprint for file in configuration_of(ctx).files],
     )

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from callpath_modeler.cli.configured import Configured
 from callpath_modeler.cli.console import Console
 from callpath_modeler.cli.options import EXPERIMENT, fit_options, load_options, question_options
 
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 _WIDTH_OF_A_PIPE = 100
 
 
-@click.command("show")
+@click.command("show", cls=Configured)
 @EXPERIMENT
 @click.argument("callpath", metavar="CALLPATH")
 @click.option("--linear", is_flag=True, help="Linear axes instead of logarithmic ones.")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from callpath_modeler.cli.configured import Configured
 from callpath_modeler.cli.console import Console
 from callpath_modeler.cli.options import (
     EXPERIMENT,
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     from callpath_modeler.profile.wanted import Wanted
 
 
-@click.command("views")
+@click.command("views", cls=Configured)
 @EXPERIMENT
 @view_options
 @sort_options

@@ -53,11 +53,7 @@ def settle_parameters(
         If a source is unknown, or a run lacks a parameter that others have.
     """
     for name, source in sources.items():
-        if source not in SOURCES and not source.startswith(METADATA):
-            raise UsageError(
-                f"unknown source {source!r} of parameter {name!r}",
-                hint=f"--param NAME=SOURCE with one of {', '.join(SOURCES)}, {METADATA}KEY",
-            )
+        check_source(name, source)
     origins = _origins(runs, sources)
     settled: list[dict[str, float]] = []
     findings: list[Finding] = []
@@ -87,6 +83,15 @@ def settle_parameters(
     if "threads" not in sources and origins.get("threads") == FROM_PROFILE["threads"]:
         findings += _without_dependent(settled, origins, "threads")
     return settled, origins, findings
+
+
+def check_source(name: str, source: str) -> None:
+    """Raise `UsageError` where parameter `name` cannot come from `source`."""
+    if source not in SOURCES and not source.startswith(METADATA):
+        raise UsageError(
+            f"unknown source {source!r} of parameter {name!r}",
+            hint=f"--param NAME=SOURCE with one of {', '.join(SOURCES)}, {METADATA}KEY",
+        )
 
 
 def _without_dependent(

@@ -12,6 +12,7 @@ from rich.text import Text
 from callpath_modeler.analysis.diff import Changes, Difference, only_in_one
 from callpath_modeler.analysis.limits import Breach
 from callpath_modeler.profile.groups import Values
+from callpath_modeler.report.again import NEW, Again
 from callpath_modeler.report.diff_table import VERDICTS, growth_texts
 from callpath_modeler.report.layout import Column, shorten, table, wrap
 from callpath_modeler.report.listing import Entry, Listing
@@ -63,22 +64,21 @@ def difference_text(
     found: Difference,
     rows: NDArray[np.intp],
     look: Look,
-    again: tuple[str, str] = ("NEW", ""),
+    again: Again = NEW,
 ) -> list[Text]:
     """Return the comparison for people: the answer, the table, and what is not in it.
 
     Parameters
     ----------
     rows : the call paths to show
-    again : the new experiment and the options that ask for one of its call paths
+    again : asks for one of the call paths of the new experiment
     """
     ids = found.pair.tree.ids()
     body = _body(found, rows, look, [f"@{ids[row]}" for row in rows])
     footer = _footer(found, look)
     shown = [row for row in rows if found.in_new[row]]
     if shown:
-        sources, options = again
-        footer.append(f"next: cpmodel show {sources} @{ids[shown[0]]} {options}".rstrip())
+        footer.append(f"next: {again.line('show', f'@{ids[shown[0]]}')}")
     return [*_head(found, look), Text(""), *body, Text(""), *_grey(footer, look)]
 
 

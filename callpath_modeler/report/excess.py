@@ -25,6 +25,7 @@ from callpath_modeler.profile.experiment import Scaling
 from callpath_modeler.profile.groups import Costs, Values
 from callpath_modeler.profile.views import ViewKind
 from callpath_modeler.profile.wanted import Wanted
+from callpath_modeler.report.again import EXPERIMENT, Again
 from callpath_modeler.report.formats import Cell, Table, provenance
 from callpath_modeler.report.layout import Column, shorten, wrap
 from callpath_modeler.report.outlines import (
@@ -203,7 +204,7 @@ def excess_text(
     width: int | None,
     full_names: bool,
     ascii_only: bool,
-    again: tuple[str, str] = ("EXP", ""),
+    again: Again = EXPERIMENT,
 ) -> list[Text]:
     """Return the answer for people: how much is lost, where, and what was not compared.
 
@@ -211,7 +212,7 @@ def excess_text(
     ----------
     width : of the terminal; None = nothing is cut
     full_names : functions with return type and arguments
-    again : sources and options that ask for the same
+    again : asks for the same
     """
     say = to_ascii if ascii_only else str
     columns = _columns(shown, ascii_only=ascii_only)
@@ -338,7 +339,7 @@ def _shares(values: Values, overlaps: _Overlaps, which: int) -> list[str]:
     return ["~" * doubt + percent(share) for share, doubt in pairs]
 
 
-def _footer(shown: ExcessView, again: tuple[str, str], *, ascii_only: bool) -> list[str]:
+def _footer(shown: ExcessView, again: Again, *, ascii_only: bool) -> list[str]:
     losses, k = shown.losses, len(shown.losses.pairs) - 1
     p, q = (f"{losses.parameter} = {parameter_value(point)}" for point in losses.pairs[k])
     against = f"against {losses.parameter} = {parameter_value(losses.pairs[k][0])}"
@@ -354,8 +355,7 @@ def _footer(shown: ExcessView, again: tuple[str, str], *, ascii_only: bool) -> l
     sums = [f"{float(values[k]):.2%}" for values in (shown.check.counted, shown.check.total)]
     lines.append(check_text(shown.outline, shown.check, [s.replace("%", " %") for s in sums]))
     if shown.wanted.kind is ViewKind.TOP_DOWN:
-        sources, options = again
-        lines.append(f"next: cpmodel excess {sources} --view bottom-up {options}".rstrip())
+        lines.append(f"next: {again.line('excess', '--view bottom-up')}")
     return lines
 
 

@@ -18,6 +18,7 @@ from callpath_modeler.fitted import Fitted
 from callpath_modeler.profile.calltree import CallTree
 from callpath_modeler.profile.experiment import Scaling
 from callpath_modeler.profile.pattern import short_name
+from callpath_modeler.report.again import EXPERIMENT, Again
 from callpath_modeler.report.answer import culprit, verdict
 from callpath_modeler.report.formats import Cell, Table, json_number, provenance
 from callpath_modeler.report.layout import Column, table, wrap
@@ -149,7 +150,7 @@ def ranking_text(
     width: int | None,
     full_names: bool,
     ascii_only: bool,
-    again: tuple[str, str] = ("EXP", ""),
+    again: Again = EXPERIMENT,
 ) -> list[Text]:
     """Return the ranking for people: the answer first, then the table, then what is not in it.
 
@@ -158,7 +159,7 @@ def ranking_text(
     rows : the ranked rows to show
     width : of the terminal; None = nothing is cut
     full_names : functions with return type and arguments
-    again : sources and options that ask for one of these call paths
+    again : asks for one of these call paths
     """
     names = distinct_names(ranking.fitted.experiment.tree, rows, full=full_names)
     others = remainder(ranking, rows)
@@ -312,14 +313,13 @@ def _places(ranking: Ranking, rows: NDArray[np.intp]) -> list[int]:
     return [int(k) for k in place[rows]]
 
 
-def _footer(ranking: Ranking, shown: str, ids: Sequence[str], again: tuple[str, str]) -> list[str]:
+def _footer(ranking: Ranking, shown: str, ids: Sequence[str], again: Again) -> list[str]:
     """Return what is to be said below the table, given its header and how to ask again."""
     lines = ["", *unmodelled_notes(ranking)]
     if " excess " in shown:
         lines += excess_notes(ranking)
     if len(ranking.order):
-        sources, options = again
-        lines.append(f"next: cpmodel show {sources} @{ids[culprit(ranking)]} {options}".rstrip())
+        lines.append(f"next: {again.line('show', f'@{ids[culprit(ranking)]}')}")
     return lines
 
 

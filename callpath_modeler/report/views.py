@@ -17,6 +17,7 @@ from callpath_modeler.profile.groups import Costs, Rows, Values
 from callpath_modeler.profile.outline import SumCheck
 from callpath_modeler.profile.views import ViewKind
 from callpath_modeler.profile.wanted import Wanted
+from callpath_modeler.report.again import EXPERIMENT, Again
 from callpath_modeler.report.answer import at_text
 from callpath_modeler.report.formats import Cell, Table, json_number, provenance
 from callpath_modeler.report.layout import Column, wrap
@@ -147,7 +148,7 @@ def views_text(
     width: int | None,
     full_names: bool,
     ascii_only: bool,
-    again: tuple[str, str] = ("EXP", ""),
+    again: Again = EXPERIMENT,
 ) -> list[Text]:
     """Return the view for people: the answer first, then the tree, then what is not in it.
 
@@ -155,7 +156,7 @@ def views_text(
     ----------
     width : of the terminal; None = nothing is cut
     full_names : functions with return type and arguments
-    again : sources and options that ask for the same
+    again : asks for the same
     """
     say = to_ascii if ascii_only else str
     columns = _columns(shown, ascii_only=ascii_only)
@@ -277,7 +278,7 @@ def _unit(shown: ForecastView) -> str:
     return shown.forecast.fitted.metric.unit
 
 
-def _footer(shown: ForecastView, again: tuple[str, str], *, ascii_only: bool) -> list[str]:
+def _footer(shown: ForecastView, again: Again, *, ascii_only: bool) -> list[str]:
     known, unit = shown.forecast.known, _unit(shown)
     lines = []
     kind = "with callees" if shown.inclusive else "by themselves"
@@ -293,7 +294,6 @@ def _footer(shown: ForecastView, again: tuple[str, str], *, ascii_only: bool) ->
         for values in (shown.check.counted, shown.check.total)
     ]
     lines.append(check_text(shown.outline, shown.check, sums))
-    sources, options = again
     if shown.wanted.kind is ViewKind.TOP_DOWN:
-        lines.append(f"next: cpmodel views {sources} --view bottom-up {options}".rstrip())
+        lines.append(f"next: {again.line('views', '--view bottom-up')}")
     return lines

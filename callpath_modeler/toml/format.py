@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import Any, Generic, NoReturn, TypeVar
 
@@ -52,11 +52,13 @@ class Format(Generic[D]):
     document : type of a whole file; all its tables forbid unknown fields
     examples : how every key is written
     fault : the error that what does not belong there is refused with
+    homes : where keys belong that may be meant elsewhere, by name
     """
 
     document: type[D]
     examples: Mapping[str, str]
     fault: type[CallpathModelerError]
+    homes: Mapping[str, str] = field(default_factory=dict)
 
     def parse(self, content: bytes | str, path: str) -> Written[D]:
         """Read what a file holds.
@@ -98,15 +100,17 @@ class Format(Generic[D]):
         named = _QUOTED.findall(what)
         key = next((step for step in reversed(place) if isinstance(step, str)), "")
         if "unknown field" in what:
-            known = [field.encode_name for field in kind.fields]
             message = f"no key {named[0]!r} belongs here"
-            return (*place, named[0]), message, nearest(named[0], known)
+            hint = self.homes.get(named[0]) or nearest(
+                named[0], [one.encode_name for one in kind.fields]
+            )
+            return (*place, named[0]), message, hint
         if "missing required" in what:
             return place, f"{named[0]} is missing", f"e.g. {self.examples[named[0]]}"
-        example = f"e.g. {self.examples.get(key, key)}"
+        known = [step for step in reversed(place) if step in self.examples]
+        example = f"e.g. {self.examples[str(known[0])] if known else key}"
         if "Expected" in what:
-            wanted = " or ".join(_WORDS[each] for each in named[0].split(" | ") if each in _WORDS)
-            wanted += " of tables, [[...]]" if _holds_tables(kind) else ""
+            wanted = _wanted(named[0].split(" | ")) + _HELD[_holds_tables(kind)]
             got = {"str": "text", "float": "a fraction"}.get(
                 named[-1], _WORDS.get(named[-1], named[-1])
             )
@@ -138,8 +142,16 @@ _WORDS = {
     "array": "a list",
     "object": "a table",
 }
+_HELD = {True: " of tables, [[...]]", False: ""}
 _STEP = re.compile(r"\.(\w+)|\[(\d+)\]|\[\.\.\.\]")
 _QUOTED = re.compile("[`']([^`']*)[`']")
+
+
+def _wanted(kinds: Sequence[str]) -> str:
+    # A whole number is a number.
+    told = [kind for kind in kinds if kind in _WORDS and not (kind == "int" and "float" in kinds)]
+    *others, last = (_WORDS[kind] for kind in told)
+    return f"{', '.join(others)} or {last}" if others else last
 
 
 def _line(lines: Mapping[Place, int], place: Place) -> int:
@@ -155,15 +167,15 @@ def _found(document: type[msgspec.Struct], data: Any, where: str) -> tuple[Place
     kind: Any = inspect.type_info(document)
     place: Place = ()
     for name, number in _STEP.findall(where):
-        kind = _described(kind)
         if name:
             step: str | int = name
-            kind = next(field.type for field in kind.fields if field.encode_name == name)
+            fields = _described(kind, "fields").fields
+            kind = next(one.type for one in fields if one.encode_name == name)
         elif number:
-            step, kind = int(number), kind.item_type
+            step, kind = int(number), _described(kind, "item_type").item_type
         else:
             # msgspec keeps quiet about which of the tables with names of the user's own it is.
-            kind = kind.value_type
+            kind = _described(kind, "value_type").value_type
             if not isinstance(kind, inspect.StructType):
                 break
             step = next(key for key, value in data.items() if not _fits(value, kind.cls))
@@ -171,13 +183,14 @@ def _found(document: type[msgspec.Struct], data: Any, where: str) -> tuple[Place
     return place, _described(kind)
 
 
-def _described(kind: Any) -> Any:
-    """Return a type, or of a choice of types the first that is not None."""
+def _described(kind: Any, having: str = "") -> Any:
+    """Return a type, or of a choice the first that is not None and has this attribute."""
     from msgspec import inspect
 
-    if isinstance(kind, inspect.UnionType):
-        return next(each for each in kind.types if not isinstance(each, inspect.NoneType))
-    return kind
+    if not isinstance(kind, inspect.UnionType):
+        return kind
+    types = [each for each in kind.types if not isinstance(each, inspect.NoneType)]
+    return next((each for each in types if hasattr(each, having)), types[0])
 
 
 def _fits(value: object, kind: type[msgspec.Struct]) -> bool:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from callpath_modeler.profile.wanted import Sort, Wanted
+from callpath_modeler.profile.wanted import Wanted
 
 
 def words_of(wanted: Wanted) -> Sequence[str]:
-    """Return the options of `cpmodel views` that ask for a view in full."""
+    """Return the options of `cpmodel views` that ask for a view in full.
+
+    What a configuration file can set is always among them: the view may have been changed since.
+    """
     words = ["--view", str(wanted.kind)]
     if wanted.by != Wanted().by:
         words += ["--group", ",".join(wanted.by)]
@@ -22,7 +25,7 @@ def words_of(wanted: Wanted) -> Sequence[str]:
     for option, paths in (("--open", wanted.opened), ("--close", wanted.closed)):
         for path in paths:
             words += [option, path]
-    words += ["--sort", str(wanted.sort)] if wanted.sort is not Sort.VALUE else []
+    words += ["--sort", str(wanted.sort)]
     words += ["--reverse"] if wanted.reverse else []
     words += ["--lines", str(wanted.most)] if wanted.most is not None else []
     return words

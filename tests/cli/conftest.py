@@ -10,11 +10,12 @@ import numpy as np
 import pytest
 
 import cube_writer as cw
-from callpath_modeler import store
+from callpath_modeler import config, store
 from callpath_modeler.cli.console import run as run_command
 from callpath_modeler.cli.group import cpmodel
+from callpath_modeler.modeling.compiled.library import VARIABLE
 
-DRESS = ("COLUMNS", "NO_COLOR", "FORCE_COLOR", "CLICOLOR_FORCE", "CPMODEL_ASCII")
+DRESS = ("COLUMNS", "NO_COLOR", "FORCE_COLOR", "CLICOLOR_FORCE")
 SCALES = (1, 2, 4, 8, 16)
 
 
@@ -45,10 +46,14 @@ class Outcome:
 
 
 @pytest.fixture
-def clean(monkeypatch):
-    """No variable of the surroundings decides what the output looks like."""
-    for name in DRESS:
+def clean(monkeypatch, tmp_path_factory):
+    """No variable and no file of the surroundings decides what the output looks like."""
+    options = [name for name in os.environ if name.startswith("CPMODEL_")]
+    for name in {*DRESS, *options} - {VARIABLE}:
         monkeypatch.delenv(name, raising=False)
+    nowhere = tmp_path_factory.getbasetemp() / "nowhere"
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(nowhere))
+    monkeypatch.setattr(config, "SITE", nowhere / "site.toml")
 
 
 @pytest.fixture

@@ -80,7 +80,7 @@ def _card(
         tag("summary", "Numbers"),
         _numbers(ranking, row, curve),
         *_excess(steps, row),
-        tag("p", tag("code", making.twin("show", names.mark(row))), class_="command"),
+        tag("p", tag("code", making.again.line("show", names.mark(row))), class_="command"),
     )
     return tag(
         "article",

@@ -10,6 +10,7 @@ from callpath_modeler.analysis.forecast import Forecast
 from callpath_modeler.analysis.rank import Ranking
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.fingerprints import Fingerprint
+from callpath_modeler.report.again import Again
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -19,20 +20,17 @@ class Making:
     Attributes
     ----------
     command : that makes it again
-    again : sources and options that ask other commands for the same
+    again : asks other commands for the same
     versions : of programs, by name
     inputs : the files that were read
+    configuration : the files that options come from
     """
 
     command: str
-    again: tuple[str, str]
+    again: Again
     versions: Sequence[tuple[str, str]]
     inputs: Sequence[Fingerprint]
-
-    def twin(self, command: str, words: str) -> str:
-        """Return the command line by which another command tells of the same."""
-        sources, options = self.again
-        return f"cpmodel {command} {sources} {words} {options}".rstrip()
+    configuration: Sequence[Fingerprint] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -52,7 +52,7 @@ def _sections(content: Content, names: Names) -> dict[str, tuple[str, Html]]:
     """Return what the page holds, by key, in order: titles and contents."""
     ranking, making = content.ranking, content.making
     fitted, rows = ranking.fitted, ranking.order[: content.top]
-    every = making.twin("rank", "--format csv")
+    every = making.again.line("rank", "--format csv")
     found = {"ranking": ("Ranking", ranking_section(ranking, names, content.top, every))}
     if len(rows):
         found["models"] = ("Models", cards_section(ranking, rows, names, making))

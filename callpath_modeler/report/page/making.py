@@ -23,11 +23,16 @@ def making_section(making: Making, fitted: Fitted) -> Html:
             [
                 ("command", tag("code", making.command)),
                 ("versions", versions),
+                *(("configuration", _configured(one)) for one in making.configuration),
                 *((name, value) for name, value in settings.items()),
             ]
         ),
         *_inputs(making.inputs),
     )
+
+
+def _configured(one: Fingerprint) -> Html:
+    return joined(one.path, " · SHA-256 ", tag("code", one.sha256))
 
 
 def _inputs(inputs: Sequence[Fingerprint]) -> list[Html]:

@@ -17,6 +17,7 @@ from callpath_modeler.pipeline import fit
 from callpath_modeler.profile.calltree import CallTree
 from callpath_modeler.profile.experiment import Values
 from callpath_modeler.profile.schema import Region
+from callpath_modeler.report.again import Again
 from callpath_modeler.report.page.content import Content, Making
 from callpath_modeler.report.page.document import page
 from callpath_modeler.report.ranking import ranking_table
@@ -32,7 +33,10 @@ LAWS = {
 }
 WICKED = "std::map<A&, \"B\">::f<'x'></code><script>alert</script>"
 MAKING = Making(
-    "cpmodel report EXP", ("EXP", "--target 64"), [("x", "1.2")], [Fingerprint("a.cubex", 3, "abc")]
+    "cpmodel report EXP",
+    Again("EXP", "--target 64"),
+    [("x", "1.2")],
+    [Fingerprint("a.cubex", 3, "abc")],
 )
 
 

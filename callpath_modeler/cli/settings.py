@@ -1,0 +1,175 @@
+"""Which options configuration files and variables set, and how files write them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from callpath_modeler import config
+
+if TYPE_CHECKING:
+    from callpath_modeler.config import Setting
+    from callpath_modeler.toml.format import Format
+    from callpath_modeler.toml.positions import Place
+
+PREFIX = "CPMODEL"
+"""Begins the names of all variables."""
+
+ELSEWHERE: Mapping[str, Place] = {
+    "name": (config.EXPERIMENT, "name"),
+    "scaling": (config.EXPERIMENT, "scaling"),
+    "param": (config.PARAMETERS,),
+}
+"""Options that say what the runs are have tables of their own."""
+
+_OF_ONE_RUN = frozenset({
+    "help", "version", "config", "verify", "write_manifest", "diagnostics", "explain_trust",
+    "output", "force", "format", "columns", "no_header", "junit", "what", "pair", "base",
+    "group", "depth", "zoom", "filter", "open", "close", "lines", "reverse",
+})  # fmt: skip
+"""Options that say what a command is to do or to show this time."""
+
+_APART: Mapping[str, frozenset[str]] = {
+    "fit": frozenset({"metric"}),  # which models are kept
+    "excess": frozenset({"at"}),  # where measured values are held
+    "check": frozenset({"target", "at", "metric", "inclusive", "exclusive"}),  # FILE.toml says it
+    "baseline": frozenset({"inclusive", "exclusive", "top"}),  # what expectations are written
+    "report": frozenset({"top"}),  # charts
+}
+"""Options that mean in one command what they do not mean in others: there, they are unset."""
+
+_NUMBERS = frozenset({"target", "min_share", "cover", "margin"})
+_LISTS = frozenset({"where", "exponents", "exponential", "logs", "fail_on", "ignore_findings"})
+_TABLES = frozenset({"at"})
+_EXAMPLES = {
+    "at": "{ p = 4096 }",
+    "exponents": '["0", "1/2", "1"]',
+    "ignore_findings": '["CPM203"]',
+    "logs": "[0, 1]",
+    "metric": '"time"',
+    "select": '"main/**/MPI_*"',
+    "target": "4096",
+    "where": '["p>=64", "n=30"]',
+}
+
+
+def key_of(parameter: click.Parameter) -> str:
+    """Return what a file calls an option, or "" if it has no long name."""
+    names = [name for name in parameter.opts if name.startswith("--")]
+    return names[-1].removeprefix("--").replace("-", "_") if names else ""
+
+
+def settable(command: click.Command) -> Mapping[str, click.Option]:
+    """Return the options of a command that files and variables set, by key."""
+    apart = _APART.get(command.name or "", frozenset()) | _OF_ONE_RUN
+    options = ((key_of(each), each) for each in command.params if isinstance(each, click.Option))
+    return {key: option for key, option in options if key and key not in apart}
+
+
+def catalogue(root: click.Context) -> dict[str, click.Option]:
+    """Return the options of all commands by key, those before the command first."""
+    found = dict(settable(root.command))
+    for command in commands_of(root):
+        for key, option in settable(command).items():
+            found.setdefault(key, option)
+    return found
+
+
+def commands_of(root: click.Context) -> Iterator[click.Command]:
+    """Go through all commands that load and heed configuration."""
+    from callpath_modeler.errors import PluginError
+
+    group = root.command
+    if not isinstance(group, click.Group):
+        return
+    for name in group.list_commands(root):
+        try:
+            command = group.get_command(root, name)
+        except PluginError:
+            continue  # `cpmodel plugins` tells of it
+        if getattr(command, "heeds_configuration", False) and command is not None:
+            yield command
+
+
+def name_variables(command: click.Command) -> None:
+    """Let environment variables set the options of a command.
+
+    First counts one for this command alone, then the one for all commands, if there is.
+    """
+    general = settable(command)
+    for option in command.params:
+        key = key_of(option)
+        if isinstance(option, click.Option) and key and key not in _OF_ONE_RUN:
+            names = [f"{PREFIX}_{command.name}_{key}", f"{PREFIX}_{key}"]
+            option.envvar = [name.upper() for name in names[: 1 + (key in general)]]
+
+
+def form_of(options: Mapping[str, click.Option], commands: Iterable[str]) -> Format[Any]:
+    """Return what configuration files may hold, as the options have it.
+
+    Parameters
+    ----------
+    options : by key
+    commands : names of all commands, which are no tables
+    """
+    import msgspec
+
+    fields = [(key, _type_of(key, option), None) for key, option in options.items()
+              if key not in ELSEWHERE]  # fmt: skip
+    defaults = msgspec.defstruct("Defaults", fields, forbid_unknown_fields=True, frozen=True)
+    homes = dict.fromkeys(commands, "options of all commands stand in [defaults]")
+    homes |= dict.fromkeys(_OF_ONE_RUN, "it is said on the command line")
+    homes |= dict.fromkeys(options, "it belongs into [defaults]")
+    homes |= {key: f"it belongs into [{place[0]}]" for key, place in ELSEWHERE.items()}
+    examples = {key: f"{key} = {_EXAMPLES.get(key) or _example(option)}"
+                for key, option in options.items()}  # fmt: skip
+    return config.format_of(defaults, examples, homes)
+
+
+def _type_of(key: str, option: click.Option) -> Any:
+    """Return the type of values in a file."""
+    if option.is_flag or option.multiple:
+        return bool if option.is_flag else list[str]
+    if isinstance(option.type, click.types.IntParamType):
+        # Those that are no plain range have words beside numbers.
+        return int if type(option.type) is click.IntRange else int | str
+    if isinstance(option.type, click.types.FloatParamType):
+        return float
+    if key in _TABLES:
+        return str | dict[str, int | float]
+    if key in _LISTS:
+        return str | list[str | int | float]
+    return str | int | float if key in _NUMBERS else str
+
+
+def _example(option: click.Option) -> str:
+    if option.is_flag:
+        return "true"
+    if isinstance(option.type, click.Choice):
+        return f'"{option.type.choices[0]}"'
+    if isinstance(option.type, click.types.IntParamType):
+        return "4"
+    return "0.95" if isinstance(option.type, click.types.FloatParamType) else '"..."'
+
+
+def told(setting: Setting, option: click.Option) -> Any:
+    """Return the value of a setting as the command line writes it."""
+    value = setting.value
+    if option.is_flag or option.multiple:
+        return value
+    if isinstance(option.type, click.Path):
+        return str(setting.folder / Path(value).expanduser())
+    if isinstance(value, dict):
+        return ",".join(f"{name}={each}" for name, each in value.items())
+    return ",".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
+def variable_of(option: click.Parameter) -> str:
+    """Return the variable that an option has its value from, or ""."""
+    names = option.envvar or f"{PREFIX}_{key_of(option)}".upper()
+    every = [names] if isinstance(names, str) else names
+    return next((name for name in every if os.environ.get(name)), "")

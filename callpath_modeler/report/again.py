@@ -1,0 +1,35 @@
+"""Command lines that ask for the same, or for more of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Again:
+    """What a command line was asked with, in the words of a shell.
+
+    Attributes
+    ----------
+    sources : the experiment
+    options : those that every command knows
+    before : options before the command
+    """
+
+    sources: str = "EXP"
+    options: str = ""
+    before: str = ""
+
+    def line(self, command: str, words: str = "") -> str:
+        """Return the command line by which another command tells of the same.
+
+        Parameters
+        ----------
+        words : what that command is asked beside
+        """
+        parts = ("cpmodel", self.before, command, self.sources, words, self.options)
+        return " ".join(part for part in parts if part)
+
+
+EXPERIMENT, NEW = Again(), Again("NEW")
+"""What stands for sources that are not known: of one experiment, of the newer of two."""

@@ -1,0 +1,414 @@
+"""Configuration files and variables: what counts, what is refused, what is told of them."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+import json
+import re
+import shlex
+from pathlib import Path
+
+import click
+import pytest
+
+from callpath_modeler import config
+from callpath_modeler.cli.configured import Configured
+from callpath_modeler.cli.group import cpmodel
+from callpath_modeler.cli.settings import ELSEWHERE, catalogue, commands_of, settable
+
+
+def write(path: Path, text: str) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    return path
+
+
+@pytest.fixture
+def runs(series, tmp_path) -> Path:
+    """A small series, in a directory that configuration can stand above."""
+    assert series().parent == tmp_path
+    return tmp_path / "series"
+
+
+@pytest.fixture
+def ours(tmp_path):
+    """Write the `cpmodel.toml` above the series."""
+    return lambda text: write(tmp_path / "cpmodel.toml", text)
+
+
+def told(run, *words: object) -> dict[str, tuple[str, str]]:
+    """What `cpmodel info --config` says: value and origin of every setting."""
+    done = run(*words, "--config", "-f", "csv")
+    assert done.status == 0, done.err
+    return {row["setting"]: (row["value"], row["from"])
+            for row in csv.DictReader(io.StringIO(done.out))}  # fmt: skip
+
+
+def target(done) -> str:
+    assert done.status == 0, done.err
+    return done.out.partition(" (")[0]
+
+
+def test_each_level_counts_before_the_next(run, runs, ours, tmp_path, monkeypatch):
+    def is_at(scale: int, origin: str, *words: str) -> None:
+        assert target(run("rank", runs, *words)) == f"At p = {scale}"
+        if not words:
+            assert told(run, "info", runs)["target"] == (str(scale), origin)
+
+    run("rank", runs).fails(2, "no target scale")
+    site = write(config.SITE, "[defaults]\ntarget = 100\n")
+    is_at(100, f"{site}:2")
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "home"))
+    user = write(tmp_path / "home" / "cpmodel" / "config.toml", "[defaults]\n\ntarget = 200\n")
+    is_at(200, f"{user}:3")
+    path = ours("[defaults]\n\n\ntarget = 300\n")
+    is_at(300, f"{path}:4")
+    monkeypatch.setenv("CPMODEL_TARGET", "400")
+    is_at(400, "CPMODEL_TARGET")
+    monkeypatch.setenv("CPMODEL_RANK_TARGET", "500")
+    assert target(run("rank", runs)) == "At p = 500"
+    settings = told(run, "info", runs)
+    assert settings["target"] == ("400", "CPMODEL_TARGET")
+    assert settings["target (rank)"] == ("500", "CPMODEL_RANK_TARGET")
+    is_at(600, "", "--target", "600")
+    site.unlink()
+
+
+def test_the_file_is_found_from_the_experiment_not_from_here(
+    run, runs, ours, tmp_path, monkeypatch
+):
+    ours("[defaults]\ntarget = 300\n")
+    here = write(tmp_path / "here" / "cpmodel.toml", "[defaults]\ntarget = 9\n").parent
+    monkeypatch.chdir(here)
+    assert target(run("rank", runs)) == "At p = 300"
+    assert target(run("rank", Path("..") / "series")) == "At p = 300"
+    assert target(run("rank", f"{runs}/*/profile.cubex")) == "At p = 300"
+    profiles = sorted(runs.glob("*/profile.cubex"))
+    assert target(run("rank", *profiles)) == "At p = 300"
+
+
+def test_a_named_file_takes_the_place_of_the_one_that_is_found(run, runs, ours, tmp_path):
+    ours("[defaults]\ntarget = 300\nmethod = 'classic'\n")
+    other = write(tmp_path / "else" / "mine.toml", "[defaults]\ntarget = 40\n")
+    assert target(run("--config", other, "rank", runs)) == "At p = 40"
+    assert "method" not in {
+        key for key, (_, origin) in told(run, "--config", other, "info", runs).items()
+        if origin.startswith(str(tmp_path))
+    }  # fmt: skip
+    run("--config", "/dev/null", "rank", runs).fails(2, "no target scale")
+    run("--config", tmp_path / "none.toml", "rank", runs).fails(2, "none.toml: No such file")
+    run("--config", tmp_path, "rank", runs).fails(2, "is a directory")
+    run("rank", runs, "--config", other).fails(2, "it goes before the command: cpmodel --config")
+
+
+@pytest.mark.parametrize(
+    ("low", "line", "shown"),
+    [
+        ("at = { p = 300 }", ["--target", "40"], "At p = 40"),
+        ("target = 300", ["--at", "p=40"], "At p = 40"),
+        ("target = inf", ["--at", "p=40"], "At p = 40"),
+        ("target = 300\ninclusive = true", ["-e"], "exclusive"),
+        ("target = 300\nexclusive = true", ["-i"], "inclusive"),
+    ],
+)
+def test_what_says_the_same_takes_its_place(run, runs, ours, low, line, shown):
+    ours(f"[defaults]\n{low}\n")
+    done = run("rank", runs, *line)
+    assert done.status == 0, done.err
+    assert shown in "\n".join(done.out.splitlines()[:2])
+
+
+def test_variables_and_files_that_say_the_same_do_not_clash(run, runs, ours, monkeypatch):
+    ours("[defaults]\nat = { p = 300 }\n")
+    monkeypatch.setenv("CPMODEL_TARGET", "40")
+    assert target(run("rank", runs)) == "At p = 40"
+    monkeypatch.setenv("CPMODEL_RANK_AT", "p=50")
+    assert target(run("rank", runs)) == "At p = 50"
+    assert target(run("rank", runs, "--target", "60")) == "At p = 60"
+    monkeypatch.setenv("CPMODEL_RANK_INCLUSIVE", "1")
+    assert ", inclusive" in run("rank", runs).out
+    monkeypatch.setenv("CPMODEL_RANK_INCLUSIVE", "0")
+    assert ", exclusive" in run("rank", runs).out
+
+
+def test_what_the_runs_are_called_stands_in_tables_of_its_own(run, series, ours, tmp_path):
+    runs = series(name="app.n3")
+    ours('[experiment]\nname = "app.n{m}.p{q}.r{rep}"\nscaling = "strong"\n'
+         '[parameters]\np = { from = "processes" }\nq = { from = "name" }\n')  # fmt: skip
+    header = json.loads(run("info", runs, "-f", "json").out)
+    assert (header["scaling"], header["scaling_reason"]) == ("strong", "as told")
+    assert {one["name"]: one["from"] for one in header["parameters"]} == {
+        "p": "processes", "q": "name",
+    }  # fmt: skip
+    # Another source of one parameter leaves that of the others.
+    settings = told(run, "info", runs, "--param", "q=processes", "--scaling", "weak")
+    path = tmp_path / "cpmodel.toml"
+    assert settings["parameters.q"] == ("processes", "command line")
+    assert settings["parameters.p"] == ("processes", f"{path}:5")
+    assert settings["experiment.scaling"] == ("weak", "command line")
+    assert settings["experiment.name"] == ("app.n{m}.p{q}.r{rep}", f"{path}:2")
+
+
+def test_what_says_how_profiles_are_read_does_not_keep_a_store_from_opening(run, runs, ours):
+    ours('[experiment]\nname = "app.p{p}.r{rep}"\n[parameters]\np = { from = "name" }\n'
+         '[defaults]\ntarget = 64\nreader = "scorep"\nlocations = "mean"\n')  # fmt: skip
+    kept = runs.parent / "kept.cpm"
+    assert run("fit", runs, "-o", kept).status == 0
+    ours('[experiment]\nname = "app.p{p}.r{rep}"\n[defaults]\ntarget = 64\nlocations = "max"\n')
+    assert ", mean over processes" in run("rank", kept).out
+    run("rank", kept, "--name", "app.p{p}.r{rep}").fails(2, "--name says how to read profiles")
+
+
+ERRORS = {
+    "unknown key": ('metrik = "x"', "2: no key 'metrik'", "did you mean 'metric'?"),
+    "key with a dash": ('min-share = "1%"', "2: no key 'min-share'", "'min_share'"),
+    "key of one run": ('output = "x"', "2: no key 'output'", "said on the command line"),
+    "key of another table": ('name = "x"', "2: no key 'name'", "[experiment]"),
+    "table of a command": ("[rank]\ntop = 3", "2: no key 'rank'", "[defaults]"),
+    "type": ("jobs = 1.5", "2: jobs is to be a whole number", "jobs = 4"),
+    "range": ("jobs = -1", "2: Invalid value for '-j' / '--jobs': -1 is not in the range", "help"),
+    "choice": ('method = "x"', "2: Invalid value for '--method': 'x' is not one of", "--help"),
+    "range of numbers": ("confidence = 2", "2: Invalid value for '--confidence'", "--help"),
+    "word for a number": ('top = "most"', "2: Invalid value for '-n' / '--top'", "--help"),
+    "target": ("target = 0", "2: target 0 is not positive", "--target"),
+    "named target": ("at = { p = -1 }", "2: target -1 is not positive", "--target"),
+    "code": ('ignore_findings = ["CPM999"]', "2: Invalid value for '--ignore-findings'", "help"),
+    "source": ("[parameters]\np = { from = 'x' }", "3: unknown source 'x'", "metadata:KEY"),
+    "code of one's own": ('reader = "own.py"', "2: reader 'own.py'", "--reader FILE.py"),
+    "metric": ('metric = "tiem"', "2: no metric 'tiem'", "did you mean 'time'?"),
+    "condition": ('where = ["p>1", "p>x"]', "2: p: 'x' is not a number", "1e6"),
+    "empty choice": ('where = "p>1e9"', "2: no run is left where p>1e9", "info"),
+    "parameter": ('parameter = "zz"', "2: no parameter 'zz'", "varying: p"),
+    "pattern": ('select = "no/such"', "2: no call path matches 'no/such'", "rank"),
+    "other method": ("folds = 3", "2: --folds", "--method classic"),
+    "exponents": ('exponents = ["a"]', "2: no such space of hypotheses", "--exponents"),
+    "reader": ('reader = "x"', "2: no reader is called 'x'", "scorep"),
+    "name": ("[experiment]\nname = 'a.{p'", "3: run name pattern", "braces"),
+    "clash": ("inclusive = true\nexclusive = true", "--inclusive and --exclusive", "one of them"),
+    "syntax": ("jobs = ", "2: ", "TOML"),
+}
+
+
+@pytest.mark.parametrize(("text", "message", "hint"), ERRORS.values(), ids=ERRORS)
+def test_what_is_wrong_in_a_file_is_said_with_its_line(run, runs, ours, text, message, hint):
+    path = ours(f"[defaults]\n{text}\n")
+    line = () if text.startswith(("target", "at")) else ("--target", "64")
+    done = run("rank", runs, *line)
+    status = 4 if "no run is left" in message else 2
+    done.fails(status, message, hint)
+    assert done.complaint.startswith(f"cpmodel: {path}:")
+
+
+def test_a_value_of_the_command_line_is_not_blamed_on_a_file(run, runs, ours):
+    ours('[defaults]\nmetric = "time"\ntarget = 64\ntop = 100\njobs = 1\n')
+    done = run("rank", runs, "-m", "tiem")
+    done.fails(2, "no metric 'tiem'")
+    assert "cpmodel.toml" not in done.complaint
+    done = run("rank", runs, "--where", "p>100")
+    done.fails(4, "no run is left")
+    assert "cpmodel.toml" not in done.complaint
+
+
+def test_what_no_file_sets_is_not_read_for_help(run, runs, ours):
+    ours("nonsense")
+    assert run("rank", runs, "--help").status == 0
+    run("rank", runs).fails(2, "cpmodel.toml:1: ")
+
+
+def test_a_wrong_variable_is_named(run, runs, monkeypatch):
+    monkeypatch.setenv("CPMODEL_JOBS", "many")
+    run("rank", runs, "--target", "64").fails(2, "CPMODEL_JOBS: Invalid value for '-j' / '--jobs'")
+
+
+def test_options_that_a_command_lacks_or_means_otherwise_are_passed_over(run, runs, ours, tmp_path):
+    ours("""
+[defaults]
+metric = "visits"
+at = { p = 64 }
+inclusive = true
+top = 1
+wide = true
+view = "flat"
+sort = "name"
+by = "growth"
+min_share = 0.01
+select = "main/**"
+fail_on = ["worse>5%"]
+linear = true
+cover = "90%"
+margin = 0.2
+confidence = 0.9
+aggregate = "median"
+where = ["p>=1"]
+color = "never"
+no_progress = true
+""")
+    commands = {
+        "info": [], "fit": ["-o", tmp_path / "k.cpm"], "rank": [], "show": ["main/f"], "views": [],
+        "diff": [runs], "excess": [], "export": ["-f", "csv"], "plugins": None,
+        "baseline": ["-o", tmp_path / "e.toml"], "check": [tmp_path / "e.toml"],
+        "report": ["-o", tmp_path / "r.html"],
+    }  # fmt: skip
+    assert {*commands, "browse"} == set(cpmodel.list_commands(click.Context(cpmodel)))
+    for command, words in commands.items():
+        done = run(command, *([] if words is None else [runs, *words]))
+        assert done.status in {0, 1 if command in {"diff", "check"} else 0}, (command, done.err)
+    assert "visits" in run("views", runs).out.splitlines()[1]
+    assert {"time", "visits"} <= {
+        line.split(":")[0].strip()
+        for line in run("fit", runs, "-o", tmp_path / "m.cpm").out.splitlines()
+    }
+
+
+def test_a_check_is_at_the_target_of_its_file(run, runs, ours, tmp_path):
+    path = write(tmp_path / "e.toml",
+                 'schema = 1\ntarget = { p = 32 }\n[[expect]]\nvalue = "<= 1 ms"\n')  # fmt: skip
+    ours('[defaults]\nat = { p = 128 }\nexpectations = "x.toml"\n')
+    assert "p = 32" in run("check", runs, path).out
+    page = run("report", runs, "--expectations", path).out.replace("\N{NO-BREAK SPACE}", " ")
+    assert "At p = 128" in page
+    section = page.partition('id="expectations"')[2].partition("</section>")[0]
+    assert "p = 32" in section
+    assert "p = 128" not in section
+
+
+def test_a_path_in_a_file_is_meant_from_there(run, runs, ours, tmp_path, monkeypatch):
+    write(tmp_path / "sub" / "e.toml", 'schema = 1\n[[expect]]\nname = "short"\nvalue = "<= 1 h"\n')
+    ours('[defaults]\ntarget = 64\nexpectations = "sub/e.toml"\n')
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    assert "short" in run("report", runs).out
+
+
+def test_a_page_names_the_configuration_and_its_hash(run, runs, ours):
+    assert "configuration" not in run("report", runs, "--target", "64").out
+    path = ours("[defaults]\ntarget = 64\n")
+    page = run("report", runs).out
+    assert str(path) in page
+    assert hashlib.sha256(path.read_bytes()).hexdigest() in page
+
+
+def test_findings_that_are_ignored_are_not_spoken_of(run, runs, ours):
+    def codes(*words: str) -> set[str]:
+        lines = run(*words, "rank", runs, "--target", "1000").err.splitlines()
+        return {line[:6] for line in lines if line.startswith("CPM")}
+
+    every = codes()
+    assert "CPM205" in every
+    assert codes("--ignore-findings", "cpm205") == every - {"CPM205"}
+    ours('[defaults]\nignore_findings = ["CPM205"]\n')
+    assert codes() == every - {"CPM205"}
+    assert "CPM205" in codes("-v")
+    assert "CPM205" in codes("--ignore-findings", "CPM101")
+    told_all = run("rank", runs, "--target", "1000", "-f", "json").out
+    assert "CPM205" in told_all
+
+
+def test_the_files_that_were_read_are_told_of_when_asked(run, runs, ours):
+    path = ours("[defaults]\ntarget = 64\n")
+    assert f"configuration: {path}\n" in run("-v", "rank", runs).err
+    assert "configuration" not in run("rank", runs).err
+
+
+def test_options_before_the_command_have_values_in_files_too(run, runs, ours):
+    ours('[defaults]\ntarget = 64\ncolor = "always"\nascii = true\n')
+    done = run("rank", runs)
+    assert "\x1b[" in done.out
+    assert done.out.isascii()
+    assert "\x1b[" not in run("--color", "never", "rank", runs).out
+    ours("[defaults]\ntarget = 64\nverbose = true\n")
+    assert "configuration: " in run("rank", runs).err
+
+
+def test_info_tells_every_value_and_where_it_is_from(run, runs, ours):
+    path = ours("[defaults]\njobs = 2\nat = { p = 64, n = 1e6 }\n")
+    settings = told(run, "--color", "never", "info", runs, "--where", "p>1")
+    assert settings["jobs"] == ("2", f"{path}:2")
+    assert settings["at"] == ("p=64,n=1000000.0", f"{path}:3")
+    assert settings["where"] == ("p>1", "command line")
+    assert settings["color"] == ("never", "command line")
+    assert settings["confidence"] == ("0.95", "default")
+    assert settings["wide"] == ("false", "default")
+    assert settings["metric"] == ("", "default")
+    root = click.Context(cpmodel)
+    assert {*catalogue(root)} - {"name", "scaling", "param"} <= {*settings}
+    text = run("info", runs, "--config").out
+    assert text.startswith(f"file\n{path}")
+    assert f"jobs     2                 {path}:2\n" in text
+    assert json.loads(run("info", runs, "--config", "-f", "json").out)["files"] == [
+        {"path": str(path), "sha256": hashlib.sha256(path.read_bytes()).hexdigest()}
+    ]
+    assert "none was given" in run("info", "--config").out
+    run("info").fails(2, "Missing argument 'EXP...'")
+
+
+def test_a_key_means_the_same_in_all_commands():
+    root = click.Context(cpmodel)
+    for key, first in catalogue(root).items():
+        for command in commands_of(root):
+            option = settable(command).get(key, first)
+            described = [one.to_info_dict() for one in (option, first)]
+            assert [each["type"] for each in described] == [described[0]["type"]] * 2, key
+            assert (option.is_flag, option.multiple) == (first.is_flag, first.multiple), key
+
+
+def test_the_reference_lists_every_key():
+    page = Path(__file__).resolve().parents[2] / "docs" / "reference" / "configuration.md"
+    listed = re.findall(r"^\| `(\w+)` \|", page.read_text(encoding="utf-8"), re.MULTILINE)
+    keys = {*catalogue(click.Context(cpmodel))} - {*ELSEWHERE}
+    assert {*listed} - {"setting", "value", "from"} == keys
+
+
+def test_commands_of_others_have_keys_if_they_heed_configuration():
+    heeding = Configured("a", params=[click.Option(["--fresh"])])
+    other = click.Command("b", params=[click.Option(["--stale"])])
+    group = click.Group("g", {"a": heeding, "b": other})
+    assert {*catalogue(click.Context(group))} == {"fresh"}
+
+
+@pytest.mark.parametrize("word", ["next: ", "browse"])
+def test_a_command_line_that_is_told_gives_the_same_with_its_configuration(
+    run, runs, ours, tmp_path, word
+):
+    ours('[defaults]\nmetric = "visits"\ntarget = 64\n')
+    named = write(
+        tmp_path / "other" / "mine.toml",
+        "[defaults]\nat = { p = 48 }\nconfidence = 0.8\ninclusive = true\n",
+    )
+    if word == "browse":
+        line = run("--config", named, "browse", runs, "--view", "flat").complaint
+        line = line.partition("hint: ")[2].partition(" prints")[0]
+    else:
+        done = run("--config", named, "views", runs)
+        line = done.out.splitlines()[-1].removeprefix(word)
+    program, *words = shlex.split(line)
+    assert program == "cpmodel"
+    again = run(*words)
+    assert "At p = 48" in again.out
+    assert "80% band" in again.out
+    assert "time, " in again.out.splitlines()[1]
+
+
+def test_what_is_told_of_the_newer_of_two_has_the_options_of_both(run, series, tmp_path):
+    new = series()
+    old = tmp_path / "old"
+    old.mkdir()
+    base = (tmp_path / "series").rename(old / "series")
+    new = series()
+    write(old / "cpmodel.toml", "[defaults]\nat = { p = 64 }\nconfidence = 0.8\n")
+    done = run("diff", base, new)
+    line = next(line for line in done.out.splitlines() if line.startswith("next: "))
+    assert "--at p=64" in line
+    assert "--confidence 0.8" in line
+    assert "not heeded" not in done.err
+    write(tmp_path / "cpmodel.toml", "")
+    theirs = write(new / "cpmodel.toml", "[defaults]\nconfidence = 0.7\n")
+    assert f"{theirs}: not heeded" in run("diff", base, new).err
+
+
+def test_a_real_process_reads_the_file_of_the_user(spawn, runs, tmp_path):
+    write(tmp_path / "home" / "cpmodel" / "config.toml", "[defaults]\ntarget = 64\n")
+    done = spawn("rank", runs, XDG_CONFIG_HOME=str(tmp_path / "home"))
+    assert target(done) == "At p = 64"
