@@ -69,6 +69,21 @@ static void shape_sums(int64_t points, int64_t shapes, const double *restrict ta
     }
 }
 
+/* Return the inner product of two vectors. */
+static double inner(const double *restrict one, const double *restrict other, int64_t count)
+{
+    Eight sums = {0};
+    double found = 0;
+    int64_t i = 0;
+    for (; i + WIDTH <= count; i += WIDTH)
+        sums += *(const Eight *)(one + i) * *(const Eight *)(other + i);
+    for (; i < count; i++)
+        found += one[i] * other[i];
+    for (int j = 0; j < WIDTH; j++)
+        found += sums[j];
+    return found;
+}
+
 /* Regress a row on all shapes; `seen->weights` are there already, `work` is [2, points]. */
 static void look(const Row *row, int64_t shapes, const double *table, Look *seen, double *work)
 {

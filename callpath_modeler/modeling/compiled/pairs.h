@@ -7,14 +7,15 @@
 
 #define LEAST 1e-40
 
-/* Regressions on P pairs, as `Doubles`; `free` is 1 where the constant is, 0 where it would be
-   negative. */
+/* Regressions on P pairs under the first drift, as `Doubles`; `free` is 1 where the constant is, 0
+   where it would be negative. */
 typedef struct {
-    double *constant, *first, *second, *determinant, *free; /* [pairs] */
-    double *residual;                                       /* [pairs], under the first drift */
-    double *least;                                          /* [pairs], under any drift */
-    double *bound;                                          /* [pairs], -inf = left out */
-    double *both;                                           /* [pairs] */
+    double *constant, *first, *second, *residual, *determinant, *free; /* [pairs] */
+    double *both;      /* [pairs]: sums of products of the shapes */
+    int32_t *which;    /* [count]: those with positive coefficients that are not out of question */
+    double *least;     /* [count]: what they leave under any drift */
+    double *bound;     /* [count] */
+    int64_t count;
 } Pairs;
 
 /* Sum up products of shapes, `products` [points, pairs], with the weights of the points. */
@@ -76,44 +77,62 @@ static void regress(const Look *seen, int64_t pairs, const int32_t *restrict one
     }
 }
 
-/* Write what is left under another drift, as `PairSums.residual`. */
-static void leave(const Look *seen, int64_t pairs, const int32_t *restrict one,
-                  const int32_t *restrict other, const double *restrict both,
-                  double *restrict residuals)
+/* List the pairs with positive coefficients: where one has to be zero, the pair is a hypothesis
+   with one shape, which is there. */
+static void list_positive(int64_t pairs, Pairs *found)
+{
+    int64_t count = 0;
+    for (int64_t p = 0; p < pairs; p++) {
+        found->which[count] = (int32_t)p;
+        count += (found->first[p] > 0) & (found->second[p] > 0);
+    }
+    for (int64_t i = 0; i < count; i++)
+        found->least[i] = found->residual[found->which[i]];
+    found->count = count;
+}
+
+/* Write what the listed pairs leave under another drift, as `PairSums.residual`; [count]. */
+static void leave(const Look *seen, const int32_t *restrict one, const int32_t *restrict other,
+                  const Pairs *found, double *restrict residuals)
 {
     const double weight = seen->weight, mean = seen->mean, total = seen->total;
     const double per_weight = 1 / weight;
     const double *restrict at = seen->at, *restrict square = seen->square;
-    const double *restrict product = seen->product;
+    const double *restrict product = seen->product, *restrict both = found->both;
+    const int32_t *restrict which = found->which;
+    double *restrict least = found->least;
 #pragma omp simd
-    for (int64_t p = 0; p < pairs; p++) {
-        double at_x = at[one[p]], at_z = at[other[p]], xx = square[one[p]], zz = square[other[p]];
-        double x = product[one[p]], z = product[other[p]];
+    for (int64_t i = 0; i < found->count; i++) {
+        int32_t p = which[i], a = one[p], b = other[p];
+        double at_x = at[a], at_z = at[b], xx = square[a], zz = square[b];
+        double x = product[a], z = product[b];
         double xz = both[p] - at_x * at_z * weight, most = xx * zz;
         double inverse = 1 / larger(most - xz * xz, most * 1e-12);
         double first = (x * zz - z * xz) * inverse, second = (z * xx - x * xz) * inverse;
         double forced = smaller(mean - at_x * first - at_z * second, 0);
         double spread = (at_x * (at_x * zz - 2 * at_z * xz) + at_z * at_z * xx) * inverse;
         double left = total - first * x - second * z + forced * forced / (spread + per_weight);
-        residuals[p] = larger(left, 0);
+        residuals[i] = larger(left, 0);
+        least[i] = smaller(residuals[i], least[i]);
     }
 }
 
-/* Bound the evidence of pairs, `prior` [pairs] included; -inf without positive coefficients. */
-static void bound_pairs(const Row *row, int64_t pairs, const double *restrict prior, Pairs *found)
+/* Bound the evidence of the listed pairs, `prior` [pairs] included. */
+static void bound_pairs(const Row *row, const double *restrict prior, Pairs *found)
 {
     const double *restrict constant = found->constant, *restrict first = found->first;
     const double *restrict second = found->second, *restrict determinant = found->determinant;
     const double *restrict free = found->free, *restrict least = found->least;
     const double dof = row->dof, noise = row->variance, used = row->used;
+    const int32_t *restrict which = found->which;
     double *restrict bound = found->bound;
 #pragma omp simd
-    for (int64_t p = 0; p < pairs; p++) {
-        double level = larger(first[p], 0) + larger(second[p], 0) + constant[p] + LEAST;
+    for (int64_t i = 0; i < found->count; i++) {
+        int32_t p = which[i];
+        double level = first[p] + second[p] + constant[p] + LEAST;
         double volume = -(2 + free[p]) * log_of(level) + LOG_2PI * (1 + 0.5 * free[p]) + LOG_2
                         - 0.5 * log_of(determinant[p]) + prior[p];
-        volume += profile(least[p], dof, noise, used - 2 - free[p]);
-        bound[p] = (first[p] > 0) & (second[p] > 0) ? volume : -INFINITY;
+        bound[i] = volume + profile(least[i], dof, noise, used - 2 - free[p]);
     }
 }
 

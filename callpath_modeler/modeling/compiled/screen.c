@@ -30,11 +30,11 @@ typedef struct {
     Pairs pairs;
     double *bounds;              /* [3, shapes], -inf = left out */
     double *least, *bare;        /* [shapes] */
+    int32_t *which;              /* [count]: shapes that are near the best */
+    int64_t count;
     double *ratio;               /* [shapes or pairs]: how close, against the closest */
     double *unit, *points;       /* [points], [2, points] */
     double *order;               /* [shapes or pairs] */
-    int32_t *near;               /* [pairs]: those that are not far below the best */
-    int64_t pairs_near;
 } Room;
 
 typedef struct {
@@ -160,33 +160,45 @@ static double bound_singles(const Row *row, const Known *known, double variance,
 static double bound_doubles(const Row *row, const Known *known, double left, double best,
                             Room *room)
 {
-    const int64_t count = known->pairs;
+    const int64_t pairs = known->pairs;
     Pairs *found = &room->pairs;
-    room->pairs_near = 0;
     double noise = larger(row->variance, EXACT_VARIANCE);
-    if (!count || row->used < FEWEST_FOR_PAIRS || !(left > known->misfit * noise))
+    found->count = 0;
+    if (!pairs || row->used < FEWEST_FOR_PAIRS || !(left > known->misfit * noise))
         return -INFINITY;
-    product_sums(row->points, count, known->products, room->looks->weights, found->both);
-    regress(room->looks, count, known->first, known->second, found);
-    memcpy(found->least, found->residual, (size_t)count * sizeof(double));
-    compare(found->residual, count, 1, room->ratio);
-    double *restrict least = found->least, *restrict residual = found->residual;
+    product_sums(row->points, pairs, known->products, room->looks->weights, found->both);
+    regress(room->looks, pairs, known->first, known->second, found);
+    list_positive(pairs, found);
+    compare(found->least, found->count, 1, room->ratio);
     for (int64_t l = 1; l < known->drifts; l++) {
-        product_sums(row->points, count, known->products, room->looks[l].weights, found->both);
-        leave(room->looks + l, count, known->first, known->second, found->both, residual);
-        compare(residual, count, 0, room->ratio);
-#pragma omp simd
-        for (int64_t p = 0; p < count; p++)
-            least[p] = smaller(residual[p], least[p]);
+        product_sums(row->points, pairs, known->products, room->looks[l].weights, found->both);
+        leave(room->looks + l, known->first, known->second, found, room->order);
+        compare(room->order, found->count, 0, room->ratio);
     }
-    bound_pairs(row, count, known->prior + 1 + 3 * known->shapes, found);
-    best = larger(most_of(found->bound, count), best);
-    leave_far_out(found->bound, 1, count, known->kept_pairs, best, room);
-    for (int64_t p = 0; p < count; p++) {
-        room->near[room->pairs_near] = (int32_t)p;
-        room->pairs_near += found->bound[p] >= best - NOTHING;
+    bound_pairs(row, known->prior + 1 + 3 * known->shapes, found);
+    best = larger(most_of(found->bound, found->count), best);
+    leave_far_out(found->bound, 1, found->count, known->kept_pairs, best, room);
+    int64_t near = 0;
+    for (int64_t i = 0; i < found->count; i++) {
+        found->which[near] = found->which[i];
+        found->bound[near] = found->bound[i];
+        near += found->bound[i] >= best - NOTHING;
     }
-    return most_of(found->bound, count);
+    found->count = near;
+    return most_of(found->bound, near);
+}
+
+/* List the shapes that have a hypothesis which is not far below the best. */
+static void list_near(int64_t shapes, double best, Room *room)
+{
+    const double *restrict positive = room->bounds, *restrict offset = positive + shapes;
+    const double *restrict bare = offset + shapes;
+    int64_t count = 0;
+    for (int64_t s = 0; s < shapes; s++) {
+        room->which[count] = (int32_t)s;
+        count += larger(larger(positive[s], offset[s]), bare[s]) >= best - NOTHING;
+    }
+    room->count = count;
 }
 
 /* Write the mean of all models, each as probable as its bound says, as `_averaged`. */
@@ -198,10 +210,13 @@ static void average(const Row *row, const Known *known, double alone, double bes
     const Singles *singles = &room->singles;
     const double *restrict positive = room->bounds, *restrict offset = positive + shapes;
     const double *restrict bare = offset + shapes, mean = singles->mean;
+    const int32_t *restrict which = room->which;
     double *restrict slopes = room->order;
     double weight = exp_of(alone - best), without = 0, at = 0;
+    memset(slopes, 0, (size_t)shapes * sizeof *slopes);
 #pragma omp simd reduction(+ : weight, without, at)
-    for (int64_t s = 0; s < shapes; s++) {
+    for (int64_t i = 0; i < room->count; i++) {
+        int32_t s = which[i];
         double of_positive = exp_of(positive[s] - best), of_offset = exp_of(offset[s] - best);
         double of_bare = exp_of(bare[s] - best), slope = singles->slope[s];
         double steepest = mean / larger(seen->at[s], 1e-9);
@@ -216,23 +231,19 @@ static void average(const Row *row, const Known *known, double alone, double bes
     const Pairs *pairs = &room->pairs;
     double *restrict shares = pairs->least;
 #pragma omp simd
-    for (int64_t i = 0; i < room->pairs_near; i++)
-        shares[i] = exp_of(pairs->bound[room->near[i]] - best);
-    for (int64_t i = 0; i < room->pairs_near; i++) {
-        int64_t p = room->near[i];
+    for (int64_t i = 0; i < pairs->count; i++)
+        shares[i] = exp_of(pairs->bound[i] - best);
+    for (int64_t i = 0; i < pairs->count; i++) {
+        int32_t p = pairs->which[i];
         double scaled = shares[i] * singles->unit;
         weight += shares[i];
         constant += scaled * pairs->constant[p];
         slopes[known->first[p]] += scaled * pairs->first[p];
         slopes[known->second[p]] += scaled * pairs->second[p];
     }
-    for (int64_t k = 0; k < row->points; k++) {
-        double sum = constant;
-#pragma omp simd reduction(+ : sum)
-        for (int64_t s = 0; s < shapes; s++)
-            sum += known->table[k * shapes + s] * slopes[s];
-        fitted[k] = sum / (weight * singles->unit);
-    }
+    const double per_unit = 1 / (weight * singles->unit);
+    for (int64_t k = 0; k < row->points; k++)
+        fitted[k] = (constant + inner(known->table + k * shapes, slopes, shapes)) * per_unit;
 }
 
 /* Note what is not much worse than the best. */
@@ -240,7 +251,8 @@ static void note(int64_t number, const Known *known, double least, const Room *r
 {
     const int64_t shapes = known->shapes;
     const double *bounds = room->bounds;
-    for (int64_t s = 0; s < shapes; s++) {
+    for (int64_t i = 0; i < room->count; i++) {
+        int64_t s = room->which[i];
         int64_t families = (bounds[s] >= least) << POSITIVE
                            | (bounds[shapes + s] >= least) << OFFSET
                            | (bounds[2 * shapes + s] >= least) << BARE;
@@ -250,10 +262,10 @@ static void note(int64_t number, const Known *known, double least, const Room *r
             worthy->families[worthy->singles++] = families;
         }
     }
-    for (int64_t i = 0; i < room->pairs_near; i++)
-        if (room->pairs.bound[room->near[i]] >= least) {
+    for (int64_t i = 0; i < room->pairs.count; i++)
+        if (room->pairs.bound[i] >= least) {
             worthy->pair_row[worthy->pairs] = number;
-            worthy->pair[worthy->pairs++] = room->near[i];
+            worthy->pair[worthy->pairs++] = room->pairs.which[i];
         }
 }
 
@@ -275,6 +287,7 @@ static double screen_row(const Row *row, int64_t number, const Known *known, Roo
     double alone = bound_singles(row, known, variance, room);
     double best = larger(most_of(room->bounds, FAMILIES * known->shapes), alone);
     best = larger(bound_doubles(row, known, left, best, room), best);
+    list_near(known->shapes, best, room);
     if (variance <= MUCH * MUCH) {
         average(row, known, alone, best, room, fitted);
         smooth(row, floor, fitted);
@@ -288,7 +301,7 @@ static double *make_room(const Known *known, Look *looks, Room *room)
 {
     const int64_t shapes = known->shapes, pairs = known->pairs, points = known->points;
     const int64_t longest = shapes > pairs ? shapes : pairs;
-    const int64_t size = known->drifts * (points + 5 * shapes) + 13 * shapes + 10 * pairs
+    const int64_t size = known->drifts * (points + 5 * shapes) + 14 * shapes + 10 * pairs
                          + 3 * points + 2 * longest;
     double *all = malloc((size_t)size * sizeof *all), *next = all;
     if (!all)
@@ -309,18 +322,19 @@ static double *make_room(const Known *known, Look *looks, Room *room)
     for (size_t i = 0; i < sizeof of_shapes / sizeof *of_shapes; i++, next += shapes)
         *of_shapes[i] = next;
     room->bounds = next;
-    next += FAMILIES * shapes;
+    room->which = (int32_t *)(next + FAMILIES * shapes);
+    next += (FAMILIES + 1) * shapes;
     Pairs *two = &room->pairs;
-    double **of_pairs[] = {&two->constant, &two->first, &two->second, &two->determinant,
-                           &two->free,     &two->residual, &two->least, &two->bound,
-                           &two->both};
+    double **of_pairs[] = {&two->constant,    &two->first, &two->second, &two->residual,
+                           &two->determinant, &two->free,  &two->both,   &two->least,
+                           &two->bound};
     for (size_t i = 0; i < sizeof of_pairs / sizeof *of_pairs; i++, next += pairs)
         *of_pairs[i] = next;
     room->unit = next;
     room->points = next + points;
     room->order = next + 3 * points;
     room->ratio = room->order + longest;
-    room->near = (int32_t *)(room->ratio + longest);
+    two->which = (int32_t *)(room->ratio + longest);
     return all;
 }
 

@@ -32,6 +32,9 @@ _NUMBERS = 16_000
 
 _FEWEST_FOR_PAIRS = 4
 
+_NOT_THERE = 1e30
+"""More than any residual."""
+
 
 @dataclass(frozen=True, slots=True)
 class Pairs:
@@ -84,9 +87,10 @@ def _bounded(
 ) -> Pairs:
     found, others = _regressed(looks, rows, known)
     residuals = [found.residual, *others]
-    far = apart(residuals, known.kept.pairs)
     # Where a coefficient has to be zero, the pair is a hypothesis with one shape, which is there.
-    pair, which = np.nonzero((found.first > 0) & (found.second > 0) & ~far)
+    positive = (found.first > 0) & (found.second > 0)
+    far = apart([np.where(positive, each, _NOT_THERE) for each in residuals], known.kept.pairs)
+    pair, which = np.nonzero(positive & ~far)
     row, here = rows[which], found.take((pair, which))
     freedom = data.used[row] - np.where(here.free, 3, 2)
     left = least([each[pair, which] for each in residuals])
