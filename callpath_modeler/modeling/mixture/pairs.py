@@ -32,7 +32,7 @@ _NUMBERS = 16_000
 
 _FEWEST_FOR_PAIRS = 4
 
-_NOT_THERE = 1e30
+_NOT_THERE = 1e20
 """More than any residual."""
 
 
