@@ -72,9 +72,9 @@ class Kept:
     nats : a hypothesis whose bound is by this much below the best, in nats, is left out
     """
 
-    shapes: int = 30
-    pairs: int = 40
-    misfit: float = 0.5
+    shapes: int = 45
+    pairs: int = 60
+    misfit: float = 0.0
     nats: float = 7.0
 
 
