@@ -126,12 +126,14 @@ INLINE double most_of(const double *numbers, int64_t count)
     return most;
 }
 
-/* Bound a log likelihood from above: under the variance that suits `residual` best. */
-INLINE double profile(double residual, double dof, double noise, double freedom)
+/* Bound a log likelihood from above: under the variance that suits `residual` best; `per_freedom` is
+   one over the freedom, if that is 1 or more. */
+INLINE double profile(double residual, double dof, double noise, double freedom,
+                      double per_freedom)
 {
-    double variance = larger(residual / larger(freedom, 1), noise);
-    double tail = log1p_of(residual / (variance * dof));
-    return -0.5 * (freedom * log_of(variance) + (dof + freedom) * tail);
+    double variance = larger(residual * per_freedom, noise);
+    double tail = log_near(1 + residual / (variance * dof));
+    return -0.5 * (freedom * log_near(variance) + (dof + freedom) * tail);
 }
 
 /* How many of `count` numbers are `most` or less. */
@@ -187,12 +189,13 @@ static void scale(const Look *seen, int64_t shapes, Singles *found)
     const double *restrict at = seen->at, *restrict square = seen->square;
     double *restrict scatter = found->scatter, *restrict about_zero = found->about_zero;
     double *restrict slope = found->slope, *restrict constant = found->constant;
+    const double per_weight = 1 / seen->weight;
     found->unit = unit, found->mean = mean;
 #pragma omp simd
     for (int64_t s = 0; s < shapes; s++) {
         slope[s] = seen->slope[s] * unit;
         constant[s] = mean - slope[s] * at[s];
-        scatter[s] = square[s] / seen->weight;
+        scatter[s] = square[s] * per_weight;
         about_zero[s] = larger(at[s] * at[s] + scatter[s], SMALLEST);
     }
 }
@@ -236,14 +239,14 @@ static void volumes(const Look *seen, const Singles *found, int64_t shapes, doub
         double far = falling[s] != 0 ? larger(constant, lowest) : level;
         double away = falling[s] != 0 ? slope - below : edge - beyond;
         far *= far;
-        offset[s] = LOG_2PI - 0.5 * log_of(far * far * scatter) + away * away * sharpness;
+        offset[s] = LOG_2PI - 0.5 * log_near(far * far * scatter) + away * away * sharpness;
         double share = larger(constant / level, SHARE_EDGE);
         level *= level;
-        positive[s] = LOG_2PI - 0.5 * log_of(level * level * share * scatter * 4)
+        positive[s] = LOG_2PI - 0.5 * log_near(level * level * share * scatter * 4)
                       + (below * below + beyond * beyond) * sharpness;
         double alone = bare_slope(seen, found, s);
         double square = larger(alone * alone * found->about_zero[s], SMALLEST);
-        bare[s] = LOG_2PI / 2 - 0.5 * log_of(square);
+        bare[s] = LOG_2PI / 2 - 0.5 * log_near(square);
     }
 }
 

@@ -125,14 +125,16 @@ static void bound_pairs(const Row *row, const double *restrict prior, Pairs *fou
     const double *restrict free = found->free, *restrict least = found->least;
     const double dof = row->dof, noise = row->variance, used = row->used;
     const int32_t *restrict which = found->which;
+    const double per_two = 1 / larger(used - 2, 1), per_three = 1 / larger(used - 3, 1);
     double *restrict bound = found->bound;
 #pragma omp simd
     for (int64_t i = 0; i < found->count; i++) {
         int32_t p = which[i];
         double level = first[p] + second[p] + constant[p] + LEAST;
-        double volume = -(2 + free[p]) * log_of(level) + LOG_2PI * (1 + 0.5 * free[p]) + LOG_2
-                        - 0.5 * log_of(determinant[p]) + prior[p];
-        bound[i] = volume + profile(least[i], dof, noise, used - 2 - free[p]);
+        double volume = -(2 + free[p]) * log_near(level) + LOG_2PI * (1 + 0.5 * free[p]) + LOG_2
+                        - 0.5 * log_near(determinant[p]) + prior[p];
+        double per_freedom = free[p] != 0 ? per_three : per_two;
+        bound[i] = volume + profile(least[i], dof, noise, used - 2 - free[p], per_freedom);
     }
 }
 

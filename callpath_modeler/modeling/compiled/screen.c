@@ -139,10 +139,11 @@ static double bound_singles(const Row *row, const Known *known, double variance,
     const double *restrict scatter = room->singles.scatter;
     const double *restrict about_zero = room->singles.about_zero;
     const double dof = row->dof, noise = row->variance, used = row->used;
+    const double per_one = 1 / larger(used - 1, 1), per_two = 1 / larger(used - 2, 1);
 #pragma omp simd
     for (int64_t s = 0; s < shapes; s++) {
-        double both = profile(least[s], dof, noise, used - 2);
-        double one = profile(bare[s], dof, noise, used - 1);
+        double both = profile(least[s], dof, noise, used - 2, per_two);
+        double one = profile(bare[s], dof, noise, used - 1, per_one);
         int same = scatter[s] <= alike * about_zero[s];
         positive[s] = same ? -INFINITY : positive[s] + both + prior[1 + s];
         offset[s] = same ? -INFINITY : offset[s] + both + prior[1 + shapes + s];
@@ -150,7 +151,7 @@ static double bound_singles(const Row *row, const Known *known, double variance,
     }
     double mean = larger(room->looks->mean, TINY);
     double constant = 0.5 * (LOG_2PI - log_of(room->looks->weight)) - log_of(mean) + prior[0]
-                      + profile(total, dof, noise, used - 1);
+                      + profile(total, dof, noise, used - 1, per_one);
     double best = larger(most_of(positive, FAMILIES * shapes), constant);
     leave_far_out(positive, FAMILIES, shapes, known->kept_shapes, best, room);
     return constant;
