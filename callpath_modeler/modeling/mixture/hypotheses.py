@@ -66,14 +66,15 @@ class Kept:
 
     Attributes
     ----------
-    shapes, pairs : how many of those with one shape, and of the pairs: the closest
+    shapes, pairs : how many of those with one shape, and of the pairs with positive coefficients:
+        the closest
     misfit : what the best shape has to leave before there are pairs, in squares of the noise; by
         chance one shape may seem to explain what two made
     nats : a hypothesis whose bound is by this much below the best, in nats, is left out
     """
 
-    shapes: int = 45
-    pairs: int = 60
+    shapes: int = 36
+    pairs: int = 40
     misfit: float = 0.0
     nats: float = 7.0
 
