@@ -70,14 +70,19 @@ class _Cells:
     def dot(self, point: float, value: float) -> tuple[int, int]:
         """Return the row and column of a dot; a cell has four by two of them."""
         across, down = self.width * 2 - 1, self.height * 4 - 1
-        column = min(across, max(0, round(self.axes.x(point) * across)))
-        return down - min(down, round(self.axes.y(value) * down)), column
+        column = min(across, max(0, _nearest(self.axes.x(point) * across)))
+        return down - min(down, _nearest(self.axes.y(value) * down)), column
 
     def column(self, point: float) -> int:
         return self.dot(point, self.axes.bottom)[1] // 2
 
     def row(self, value: float) -> int:
         return self.dot(self.axes.left, value)[0] // 4
+
+
+def _nearest(place: float) -> int:
+    """Round to a whole number; in the middle between two the last digits do not decide."""
+    return round(round(place, 6))
 
 
 def _fill_band(cells: list[list[str]], curve: Curve, scale: _Cells, sign: str) -> None:

@@ -13,7 +13,8 @@ import callpath_modeler
 MODULES = [
     module.name
     for module in pkgutil.walk_packages(callpath_modeler.__path__, "callpath_modeler.")
-    if not module.name.endswith("__main__")
+    # Compiled libraries are files beside modules, and none.
+    if not module.name.endswith("__main__") and module.name.replace(".", "").isidentifier()
 ]
 
 
