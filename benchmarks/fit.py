@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 
 import extrap_models
 from environments import EXTRAP
@@ -16,9 +17,10 @@ MEMORY_GOAL = 1e9
 
 NOTES = """\
 The processor time of modelling five repetitions at 5 or 8 points and of predicting one target with
-its band, divided by the number of call paths. Extra-P: its default modeler, without bands (it has
-none), on the first 500 of them. Everything runs on one core. The resident set is the largest of the
-process, values included: five repetitions at 8 points of 10^6 call paths alone are 320 MB.
+its band, divided by the number of call paths. In numpy: where there was no compiler at
+installation. Extra-P: its default modeler, without bands (it has none), on the first 500 of them.
+Everything runs on one core. The resident set is the largest of the process, values included: five
+repetitions at 8 points of 10^6 call paths alone are 320 MB.
 """
 
 _SIZES = (1_000, 10_000, 100_000, 1_000_000)
@@ -37,13 +39,18 @@ def rows() -> list[Row]:
             ours = _fitted(size, count)
             found.append(_speed(f"{size:,} call paths, {count} points", ours, peer))
         found.append(_memory(f"{_SIZES[-1]:,} call paths, {count} points", ours))
+        size = _SIZES[-2]
+        without = _fitted(size, count, "CPMODEL_COMPILED=0")
+        line = _speed(f"{size:,} call paths, {count} points, in numpy", without, peer)
+        found.append(replace(line, goal="", met=None))
     return found
 
 
-def _fitted(size: int, count: int) -> Cost:
+def _fitted(size: int, count: int, *setting: str) -> Cost:
     # The first calls of a process pay for imports and pages; among a million rows that is lost.
     times = 1 if size == _SIZES[-1] else 3
-    return run([sys.executable, TASKS / "fit_ours.py", str(size), str(count), str(times)])
+    python = ["env", *setting, sys.executable]
+    return run([*python, TASKS / "fit_ours.py", str(size), str(count), str(times)])
 
 
 def _speed(what: str, ours: Cost, peer: Cost) -> Row:

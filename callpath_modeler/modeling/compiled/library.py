@@ -22,6 +22,11 @@ def compiled() -> bool:
     return _library() is not None
 
 
+def forget() -> None:
+    """Look for the library anew when it is needed next, since `VARIABLE` has changed."""
+    _library.cache_clear()
+
+
 def call(name: str, *arguments: npt.NDArray[Any] | float) -> None:
     """Call a function of the library.
 
