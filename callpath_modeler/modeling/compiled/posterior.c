@@ -88,7 +88,8 @@ static void believe(const Found *found, int64_t candidate, const double *share,
         out->covariance[j * size + place] = elements[j] / weight;
 }
 
-/* Weigh the candidates of a row; `own` is its variance, `work` is [m, 2 L + 1] and `joint` [m, D]. */
+/* Weigh the m candidates of a row; `own` is its variance. There is room to work in: `joint` [m, D],
+   `work` [m, 2 L + 1]. */
 static void weigh_row(const Found *found, int64_t row, int64_t begin, int64_t end, double own,
                       double *joint, double *work, Believed *out)
 {
@@ -121,8 +122,8 @@ static void weigh_row(const Found *found, int64_t row, int64_t begin, int64_t en
     out->drift[row] = larger(drifting - noise * own, 0);
 }
 
-/* All arguments are as of the types above; `start` [n + 1] is where rows begin, `variance` [n] their
-   own. Writes how many hypotheses there are to `count`. */
+/* All arguments are as of the types above; `start` [n + 1] is where rows begin, `variance` [n] are
+   their own. Writes how many hypotheses there are to `count`. */
 int64_t posterior(int64_t rows, int64_t size, int64_t deviations, int64_t drifts,
                   const int64_t *start, const int64_t *chosen, const double *log_evidence,
                   const double *coefficients, const double *covariance, const double *variance,
