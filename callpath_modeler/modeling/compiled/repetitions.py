@@ -13,7 +13,7 @@ from callpath_modeler.modeling.status import FitStatus
 
 FloatArray = npt.NDArray[np.float64]
 Summed = tuple[FloatArray, FloatArray, FloatArray]
-"""Centre, count and squares, [n, K], as of `Within`; contiguous."""
+"""Centre, count and squares, [n, K], as of `Within`."""
 
 _STATUS = np.array(
     [FitStatus.ZERO, FitStatus.NEGATIVE, FitStatus.TOO_FEW_POINTS, FitStatus.NON_FINITE],
@@ -40,7 +40,8 @@ def status_of(y: FloatArray, reps: Summed, enough: int) -> npt.NDArray[np.int8]:
 def row_spread(reps: Summed) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return what `row_spread` does."""
     raw, dof, size = np.empty((3, len(reps[0])))
-    call("spread_of_rows", *reps[0].shape, *reps, raw, dof, size)
+    columns = map(np.ascontiguousarray, reps)
+    call("spread_of_rows", *reps[0].shape, *columns, raw, dof, size)
     return raw, dof, size
 
 
@@ -56,7 +57,8 @@ def noise(
     known = np.array(pool, dtype=np.float64)
     told = row_spread(reps)
     written = variance, dof, spread, weight
-    call("noise_of_rows", *reps[0].shape, *reps, *told, known, float(efficiency), *written)
+    columns = map(np.ascontiguousarray, reps)
+    call("noise_of_rows", *reps[0].shape, *columns, *told, known, float(efficiency), *written)
     return written
 
 
