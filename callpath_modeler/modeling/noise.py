@@ -102,9 +102,10 @@ def relative_efficiency(
     if repetitions < 3 or len(residuals) < _FEWEST_RESIDUALS or np.ptp(residuals) <= EXACT:
         return ("mean" if how == "auto" else how), 1.0
     drawn = np.random.default_rng(0).choice(np.sort(residuals), (1, _DRAWS, repetitions))
+    drawn.sort(axis=2)
     variance: dict[Centre, float] = {}
     for candidate in CENTRES:
-        sample = centred(drawn, candidate)[0]
+        sample = centre_of_sorted(drawn, candidate)[0]
         variance[candidate] = float(sample.var() / sample.mean() ** 2)
     open_to_auto = [candidate for candidate in CENTRES if candidate != _ONLY_IF_ASKED]
     best = min(open_to_auto, key=lambda candidate: variance[candidate]) if how == "auto" else how
