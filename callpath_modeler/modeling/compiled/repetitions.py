@@ -75,5 +75,6 @@ def facts(
 def own_units(centre: FloatArray, weight: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return values [n, K] in the unit of each row, zero without a weight, and the unit [n]."""
     values, unit = np.empty(centre.shape), np.empty(len(centre))
-    call("own_units", *centre.shape, centre, weight, values, unit)
+    columns = map(np.ascontiguousarray, (centre, weight))
+    call("own_units", *centre.shape, *columns, values, unit)
     return values, unit
