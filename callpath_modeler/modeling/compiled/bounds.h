@@ -10,6 +10,7 @@
 #define SMALLEST 1e-37
 #define ALIKE 1e-12
 #define ROUNDING 1e-12
+#define TIED 1e-5
 
 /* Eight shapes at a time. */
 #define WIDTH 8

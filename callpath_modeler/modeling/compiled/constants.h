@@ -1,11 +1,21 @@
-/* Numbers of mixture/evidence.py that bounds and evidence have in common. */
+/* What bounds and evidence have in common, of mixture/evidence.py. */
 #ifndef CALLPATH_MODELER_CONSTANTS_H
 #define CALLPATH_MODELER_CONSTANTS_H
+
+#include "functions.h"
 
 #define LOG_2PI 1.8378770664093453
 #define LOG_2 0.69314718055994531
 #define TINY 1e-300
 #define SHARE_EDGE 1e-3
 #define LEAST_LEVEL 0.05
+#define NO_PART 1e-9
+
+/* `Doubles.positive`. */
+INLINE int positive_pair(double constant, double first, double second)
+{
+    double least = NO_PART * (fabs(first) + fabs(second) + constant);
+    return (first > least) & (second > least);
+}
 
 #endif

@@ -214,8 +214,8 @@ INLINE void pair_evidence(const double *normal, const double *variance, Found *f
         evidence += log_positive(second, spread * sqrt(found->zz[c]));
         double away = log_positive(found->constant[c], spread * sqrt(free ? found->cc[c] : 1));
         evidence += free ? away : 0;
-        /* Where a coefficient has to be zero, the pair is a hypothesis with one shape. */
-        found->evidence[c] = first > 0 && second > 0 ? evidence : -INFINITY;
+        int positive = positive_pair(found->constant[c], first, second);
+        found->evidence[c] = positive ? evidence : -INFINITY;
     }
 }
 

@@ -84,7 +84,7 @@ static void list_positive(int64_t pairs, Pairs *found)
     int64_t count = 0;
     for (int64_t p = 0; p < pairs; p++) {
         found->which[count] = (int32_t)p;
-        count += (found->first[p] > 0) & (found->second[p] > 0);
+        count += positive_pair(found->constant[p], found->first[p], found->second[p]);
     }
     for (int64_t i = 0; i < count; i++)
         found->least[i] = found->residual[found->which[i]];

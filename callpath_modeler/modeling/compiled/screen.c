@@ -101,6 +101,12 @@ static void leave_far_out(double *restrict bounds, int families, int64_t count, 
     if (up_to(ratio, count, reach) <= kept)
         return;
     reach = reach_of(ratio, count, kept, reach);
+    double last = 0;
+#pragma omp simd reduction(max : last)
+    for (int64_t i = 0; i < count; i++)
+        last = larger(ratio[i] <= reach ? ratio[i] : 0, last);
+    /* Rounding does not choose among equals. */
+    reach = (1 + TIED) * last;
     for (int family = 0; family < families; family++) {
         double *restrict bound = bounds + family * count;
 #pragma omp simd

@@ -32,6 +32,9 @@ N = TypeVar("N", FloatArray, SingleArray)
 _ALIKE = 1e-12
 """Variation of a shape over the points of a row, squared and relative, that is rounding."""
 
+_TIED = 1e-5
+"""What residuals that are equal but for rounding differ by, relatively, at most."""
+
 SMALLEST = np.float32(1e-37)
 """In single precision, what still has all its digits."""
 
@@ -260,11 +263,15 @@ def profile(residual: NumberArray, data: Data, freedom: FloatArray) -> SingleArr
 
 
 def apart(residuals: Sequence[NumberArray], count: int) -> BoolArray:
-    """Tell regressions, [S, n], that are not among the `count` best under any drift."""
+    """Tell regressions, [S, n], that are not among the `count` best under any drift.
+
+    Rounding does not choose among equals: all that are as good as the last one are among the best.
+    """
     if len(residuals[0]) <= count:
         return np.zeros(residuals[0].shape, dtype=bool)
     ratio = least([single(each / np.maximum(each.min(axis=0), _ROUNDING)) for each in residuals])
-    return np.asarray(ratio > np.partition(ratio.T, count - 1, axis=1)[:, count - 1])
+    last = np.partition(ratio.T, count - 1, axis=1)[:, count - 1]
+    return np.asarray(ratio > np.float32(1 + _TIED) * last)
 
 
 def _half_log(square: SingleArray, most: float, *, out: SingleArray) -> None:

@@ -32,6 +32,9 @@ SHARE_EDGE = 1e-3
 _FAR_OUT = 1e-280
 """Of a normal probability: below it only its logarithm is a number."""
 
+_NO_PART = 1e-9
+"""Of a level, a coefficient of a pair that is zero but for rounding."""
+
 LOG_2PI = float(np.log(2 * np.pi))
 LOG_2 = float(np.log(2))
 LEAST_LEVEL = 0.05
@@ -123,6 +126,18 @@ class Doubles:
     residual: FloatArray
     determinant: FloatArray
     free: npt.NDArray[np.bool_]
+
+    @property
+    def positive(self) -> npt.NDArray[np.bool_]:
+        """Whether both shapes have a part in it, by more than rounding.
+
+        Where a coefficient has to be zero, the pair is a hypothesis with one shape, which is there.
+        """
+        least = np.abs(self.first)
+        least += np.abs(self.second)
+        least += self.constant
+        least *= _NO_PART
+        return np.asarray((self.first > least) & (self.second > least))
 
     @classmethod
     def joined(cls, parts: Sequence[Doubles]) -> Doubles:
@@ -318,8 +333,7 @@ def pair_volume(found: Doubles) -> FloatArray:
     volume *= np.where(found.free, -3.0, -2.0)
     volume += np.where(found.free, 1.5 * LOG_2PI + LOG_2, LOG_2PI + LOG_2)
     volume -= 0.5 * np.log(found.determinant)
-    # Where a coefficient has to be zero, the pair is a hypothesis with one shape, which is there.
-    volume[(found.first <= 0) | (found.second <= 0)] = -np.inf
+    volume[~found.positive] = -np.inf
     return volume
 
 

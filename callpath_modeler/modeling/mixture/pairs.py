@@ -87,8 +87,7 @@ def _bounded(
 ) -> Pairs:
     found, others = _regressed(looks, rows, known)
     residuals = [found.residual, *others]
-    # Where a coefficient has to be zero, the pair is a hypothesis with one shape, which is there.
-    positive = (found.first > 0) & (found.second > 0)
+    positive = found.positive
     far = apart([np.where(positive, each, _NOT_THERE) for each in residuals], known.kept.pairs)
     pair, which = np.nonzero(positive & ~far)
     row, here = rows[which], found.take((pair, which))
