@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from callpath_modeler import store
+from callpath_modeler.config import NAME as CONFIGURATION
 from callpath_modeler.errors import DataError, InputError, UsageError
 from callpath_modeler.profile.experiment import Experiment
 from callpath_modeler.readers.assemble import ReadOptions, assemble
@@ -71,9 +72,11 @@ def load(
 ) -> Experiment:
     """Read profiles, directories of runs, globs, manifests, or one stored experiment.
 
+    Configuration files are for the command line: they are not read here.
+
     Parameters
     ----------
-    sources : one of them, or several
+    sources : one of them, or several; a ``cpmodel.toml`` among others is passed over
     options : which runs to take, and how to read them
     progress : is told how far reading is
 
@@ -148,7 +151,8 @@ def _expand(sources: Sequence[str | Path]) -> list[Path]:
             paths += [Path(path) for path in found]
         else:
             paths.append(Path(text))
-    return paths
+    # A shell's glob takes it along with the profiles that it is about.
+    return [path for path in paths if path.name != CONFIGURATION] or paths
 
 
 def _kept(experiment: Experiment, conditions: str) -> NDArray[np.bool_]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from callpath_modeler.cli.configured import Configured
+from callpath_modeler.cli.configured import Configured, unset
 from callpath_modeler.cli.console import Console
 from callpath_modeler.cli.options import (
     EXPERIMENT,
@@ -196,7 +196,8 @@ class _Here:
             return difference_listing(found, found.order[:_LISTED], look)
 
         words = [*(self._at(forecast.target) if found.predicted else []),
-                 "-m", fitted.metric.name, "-i" if inclusive else "-e"]  # fmt: skip
+                 "-m", fitted.metric.name, "-i" if inclusive else "-e",
+                 *unset(self._ctx, "select")]  # fmt: skip
         both = retold(self._ctx, sources=[other, *self._paths], without=_SAID_ANEW, in_full=True,
                       of_files=True)  # fmt: skip
         command = both.line("diff", shlex.join(words))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import glob
+import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -17,6 +18,7 @@ from callpath_modeler import config
 from callpath_modeler.cli.console import Console
 from callpath_modeler.cli.settings import (
     ELSEWHERE,
+    PREFIX,
     catalogue,
     form_of,
     key_of,
@@ -66,6 +68,16 @@ def was_asked(ctx: click.Context, name: str) -> bool:
     """Tell whether the command line, or a variable, gave a parameter its value."""
     given = (ParameterSource.COMMANDLINE, ParameterSource.ENVIRONMENT)
     return ctx.get_parameter_source(name) in given
+
+
+_UNSET = {"by": ("--by", "value"), "select": ("--select", "**"), "top": ("--top", "all")}
+
+
+def unset(ctx: click.Context, *keys: str) -> Sequence[str]:
+    """Return the options by which another command does without what is configured for it."""
+    found = configuration_of(ctx)
+    return [word for key in keys if found.of(key) or os.environ.get(f"{PREFIX}_{key}".upper())
+            for word in _UNSET[key]]  # fmt: skip
 
 
 class Configured(click.Command):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from callpath_modeler.cli.configured import Configured
+from callpath_modeler.cli.configured import Configured, was_asked
 from callpath_modeler.cli.console import Console
 from callpath_modeler.cli.options import (
     EXPERIMENT,
@@ -90,7 +90,8 @@ def command(
     from callpath_modeler.report.ranking import ranking_table
 
     form = _form(format_, output)
-    predicted = question.target is not None or question.at is not None
+    ctx = click.get_current_context()
+    predicted = was_asked(ctx, "target") or was_asked(ctx, "at")
     if form == EXTRAP or what == "values" or (form in PROFILES and not predicted):
         _measured(console, experiment, question, load, form, output, force=force)
         return
@@ -129,16 +130,20 @@ def _measured(
     *,
     force: bool,
 ) -> None:
-    """Write what needs no models: all metrics, or the one that was asked for."""
+    """Write what needs no models: all metrics, or the one that was asked for.
+
+    A metric that is configured is for what has one: it leads where there are several.
+    """
     from callpath_modeler import loading
     from callpath_modeler.cli.render import render_table
     from callpath_modeler.report import exchange, export
 
     metric = question.metric
-    wanted = replace(load, read=replace(load.read, metrics=None if metric is None else (metric,)))
+    alone = metric if was_asked(click.get_current_context(), "metric") else None
+    wanted = replace(load, read=replace(load.read, metrics=None if alone is None else (alone,)))
     experiment = loading.load(sources, wanted, console.progress("read"))
-    if metric is not None:
-        experiment = replace(experiment, columns={metric: experiment.columns[metric]})
+    if alone is not None:
+        experiment = replace(experiment, columns={alone: experiment.columns[alone]})
     if form == EXTRAP:
         console.write(exchange.for_extrap(experiment, output), output, overwrite=force)
     elif form in PROFILES:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from callpath_modeler.cli.configured import Configured, configuration_of, was_asked
+from callpath_modeler.cli.configured import Configured, configuration_of, unset, was_asked
 from callpath_modeler.cli.console import Console
 from callpath_modeler.cli.options import (
     EXPERIMENT,
@@ -129,7 +129,7 @@ def _making(ctx: click.Context, sources: Sequence[str], experiment: Experiment) 
     from callpath_modeler.fingerprints import fingerprints
     from callpath_modeler.report.page.content import Making
 
-    again = retold(ctx)
+    again, everything = retold(ctx), unset(ctx, "by", "select", "top")
     words = []
     for name, option in (("top", "--top"), ("expectations", "--expectations")):
         if was_asked(ctx, name):
@@ -139,6 +139,7 @@ def _making(ctx: click.Context, sources: Sequence[str], experiment: Experiment) 
     if store.is_stored(Path(sources[0])):
         paths = dict.fromkeys(sources)
     return Making(
+        listing=again.line("rank", shlex.join(["--format", "csv", *everything])),
         command=" ".join([again.line("report"), *words, "-o report.html"]),
         again=again,
         versions=[*versions, ("python", platform.python_version())],

@@ -4,19 +4,27 @@ from __future__ import annotations
 
 import csv
 import hashlib
+import html
 import io
 import json
 import re
 import shlex
+import shutil
 from pathlib import Path
 
 import click
 import pytest
 
-from callpath_modeler import config
+from callpath_modeler import config, pipeline
+from callpath_modeler.analysis.forecast import Known, forecast
+from callpath_modeler.cli import browse
 from callpath_modeler.cli.configured import Configured
+from callpath_modeler.cli.console import Console
 from callpath_modeler.cli.group import cpmodel
 from callpath_modeler.cli.settings import ELSEWHERE, catalogue, commands_of, settable
+from callpath_modeler.profile.wanted import Wanted
+from callpath_modeler.report.outlines import node_columns
+from callpath_modeler.tui.session import Session
 
 
 def write(path: Path, text: str) -> Path:
@@ -290,6 +298,36 @@ def test_a_page_names_the_configuration_and_its_hash(run, runs, ours):
     assert hashlib.sha256(path.read_bytes()).hexdigest() in page
 
 
+def test_what_is_exported_is_all_that_was_measured(run, runs, ours):
+    ours('[defaults]\ntarget = 64\nmetric = "visits"\n')
+    told = run("export", runs, "-f", "extra-p").out
+    assert '"time"' in told
+    assert '"visits"' in told
+    one = run("export", runs, "-f", "extra-p", "-m", "visits").out
+    assert '"time"' not in one
+    measured = run("export", runs, "-f", "folded").out
+    assert measured == run("--config", "/dev/null", "export", runs, "-f", "folded", "-m",
+                           "visits").out  # fmt: skip
+    assert measured != run("export", runs, "-f", "folded", "-m", "time", "--target", "64").out
+
+
+def test_a_glob_that_takes_the_file_along_finds_the_runs(run, runs):
+    write(runs / "cpmodel.toml", "[defaults]\ntarget = 64\n")
+    assert target(run("rank", *sorted(runs.iterdir()))) == "At p = 64"
+    assert target(run("rank", f"{runs}/*")) == "At p = 64"
+
+
+def test_the_page_says_how_all_call_paths_are_listed(run, stored, ours, tmp_path):
+    kept = shutil.copytree(stored, tmp_path / "kept.cpm")
+    ours('[defaults]\ntarget = 64\ntop = 1\nselect = "main"\nby = "growth"\n')
+    page = html.unescape(run("report", kept).out)
+    line = re.search(r"cpmodel rank [^<]*", page)[0]
+    rows = list(csv.DictReader(io.StringIO(run(*shlex.split(line)[1:]).out)))
+    assert len(rows) == 73
+    values = [float(row["value_at_target[s]"]) for row in rows if row["rank"]]
+    assert values == sorted(values, reverse=True)
+
+
 def test_findings_that_are_ignored_are_not_spoken_of(run, runs, ours):
     def codes(*words: str) -> set[str]:
         lines = run(*words, "rank", runs, "--target", "1000").err.splitlines()
@@ -389,6 +427,32 @@ def test_a_command_line_that_is_told_gives_the_same_with_its_configuration(
     assert "At p = 48" in again.out
     assert "80% band" in again.out
     assert "time, " in again.out.splitlines()[1]
+
+
+def test_the_command_of_a_view_in_the_browser_is_complete(run, stored, tmp_path):
+    kept = shutil.copytree(stored, tmp_path / "kept.cpm")
+    write(tmp_path / "cpmodel.toml",
+          '[defaults]\nat = { p = 1000 }\nview = "flat"\nsort = "name"\ninclusive = true\n'
+          'min_share = "5%"\nconfidence = 0.9\ntop = 1\nselect = "main"\n')  # fmt: skip
+    above = cpmodel.make_context("cpmodel", ["browse"])
+    ctx = browse.command.make_context("browse", [str(kept)], parent=above)
+    question = ("target", "at", "metric", "inclusive", "exclusive")
+    assert [ctx.params[name] for name in question] == [None, "p=1000", None, True, False]
+    fitted = pipeline.models_of([kept], "time", None, pipeline.FitOptions(confidence=0.9))
+    session = Session(forecast(Known(fitted), 500.0), Wanted(least=0.01, inclusive=False))
+    with ctx:
+        here = browse._surroundings(Console(), ctx, pipeline.LoadOptions(), pipeline.FitOptions())
+    line = here.command(session.wanted(), 500.0, "time")
+    assert "--confidence" not in line
+    rows = list(csv.DictReader(io.StringIO(run(*shlex.split(line)[1:], "-f", "csv").out)))
+    shown = node_columns(session.outline)
+    assert [row["path"] for row in rows] == shown["path"]
+    of_time = session.forecast.of_outline(session.outline)[0]
+    assert [float(row["high_exclusive[s]"] or "nan") for row in rows] == pytest.approx(
+        of_time.high.tolist(), nan_ok=True
+    )
+    answer = here.compare(str(stored), session.forecast, False)
+    assert run(*shlex.split(answer.command)[1:], "-f", "csv").out.count("\n") > 50
 
 
 def test_what_is_told_of_the_newer_of_two_has_the_options_of_both(run, series, tmp_path):

@@ -20,6 +20,7 @@ class Making:
     Attributes
     ----------
     command : that makes it again
+    listing : command that lists all call paths
     again : asks other commands for the same
     versions : of programs, by name
     inputs : the files that were read
@@ -27,6 +28,7 @@ class Making:
     """
 
     command: str
+    listing: str
     again: Again
     versions: Sequence[tuple[str, str]]
     inputs: Sequence[Fingerprint]

@@ -52,8 +52,8 @@ def _sections(content: Content, names: Names) -> dict[str, tuple[str, Html]]:
     """Return what the page holds, by key, in order: titles and contents."""
     ranking, making = content.ranking, content.making
     fitted, rows = ranking.fitted, ranking.order[: content.top]
-    every = making.again.line("rank", "--format csv")
-    found = {"ranking": ("Ranking", ranking_section(ranking, names, content.top, every))}
+    listing = ranking_section(ranking, names, content.top, making.listing)
+    found = {"ranking": ("Ranking", listing)}
     if len(rows):
         found["models"] = ("Models", cards_section(ranking, rows, names, making))
     if content.forecast is None:

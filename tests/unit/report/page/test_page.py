@@ -34,6 +34,7 @@ LAWS = {
 WICKED = "std::map<A&, \"B\">::f<'x'></code><script>alert</script>"
 MAKING = Making(
     "cpmodel report EXP",
+    "cpmodel rank EXP --format csv",
     Again("EXP", "--target 64"),
     [("x", "1.2")],
     [Fingerprint("a.cubex", 3, "abc")],
