@@ -83,7 +83,9 @@ def _configuration(console: Console, form: str, output: Path | None, *, force: b
     ctx = click.get_current_context()
     found, told = configuration_of(ctx), origins(ctx)
     if form == "table":
-        render_lines(console, configuration_text(told, found.places), output, force=force)
+        width = None if output is not None else console.width
+        lines = configuration_text(told, found.places, width)
+        render_lines(console, lines, output, force=force)
     else:
         render_table(console, configuration_table(told, found.files), form, output, force=force)
 

@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from rich.cells import cell_len
+from rich.text import Text
+
 from callpath_modeler.config import NAME, ConfigFile, Places
 from callpath_modeler.report.formats import Cell, Table
-from callpath_modeler.report.layout import aligned
+from callpath_modeler.report.layout import GAP, aligned, wrap
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,17 +29,36 @@ class Told:
     origin: str | None
 
 
-def configuration_text(told: Sequence[Told], places: Places) -> list[str]:
-    """Return the lines of `cpmodel info --config`: files, what they set, and what is left."""
-    lines = [*_files(places), ""]
-    said = [("setting", "value", "from")]
-    said += [(one.setting, one.value or "-", one.origin) for one in told if one.origin]
-    lines += aligned(said) if len(said) > 1 else ["nothing is set"]
+def configuration_text(
+    told: Sequence[Told], places: Places, width: int | None = None
+) -> list[Text]:
+    """Return the lines of `cpmodel info --config`: files, what they set, and what is left.
+
+    Parameters
+    ----------
+    width : columns; what is wider goes on below its beginning; None = any
+    """
+    given = [(one.setting, one.origin, one.value or "-") for one in told if one.origin]
     defaults = [(one.setting, one.value or "-") for one in told if one.origin is None]
-    return [*lines, "", *aligned([("not set", "default"), *defaults])]
+    blocks = [
+        _files(places),
+        [("setting", "from", "value"), *given] if given else [("nothing is set",)],
+        [("not set", "default"), *defaults],
+    ]
+    lines: list[Text] = []
+    for block in blocks:
+        # The last column may be long: what does not fit goes on below it.
+        *first, _ = zip(*block, strict=True)
+        indent = " " * sum(max(map(len, column)) + GAP for column in first)
+        lines += [Text()] if lines else []
+        for line in aligned(block):
+            fits = width is None or cell_len(line) <= width
+            # Lists have no blank to break at.
+            lines += wrap(line if fits else line.replace(",", ", "), width, indent=indent)
+    return lines
 
 
-def _files(places: Places) -> list[str]:
+def _files(places: Places) -> list[tuple[str, ...]]:
     """Return a line for each place where configuration is looked for; the first counts most."""
     there = {str(path) for path in places.files()}
     if places.named is not None:
@@ -46,8 +68,8 @@ def _files(places: Places) -> list[str]:
     else:
         first = str(places.found or f"{NAME} in or above {places.start}")
     files = [first, *(str(path) for path in (places.user, places.site) if path is not None)]
-    marks = ["read" if file in there else "-" for file in files]
-    return aligned([("file", ""), *zip(files, marks, strict=True)])
+    marks = ["yes" if file in there else "no" for file in files]
+    return [("read", "file"), *zip(marks, files, strict=True)]
 
 
 def configuration_table(told: Sequence[Told], files: Sequence[ConfigFile]) -> Table:

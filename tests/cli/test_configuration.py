@@ -373,8 +373,8 @@ def test_info_tells_every_value_and_where_it_is_from(run, runs, ours):
     root = click.Context(cpmodel)
     assert {*catalogue(root)} - {"name", "scaling", "param"} <= {*settings}
     text = run("info", runs, "--config").out
-    assert text.startswith(f"file\n{path}")
-    assert f"jobs     2                 {path}:2\n" in text
+    assert text.startswith(f"read  file\nyes   {path}\n")
+    assert f"\njobs     {path}:2  2\n" in text
     assert json.loads(run("info", runs, "--config", "-f", "json").out)["files"] == [
         {"path": str(path), "sha256": hashlib.sha256(path.read_bytes()).hexdigest()}
     ]
