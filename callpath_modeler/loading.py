@@ -143,8 +143,9 @@ def _expand(sources: Sequence[str | Path]) -> list[Path]:
     paths: list[Path] = []
     for source in sources:
         text = str(source)
+        is_there = _is_there(text)
         # A shell that finds no match hands the pattern through; so do scripts and Windows.
-        if not Path(text).exists() and glob.has_magic(text):
+        if not is_there and glob.has_magic(text):
             found = sorted(glob.glob(text, recursive=True))  # noqa: PTH207 - may be absolute
             if not found:
                 raise InputError(f"{text}: no file matches", hint="check the directory")
@@ -153,6 +154,14 @@ def _expand(sources: Sequence[str | Path]) -> list[Path]:
             paths.append(Path(text))
     # A shell's glob takes it along with the profiles that it is about.
     return [path for path in paths if path.name != CONFIGURATION] or paths
+
+
+def _is_there(path: str) -> bool:
+    try:
+        return Path(path).exists()
+    except OSError as cause:
+        what = f"{path[:80]}: {cause.strerror}"
+        raise InputError(what, hint="check the name and its permissions") from cause
 
 
 def _kept(experiment: Experiment, conditions: str) -> NDArray[np.bool_]:

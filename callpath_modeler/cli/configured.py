@@ -31,7 +31,7 @@ from callpath_modeler.config import ConfigFile, Places, Setting
 from callpath_modeler.errors import DataError, UsageError
 from callpath_modeler.toml.positions import Place
 
-_INSTEAD = (("target", "at"), ("inclusive", "exclusive"))
+INSTEAD = (("target", "at"), ("inclusive", "exclusive"))
 """Options that say the same thing: one that counts more takes the place of the other, too."""
 
 _META = "callpath_modeler.configuration"
@@ -107,7 +107,7 @@ class Configured(click.Command):
                 raise
             message = f"{variable_of(error.param)}: {error.format_message()}"
             raise UsageError(message, hint=f"{ctx.command_path} --help") from error
-        for pair in _INSTEAD:
+        for pair in INSTEAD:
             _settle(ctx, [each for each in self.params if key_of(each) in pair])
         return rest
 
@@ -137,9 +137,10 @@ def _configure(ctx: click.Context, sources: Sequence[str] | None) -> None:
     if root is not ctx:
         _dress(root, found)
         ctx.obj = root.obj
-    if found.files and ctx.obj.verbose:
+    console: Console = ctx.obj
+    if found.files and console.verbose:
         listed = ", ".join(file.fingerprint.path for file in found.files)
-        ctx.obj.note(f"configuration: {listed}")
+        console.note(f"configuration: {listed}")
 
 
 def _dress(root: click.Context, found: Configuration) -> None:
@@ -157,10 +158,11 @@ def _start(sources: Sequence[str] | None) -> Path | None:
     """Return the directory where an experiment begins; of a pattern, what comes before it."""
     if not isinstance(sources, tuple) or not sources:
         return None
-    path = Path(sources[0])
-    while glob.has_magic(str(path)) and not path.exists():
-        path = path.parent
-    return path if path.is_dir() else path.parent
+    path = sources[0]
+    # Unlike those of pathlib, these never fail, whatever the user calls an experiment.
+    while glob.has_magic(path) and not os.path.exists(path):  # noqa: PTH110
+        path = os.path.dirname(path)  # noqa: PTH120
+    return Path(path if os.path.isdir(path) else os.path.dirname(path))  # noqa: PTH112, PTH120
 
 
 def note_other(ctx: click.Context, source: str) -> None:
@@ -198,7 +200,9 @@ def _check(root: click.Context, setting: Setting, options: Mapping[str, click.Op
         with _naming(setting):
             check_source(key, setting.value)
         return
-    option = options[key]
+    option = options.get(key)
+    if option is None:
+        return  # a command that runs by itself has no names of runs
     if key == "reader" and setting.value.endswith(".py"):
         setting.written.refuse(
             setting.place,
@@ -233,9 +237,11 @@ def value_of(setting: Setting, key: str, option: click.Option) -> Any:
 def _from_files(ctx: click.Context) -> Iterator[tuple[str, str, str]]:
     """Go through the options that a file set: key, value in words, and where it stands."""
     for key, option in settable(ctx.command).items():
-        if _source(ctx, option) is ParameterSource.DEFAULT_MAP or key == "param":
-            for setting in configuration_of(ctx).of(key):
-                yield key, str(value_of(setting, key, option)), setting.origin
+        is_set = _source(ctx, option) is ParameterSource.DEFAULT_MAP
+        for setting in configuration_of(ctx).of(key):
+            value = str(value_of(setting, key, option))
+            if value in ctx.params[option.name or ""] if key == "param" else is_set:
+                yield key, value, setting.origin
 
 
 def _mentions(message: str, key: str, value: str) -> bool:

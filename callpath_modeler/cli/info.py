@@ -76,7 +76,7 @@ def command(
 def _configuration(console: Console, form: str, output: Path | None, *, force: bool) -> None:
     """Say what options are set to, and where."""
     from callpath_modeler.cli.configured import configuration_of
-    from callpath_modeler.cli.origins import origins
+    from callpath_modeler.cli.origins import origins, strangers
     from callpath_modeler.cli.render import render_lines, render_table
     from callpath_modeler.report.configuration import configuration_table, configuration_text
 
@@ -84,7 +84,7 @@ def _configuration(console: Console, form: str, output: Path | None, *, force: b
     found, told = configuration_of(ctx), origins(ctx)
     if form == "table":
         width = None if output is not None else console.width
-        lines = configuration_text(told, found.places, width)
+        lines = configuration_text(told, found.places, strangers(ctx.find_root()), width)
         render_lines(console, lines, output, force=force)
     else:
         render_table(console, configuration_table(told, found.files), form, output, force=force)

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from difflib import get_close_matches
 from itertools import chain
 
 import click
 from click.core import ParameterSource
 
-from callpath_modeler.cli.configured import configuration_of, value_of
+from callpath_modeler.cli.configured import INSTEAD, configuration_of, value_of
 from callpath_modeler.cli.settings import ELSEWHERE, PREFIX, catalogue, commands_of, key_of
 from callpath_modeler.config import PARAMETERS
+from callpath_modeler.modeling.compiled.library import VARIABLE
 from callpath_modeler.report.configuration import Told
+from callpath_modeler.toml.format import nearest
 
 _LINE = "command line"
 
@@ -21,7 +25,31 @@ def origins(ctx: click.Context) -> list[Told]:
     """Return value and origin of all options that can be configured."""
     root = ctx.find_root()
     rows = (_of(ctx, key, option) for key, option in catalogue(root).items())
-    return [*chain.from_iterable(rows), *_of_one_command(root)]
+    told = [*chain.from_iterable(rows), *_of_one_command(root)]
+    files = [file.fingerprint.path for file in configuration_of(ctx).files]
+    for pair in INSTEAD:
+        told = _settled(told, pair, files)
+    return told
+
+
+def _settled(told: list[Told], pair: tuple[str, str], files: Sequence[str]) -> list[Told]:
+    """Say of two options that say the same thing which one counts."""
+    levels = {one.setting: _level(one.origin, files) for one in told
+              if one.setting in pair and one.origin and one.value != "false"}  # fmt: skip
+    if len({*levels.values()}) < len(pair):
+        return told
+    first, second = sorted(levels, key=lambda name: levels[name])
+    return [
+        replace(one, origin=f"{one.origin}; {first} counts") if one.setting == second else one
+        for one in told
+    ]
+
+
+def _level(origin: str, files: Sequence[str]) -> int:
+    """Return how much an origin counts, 0 most."""
+    if origin == _LINE:
+        return 0
+    return 2 + files.index(origin.rpartition(":")[0]) if ":" in origin else 1
 
 
 def _of(ctx: click.Context, key: str, option: click.Option) -> Iterator[Told]:
@@ -65,6 +93,22 @@ def _of_one_command(root: click.Context) -> Iterator[Told]:
             variable = option.envvar[0] if isinstance(option.envvar, list) else ""
             if os.environ.get(variable):
                 yield Told(f"{key_of(option)} ({command.name})", os.environ[variable], variable)
+
+
+def strangers(root: click.Context) -> list[str]:
+    """Return the variables that are named like ours and are none, each with what may be meant."""
+    known = {VARIABLE}
+    for command in (root.command, *commands_of(root)):
+        begin = PREFIX if command is root.command else f"{PREFIX}_{command.name}"
+        for option in command.params:
+            names = [option.envvar] if isinstance(option.envvar, str) else option.envvar or ()
+            known |= {*names, f"{begin}_{option.name}".upper()}
+    found = sorted(name for name in os.environ if name.startswith(f"{PREFIX}_"))
+    return [
+        f"{name}; {nearest(name, known)}" if get_close_matches(name, known) else name
+        for name in found
+        if name not in known
+    ]
 
 
 def _general(key: str, option: click.Option) -> str:

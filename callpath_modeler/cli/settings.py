@@ -103,7 +103,7 @@ def name_variables(command: click.Command) -> None:
     general = settable(command)
     for option in command.params:
         key = key_of(option)
-        if isinstance(option, click.Option) and key and key not in _OF_ONE_RUN:
+        if isinstance(option, click.Option) and key:
             names = [f"{PREFIX}_{command.name}_{key}", f"{PREFIX}_{key}"]
             option.envvar = [name.upper() for name in names[: 1 + (key in general)]]
 

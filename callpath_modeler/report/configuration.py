@@ -30,12 +30,16 @@ class Told:
 
 
 def configuration_text(
-    told: Sequence[Told], places: Places, width: int | None = None
+    told: Sequence[Told],
+    places: Places,
+    strangers: Sequence[str] = (),
+    width: int | None = None,
 ) -> list[Text]:
     """Return the lines of `cpmodel info --config`: files, what they set, and what is left.
 
     Parameters
     ----------
+    strangers : variables that look like options and are none
     width : columns; what is wider goes on below its beginning; None = any
     """
     given = [(one.setting, one.origin, one.value or "-") for one in told if one.origin]
@@ -45,6 +49,8 @@ def configuration_text(
         [("setting", "from", "value"), *given] if given else [("nothing is set",)],
         [("not set", "default"), *defaults],
     ]
+    if strangers:
+        blocks.insert(2, [("variables that set nothing",), *((name,) for name in strangers)])
     lines: list[Text] = []
     for block in blocks:
         # The last column may be long: what does not fit goes on below it.

@@ -382,6 +382,53 @@ def test_info_tells_every_value_and_where_it_is_from(run, runs, ours):
     run("info").fails(2, "Missing argument 'EXP...'")
 
 
+def test_a_command_has_a_variable_for_each_of_its_options(run, runs, monkeypatch):
+    monkeypatch.setenv("CPMODEL_VIEWS_FILTER", "main/f")
+    monkeypatch.setenv("CPMODEL_VIEWS_FORMAT", "csv")
+    rows = csv.DictReader(io.StringIO(run("views", runs, "--target", "64").out))
+    assert [row["path"] for row in rows][:2] == ["main", "main/f"]
+
+
+def test_of_two_that_say_the_same_it_is_told_which_one_counts(run, runs, ours, monkeypatch):
+    path = ours("[defaults]\nat = { p = 64 }\nexclusive = true\ninclusive = false\n")
+    assert told(run, "info", runs)["at"] == ("p=64", f"{path}:2")
+    monkeypatch.setenv("CPMODEL_TARGET", "32")
+    settings = told(run, "info", runs)
+    assert settings["at"] == ("p=64", f"{path}:2; target counts")
+    assert settings["target"] == ("32", "CPMODEL_TARGET")
+    assert settings["exclusive"] == ("true", f"{path}:3")
+
+
+def test_a_variable_names_the_file(run, runs, ours, tmp_path, monkeypatch):
+    ours("[defaults]\ntarget = 64\n")
+    other = write(tmp_path / "other.toml", "[defaults]\ntarget = 32\n")
+    monkeypatch.setenv("CPMODEL_CONFIG", str(other))
+    done = run("rank", runs)
+    assert target(done) == "At p = 32"
+    assert f"next: cpmodel --config {other} show {runs} " in done.out
+
+
+def test_a_source_on_the_command_line_is_not_blamed_on_a_file(run, runs, ours):
+    ours("[parameters]\np = { from = 'processes' }\n")
+    done = run("rank", runs, "--target", "64", "--param", "p=nonsense")
+    done.fails(2, "unknown source 'nonsense'")
+    assert "cpmodel.toml" not in done.complaint
+
+
+def test_an_experiment_of_any_name_is_looked_above(run):
+    for name in ("x" * 5000, "*" * 5000, "no/such/*", "[", "-"):
+        assert run("rank", name, "--target", "64").status in {2, 3}
+
+
+def test_variables_that_set_nothing_are_told_of(run, runs, monkeypatch):
+    assert "set nothing" not in run("info", runs, "--config").out
+    for name in ("METRC", "RANK_TOP", "JOBS", "EXPORT_OUTPUT", "COMPILED", "ASCII", "VIEWS_LINES"):
+        monkeypatch.setenv(f"CPMODEL_{name}", "1")
+    out = run("info", runs, "--config").out
+    block = out.partition("variables that set nothing\n")[2].partition("\n\n")[0]
+    assert block == "CPMODEL_METRC; did you mean 'CPMODEL_METRIC'?"
+
+
 def test_a_key_means_the_same_in_all_commands():
     root = click.Context(cpmodel)
     for key, first in catalogue(root).items():
