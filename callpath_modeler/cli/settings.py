@@ -164,8 +164,13 @@ def told(setting: Setting, option: click.Option) -> Any:
     if isinstance(option.type, click.Path):
         return str(setting.folder / Path(value).expanduser())
     if isinstance(value, dict):
-        return ",".join(f"{name}={each}" for name, each in value.items())
-    return ",".join(map(str, value)) if isinstance(value, list) else str(value)
+        return ",".join(f"{name}={_word(each)}" for name, each in value.items())
+    return ",".join(map(_word, value)) if isinstance(value, list) else _word(value)
+
+
+def _word(value: str | float) -> str:
+    """Return text as it is, and a number without needless digits, but exactly."""
+    return str(value).removesuffix(".0") if isinstance(value, float) else str(value)
 
 
 def variable_of(option: click.Parameter) -> str:

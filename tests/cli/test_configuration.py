@@ -139,6 +139,11 @@ def test_variables_and_files_that_say_the_same_do_not_clash(run, runs, ours, mon
     assert ", inclusive" in run("rank", runs).out
     monkeypatch.setenv("CPMODEL_RANK_INCLUSIVE", "0")
     assert ", exclusive" in run("rank", runs).out
+    ours("[defaults]\ninclusive = true\n")
+    monkeypatch.delenv("CPMODEL_RANK_INCLUSIVE")
+    assert ", inclusive" in run("rank", runs).out
+    monkeypatch.setenv("CPMODEL_INCLUSIVE", "0")
+    assert ", exclusive" in run("rank", runs).out
 
 
 def test_what_the_runs_are_called_stands_in_tables_of_its_own(run, series, ours, tmp_path):
@@ -364,7 +369,7 @@ def test_info_tells_every_value_and_where_it_is_from(run, runs, ours):
     path = ours("[defaults]\njobs = 2\nat = { p = 64, n = 1e6 }\n")
     settings = told(run, "--color", "never", "info", runs, "--where", "p>1")
     assert settings["jobs"] == ("2", f"{path}:2")
-    assert settings["at"] == ("p=64,n=1000000.0", f"{path}:3")
+    assert settings["at"] == ("p=64,n=1000000", f"{path}:3")
     assert settings["where"] == ("p>1", "command line")
     assert settings["color"] == ("never", "command line")
     assert settings["confidence"] == ("0.95", "default")
