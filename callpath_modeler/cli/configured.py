@@ -103,9 +103,10 @@ class Configured(click.Command):
         try:
             rest = super().parse_args(ctx, args)
         except click.BadParameter as error:
-            if error.param is None or _source(ctx, error.param) is not ParameterSource.ENVIRONMENT:
+            origin = _origin(ctx, error.param)
+            if not origin:
                 raise
-            message = f"{variable_of(error.param)}: {error.format_message()}"
+            message = f"{origin}: {error.format_message()}"
             raise UsageError(message, hint=f"{ctx.command_path} --help") from error
         for pair in INSTEAD:
             _settle(ctx, [each for each in self.params if key_of(each) in pair])
@@ -134,13 +135,12 @@ def _configure(ctx: click.Context, sources: Sequence[str] | None) -> None:
         values = [value_of(each, key, option) for each in found.of(key)]
         if values:
             ctx.default_map[option.name or ""] = values if key == "param" else values[0]
-    if root is not ctx:
+    if isinstance(root.obj, Console) and root is not ctx:
         _dress(root, found)
         ctx.obj = root.obj
-    console: Console = ctx.obj
-    if found.files and console.verbose:
-        listed = ", ".join(file.fingerprint.path for file in found.files)
-        console.note(f"configuration: {listed}")
+        if found.files and root.obj.verbose:
+            listed = ", ".join(file.fingerprint.path for file in found.files)
+            root.obj.note(f"configuration: {listed}")
 
 
 def _dress(root: click.Context, found: Configuration) -> None:
@@ -259,6 +259,16 @@ def _has(text: str, words: str) -> bool:
 
 def _source(ctx: click.Context, option: click.Parameter) -> ParameterSource | None:
     return ctx.get_parameter_source(option.name or "")
+
+
+def _origin(ctx: click.Context, option: click.Parameter | None) -> str:
+    """Return what gave an option its value; "" = the command line, or the option itself."""
+    source = None if option is None else _source(ctx, option)
+    if option is not None and source is ParameterSource.ENVIRONMENT:
+        return variable_of(option)
+    if option is not None and source is ParameterSource.DEFAULT_MAP:
+        return configuration_of(ctx).of(key_of(option))[0].origin
+    return ""
 
 
 def _settle(ctx: click.Context, options: Sequence[click.Parameter]) -> None:

@@ -22,6 +22,7 @@ from callpath_modeler.cli.configured import Configured
 from callpath_modeler.cli.console import Console
 from callpath_modeler.cli.group import cpmodel
 from callpath_modeler.cli.settings import ELSEWHERE, catalogue, commands_of, settable
+from callpath_modeler.errors import UsageError
 from callpath_modeler.profile.wanted import Wanted
 from callpath_modeler.report.outlines import node_columns
 from callpath_modeler.tui.session import Session
@@ -456,6 +457,17 @@ def test_commands_of_others_have_keys_if_they_heed_configuration():
     other = click.Command("b", params=[click.Option(["--stale"])])
     group = click.Group("g", {"a": heeding, "b": other})
     assert {*catalogue(click.Context(group))} == {"fresh"}
+
+
+def test_what_only_one_of_two_commands_takes_is_refused_by_the_other(tmp_path):
+    experiment = click.Argument(["experiment"], nargs=-1)
+    first = Configured("a", params=[experiment, click.Option(["--size"], type=click.IntRange(0))])
+    other = Configured("b", params=[experiment, click.Option(["--size"], type=click.Choice("xy"))])
+    group = click.Group("g", {"a": first, "b": other})
+    path = write(tmp_path / "cpmodel.toml", "[defaults]\nsize = 4\n")
+    assert group.main(["a", str(tmp_path)], standalone_mode=False) is None
+    with pytest.raises(UsageError, match=f"^{path}:2: Invalid value for '--size': '4' is not"):
+        group.main(["b", str(tmp_path)], standalone_mode=False)
 
 
 @pytest.mark.parametrize("word", ["next: ", "browse"])
