@@ -1,10 +1,23 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from callpath_modeler import config
+
 ROOT = Path(__file__).resolve().parents[1]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def unconfigured(tmp_path_factory) -> Iterator[None]:
+    """No configuration of whoever runs the tests decides how they end."""
+    nowhere = tmp_path_factory.getbasetemp() / "nowhere"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CONFIG_HOME", str(nowhere))
+        patch.setattr(config, "SITE", nowhere / "config.toml")
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import cube_writer as cw
-from callpath_modeler import config, store
+from callpath_modeler import store
 from callpath_modeler.cli.console import run as run_command
 from callpath_modeler.cli.group import cpmodel
 from callpath_modeler.modeling.compiled.library import VARIABLE
@@ -46,14 +46,11 @@ class Outcome:
 
 
 @pytest.fixture
-def clean(monkeypatch, tmp_path_factory):
-    """No variable and no file of the surroundings decides what the output looks like."""
+def clean(monkeypatch):
+    """No variable of the surroundings decides what the output looks like."""
     options = [name for name in os.environ if name.startswith("CPMODEL_")]
     for name in {*DRESS, *options} - {VARIABLE}:
         monkeypatch.delenv(name, raising=False)
-    nowhere = tmp_path_factory.getbasetemp() / "nowhere"
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(nowhere))
-    monkeypatch.setattr(config, "SITE", nowhere / "site.toml")
 
 
 @pytest.fixture

@@ -67,7 +67,8 @@ def test_each_level_counts_before_the_next(run, runs, ours, tmp_path, monkeypatc
             assert told(run, "info", runs)["target"] == (str(scale), origin)
 
     run("rank", runs).fails(2, "no target scale")
-    site = write(config.SITE, "[defaults]\ntarget = 100\n")
+    site = write(tmp_path / "etc" / "config.toml", "[defaults]\ntarget = 100\n")
+    monkeypatch.setattr(config, "SITE", site)
     is_at(100, f"{site}:2")
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "home"))
     user = write(tmp_path / "home" / "cpmodel" / "config.toml", "[defaults]\n\ntarget = 200\n")
@@ -82,7 +83,6 @@ def test_each_level_counts_before_the_next(run, runs, ours, tmp_path, monkeypatc
     assert settings["target"] == ("400", "CPMODEL_TARGET")
     assert settings["target (rank)"] == ("500", "CPMODEL_RANK_TARGET")
     is_at(600, "", "--target", "600")
-    site.unlink()
 
 
 def test_the_file_is_found_from_the_experiment_not_from_here(
