@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import cached_property
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +28,7 @@ _ANY = "**"
 _BITS = 62
 """So many segments have their states in a machine's number."""
 _NOTE = re.compile(r"(?<=\))(\[[^\]]*\])?(#\d+)?$")
+_SIDES: tuple[Literal["left"], Literal["right"]] = ("left", "right")
 _QUALIFIERS = frozenset({"const", "volatile", "noexcept", "&", "&&"})
 
 
@@ -41,6 +43,7 @@ class Patterns:
     spelled : the ways to write each of these
     plain : which of them a text spells
     known : of segments that were asked for, which names they fit, [names]
+    literal : of segments that were asked for, which names they spell; None = not only that
     """
 
     tree: CallTree
@@ -48,6 +51,7 @@ class Patterns:
     spelled: tuple[tuple[str, ...], ...]
     plain: Mapping[str, Sequence[int]]
     known: dict[str, NDArray[np.bool_]] = field(default_factory=dict)
+    literal: dict[str, Sequence[int] | None] = field(default_factory=dict)
 
     @classmethod
     def of(cls, tree: CallTree) -> Patterns:
@@ -77,10 +81,47 @@ class Patterns:
         if pattern.startswith("@"):
             return np.array([digits.startswith(pattern[1:]) for digits in self.ids], bool)
         segments = _segments(pattern)
-        mask = self._from_root(segments)
+        names = [self._spelled_out(segment) for segment in segments]
+        if None in names:
+            mask = self._from_root(segments)
+        else:
+            mask = self._along([places for places in names if places is not None])
         if not mask.any() and segments[0] != _ANY:
             mask = self._from_root([_ANY, *segments])
         return mask
+
+    @cached_property
+    def _callees(self) -> tuple[NDArray[np.int64], NDArray[np.intp]]:
+        """Numbers of (caller, name), ascending, and the call paths that have them."""
+        number = (self.tree.parent + np.int64(1)) * len(self.spelled) + self.name
+        order = np.argsort(number, kind="stable")
+        return number[order], order
+
+    @cached_property
+    def _begins(self) -> NDArray[np.int64]:
+        """What calls the first call paths that people write: the artificial root is no part."""
+        programs = [row for row in self.tree.roots.tolist() if self.tree.name(row) == PROGRAM]
+        return np.array([ROOT, *programs], dtype=np.int64)
+
+    def _along(self, names: Sequence[Sequence[int]]) -> NDArray[np.bool_]:
+        """Return which call paths have these names from the root on."""
+        numbers, order = self._callees
+        rows = self._begins
+        for places in names:
+            wanted = (rows[:, None] + 1) * len(self.spelled) + np.array(places, dtype=np.int64)
+            begin, end = (np.searchsorted(numbers, wanted.ravel(), side) for side in _SIDES)
+            parts = [order[a:b] for a, b in zip(begin, end, strict=True)]
+            rows = np.concatenate(parts) if parts else rows[:0]
+        mask = np.zeros(len(self.tree), bool)
+        mask[rows] = True
+        return mask
+
+    def _spelled_out(self, segment: str) -> Sequence[int] | None:
+        """Return which names a segment spells, or None if it may mean others."""
+        if segment not in self.literal:
+            plain = segment != _ANY and _is_plain(segment)
+            self.literal[segment] = self.plain.get(segment, ()) if plain else None
+        return self.literal[segment]
 
     def _from_root(self, segments: Sequence[str]) -> NDArray[np.bool_]:
         # State k: the first k segments are matched. States of a call path follow from its caller's,
@@ -96,8 +137,7 @@ class Patterns:
         states = np.zeros(len(tree), number)
         # The artificial root is no part of the paths that people write.
         begins = np.zeros(len(tree) + 1, bool)
-        begins[[row for row in tree.roots.tolist() if tree.name(row) == PROGRAM]] = True
-        begins[ROOT] = True
+        begins[self._begins] = True
         rows: NDArray[np.integer] = tree.roots
         while len(rows):
             caller = tree.parent[rows]
@@ -110,10 +150,11 @@ class Patterns:
         """Return which names a segment fits, [names]."""
         if segment not in self.known:
             fits = np.zeros(len(self.spelled), bool)
+            places = self._spelled_out(segment)
             if segment == _ANY:
                 fits[:] = True
-            elif _is_plain(segment):
-                fits[list(self.plain.get(segment, ()))] = True
+            elif places is not None:
+                fits[list(places)] = True
             else:
                 test = _test(segment)
                 fits[:] = [any(test(way) for way in ways) for ways in self.spelled]
