@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from callpath_modeler.modeling.compiled.library import call
+from callpath_modeler.modeling.compiled.library import call, doubles
 
 if TYPE_CHECKING:
     from callpath_modeler.modeling.models import Models
@@ -23,7 +23,7 @@ def quantile(parts: Parts, probability: float) -> FloatArray:
     """Return what `Mixture.quantile` does."""
     rows, _, columns = parts[0].shape
     found = np.empty((rows, columns))
-    call("quantiles", *parts[0].shape, *map(_contiguous, parts), float(probability), found)
+    call("quantiles", *parts[0].shape, *doubles(*parts), float(probability), found)
     return found
 
 
@@ -31,8 +31,8 @@ def exceedance(parts: Parts, value: FloatArray) -> FloatArray:
     """Return what `Mixture.exceedance` does."""
     rows, _, columns = parts[0].shape
     found = np.empty((rows, columns))
-    threshold = _contiguous(np.broadcast_to(value, found.shape))
-    call("exceedances", *parts[0].shape, *map(_contiguous, parts), threshold, found)
+    columns = doubles(*parts, np.broadcast_to(value, found.shape))
+    call("exceedances", *parts[0].shape, *columns, found)
     return found
 
 
@@ -70,20 +70,18 @@ def _columns(
 ) -> list[npt.NDArray[Any] | int]:
     peak, at, inside = tables
     beyond = np.log2(np.maximum(p / models.points[-1], 1.0))
-    arrays: list[npt.NDArray[Any]] = [
-        models.terms[:, :_TERMS],
-        models.coefficients[:, : 1 + _TERMS],
-        models.weight,
-        models.alternative_terms,
-        models.alternative_coefficients,
-        models.alternative_weight.astype(np.float32, copy=False),
-        models.root,
-        *(models.unit, models.spread, models.drift),
-        *(peak, inside.min(axis=1), inside.max(axis=1), at.T, beyond),
-    ]
     others = models.alternative_weight.shape[1]
-    return [len(models), others, len(peak), len(p), *map(_contiguous, arrays)]
+    return [
+        *(len(models), others, len(peak), len(p)),
+        _exactly(models.terms[:, :_TERMS], np.int16),
+        *doubles(models.coefficients[:, : 1 + _TERMS], models.weight),
+        _exactly(models.alternative_terms, np.int16),
+        *doubles(models.alternative_coefficients),
+        *(_exactly(column, np.float32) for column in (models.alternative_weight, models.root)),
+        *doubles(models.unit, models.spread, models.drift),
+        *doubles(peak, inside.min(axis=1), inside.max(axis=1), at.T, beyond),
+    ]
 
 
-def _contiguous(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    return np.ascontiguousarray(array)
+def _exactly(column: npt.NDArray[Any], kind: type[np.generic]) -> npt.NDArray[Any]:
+    return np.ascontiguousarray(column, dtype=kind)

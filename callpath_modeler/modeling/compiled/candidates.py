@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
 
 from callpath_modeler.modeling.compiled.drifts import precisions
-from callpath_modeler.modeling.compiled.library import call
+from callpath_modeler.modeling.compiled.library import call, doubles, integers
 from callpath_modeler.modeling.mixture.data import Data
 from callpath_modeler.modeling.mixture.deviations import Deviations
 from callpath_modeler.modeling.mixture.hypotheses import Group, Hypotheses
@@ -34,15 +32,13 @@ def compiled_candidates(
     call(
         "candidates",
         *sizes,
-        *map(_doubles, (data.values, data.weight, data.variance, data.dof)),
-        *map(_doubles, (chosen.variance, chosen.fitted, table)),
-        *map(_doubles, (known.table.min(axis=1), known.table.max(axis=1))),
-        _doubles(known.single_group == Group.FALLING),
-        *map(_integers, (known.first, known.second)),
-        *precisions(data.points, drifts),
-        of_first,
-        deviations.deviation**2,
-        *map(_integers, (deviations.drift_of, row_in, chosen_in)),
+        *doubles(data.values, data.weight, data.variance, data.dof),
+        *doubles(chosen.variance, chosen.fitted, table),
+        *doubles(known.table.min(axis=1), known.table.max(axis=1)),
+        *doubles(known.single_group == Group.FALLING),
+        *integers(known.first, known.second),
+        *doubles(*precisions(data.points, drifts), of_first, deviations.deviation**2),
+        *integers(deviations.drift_of, row_in, chosen_in),
         *(row, found, log_evidence, coefficients, covariance),
     )
     numbers, elements = (np.moveaxis(column, 0, 2) for column in (coefficients, covariance))
@@ -57,11 +53,3 @@ def _listed(chosen: Chosen, known: Hypotheses) -> tuple[IntArray, IntArray]:
     every = [np.arange(rows), *(chosen.row[which] for which in chosen.families), chosen.pair_row]
     codes = [np.zeros(rows, dtype=np.intp), *singles, 1 + 3 * size + chosen.pair]
     return np.concatenate(every), np.concatenate(codes)
-
-
-def _doubles(column: npt.NDArray[Any]) -> FloatArray:
-    return np.ascontiguousarray(column, dtype=np.float64)
-
-
-def _integers(column: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
-    return np.ascontiguousarray(column, dtype=np.int64)

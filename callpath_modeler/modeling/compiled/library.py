@@ -35,7 +35,8 @@ def call(name: str, *arguments: npt.NDArray[Any] | float) -> None:
     name : str
         Of the function, which returns int64: 0, or -1 where there is too little memory.
     *arguments : ndarray, int or float
-        Arrays are passed as pointers, int as int64, float as double.
+        Arrays are passed as pointers, int as int64, float as double. Arrays that are read go
+        through `doubles` and `integers`: C cannot tell what it is given.
 
     Raises
     ------
@@ -66,6 +67,16 @@ def _library() -> ctypes.CDLL | None:
         # None, or that of another kind of machine that shares the folder.
         return None
     return general
+
+
+def doubles(*columns: npt.ArrayLike) -> list[npt.NDArray[np.float64]]:
+    """Return arrays as the library reads numbers, wherever they come from."""
+    return [np.ascontiguousarray(column, dtype=np.float64) for column in columns]
+
+
+def integers(*columns: npt.ArrayLike) -> list[npt.NDArray[np.int64]]:
+    """Return arrays as the library reads whole numbers."""
+    return [np.ascontiguousarray(column, dtype=np.int64) for column in columns]
 
 
 def _passed(argument: npt.NDArray[Any] | float) -> Any:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from callpath_modeler.modeling.compiled.library import call
+from callpath_modeler.modeling.compiled.library import call, doubles, integers
 from callpath_modeler.modeling.mixture.data import Data
 from callpath_modeler.modeling.mixture.hypotheses import Group, Hypotheses
 from callpath_modeler.modeling.mixture.posterior import Posterior
@@ -30,20 +30,21 @@ def write_models(
     far: FloatArray,
 ) -> None:
     """Write models, alternatives, their quality and the outcome; arguments as there."""
-    values, weight = map(np.ascontiguousarray, (data.values, data.weight))
-    size = values.shape
+    values, weight = doubles(data.values, data.weight)
+    size, (rows,) = values.shape, integers(rows)
     scaled = _choose(columns, rows, found, values, unit, known, far)
     call(
         "measure_quality",
-        *(*size, rows, values, weight, np.ascontiguousarray(known.table), scaled),
+        *(*size, rows, values, weight, *doubles(known.table), scaled),
         *(columns[name] for name in ("terms", "rss", "cv_error", "r2", "adjusted_r2")),
     )
-    first = data.points if data.points.ndim == 1 else np.ascontiguousarray(data.points[:, 0])
+    first = data.points if data.points.ndim == 1 else data.points[:, 0]
     breaks = known.groups == Group.BREAK
     broken = np.bincount(found.row, found.weight * breaks[found.chosen], minlength=len(rows))
     call(
         "name_outcomes",
-        *(*size, rows, first, values, weight, unit, data.variance, found.variance, broken),
+        *(*size, rows),
+        *doubles(first, values, weight, unit, data.variance, found.variance, broken),
         *(columns[name] for name in ("noise", "rss", "terms")),
         *(np.array(_STATUS, dtype=np.int8), columns["status"]),
     )
@@ -66,10 +67,10 @@ def _choose(
         "choose",
         *(len(rows), len(found.row), len(known.shapes), len(far)),
         *(columns["alternative_weight"].shape[1], rows, start),
-        *map(np.ascontiguousarray, (found.chosen, found.weight)),
-        *map(np.ascontiguousarray, (found.coefficients, found.covariance)),
-        *map(np.ascontiguousarray, (known.first, known.second, known.scale)),
-        *(far, unit, least),
+        *integers(found.chosen),
+        *doubles(found.weight, found.coefficients, found.covariance),
+        *integers(known.first, known.second),
+        *doubles(known.scale, far, unit, least),
         *(columns[name] for name in _WRITTEN),
         scaled,
     )

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
-from callpath_modeler.modeling.compiled.library import call
+from callpath_modeler.modeling.compiled.library import call, doubles, integers
 from callpath_modeler.modeling.mixture.candidates import Candidates
 from callpath_modeler.modeling.mixture.data import Data
 from callpath_modeler.modeling.mixture.deviations import Deviations
@@ -33,13 +33,13 @@ def compiled_posterior(
     call(
         "posterior",
         *(rows, size, len(deviations.deviation), drifts),
-        np.searchsorted(found.row, np.arange(rows + 1)),
-        *_contiguous(found.chosen, found.log_evidence.T),
-        *_contiguous(*(np.moveaxis(each, 2, 0) for each in (found.coefficients, found.covariance))),
-        *_contiguous(data.variance, beliefs.hypotheses, beliefs.deviations),
-        deviations.deviation**2,
-        np.searchsorted(deviations.drift_of, np.arange(drifts + 1)),
-        *(growth, row, chosen, weight, numbers, elements, variance, drift, count),
+        *integers(np.searchsorted(found.row, np.arange(rows + 1)), found.chosen),
+        *doubles(found.log_evidence.T),
+        *doubles(*(np.moveaxis(each, 2, 0) for each in (found.coefficients, found.covariance))),
+        *doubles(data.variance, beliefs.hypotheses, beliefs.deviations, deviations.deviation**2),
+        *integers(np.searchsorted(deviations.drift_of, np.arange(drifts + 1))),
+        *doubles(growth),
+        *(row, chosen, weight, numbers, elements, variance, drift, count),
     )
     kept = slice(int(count[0]))
     return (
@@ -62,11 +62,8 @@ def compiled_fitted_values(found: Posterior, known: Hypotheses) -> FloatArray:
     call(
         "fitted_values",
         *(rows, len(found.row), points),
-        *_contiguous(found.row, shapes[:, 0], shapes[:, 1], found.weight, found.coefficients),
-        *(table, fitted),
+        *integers(found.row, shapes[:, 0], shapes[:, 1]),
+        *doubles(found.weight, found.coefficients, table),
+        fitted,
     )
     return fitted
-
-
-def _contiguous(*columns: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], ...]:
-    return tuple(map(np.ascontiguousarray, columns))

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from callpath_modeler.modeling.compiled.library import call
+from callpath_modeler.modeling.compiled.library import call, doubles
 from callpath_modeler.modeling.noise import CENTRES, Centre
 from callpath_modeler.modeling.status import FitStatus
 
@@ -23,25 +23,23 @@ _STATUS = np.array(
 
 def within(y: FloatArray, how: Centre) -> Summed:
     """Return what `within` does."""
-    values = np.ascontiguousarray(y)
     centre, count, squares = np.empty((3, *y.shape[:2]))
     points = y.shape[0] * y.shape[1]
-    call("sum_up", points, y.shape[2], CENTRES.index(how), values, centre, count, squares)
+    call("sum_up", points, y.shape[2], CENTRES.index(how), *doubles(y), centre, count, squares)
     return centre, count, squares
 
 
 def status_of(y: FloatArray, reps: Summed, enough: int) -> npt.NDArray[np.int8]:
     """Name the rows that cannot be modelled, `enough` points with a value being needed."""
     status = np.empty(len(y), dtype=np.int8)
-    call("state", *y.shape, enough, np.ascontiguousarray(y), *reps[:2], _STATUS, status)
+    call("state", *y.shape, enough, *doubles(y, *reps[:2]), _STATUS, status)
     return status
 
 
 def row_spread(reps: Summed) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return what `row_spread` does."""
     raw, dof, size = np.empty((3, len(reps[0])))
-    columns = map(np.ascontiguousarray, reps)
-    call("spread_of_rows", *reps[0].shape, *columns, raw, dof, size)
+    call("spread_of_rows", *reps[0].shape, *doubles(*reps), raw, dof, size)
     return raw, dof, size
 
 
@@ -57,8 +55,8 @@ def noise(
     known = np.array(pool, dtype=np.float64)
     told = row_spread(reps)
     written = variance, dof, spread, weight
-    columns = map(np.ascontiguousarray, reps)
-    call("noise_of_rows", *reps[0].shape, *columns, *told, known, float(efficiency), *written)
+    size, columns = reps[0].shape, doubles(*reps)
+    call("noise_of_rows", *size, *columns, *told, known, float(efficiency), *written)
     return written
 
 
@@ -68,13 +66,12 @@ def facts(
     """Tell how many points have a value, and the least and the largest of these, each [n]."""
     low, high = np.empty((2, len(count)))
     used = np.empty(len(count), dtype=np.int16)
-    call("facts_of_rows", *count.shape, count, np.ascontiguousarray(points), used, low, high)
+    call("facts_of_rows", *count.shape, *doubles(count, points), used, low, high)
     return used, low, high
 
 
 def own_units(centre: FloatArray, weight: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return values [n, K] in the unit of each row, zero without a weight, and the unit [n]."""
     values, unit = np.empty(centre.shape), np.empty(len(centre))
-    columns = map(np.ascontiguousarray, (centre, weight))
-    call("own_units", *centre.shape, *columns, values, unit)
+    call("own_units", *centre.shape, *doubles(centre, weight), values, unit)
     return values, unit

@@ -169,9 +169,10 @@ static double bound_doubles(const Row *row, const Known *known, double left, dou
 {
     const int64_t pairs = known->pairs;
     Pairs *found = &room->pairs;
-    double noise = larger(row->variance, EXACT_VARIANCE);
+    /* What rounding leaves asks for no second shape. */
+    double enough = larger(known->misfit * row->variance, EXACT_VARIANCE);
     found->count = 0;
-    if (!pairs || row->used < FEWEST_FOR_PAIRS || !(left > known->misfit * noise))
+    if (!pairs || row->used < FEWEST_FOR_PAIRS || !(left > enough))
         return -INFINITY;
     product_sums(row->points, pairs, known->products, room->looks->weights, found->both);
     regress(room->looks, pairs, known->first, known->second, found);

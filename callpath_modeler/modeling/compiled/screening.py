@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from callpath_modeler.modeling.compiled.drifts import precisions
-from callpath_modeler.modeling.compiled.library import call
+from callpath_modeler.modeling.compiled.library import call, doubles
 from callpath_modeler.modeling.mixture.data import Data
 from callpath_modeler.modeling.mixture.deviations import Drift
 from callpath_modeler.modeling.mixture.hypotheses import Group, Hypotheses
@@ -43,22 +43,20 @@ def screened(
     call(
         "screen",
         *(rows, points, shapes, pairs, len(drifts)),
-        *map(np.ascontiguousarray, (data.values, data.weight, data.variance, data.dof)),
-        *precisions(data.points, drifts),
-        *map(np.ascontiguousarray, (known.table.T, known.products.T)),
+        *doubles(data.values, data.weight, data.variance, data.dof),
+        *doubles(*precisions(data.points, drifts), known.table.T, known.products.T),
         *(known.first.astype(np.int32), known.second.astype(np.int32)),
-        (known.single_group == Group.FALLING).astype(np.float64),
-        np.ascontiguousarray(log_prior),
+        *doubles(known.single_group == Group.FALLING, log_prior),
         *(kept.shapes, kept.pairs, kept.misfit, kept.nats),
         *(row, shape, families, pair_row, pair, counts, variance, fitted),
     )
-    singles, doubles = counts
+    alone, paired = counts
     return Screened(
-        row[:singles].copy(),
-        shape[:singles].copy(),
-        families[:singles].copy(),
-        pair_row[:doubles].copy(),
-        pair[:doubles].copy(),
+        row[:alone].copy(),
+        shape[:alone].copy(),
+        families[:alone].copy(),
+        pair_row[:paired].copy(),
+        pair[:paired].copy(),
         variance,
         fitted,
     )

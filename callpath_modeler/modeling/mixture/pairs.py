@@ -67,8 +67,9 @@ def rows_for_pairs(seen: Look, data: Data, known: Hypotheses) -> IntArray:
     if not len(known.first):
         return np.zeros(0, dtype=np.intp)
     misfit = seen.residual.min(axis=0) / np.maximum(data.used - 2, 1)
-    noise = np.maximum(data.variance, EXACT_VARIANCE)
-    return np.flatnonzero((data.used >= _FEWEST_FOR_PAIRS) & (misfit > known.kept.misfit * noise))
+    # What rounding leaves asks for no second shape.
+    enough = np.maximum(known.kept.misfit * data.variance, EXACT_VARIANCE)
+    return np.flatnonzero((data.used >= _FEWEST_FOR_PAIRS) & (misfit > enough))
 
 
 def pair_bounds(looks: list[Look], data: Data, known: Hypotheses, log_prior: FloatArray) -> Pairs:
