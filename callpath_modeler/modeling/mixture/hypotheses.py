@@ -74,7 +74,7 @@ class Kept:
     """
 
     shapes: int = 36
-    pairs: int = 40
+    pairs: int = 20
     misfit: float = 0.0
     nats: float = 7.0
 

@@ -143,8 +143,13 @@ def test_a_value_that_hypotheses_disagree_on_has_a_run_that_decides_up_to_the_ta
     random = np.random.default_rng(2)
     noise = 1 + 0.05 * random.standard_normal((1, 5, 3))
     models = fit(points, (10 + np.sqrt(points))[None, :, None] * noise)
-    value = models.mixture([4096.0]).centre[0, :, 0]
-    amount = float(np.sqrt(value.min() * value.max()))
+    mixture = models.mixture([4096.0])
+    value, weight = mixture.centre[0, :, 0], mixture.weight[0]
+    order = np.argsort(value)
+    below = weight[order].cumsum()[:-1]
+    # Where most is on either side.
+    best = np.minimum(below, 1 - below).argmax()
+    amount = float(np.sqrt(value[order][best] * value[order][best + 1]))
     found = deciding_run_of_value(models, 4096.0, amount, 0.9)[0]
     assert 32 < found <= 4096
     assert np.isinf(deciding_run_of_value(models, 4096.0, 2 * value.max(), 0.9)[0])
