@@ -48,7 +48,7 @@ one curve."""
 
 _PLAINNESS = 1.0
 """By how many nats a hypothesis is less probable for the intricacy of its terms."""
-_TOGETHER = 2.0
+_TOGETHER = 2.5
 """By how much more that counts in pairs: what is measured at one process is met by any of them."""
 
 _CLASS_STRENGTH = 150.0
