@@ -37,9 +37,12 @@ class CompiledHook(BuildHookInterface[Any]):
         try:
             compile_libraries(_FOLDER)
         except (OSError, subprocess.CalledProcessError) as error:
-            reason = getattr(error, "stderr", None) or error
-            self.app.display_warning(f"models will be made in numpy, without a compiler: {reason}")
+            reason = str(getattr(error, "stderr", None) or error).strip()
+            self.app.display_warning(f"not compiled, models will be made in numpy: {reason}")
             return
+        # Only now: what an earlier build left is no part of a wheel for all platforms.
+        libraries = (_FOLDER / "modeler-*.so").relative_to(self.root)
+        build_data["artifacts"].append(libraries.as_posix())
         platform = sysconfig.get_platform().replace("-", "_").replace(".", "_")
         build_data["pure_python"] = False
         build_data["tag"] = f"py3-none-{platform}"
@@ -47,6 +50,8 @@ class CompiledHook(BuildHookInterface[Any]):
 
 def compile_libraries(folder: Path) -> None:
     """Compile the sources of a folder with ``$CC`` and ``$CFLAGS``, for each kind of processor.
+
+    All libraries are put there, or none.
 
     Raises
     ------
@@ -57,19 +62,19 @@ def compile_libraries(folder: Path) -> None:
     """
     known = runpy.run_path(str(folder / "sources.py"))
     libraries: dict[str, Path] = known["libraries"](folder)
-    compiler = shlex.split(os.environ.get("CC", "cc"))
+    compiler = shlex.split(os.environ.get("CC") or "cc")
     own = shlex.split(os.environ.get("CFLAGS", ""))
     units = [str(source) for source in known["sources"](folder) if source.suffix == ".c"]
     for old in folder.glob("modeler-*.so"):
         old.unlink()
     x86 = sysconfig.get_platform().endswith(_X86)
-    for kind, library in libraries.items():
-        if kind in _ONLY_X86 and not x86:
-            continue
-        with tempfile.TemporaryDirectory(dir=folder) as work:
-            made = Path(work) / library.name
+    with tempfile.TemporaryDirectory(dir=folder) as work:
+        for kind, library in libraries.items():
+            if kind in _ONLY_X86 and not x86:
+                continue
             flags = [*_FLAGS, *_ONLY_X86.get(kind, ()), *own]
-            command = [*compiler, *flags, *units, "-o", str(made), "-lm"]
+            command = [*compiler, *flags, *units, "-o", str(Path(work) / library.name), "-lm"]
             subprocess.run(command, check=True, capture_output=True, text=True)  # noqa: S603
-            # Another process may have loaded what was there.
-            made.replace(library)
+        # Another process may have loaded what was there.
+        for made in Path(work).glob("*.so"):
+            made.replace(folder / made.name)

@@ -57,16 +57,17 @@ def call(name: str, *arguments: npt.NDArray[Any] | float) -> None:
 def _library() -> ctypes.CDLL | None:
     if os.environ.get(VARIABLE) == "0":
         return None
-    anywhere, *others = libraries(Path(__file__).parent).values()
     try:
+        anywhere, *others = libraries(Path(__file__).parent).values()
         general = ctypes.CDLL(str(anywhere))
-        best = int(general.processor())
-        if best and others[best - 1].exists():
-            return ctypes.CDLL(str(others[best - 1]))
     except OSError:
         # None, or that of another kind of machine that shares the folder.
         return None
-    return general
+    best = int(general.processor())
+    try:
+        return ctypes.CDLL(str(others[best - 1])) if best else general
+    except OSError:
+        return general
 
 
 def doubles(*columns: npt.ArrayLike) -> list[npt.NDArray[np.float64]]:
