@@ -349,9 +349,15 @@ class Models:
         missing = [name for name in column_names() if name not in arrays]
         if missing:
             raise ValueError(f"columns missing: {', '.join(missing)}")
+        shapes = shapes_from_header(header["shapes"])
+        for name in ("terms", "alternative_terms"):
+            # They are looked up without further question.
+            codes = arrays[name]
+            if codes.size and not -1 <= codes.min() <= codes.max() < len(shapes):
+                raise ValueError(f"{name} are of shapes that are not there")
         return cls(
             space=SearchSpace.from_header(header["space"]),
-            shapes=shapes_from_header(header["shapes"]),
+            shapes=shapes,
             method=str(header["method"]),
             aggregate=_centre(header["aggregate"]),
             points=np.array(header["points"], dtype=np.float64),

@@ -37,6 +37,6 @@ _SENTENCES: Mapping[FitStatus, str] = {
     FitStatus.OUTSIDE: "No model of the class explains the measurements within their noise; "
     "the best one is given.",
     FitStatus.TOO_FEW_POINTS: "Too few points have a value; no model.",
-    FitStatus.NON_FINITE: "A value is infinite; no model.",
+    FitStatus.NON_FINITE: "A value is infinite, or their sum is; no model.",
     FitStatus.NEGATIVE: "A value is below zero; no model.",
 }

@@ -132,11 +132,12 @@ def _quantile(
         with np.errstate(divide="ignore", invalid="ignore"):
             here = special.ndtri(share)
             after = at + (deviates - here) * np.exp(-0.5 * here**2) / density
-        good = (after >= low) & (after <= high) & (np.abs(after - at) <= before / 2)
-        after = np.where(good, after, (low + high) / 2)
+            good = (after >= low) & (after <= high) & (np.abs(after - at) <= before / 2)
+            after = np.where(good, after, (low + high) / 2)
+            # At a probability of 0 or 1 all are infinite.
+            before, last = last, np.abs(after - at)
+            going = (last > _SETTLED) & (high - low > _SETTLED)
         found[left] = after
-        before, last = last, np.abs(after - at)
-        going = (last > _SETTLED) & (high - low > _SETTLED)
         if not going.any():
             break
         left, at, low, high = left[going], after[going], low[going], high[going]

@@ -84,7 +84,9 @@ static void share_below(const Parts *of, const double *at, double *share, double
 static void quantile_of(const Parts *of, double probability, int64_t *going, double *at)
 {
     double low[LANES], high[LANES], share[LANES], density[LANES], last[LANES], before[LANES];
-    double deviate = normal_quantile(probability);
+    double deviate = probability <= 0   ? -INFINITY
+                     : probability >= 1 ? INFINITY
+                                        : normal_quantile(probability);
     bracket(of, deviate, low, high);
     apart_quantile(of, probability, at);
     for (int lane = 0; lane < LANES; lane++) {
@@ -460,10 +462,10 @@ int64_t bands(int64_t n, int64_t others, int64_t shapes, int64_t targets, const 
     Known known;
     Parts some;
     int there = allocate_known(&known, 1 + others) & allocate(&some, 1 + others);
-    int64_t sizes[] = {0, 1, 3, others};
+    int64_t sizes[] = {0, others < 1 ? others : 1, others < 3 ? others : 3, others};
     for (int which = 0; there && which < 4; which++) {
         int64_t rows[LANES], filled = 0;
-        if (which && sizes[which] <= sizes[which - 1])
+        if (which && sizes[which] == sizes[which - 1])
             continue;
         for (int64_t row = 0; row <= n; row++) {
             if (row < n && asked(&models, row, negligible) == sizes[which])

@@ -222,7 +222,11 @@ int64_t choose(int64_t n, int64_t count, int64_t shapes, int64_t places, int64_t
     /* Sorting exchanges them. */
     int64_t *orders = space.order;
     for (int64_t k = 0; there && k < n; k++) {
-        int64_t row = rows[k], kept = keep(&found, start[k], start[k + 1], &space);
+        int64_t row = rows[k];
+        /* What is no number leaves no candidate. */
+        if (start[k] == start[k + 1])
+            continue;
+        int64_t kept = keep(&found, start[k], start[k + 1], &space);
         double nowhere[NUMBERS];
         for (int64_t which = 0; which < kept; which++) {
             int64_t candidate = start[k] + space.kept[which], to = row * others + which - 1;

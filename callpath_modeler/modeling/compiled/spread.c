@@ -151,6 +151,8 @@ int64_t state(int64_t n, int64_t points, int64_t repetitions, int64_t enough, co
             used += count[k] > 0;
             negative += (count[k] > 0) & (centre[k] < 0);
             positive += (count[k] > 0) & (centre[k] != 0);
+            /* So are sums of values that are as large as numbers go. */
+            infinite += (count[k] > 0) & (fabs(centre[k]) > DBL_MAX);
         }
         for (int64_t k = row * points * repetitions; k < (row + 1) * points * repetitions; k++)
             infinite += fabs(y[k]) > DBL_MAX;

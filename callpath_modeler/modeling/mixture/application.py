@@ -167,7 +167,9 @@ def _overview(values: _Values, count: int) -> tuple[IntArray, Pool]:
         reps = within(ordered, "mean")
         usable[part] = _status(ordered, reps) == FitStatus.OK
         raw[part], dof[part], size[part] = row_spread(reps)
-        digest[part] = np.nan_to_num(reps.centre) @ np.sqrt(np.arange(2.0, 2 + len(values.order)))
+        with np.errstate(over="ignore"):
+            numbers = np.sqrt(np.arange(2.0, 2 + len(values.order)))
+            digest[part] = np.nan_to_num(reps.centre) @ numbers
     rows = np.flatnonzero(usable)
     order = np.argsort(size[rows])
     if not np.diff(size[rows[order]]).all():
@@ -185,7 +187,8 @@ def _status(y: FloatArray, reps: Within) -> npt.NDArray[np.int8]:
     status[(centre == 0).all(axis=1)] = FitStatus.ZERO
     status[(centre < 0).any(axis=1)] = FitStatus.NEGATIVE
     status[(reps.count > 0).sum(axis=1) < MIN_POINTS["mixture"]] = FitStatus.TOO_FEW_POINTS
-    status[np.isinf(y).any(axis=(1, 2))] = FitStatus.NON_FINITE
+    # So are sums of values that are as large as numbers go.
+    status[np.isinf(y).any(axis=(1, 2)) | np.isinf(centre).any(axis=1)] = FitStatus.NON_FINITE
     return status
 
 

@@ -85,7 +85,7 @@ def within(y: FloatArray, how: Centre) -> Within:
     present = np.isfinite(ordered)
     count = present.sum(axis=0).astype(np.float64)
     values = np.where(present, ordered, 0.0)
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         mean = values.sum(axis=0) / count
         values /= mean
         values -= present

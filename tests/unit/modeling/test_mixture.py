@@ -142,6 +142,16 @@ def test_rows_without_a_model_do_not_change_those_with_one() -> None:
     sane(mixed)
 
 
+@pytest.mark.parametrize("times", [1, 20])
+def test_rows_whose_sums_are_beyond_all_numbers_have_no_model(times: int) -> None:
+    y = np.repeat(laws(np.random.default_rng(42)), times, axis=0)
+    y[-1] *= 1.7e308 / y[-1].max()
+    models = fit(POINTS, y)
+    assert models.status[-1] == FitStatus.NON_FINITE
+    assert (models.status[:-1] != FitStatus.NON_FINITE).all()
+    assert fit(POINTS, y[-1:]).status == [FitStatus.NON_FINITE]
+
+
 @pytest.mark.parametrize(
     ("points", "law", "formula"),
     [

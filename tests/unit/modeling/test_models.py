@@ -95,6 +95,12 @@ def test_models_survive_a_store(models: Models, tmp_path: Path) -> None:
         assert np.array_equal(getattr(again, name), getattr(models, name), equal_nan=True)
     with pytest.raises(ValueError, match="version"):
         Models.from_arrays(mapped, {**header, "version": 0})
+    for name in ("terms", "alternative_terms"):
+        for code in (-2, len(models.shapes)):
+            codes = np.array(mapped[name])
+            codes.flat[-1] = code
+            with pytest.raises(ValueError, match=f"^{name} are of shapes"):
+                Models.from_arrays({**mapped, name: codes}, header)
     mapped.pop("terms")
     with pytest.raises(ValueError, match="columns missing: terms"):
         Models.from_arrays(mapped, header)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import numpy.typing as npt
 import pytest
@@ -49,6 +51,25 @@ def test_bands_are_those_of_numpy(kind: str, monkeypatch: pytest.MonkeyPatch) ->
     np.testing.assert_allclose(found.high, expected.high, rtol=1e-9)
 
 
+@pytest.mark.parametrize("others", range(6))
+def test_so_they_are_with_any_number_of_runners_up(
+    others: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    models, targets = models_of("usual"), np.array([3e2, 4e6])
+    few = replace(
+        models,
+        alternative_terms=models.alternative_terms[:, :others],
+        alternative_coefficients=models.alternative_coefficients[:, :others],
+        alternative_weight=models.alternative_weight[:, :others],
+        root=models.root[:, : 1 + others],
+    )
+    found = few.predict(targets)
+    use_numpy(monkeypatch)
+    expected = few.predict(targets)
+    np.testing.assert_allclose(found.low, expected.low, rtol=1e-9)
+    np.testing.assert_allclose(found.high, expected.high, rtol=1e-9)
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_mixtures_are_those_of_numpy(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     models, targets = models_of(kind), np.array([3e2, 5e5])
@@ -64,7 +85,7 @@ def test_mixtures_are_those_of_numpy(kind: str, monkeypatch: pytest.MonkeyPatch)
 
 
 @pytest.mark.parametrize("parts", [1, 2, 5, 15])
-@pytest.mark.parametrize("probability", [1e-6, 0.025, 0.5, 0.8, 1 - 1e-6])
+@pytest.mark.parametrize("probability", [0.0, 1e-6, 0.025, 0.5, 0.8, 1 - 1e-6, 1.0])
 def test_quantiles_and_exceedances_are_those_of_numpy(
     parts: int, probability: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import numpy.typing as npt
 import pytest
@@ -9,7 +11,12 @@ import pytest
 from callpath_modeler.modeling import Models, fit
 from callpath_modeler.modeling.compiled.library import compiled
 from callpath_modeler.modeling.mixture import outcome
-from many_rows import KINDS, many_rows
+from callpath_modeler.modeling.mixture.candidates import candidates
+from callpath_modeler.modeling.mixture.hypotheses import hypotheses
+from callpath_modeler.modeling.mixture.posterior import Beliefs, far_tables, posterior
+from callpath_modeler.modeling.mixture.screen import screen
+from callpath_modeler.modeling.terms import DEFAULT_SPACE
+from many_rows import KINDS, many_rows, rows_to_fit
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -85,3 +92,18 @@ def test_where_there_are_few_alternatives_no_others_are_told(
     assert (models.alternative_terms[nothing] == -1).all()
     assert (models.alternative_coefficients[nothing] == 0).all()
     assert (models.root[:, 1:][nothing] == 0).all()
+
+
+def test_a_row_without_candidates_has_no_terms_whatever_the_others_have() -> None:
+    points, y = many_rows(KINDS["usual"], 3)
+    known = hypotheses(DEFAULT_SPACE, points)
+    data, ways = rows_to_fit(points, y)
+    chosen = screen(data, known, known.log_prior, ways.extremes)
+    found = candidates(data, chosen, known, ways)
+    found = posterior(found, data, ways, Beliefs(known.log_prior, ways.log_prior))
+    two = replace(found.repeated(np.arange(2)), variance=found.variance, drift=found.drift)
+    columns, far = outcome.empty_columns(3, 1), far_tables(points, known, outcome.FAR)
+    outcome.write_models(columns, np.arange(3), two, data, np.ones(3), known, far)
+    assert (columns["terms"][2] == -1).all()
+    assert columns["weight"][:2].all()
+    assert columns["weight"][2] == 0
