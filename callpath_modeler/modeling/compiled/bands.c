@@ -1,232 +1,10 @@
-/* What hypotheses predict, how far that may be off, and the quantiles of their mixtures: repeats
-   `modeling/reach.py` and `modeling/uncertainty.py`. Of the
-   mixture of one row in each lane, arrays are [parts][LANES]. */
+/* What hypotheses predict and how far that may be off: repeats `modeling/reach.py`. */
 #include <float.h>
-#include <stdlib.h>
 
-#include "lanes.h"
+#include "columns.h"
+#include "mixtures.h"
 
-static const double LEAST_SPREAD = 1e-9, SETTLED = 1e-10, NEGLIGIBLE = 1e-6;
-static const double OUTER = 0.975, DEVIATES = 1.959963984540054, EDGE = 1e-12;
-enum { STEPS = 80, TERMS = 2, NUMBERS = 3, ROOT = 6 };
-
-/* `Mixture` of as many rows as there are lanes at one target. */
-typedef struct {
-    int64_t count;
-    double *centre, *below, *above, *weight;
-} Parts;
-
-/* Where the parts have their quantiles: bounds of that of the mixture. */
-static void bracket(const Parts *of, double deviate, double *low, double *high)
-{
-    const double *side = deviate < 0 ? of->below : of->above;
-    for (int lane = 0; lane < LANES; lane++)
-        low[lane] = INFINITY, high[lane] = -INFINITY;
-    for (int64_t part = 0; part < of->count; part++)
-#pragma omp simd
-        for (int lane = 0; lane < LANES; lane++) {
-            int64_t k = part * LANES + lane;
-            double each = of->centre[k] + deviate * side[k];
-            low[lane] = of->weight[k] > 0 ? smaller(each, low[lane]) : low[lane];
-            high[lane] = of->weight[k] > 0 ? larger(each, high[lane]) : high[lane];
-        }
-}
-
-/* `_apart_quantile`: the part in which the quantile would be, if the parts did not overlap, is the
-   least one that has the probability with all below it. */
-static void apart_quantile(const Parts *of, double probability, double *at)
-{
-    double best[LANES];
-    for (int lane = 0; lane < LANES; lane++)
-        best[lane] = INFINITY, at[lane] = 0;
-    for (int64_t part = 0; part < of->count; part++) {
-        double running[LANES] = {0};
-        for (int64_t other = 0; other < of->count; other++)
-#pragma omp simd
-            for (int lane = 0; lane < LANES; lane++) {
-                double its = of->centre[other * LANES + lane];
-                double mine = of->centre[part * LANES + lane];
-                int before = (its < mine) | ((its == mine) & (other <= part));
-                running[lane] += before ? of->weight[other * LANES + lane] : 0;
-            }
-#pragma omp simd
-        for (int lane = 0; lane < LANES; lane++) {
-            int64_t k = part * LANES + lane;
-            double its = of->weight[k], share = (probability - running[lane] + its) / its;
-            double z = normal_quantile(smaller(larger(share, 1e-9), 1 - 1e-9));
-            double here = of->centre[k] + z * (z < 0 ? of->below[k] : of->above[k]);
-            int enough = (its > 0) & (running[lane] >= probability) & (running[lane] < best[lane]);
-            at[lane] = enough ? here : at[lane];
-            best[lane] = enough ? running[lane] : best[lane];
-        }
-    }
-}
-
-/* Share of the mixtures below `at`, and their density there but for the factor of all normal ones.
- */
-static void share_below(const Parts *of, const double *at, double *share, double *density)
-{
-    for (int lane = 0; lane < LANES; lane++)
-        share[lane] = density[lane] = 0;
-    for (int64_t part = 0; part < of->count; part++)
-#pragma omp simd
-        for (int lane = 0; lane < LANES; lane++) {
-            int64_t k = part * LANES + lane;
-            double distance = at[lane] - of->centre[k];
-            double spread = distance < 0 ? of->below[k] : of->above[k];
-            double z = distance / spread, bell = normal_bell(z);
-            share[lane] += of->weight[k] * normal_share_of(z, bell);
-            density[lane] += of->weight[k] * bell / spread;
-        }
-}
-
-/* `_quantile`, of `centre` in logarithms, for lanes that are `going`. */
-static void quantile_of(const Parts *of, double probability, int64_t *going, double *at)
-{
-    double low[LANES], high[LANES], share[LANES], density[LANES], last[LANES], before[LANES];
-    double deviate = probability <= 0   ? -INFINITY
-                     : probability >= 1 ? INFINITY
-                                        : normal_quantile(probability);
-    bracket(of, deviate, low, high);
-    apart_quantile(of, probability, at);
-    for (int lane = 0; lane < LANES; lane++) {
-        at[lane] = smaller(larger(at[lane], low[lane]), high[lane]);
-        last[lane] = before[lane] = INFINITY;
-    }
-    for (int step = 0; step < STEPS; step++) {
-        int64_t any = 0;
-        share_below(of, at, share, density);
-#pragma omp simd reduction(| : any)
-        for (int lane = 0; lane < LANES; lane++) {
-            int is_short = share[lane] < probability;
-            low[lane] = is_short ? at[lane] : low[lane];
-            high[lane] = is_short ? high[lane] : at[lane];
-            double here = normal_quantile(share[lane]);
-            double after = at[lane] + (deviate - here) * normal_bell(here) / density[lane];
-            /* What is no number is not between them. */
-            int good = (after >= low[lane]) & (after <= high[lane])
-                       & (fabs(after - at[lane]) <= before[lane] / 2);
-            after = good ? after : (low[lane] + high[lane]) / 2;
-            before[lane] = last[lane];
-            last[lane] = fabs(after - at[lane]);
-            int moves = (last[lane] > SETTLED) & (high[lane] - low[lane] > SETTLED);
-            at[lane] = going[lane] ? after : at[lane];
-            going[lane] = going[lane] & moves;
-            any |= going[lane];
-        }
-        if (!any)
-            return;
-    }
-}
-
-/* Turns centres into logarithms; tells what quantiles are where there is nothing to look for, and
-   in which lanes there is. */
-static void prepare(const Parts *of, double *otherwise, int64_t *usable)
-{
-    double largest[LANES] = {0};
-    int64_t fits[LANES], any[LANES] = {0};
-    for (int lane = 0; lane < LANES; lane++)
-        fits[lane] = 1;
-    for (int64_t part = 0; part < of->count; part++)
-#pragma omp simd
-        for (int lane = 0; lane < LANES; lane++) {
-            int64_t k = part * LANES + lane;
-            int64_t there = of->weight[k] > 0;
-            double centre = there ? of->centre[k] : 1;
-            fits[lane] &= (centre > 0) & (centre < INFINITY);
-            any[lane] |= there;
-            /* Also what is no number is not nothing. */
-            largest[lane] = there & !(centre <= largest[lane]) ? centre : largest[lane];
-            of->centre[k] = log_of(centre);
-            of->below[k] = of->below[k] > LEAST_SPREAD ? of->below[k] : LEAST_SPREAD;
-            of->above[k] = of->above[k] > LEAST_SPREAD ? of->above[k] : LEAST_SPREAD;
-        }
-    for (int lane = 0; lane < LANES; lane++) {
-        usable[lane] = fits[lane] & any[lane];
-        otherwise[lane] = largest[lane] == 0 ? 0 : INFINITY;
-    }
-}
-
-/* `Mixture.quantile` at each of some probabilities, [probabilities][LANES]. */
-static void quantiles_of(const Parts *of, int64_t probabilities, const double *probability,
-                         double *found)
-{
-    double otherwise[LANES];
-    int64_t usable[LANES];
-    prepare(of, otherwise, usable);
-    for (int64_t which = 0; which < probabilities; which++, found += LANES) {
-        int64_t going[LANES];
-        memcpy(going, usable, sizeof going);
-        quantile_of(of, probability[which], going, found);
-        for (int lane = 0; lane < LANES; lane++)
-            found[lane] = usable[lane] ? exp_of(found[lane]) : otherwise[lane];
-    }
-}
-
-static int allocate(Parts *of, int64_t count)
-{
-    *of = (Parts){.count = count};
-    of->centre = calloc(4 * (size_t)count * LANES + 1, sizeof(double));
-    if (!of->centre)
-        return 0;
-    of->below = of->centre + count * LANES;
-    of->above = of->below + count * LANES;
-    of->weight = of->above + count * LANES;
-    return 1;
-}
-
-/* `Mixture.quantile` of centre, below, above [rows, parts, columns], weight [rows, parts]. */
-int64_t quantiles(int64_t rows, int64_t parts, int64_t columns, const double *centre,
-                  const double *below, const double *above, const double *weight,
-                  double probability, double *found)
-{
-    Parts some;
-    if (!allocate(&some, parts))
-        return -1;
-    for (int64_t start = 0; start < rows * columns; start += LANES) {
-        int64_t items[LANES], left = rows_from(start, rows * columns, items);
-        double here[LANES];
-        for (int lane = 0; lane < LANES; lane++) {
-            int64_t item = items[lane], row = item / columns;
-            for (int64_t part = 0; part < parts; part++) {
-                int64_t from = (row * parts + part) * columns + item % columns;
-                some.centre[part * LANES + lane] = centre[from];
-                some.below[part * LANES + lane] = below[from];
-                some.above[part * LANES + lane] = above[from];
-                some.weight[part * LANES + lane] = weight[row * parts + part];
-            }
-        }
-        quantiles_of(&some, 1, &probability, here);
-        for (int64_t lane = 0; lane < left; lane++)
-            found[items[lane]] = here[lane];
-    }
-    free(some.centre);
-    return 0;
-}
-
-/* `Mixture.exceedance` of a value [rows, columns]. */
-int64_t exceedances(int64_t rows, int64_t parts, int64_t columns, const double *centre,
-                    const double *below, const double *above, const double *weight,
-                    const double *value, double *found)
-{
-    for (int64_t row = 0; row < rows; row++, value += columns, found += columns) {
-        for (int64_t column = 0; column < columns; column++)
-            found[column] = 0;
-        for (int64_t part = 0; part < parts; part++, weight++) {
-            double share = *weight;
-#pragma omp simd
-            for (int64_t column = 0; column < columns; column++) {
-                double distance = log_of(centre[column]) - log_of(value[column]);
-                /* Where prediction and threshold are both zero, neither exceeds the other. */
-                distance = distance == distance ? distance : 0;
-                double spread = distance > 0 ? below[column] : above[column];
-                found[column] += share * normal_share(distance / larger(spread, LEAST_SPREAD));
-            }
-            centre += columns, below += columns, above += columns;
-        }
-    }
-    return 0;
-}
+static const double NEGLIGIBLE = 1e-6, OUTER = 0.975, DEVIATES = 1.959963984540054, EDGE = 1e-12;
 
 /* Columns of `Models` with the mixture method: `others` alternatives, and what shapes are. The last
    shape, of code -1, is none. */
@@ -246,8 +24,8 @@ typedef struct {
     double unit[LANES], spread[LANES], drift[LANES];
 } Known;
 
-/* Columns of doubles; `root` is the last, of `ROOT` entries. */
-enum { KNOWN = 8 + ROOT };
+/* Columns of doubles; `root` is the last, of `ELEMENTS` entries. */
+enum { KNOWN = 8 + ELEMENTS };
 
 static int allocate_known(Known *known, int64_t count)
 {
@@ -279,7 +57,7 @@ static void fetch(const Models *models, int64_t row, int64_t part, Known *known,
     const int16_t *codes = part ? models->other_terms + TERMS * other : models->terms + TERMS * row;
     const double *numbers =
         part ? models->other_numbers + NUMBERS * other : models->numbers + NUMBERS * row;
-    const float *root = models->root + ROOT * (row * (1 + models->others) + part);
+    const float *root = models->root + ELEMENTS * (row * (1 + models->others) + part);
     int64_t first = codes[0] < 0 ? models->shapes - 1 : codes[0];
     int64_t second = codes[1] < 0 ? models->shapes - 1 : codes[1];
     known->first[k] = first, known->second[k] = second;
@@ -288,7 +66,7 @@ static void fetch(const Models *models, int64_t row, int64_t part, Known *known,
     known->constant[k] = numbers[0] / models->unit[row];
     known->slope[k] = numbers[1] / models->unit[row] * models->peak[first];
     known->other[k] = numbers[2] / models->unit[row] * models->peak[second];
-    for (int64_t entry = 0; entry < ROOT; entry++)
+    for (int64_t entry = 0; entry < ELEMENTS; entry++)
         known->root[entry * size + k] = root[entry];
 }
 

@@ -1,4 +1,4 @@
-"""Mixtures of what hypotheses predict, and their quantiles: calls into ``bands.c``."""
+"""Mixtures of what hypotheses predict: calls into ``bands.c`` and ``uncertainty.c``."""
 
 from __future__ import annotations
 

@@ -6,7 +6,6 @@
 #include "constants.h"
 #include "rows.h"
 
-#define EXACT_VARIANCE 1e-14
 #define SMALLEST 1e-37
 #define ALIKE 1e-12
 #define ROUNDING 1e-12

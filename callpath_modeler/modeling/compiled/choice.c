@@ -2,9 +2,10 @@
    repeats `write_models` of `modeling/mixture/outcome.py` up to the quality of the model. */
 #include <stdlib.h>
 
+#include "columns.h"
 #include "functions.h"
 
-enum { ALTERNATIVES = 7, TERMS = 2, NUMBERS = 3, COVARIANCES = 6, RUN = 16 };
+enum { ALTERNATIVES = 7, RUN = 16 };
 
 static const double AGREES = 0.05, LEAST = 1e-12, MOST = 1e300, ROUNDING = 1e-11;
 static const double TAILS[ALTERNATIVES - 1] = {0.03, 0.1, 0.3, 0.7, 0.9, 0.97};
@@ -161,7 +162,7 @@ static void root_of(const double *covariance, int64_t apart, float *root)
     cs = (cs - cf * fs) * per_second;
     double third = sqrt(larger(cc - cf * cf - cs * cs, 0));
     double entries[] = {first, fs, second, cf, cs, third};
-    for (int64_t k = 0; k < COVARIANCES; k++)
+    for (int64_t k = 0; k < ELEMENTS; k++)
         root[k] = (float)entries[k];
 }
 
@@ -237,7 +238,7 @@ int64_t choose(int64_t n, int64_t count, int64_t shapes, int64_t places, int64_t
                 continue;
             describe(&found, candidate, least[k], unit[k], its,
                      which ? nowhere : scaled + NUMBERS * k, numbers);
-            root_of(covariance + candidate, count, root + COVARIANCES * (row + to + 1));
+            root_of(covariance + candidate, count, root + ELEMENTS * (row + to + 1));
             if (which)
                 other_weight[to] = (float)space.share[which];
         }

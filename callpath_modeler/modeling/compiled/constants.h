@@ -1,9 +1,12 @@
-/* What bounds and evidence have in common, of mixture/evidence.py. */
+/* What several of these files have in common, of mixture/evidence.py but for the first number. */
 #ifndef CALLPATH_MODELER_CONSTANTS_H
 #define CALLPATH_MODELER_CONSTANTS_H
 
 #include "functions.h"
 
+/* `EXACT_VARIANCE` in mixture/spread.py. */
+#define EXACT_VARIANCE 1e-14
+#define LEAST_SUM 1e-40
 #define LOG_2PI 1.8378770664093453
 #define LOG_2 0.69314718055994531
 #define TINY 1e-300

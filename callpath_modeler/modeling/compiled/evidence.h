@@ -13,7 +13,7 @@
 
 typedef double Lanes[LANES] __attribute__((aligned(64)));
 
-static const double LEAST = 1e-40, ROUNDING = 1e-13, FAR_OUT = 1e-280;
+static const double ROUNDING = 1e-13, FAR_OUT = 1e-280;
 
 /* In standard deviations: a normal variable is never as far out, in double precision. */
 static const double NEVER = 9;
@@ -93,7 +93,7 @@ INLINE void positive_evidence(const Slopes *sums, const double *variance, Found 
     EACH_LANE {
         double mean = sums->mean[c], at = sums->at[c], slope = sums->slope[c];
         double no_constant = mean / larger(at, TINY), growing = larger(slope, 0);
-        double level = larger(mean - slope * at, 0) + growing + LEAST, square = level * level;
+        double level = larger(mean - slope * at, 0) + growing + LEAST_SUM, square = level * level;
         double share = smaller(growing / level, 1 - SHARE_EDGE);
         found->evidence[c] = LOG_2PI - 0.5 * finite_log(sums->weight[c] * sums->square[c]
                                                     * (square * square) * (4 * (1 - share)));
@@ -205,7 +205,7 @@ INLINE void pair_evidence(const double *normal, const double *variance, Found *f
     EACH_LANE {
         int free = found->size[c] > 2;
         double first = found->first[c], second = found->second[c];
-        double level = larger(first, 0) + larger(second, 0) + found->constant[c] + LEAST;
+        double level = larger(first, 0) + larger(second, 0) + found->constant[c] + LEAST_SUM;
         double evidence = finite_log(level) * (free ? -3 : -2);
         evidence += free ? 1.5 * LOG_2PI + LOG_2 : LOG_2PI + LOG_2;
         evidence -= 0.5 * finite_log(normal[c]);

@@ -5,8 +5,6 @@
 
 #include "bounds.h"
 
-#define LEAST 1e-40
-
 /* Regressions on P pairs under the first drift, as `Doubles`; `free` is 1 where the constant is, 0
    where it would be negative. */
 typedef struct {
@@ -130,7 +128,7 @@ static void bound_pairs(const Row *row, const double *restrict prior, Pairs *fou
 #pragma omp simd
     for (int64_t i = 0; i < found->count; i++) {
         int32_t p = which[i];
-        double level = first[p] + second[p] + constant[p] + LEAST;
+        double level = first[p] + second[p] + constant[p] + LEAST_SUM;
         double volume = -(2 + free[p]) * log_near(level) + LOG_2PI * (1 + 0.5 * free[p]) + LOG_2
                         - 0.5 * log_near(determinant[p]) + prior[p];
         double per_freedom = free[p] != 0 ? per_three : per_two;

@@ -2,10 +2,9 @@
    `_status` of `modeling/mixture/outcome.py`. */
 #include <stdlib.h>
 
+#include "columns.h"
 #include "lanes.h"
 #include "rows.h"
-
-enum { NUMBERS = 3, TERMS = 2 };
 
 static const double PARALLEL = 1e-12, LEAST_LEFT = 1e-6;
 static const double NOISY_SPREAD = 0.25, MISFIT = 0.05, FAR_BEYOND_NOISE = 3, EXACT_MISFIT = 1e-3;

@@ -354,10 +354,11 @@ static double *make_room(const Known *known, Look *looks, Room *room)
 int64_t screen(int64_t rows, int64_t points, int64_t shapes, int64_t pairs, int64_t drifts,
                const double *values, const double *weight, const double *variance,
                const double *dof, const double *precision, const double *away,
-               const double *table, const double *products, const int32_t *first, const int32_t *second, const double *falling,
-               const double *prior, int64_t kept_shapes, int64_t kept_pairs, double misfit,
-               double nats, int64_t *row, int64_t *shape, int64_t *families, int64_t *pair_row,
-               int64_t *pair, int64_t *counts, double *variances, double *fitted)
+               const double *table, const double *products, const int32_t *first,
+               const int32_t *second, const double *falling, const double *prior,
+               int64_t kept_shapes, int64_t kept_pairs, double misfit, double nats, int64_t *row,
+               int64_t *shape, int64_t *families, int64_t *pair_row, int64_t *pair,
+               int64_t *counts, double *variances, double *fitted)
 {
     const Known known = {points, shapes,  pairs, drifts,      precision,  away,   table, products,
                          first,  second,  falling, prior, kept_shapes, kept_pairs, misfit, nats};

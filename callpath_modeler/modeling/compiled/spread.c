@@ -3,13 +3,14 @@
 #include <float.h>
 #include <stdlib.h>
 
+#include "constants.h"
 #include "lanes.h"
 
 /* In the order of `CENTRES`. */
 enum { MEAN, MEDIAN, TRIMMED, MIDRANGE, FIRST_QUARTILE, LEAST };
 enum { FEW = 32 };
 
-static const double EXACT_VARIANCE = 1e-14, MOST_DOF = 100;
+static const double MOST_DOF = 100;
 static const double LEAST_WEIGHT = 0.05, MOST_WEIGHT = 3;
 
 static int compare(const void *one, const void *other)
@@ -87,7 +88,7 @@ static void sum_lanes(const double *sorted, int64_t repetitions, double *mean, d
             squares[lane] += fabs(value) <= DBL_MAX ? away * away : 0;
         }
     for (int lane = 0; lane < LANES; lane++)
-        squares[lane] = (count[lane] > 1) & (mean[lane] > 0) ? squares[lane] : 0;
+        squares[lane] = ((count[lane] > 1) & (mean[lane] > 0)) ? squares[lane] : 0;
 }
 
 /* `centre_of_sorted` but for the mean, of `count` values that are `LANES` apart. */
