@@ -37,7 +37,7 @@ from callpath_modeler.modeling.terms import SearchSpace
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.intp]
 
-_CHUNK = 1024
+_CHUNK = 2048
 _MOST_HYPOTHESES = 2_000_000
 _HEAP = 2**24
 """Bytes. An allocator that gives pages back as soon as they are free spends an eighth of the time
