@@ -141,6 +141,10 @@ def _configure(ctx: click.Context, sources: Sequence[str] | None) -> None:
         if found.files and root.obj.verbose:
             listed = ", ".join(file.fingerprint.path for file in found.files)
             root.obj.note(f"configuration: {listed}")
+        if root.obj.verbose and any(option.name == "method" for option in ctx.command.params):
+            from callpath_modeler.modeling.compiled.library import way
+
+            root.obj.note(f"models are made {way()}")
 
 
 def _dress(root: click.Context, found: Configuration) -> None:

@@ -10,6 +10,8 @@ import re
 
 import pytest
 
+from callpath_modeler.modeling.compiled import library
+
 AT = ("--target", "1000")
 DIGITS = re.compile(r"(?<![\w(/^.])\d+\.\d+(e-?\d+)?")
 
@@ -69,3 +71,17 @@ def test_stored_models_of_one_method_do_not_pass_for_those_of_the_other(run, sto
     assert ranked(stored) != ranked(stored, *classic)
     assert ranked(stored, *classic) == ranked(lulesh, *classic)
     assert ranked(stored) == ranked(lulesh)
+
+
+def test_who_asks_is_told_whether_there_is_a_compiled_library(run, series, monkeypatch):
+    runs = series()
+    assert "models are made" not in run("rank", runs, "--target", "64").err
+    assert "models are made" in run("-v", "rank", runs, "--target", "64").err
+    assert "models are made" not in run("-v", "info", runs).err
+    monkeypatch.setenv(library.VARIABLE, "0")
+    library.forget()
+    try:
+        told = run("-v", "rank", runs, "--target", "64").err
+    finally:
+        library.forget()
+    assert f"models are made in numpy, as {library.VARIABLE}=0 asks for\n" in told

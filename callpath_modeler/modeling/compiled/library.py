@@ -22,6 +22,16 @@ def compiled() -> bool:
     return _library() is not None
 
 
+def way() -> str:
+    """Say how models are made."""
+    library = _library()
+    if library is not None:
+        return "by the compiled library"
+    if os.environ.get(VARIABLE) == "0":
+        return f"in numpy, as {VARIABLE}=0 asks for"
+    return "in numpy, several times as slow: there is no library compiled of these sources here"
+
+
 def forget() -> None:
     """Look for the library anew when it is needed next, since `VARIABLE` has changed."""
     _library.cache_clear()
