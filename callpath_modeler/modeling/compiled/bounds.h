@@ -108,6 +108,13 @@ static void look(const Row *row, int64_t shapes, const double *table, Look *seen
     }
 }
 
+/* Begin to look for what is least. */
+INLINE void unlimited(double *numbers, int64_t count)
+{
+    for (int64_t i = 0; i < count; i++)
+        numbers[i] = INFINITY;
+}
+
 INLINE double least_of(const double *numbers, int64_t count)
 {
     double least = INFINITY;
@@ -166,20 +173,13 @@ static double reach_of(const double *numbers, int64_t count, int64_t kept, doubl
     return of_bits(high);
 }
 
-/* What residuals under one drift are against the least of them: the smallest under any drift. */
-static void compare(const double *restrict residual, int64_t count, int first,
-                    double *restrict ratio)
+/* Lower `ratio` to what residuals under one drift are against the least of them, if that is less. */
+static void lower_ratio(const double *restrict residual, int64_t count, double *restrict ratio)
 {
     double per_least = 1 / larger(least_of(residual, count), ROUNDING);
-    if (first) {
 #pragma omp simd
-        for (int64_t i = 0; i < count; i++)
-            ratio[i] = residual[i] * per_least;
-    } else {
-#pragma omp simd
-        for (int64_t i = 0; i < count; i++)
-            ratio[i] = smaller(residual[i] * per_least, ratio[i]);
-    }
+    for (int64_t i = 0; i < count; i++)
+        ratio[i] = smaller(residual[i] * per_least, ratio[i]);
 }
 
 /* Scale a look down. */

@@ -28,18 +28,23 @@ INLINE double larger(double a, double b) { return a > b ? a : b; }
 
 INLINE double smaller(double a, double b) { return a < b ? a : b; }
 
-/* Natural logarithm; -inf of what is below the least normal number, NaN of NaN, inf of inf.
-
-   With x = 2^k m, sqrt(1/2) <= m < sqrt(2), log m = 2 atanh((m - 1) / (m + 1)). */
-INLINE double log_of(double x)
+/* Take a normal number apart: 2^k m, with sqrt(1/2) <= m < sqrt(2). Returns m. */
+INLINE double apart(double x, double *k)
 {
     const uint64_t half_sqrt = 0x3fe6a09e667f3bcdULL;
     uint64_t shifted = bits_of(x) - half_sqrt;
     /* An exponent in the low bits of 2^52 is that number as a double; the bias keeps it positive. */
-    double k = of_bits((((shifted >> 52) & 0xfff) ^ 0x800) | 0x4330000000000000ULL)
-               - (4503599627370496.0 + 2048.0);
-    double m = of_bits((shifted & 0x000fffffffffffffULL) + half_sqrt);
-    double s = (m - 1) / (m + 1), z = s * s;
+    *k = of_bits((((shifted >> 52) & 0xfff) ^ 0x800) | 0x4330000000000000ULL)
+         - (4503599627370496.0 + 2048.0);
+    return of_bits((shifted & 0x000fffffffffffffULL) + half_sqrt);
+}
+
+/* Natural logarithm; -inf of what is below the least normal number, NaN of NaN, inf of inf.
+
+   That of m is 2 atanh((m - 1) / (m + 1)). */
+INLINE double log_of(double x)
+{
+    double k, m = apart(x, &k), s = (m - 1) / (m + 1), z = s * s;
     double tail = 1.0 / 19;
     tail = tail * z + 1.0 / 17;
     tail = tail * z + 1.0 / 15;
@@ -57,15 +62,11 @@ INLINE double log_of(double x)
 /* Natural logarithm to within 4e-10, without a division, which takes longer than all the rest;
    -inf of what is below the least normal number.
 
-   log(1 + f) = f - f^2 / 2 + f^3 P(f), P the polynomial of the tenth order that is closest between
-   sqrt(1/2) and sqrt(2). */
+   log(1 + f) = f - f^2 / 2 + f^3 P(f), P the polynomial of ten coefficients that is closest for
+   1 + f between sqrt(1/2) and sqrt(2). */
 INLINE double log_near(double x)
 {
-    const uint64_t half_sqrt = 0x3fe6a09e667f3bcdULL;
-    uint64_t shifted = bits_of(x) - half_sqrt;
-    double k = of_bits((((shifted >> 52) & 0xfff) ^ 0x800) | 0x4330000000000000ULL)
-               - (4503599627370496.0 + 2048.0);
-    double f = of_bits((shifted & 0x000fffffffffffffULL) + half_sqrt) - 1;
+    double k, f = apart(x, &k) - 1;
     double tail = -0.06201500119018334327;
     tail = tail * f + 0.1053086473893834465;
     tail = tail * f - 0.1064619163819963397;

@@ -122,18 +122,16 @@ static double bound_singles(const Row *row, const Known *known, double variance,
     const double *prior = known->prior;
     double *restrict least = room->least, *restrict bare = room->bare;
     double *restrict positive = room->bounds, *restrict offset = positive + shapes;
-    double *restrict alone = offset + shapes, total = room->looks->total;
-    scale(room->looks, shapes, &room->singles);
-    memcpy(least, room->looks->residual, (size_t)shapes * sizeof *least);
-    for (int64_t s = 0; s < shapes; s++)
-        bare[s] = INFINITY;
-    lower_bare(room->looks, &room->singles, shapes, bare);
-    compare(room->looks->residual, shapes, 1, room->ratio);
-    for (int64_t l = 1; l < known->drifts; l++) {
+    double *restrict alone = offset + shapes, total = INFINITY;
+    unlimited(least, shapes);
+    unlimited(bare, shapes);
+    unlimited(room->ratio, shapes);
+    for (int64_t l = 0; l < known->drifts; l++) {
         const Look *seen = room->looks + l;
-        scale(seen, shapes, &room->other);
-        lower_bare(seen, &room->other, shapes, bare);
-        compare(seen->residual, shapes, 0, room->ratio);
+        Singles *scaled = l ? &room->other : &room->singles;
+        scale(seen, shapes, scaled);
+        lower_bare(seen, scaled, shapes, bare);
+        lower_ratio(seen->residual, shapes, room->ratio);
 #pragma omp simd
         for (int64_t s = 0; s < shapes; s++)
             least[s] = smaller(seen->residual[s], least[s]);
@@ -177,11 +175,12 @@ static double bound_doubles(const Row *row, const Known *known, double left, dou
     product_sums(row->points, pairs, known->products, room->looks->weights, found->both);
     regress(room->looks, pairs, known->first, known->second, found);
     list_positive(pairs, found);
-    compare(found->least, found->count, 1, room->ratio);
+    unlimited(room->ratio, found->count);
+    lower_ratio(found->least, found->count, room->ratio);
     for (int64_t l = 1; l < known->drifts; l++) {
         product_sums(row->points, pairs, known->products, room->looks[l].weights, found->both);
         leave(room->looks + l, known->first, known->second, found, room->order);
-        compare(room->order, found->count, 0, room->ratio);
+        lower_ratio(room->order, found->count, room->ratio);
     }
     bound_pairs(row, known->prior + 1 + 3 * known->shapes, found);
     best = larger(most_of(found->bound, found->count), best);
