@@ -17,10 +17,10 @@ from callpath_modeler.cli.options import (
     fit_options,
     load_options,
     question_options,
-    retold,
     sort_options,
     view_options,
 )
+from callpath_modeler.cli.retelling import retold
 from callpath_modeler.cli.tables import TABLE, format_of
 from callpath_modeler.errors import UsageError
 

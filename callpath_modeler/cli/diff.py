@@ -9,7 +9,8 @@ import click
 
 from callpath_modeler.cli.configured import Configured, note_other
 from callpath_modeler.cli.console import EXIT_NO, Console
-from callpath_modeler.cli.options import fit_options, load_options, question_options, retold
+from callpath_modeler.cli.options import fit_options, load_options, question_options
+from callpath_modeler.cli.retelling import retold
 from callpath_modeler.cli.tables import (
     format_of,
     output_options,

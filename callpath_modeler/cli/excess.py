@@ -17,9 +17,9 @@ from callpath_modeler.cli.options import (
     PARAMETER,
     load_options,
     metric_options,
-    retold,
     view_options,
 )
+from callpath_modeler.cli.retelling import retold
 from callpath_modeler.cli.tables import (
     format_of,
     output_options,

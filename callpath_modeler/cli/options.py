@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import functools
-import shlex
-from collections.abc import Callable, Collection, Sequence
-from pathlib import Path
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -18,11 +16,9 @@ if TYPE_CHECKING:
     from callpath_modeler.modeling import SearchSpace
     from callpath_modeler.pipeline import FitOptions
     from callpath_modeler.profile.wanted import Wanted
-    from callpath_modeler.report.again import Again
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-_FEW_SOURCES = 2
 _TOP_OF_A_TABLE = 10
 _EITHER = "--inclusive and --exclusive exclude each other"
 
@@ -219,50 +215,10 @@ def view_options(command: F) -> F:
     return _gathered(command, _VIEW, "viewing", _make_view)
 
 
-def retold(
-    ctx: click.Context,
-    *,
-    sources: Sequence[str] | None = None,
-    without: Collection[str] = (),
-    in_full: bool = False,
-    of_files: bool = False,
-) -> Again:
-    """Return what asks other commands for the same.
-
-    That is the options that every command knows, where the command line or a variable gave them.
-    What configuration files gave is found again, as they are.
-
-    Parameters
-    ----------
-    sources : to be asked about; None = those of the command
-    without : long names of options to leave out
-    in_full : write all sources; else many, as a shell makes them of a glob, are ``EXP...``
-    of_files : tell, too, what files gave: other files may be found around `sources`
-    """
-    from callpath_modeler.loading import OF_PROFILES
-    from callpath_modeler.report.again import Again
-    from callpath_modeler.store import is_stored
-
-    sources = ctx.params["experiment"] if sources is None else sources
-    files = click.core.ParameterSource.DEFAULT_MAP
-    untold = {None, click.core.ParameterSource.DEFAULT, *(() if of_files else (files,))}
-    known = {name for option in (*_ASK, *_LOAD, *_FIT) for name in _parameter(option).opts}
-    known -= {*without}
-    if any(is_stored(Path(source)) for source in sources):
-        known -= {*OF_PROFILES}
-    words: list[str] = []
-    for parameter in ctx.command.params:
-        value = ctx.params.get(parameter.name or "")
-        source = ctx.get_parameter_source(parameter.name or "")
-        # A variable or a file may say of a flag that it is not set.
-        if source in untold or value is False or parameter.opts[-1] not in known:
-            continue
-        for one in value if isinstance(value, tuple) else (value,):
-            words += [parameter.opts[-1], *([] if one is True else [str(one)])]
-    few = in_full or len(sources) <= _FEW_SOURCES
-    config = ctx.find_root().params.get("config")
-    before = "" if config is None else shlex.join(["--config", str(config)])
-    return Again(shlex.join(sources) if few else "EXP...", shlex.join(words), before)
+def shared_names() -> frozenset[str]:
+    """Return the names of the options that every command knows which answers a question."""
+    options = (*_ASK, *_LOAD, *_FIT)
+    return frozenset(name for option in options for name in _parameter(option).opts)
 
 
 def _parameter(option: Callable[..., Any]) -> click.Parameter:

@@ -14,8 +14,8 @@ from callpath_modeler.cli.options import (
     fit_options,
     load_options,
     question_options,
-    retold,
 )
+from callpath_modeler.cli.retelling import retold
 from callpath_modeler.cli.tables import (
     format_of,
     output_options,

@@ -17,8 +17,8 @@ from callpath_modeler.cli.options import (
     fit_options,
     load_options,
     question_options,
-    retold,
 )
+from callpath_modeler.cli.retelling import retold
 from callpath_modeler.errors import UsageError
 
 if TYPE_CHECKING:
