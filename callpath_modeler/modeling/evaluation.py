@@ -7,7 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
+from callpath_modeler.modeling.growth import growth_values
 from callpath_modeler.modeling.shapes import Shape
+from callpath_modeler.modeling.terms import Term
 
 FloatArray = npt.NDArray[np.float64]
 TermArray = npt.NDArray[np.int16]
@@ -52,7 +54,15 @@ def doublings(points: FloatArray) -> FloatArray:
 
 def shape_table(shapes: Sequence[Shape], p: FloatArray) -> FloatArray:
     """Evaluate all shapes at all targets, [S + 1, m]; the last row, reached by code -1, is zero."""
-    return np.stack([*(shape(p) for shape in shapes), np.zeros(len(p))])
+    table = np.zeros((len(shapes) + 1, len(p)))
+    # Most are terms, all of which are evaluated in one go.
+    orders = {k: shape.growth.order for k, shape in enumerate(shapes) if isinstance(shape, Term)}
+    if orders:
+        table[list(orders)] = growth_values(np.array(list(orders.values())), p)
+    for k, shape in enumerate(shapes):
+        if k not in orders:
+            table[k] = shape(p)
+    return table
 
 
 def peaks(shapes: Sequence[Shape], points: FloatArray) -> FloatArray:

@@ -72,8 +72,16 @@ class Growth:
     log: Fraction | int
     rate: Fraction = Fraction(0)
 
+    @property
+    def order(self) -> tuple[float, float, float]:
+        """What growths are sorted by: rate, exponent and log.
+
+        They are far enough apart for floats, which compare much faster than fractions.
+        """
+        return float(self.rate), float(self.exponent), float(self.log)
+
     def __lt__(self, other: Growth) -> bool:
-        return (self.rate, self.exponent, self.log) < (other.rate, other.exponent, other.log)
+        return self.order < other.order
 
     def __mul__(self, other: Growth) -> Growth:
         """Return the growth of a product."""
@@ -102,11 +110,8 @@ class Growth:
             Same shape as `p`; infinite where no number holds it, NaN where there is none, as of the
             root of a logarithm below 1.
         """
-        scale = np.asarray(p, dtype=np.float64)
-        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            value: FloatArray = np.power(scale, float(self.exponent))
-            value = value * np.log2(scale) ** float(self.log) if self.log else value
-            return value * np.exp2(float(self.rate) * scale) if self.rate else value
+        values = growth_values(np.array([self.order]), np.asarray(p, dtype=np.float64))
+        return np.asarray(values[0])
 
     def text(self, parameter: str = "p", *, pretty: bool = False) -> str:
         """Write the growth in O notation.
@@ -139,6 +144,15 @@ class Growth:
     def __str__(self) -> str:
         """Canonical ASCII text over ``p``."""
         return self.text()
+
+
+def growth_values(orders: FloatArray, p: FloatArray) -> FloatArray:
+    """Values of growths, whose `Growth.order` are `orders` [n, 3], at `p` [...]; [n, ...]."""
+    rate, exponent, log = orders.T.reshape(3, -1, *(1 for _ in p.shape))
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        value: FloatArray = np.power(p, exponent) * np.power(np.log2(p), log)
+        # Nothing times infinity is nothing here.
+        return value * np.exp2(np.where(rate != 0, rate * p, 0.0)) if rate.any() else value
 
 
 CONSTANT_GROWTH = Growth(Fraction(0), 0)

@@ -115,8 +115,7 @@ class Shapes(tuple[Shape, ...]):  # noqa: SLOT001 - what is known of them is kep
     def growths(self) -> tuple[Growth, ...]:
         """The growths that models of them may have, slowest first."""
         known = {CONSTANT_GROWTH, *(shape.growth for shape in self)}
-        # Exponents are far enough apart for floats, which compare much faster than fractions.
-        return tuple(sorted(known, key=lambda g: (float(g.rate), float(g.exponent), float(g.log))))
+        return tuple(sorted(known, key=lambda growth: growth.order))
 
     @cached_property
     def rank(self) -> npt.NDArray[np.int64]:

@@ -227,7 +227,7 @@ class SearchSpace:
             Term(power, 0, rate) for rate in self.exponential for power in {Fraction(0), *powers}
         }
         falling = {Term(exponent, 0) for exponent in self.decreasing}
-        return tuple(sorted(grown | exploding | falling))
+        return tuple(sorted(grown | exploding | falling, key=lambda term: term.growth.order))
 
     def _left_out(self, exponent: Fraction, log: int) -> bool:
         if not self.thinned or exponent in self.exponents or exponent < 1:

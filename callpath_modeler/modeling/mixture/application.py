@@ -99,9 +99,12 @@ def fit_mixture(
     points, values = points[order], _Values(y, order)
     known = joint_hypotheses(space, points) if several else hypotheses(space, points)
     some, pool = _overview(values, _at_once(known, _SAMPLE))
-    how, efficiency = _centre(points, values[some], pool, known, aggregate)
     ways = deviations(points, noise_known=pool.known)
-    beliefs = _beliefs(points, values[some], pool, how, efficiency, known, ways)
+    learn_from = partial(_beliefs, points, values[some], pool, known, ways)
+    beliefs = learn_from("mean", 1.0)
+    how, efficiency = _centre(points, values[some], pool, known, ways, beliefs, aggregate)
+    if how != "mean":
+        beliefs = learn_from(how, efficiency)
     far = far_tables(points, known, FAR)
     setting = _Setting(points, pool, how, efficiency, known, ways, beliefs, far)
     columns, parts = empty_columns(len(y), len(far)), list(values.chunks(_at_once(known, _CHUNK)))
@@ -220,16 +223,19 @@ def _facts(
 
 
 def _centre(
-    points: FloatArray, y: FloatArray, pool: Pool, known: Hypotheses, aggregate: Aggregate
+    points: FloatArray,
+    y: FloatArray,
+    pool: Pool,
+    known: Hypotheses,
+    ways: Deviations,
+    beliefs: Beliefs,
+    aggregate: Aggregate,
 ) -> tuple[Centre, float]:
     """Choose the centre of repetitions by the noise of some rows about models of means."""
     if y.shape[2] < 3 or not len(y):
         return ("mean" if aggregate == "auto" else aggregate), 1.0
     noise = pool.noise(within(y, "mean"), 1.0)
     data, unit = data_of(points, noise)
-    ways = deviations(points, noise_known=pool.known)
-    before = Beliefs(known.log_prior, ways.log_prior)
-    beliefs = _learnt(data, known, ways, before)
     fitted = fitted_values(_fit(data, known, ways, beliefs), known) * unit[:, None]
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = y / fitted[:, :, None]
@@ -243,10 +249,10 @@ def _beliefs(
     points: FloatArray,
     y: FloatArray,
     pool: Pool,
-    how: Centre,
-    efficiency: float,
     known: Hypotheses,
     ways: Deviations,
+    how: Centre,
+    efficiency: float,
 ) -> Beliefs:
     """Learn from some rows what to believe of all."""
     before, reps = Beliefs(known.log_prior, ways.log_prior), within(y, how)
@@ -257,10 +263,6 @@ def _beliefs(
     if not usable.size:
         return before
     data, _ = data_of(points, pool.noise(reps.take(usable), efficiency))
-    return _learnt(data, known, ways, before)
-
-
-def _learnt(data: Data, known: Hypotheses, ways: Deviations, before: Beliefs) -> Beliefs:
     chosen = _chosen(data, known, ways, before)
     found = candidates(data, chosen, known, ways)
     return Beliefs(*learn(found, known, before.hypotheses, before.deviations))

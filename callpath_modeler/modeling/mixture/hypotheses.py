@@ -10,6 +10,7 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from callpath_modeler.modeling.evaluation import shape_table
 from callpath_modeler.modeling.shapes import Break, Shape, breaks
 from callpath_modeler.modeling.terms import SearchSpace, Term
 
@@ -222,25 +223,20 @@ def _group(shape: Shape) -> Group:
 
 def distinct(candidates: Sequence[S], points: FloatArray) -> tuple[list[S], FloatArray, FloatArray]:
     """Keep shapes that vary over the points; of breaks alike there, or like a term, none."""
-    kept: list[tuple[S, FloatArray, float]] = []
-    seen: set[tuple[float, ...]] = set()
-    for shape in candidates:
-        values = shape(points)
-        size = float(np.abs(values).max())
-        if not np.isfinite(size) or size == 0 or np.ptp(values) <= ALIKE * size:
-            continue
-        form = (values - values.min()) / np.ptp(values)
-        key = tuple(np.round(form / ALIKE).tolist())
-        if isinstance(shape, Break) and key in seen:
-            continue
-        seen.add(key)
-        kept.append((shape, values / size, size))
-    kept.sort(key=lambda entry: entry[0].growth)
-    return (
-        [shape for shape, _, _ in kept],
-        np.array([values for _, values, _ in kept]).reshape(len(kept), len(points)),
-        np.array([size for _, _, size in kept]),
-    )
+    table = shape_table(candidates, points)[:-1]
+    size, least = np.abs(table).max(axis=1), table.min(axis=1, keepdims=True)
+    with np.errstate(invalid="ignore"):
+        reach = table.max(axis=1) - least[:, 0]
+        varies = np.isfinite(size) & (reach > ALIKE * size)
+        forms = np.round((table - least) / reach[:, None] / ALIKE)
+    kept, seen = [], set()
+    for k in np.flatnonzero(varies).tolist():
+        form = forms[k].tobytes()
+        if not (isinstance(candidates[k], Break) and form in seen):
+            kept.append(k)
+        seen.add(form)
+    kept.sort(key=lambda k: candidates[k].growth.order)
+    return [candidates[k] for k in kept], table[kept] / size[kept, None], size[kept]
 
 
 def _pairs(shapes: Sequence[Shape]) -> list[tuple[int, int]]:
