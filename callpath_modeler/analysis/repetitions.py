@@ -13,6 +13,7 @@ import numpy as np
 
 from callpath_modeler.analysis.excess import CARRIES_COST
 from callpath_modeler.diagnostics import Finding
+from callpath_modeler.modeling.distributions import student_quantile
 from callpath_modeler.profile.experiment import Experiment
 from callpath_modeler.profile.groups import Rows, Values
 from callpath_modeler.profile.pattern import short_name
@@ -53,6 +54,7 @@ def shortages(experiment: Experiment, metric: str | None = None) -> list[Shortag
     metric : None = the run time
     """
     values = experiment.values(metric)
+    reach = _reach(np.arange(2, _MOST + 1))
     found = []
     for setting, runs in experiment.runs_by_setting().items():
         at_point = values[:, runs]
@@ -62,10 +64,10 @@ def shortages(experiment: Experiment, metric: str | None = None) -> list[Shortag
         if not len(rows):
             continue
         spread = np.nanstd(at_point[rows], axis=1, ddof=1) / np.nanmean(at_point[rows], axis=1)
-        width = _reach()[made - 2] * spread
+        width = _reach(made) * spread
         worst = int(np.argmax(width))
         if width[worst] > WITHIN:
-            needed = int(np.searchsorted(-_reach() * spread[worst], -WITHIN)) + 2
+            needed = int(np.searchsorted(-reach * spread[worst], -WITHIN)) + 2
             found.append(
                 Shortage(setting, int(made[worst]), needed, int(rows[worst]), float(width[worst]))
             )
@@ -80,13 +82,10 @@ def _costly(values: Values, *, additive: bool) -> Rows:
     return np.flatnonzero((mean > 0) & (mean >= least))
 
 
-def _reach() -> Values:
-    """Return half the width of an interval in standard deviations, for 2, 3, ... repetitions."""
-    from scipy import special
-
-    number = np.arange(2, _MOST + 1)
-    reach: Values = special.stdtrit(number - 1, 0.5 + CONFIDENCE / 2) / np.sqrt(number)
-    return reach
+def _reach(number: Rows) -> Values:
+    """Return half the width of an interval in standard deviations, by number of repetitions."""
+    freedom = np.asarray(number - 1, np.float64)
+    return student_quantile(freedom, 0.5 + CONFIDENCE / 2) / np.sqrt(number)
 
 
 def repetition_findings(experiment: Experiment, metric: str | None = None) -> list[Finding]:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from callpath_modeler.modeling.distributions import student_quantile
 from callpath_modeler.modeling.mixture.spread import (
     EXACT_VARIANCE,
     Pool,
@@ -50,11 +51,9 @@ class Sample:
         By Student's t. It is 0 where repetitions agree at every scale, and NaN where nothing is
         known of noise.
         """
-        from scipy import special
-
         with np.errstate(divide="ignore", invalid="ignore"):
             error = np.sqrt(self.variance / self.count)
-            reach = special.stdtrit(self.dof, 0.5 + confidence / 2) * error
+            reach = student_quantile(self.dof, 0.5 + confidence / 2) * error
         return np.where(self.variance <= EXACT_VARIANCE, 0.0, reach)
 
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from callpath_modeler.modeling.distributions import normal_quantile, normal_share
+
 Values = NDArray[np.float64]
 
 MARKS = 4
@@ -73,12 +75,10 @@ def among_the_first(
     count : how many
     confidence : of the bands
     """
-    from scipy import special
-
     known = np.isfinite(value) & (value > 0)
     if known.sum() <= count:
         return np.where(np.isnan(value), 0.0, 1.0)
-    reach = float(special.ndtri(0.5 + confidence / 2))
+    reach = float(normal_quantile(0.5 + confidence / 2))
     centre = np.log(value[known])
     with np.errstate(divide="ignore"):
         below = (centre - np.log(np.maximum(low[known], np.exp(centre - 50)))) / reach
@@ -88,7 +88,7 @@ def among_the_first(
     def exceeding(threshold: float) -> Values:
         distance = centre - threshold
         spread = np.maximum(np.where(distance > 0, below, above), _LEAST)
-        return np.asarray(special.ndtr(distance / spread))
+        return normal_share(distance / spread)
 
     least, most = float(centre.min()) - 50, float(centre.max()) + 50
     for _ in range(_HALVINGS):

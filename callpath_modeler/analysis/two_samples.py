@@ -14,6 +14,12 @@ import numpy as np
 
 from callpath_modeler.analysis.sample import Sample
 from callpath_modeler.fitted import Fitted
+from callpath_modeler.modeling.distributions import (
+    normal_quantile,
+    normal_share,
+    student_quantile,
+    student_share,
+)
 from callpath_modeler.modeling.noise import EXACT
 from callpath_modeler.profile.groups import Values
 
@@ -65,8 +71,6 @@ def deviation_of_models(fitted: Fitted, *, inclusive: bool) -> tuple[Values, Val
 
 def compared(base: Sample, new: Sample, confidence: float) -> Comparison:
     """Compare two samples row by row; where only one was repeated, its noise is that of both."""
-    from scipy import special
-
     shared = base.is_repeated != new.is_repeated
     if shared:
         known = base if base.is_repeated else new
@@ -79,8 +83,8 @@ def compared(base: Sample, new: Sample, confidence: float) -> Comparison:
     if shared:
         dof = base.dof
     error = np.maximum(error, _LEAST_ERROR)
-    reach = np.asarray(special.stdtrit(dof, 0.5 + confidence / 2) * error, np.float64)
-    p = 2 * special.stdtr(dof, -np.abs(difference) / error)
+    reach = student_quantile(dof, 0.5 + confidence / 2) * error
+    p = 2 * student_share(dof, -np.abs(difference) / error)
     return _test(difference, reach, reach, p)
 
 
@@ -91,15 +95,13 @@ def bands_compared(base: Band, new: Band, confidence: float) -> Comparison:
     that lie towards the other (Zou and Donner: Construction of confidence limits about effect
     measures, 2008). How far zero lies beyond, in half-widths, gives the probability.
     """
-    from scipy import special
-
     with np.errstate(divide="ignore", invalid="ignore"):
         before, after = ([np.log(edge) for edge in side] for side in (base, new))
         difference = after[0] - before[0]
         down = np.hypot(after[0] - after[1], before[2] - before[0])
         up = np.hypot(after[2] - after[0], before[0] - before[1])
-        error = np.where(difference > 0, down, up) / special.ndtri(0.5 + confidence / 2)
-        p = 2 * special.ndtr(-np.abs(difference) / np.maximum(error, _LEAST_ERROR))
+        error = np.where(difference > 0, down, up) / normal_quantile(0.5 + confidence / 2)
+        p = 2 * normal_share(-np.abs(difference) / np.maximum(error, _LEAST_ERROR))
     return _test(difference, down, up, p)
 
 

@@ -9,6 +9,8 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
+from callpath_modeler.modeling.distributions import student_quantile
+
 FloatArray = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]
 Centre = Literal["mean", "median", "trimmed", "midrange", "first-quartile", "min"]
@@ -162,8 +164,6 @@ def summarise(y: FloatArray, aggregate: ClassicCentre, confidence: float) -> Rep
     Repetitions
         Independent of the order of the repetitions, to the last bit.
     """
-    from scipy import special
-
     ordered = np.sort(y, axis=2)
     present = ~np.isnan(ordered)
     counts = present.sum(axis=2).astype(np.float64)
@@ -185,7 +185,7 @@ def summarise(y: FloatArray, aggregate: ClassicCentre, confidence: float) -> Rep
     with np.errstate(divide="ignore", invalid="ignore"):
         variance = np.where(dof > 0, relative.sum(axis=1) / dof, np.nan)
         deviation = np.sqrt(squares / freedom / some)
-    reach = special.stdtrit(np.maximum(freedom, 1.0), 0.5 + confidence / 2) * deviation
+    reach = student_quantile(np.maximum(freedom, 1.0), 0.5 + confidence / 2) * deviation
     low = np.fmax.reduce(np.where(freedom > 0, mean - reach, np.nan), axis=1)
     high = np.fmin.reduce(np.where(freedom > 0, mean + reach, np.nan), axis=1)
     return Repetitions(

@@ -166,9 +166,9 @@ class Registry:
         if only is not None:
             return cls((load(only),), asked=(only,))
         readers, broken = [], []
-        for name in installed():
+        for entry in installed().values():
             try:
-                readers.append(load(name))
+                readers.append(load_entry(entry))
             except PluginError as error:
                 broken.append(error)
         return cls(tuple(readers), tuple(broken), asked=(only,))

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from callpath_modeler.errors import InputError
 from callpath_modeler.readers.base import API_VERSION, Agreement, Match
-from cpmodel_otf2.events import EventSource
-from cpmodel_otf2.profile import TraceProfile
+
+if TYPE_CHECKING:
+    from cpmodel_otf2.events import EventSource
+    from cpmodel_otf2.profile import TraceProfile
 
 _MAGIC = b"BOTF2", b"#OTF2"
 """What follows the first byte of an anchor, by order of bytes."""
@@ -47,6 +49,8 @@ class TraceReader:
         PluginError
             If the library of the package `otf2` does not load.
         """
+        from cpmodel_otf2.profile import TraceProfile
+
         with opened(path) as source:
             profile = TraceProfile(path, source)
         yield profile

@@ -18,6 +18,7 @@ from rich.cells import cell_len
 
 from callpath_modeler import modeling
 from callpath_modeler.cli.group import LazyGroup, cpmodel
+from callpath_modeler.modeling.compiled.library import compiled
 
 RANK = ("--target", "262144")
 COLUMNS = (
@@ -77,16 +78,31 @@ def test_a_closed_pipe_ends_quietly(stored, tmp_path):
     assert gone.stderr == b""
 
 
-def test_help_needs_no_numpy_and_no_reader():
+def imported_by(*words):
     done = subprocess.run(
-        [sys.executable, "-X", "importtime", "-m", "callpath_modeler", "--help"],
+        [sys.executable, "-X", "importtime", "-m", "callpath_modeler", *words],
         capture_output=True,
         check=True,
     )
-    imported = {line.rpartition("|")[2].strip() for line in done.stderr.decode().splitlines()}
+    return {line.rpartition("|")[2].strip() for line in done.stderr.decode().splitlines()}
+
+
+def test_help_needs_no_numpy_and_no_reader():
+    imported = imported_by("--help")
     assert "callpath_modeler.cli.group" in imported
     heavy = {"numpy", "scipy", "pandas", "networkx", "rich", "msgspec", "cpmodel_scorep"}
     assert not heavy & imported
+
+
+@pytest.mark.skipif(not compiled(), reason="there is no compiled library here")
+@pytest.mark.parametrize("words", [("rank",), ("show", "main/MPI_Barrier"), ("diff",)])
+def test_what_is_asked_most_needs_neither_scipy_nor_a_reader_of_others(words, samples):
+    runs = str(samples / "lulesh")
+    command, *more = words
+    more += [runs] if command == "diff" else ["--target", "1000"]
+    imported = imported_by(command, runs, *more)
+    assert {"callpath_modeler.modeling.mixture.application", "cpmodel_scorep.stream"} <= imported
+    assert not {"scipy", "pandas", "networkx", "cpmodel_otf2.events", "otf2"} & imported
 
 
 def test_help_is_for_the_taking(run):

@@ -43,6 +43,7 @@ from callpath_modeler.analysis.expectations.subjects import models_of_sums
 from callpath_modeler.analysis.expectations.verdicts import Crossing
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.modeling import Growth, Models
+from callpath_modeler.modeling.distributions import normal_quantile
 from callpath_modeler.modeling.growth import CONSTANT_GROWTH
 from callpath_modeler.profile.calltree import CallTree
 from callpath_modeler.profile.pattern import match, unmatched
@@ -166,10 +167,8 @@ class Rule:
         Bands are the intervals of repetitions, and where there are none as wide as measurements
         deviate from models, at the confidence of the models.
         """
-        from scipy import special
-
         confidence, values = self.models.confidence, self._measured()
-        reach = special.ndtri(0.5 + confidence / 2)
+        reach = normal_quantile(0.5 + confidence / 2)
         width = reach * self.models.spread[:, None] * values
         repeated = self.runs.everywhere(
             lambda columns: _sums(self.rows.values(), columns), confidence

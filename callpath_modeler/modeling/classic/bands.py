@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from callpath_modeler.modeling.distributions import student_quantile
 from callpath_modeler.modeling.evaluation import evaluate, shape_table
 from callpath_modeler.modeling.status import FitStatus
 from callpath_modeler.modeling.uncertainty import Prediction
@@ -106,9 +107,7 @@ def prediction_band(
     Prediction
         Low is clipped at zero.
     """
-    from scipy import special
-
-    quantile = special.stdtrit(np.maximum(dof, 1.0), 0.5 + confidence / 2)[:, None]
+    quantile = student_quantile(np.maximum(dof, 1.0), 0.5 + confidence / 2)[:, None]
     with np.errstate(invalid="ignore", over="ignore"):
         variance = np.einsum("nqm,nqm->nm", covariance @ shapes, shapes)
         variance = np.maximum(variance, 0.0) + (spread[:, None] * value) ** 2

@@ -17,7 +17,6 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 import numpy.typing as npt
-from scipy import special
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.intp]
@@ -341,6 +340,8 @@ def pair_evidence(
     found: Doubles, covariance: tuple[FloatArray, ...], variance: FloatArray
 ) -> FloatArray:
     """Return log evidences of pairs without likelihood, [M]; so is `variance`, of a point."""
+    from scipy import special
+
     evidence = pair_volume(found)
     spread = np.sqrt(variance)
     cc, _, _, xx, _, zz = covariance
@@ -373,6 +374,8 @@ def _log_between(
     centre: FloatArray, spread: FloatArray, low: FloatArray | float, high: FloatArray
 ) -> FloatArray:
     """Return the log probability of a normal variable between bounds, exact far in the tails."""
+    from scipy import special
+
     below, above = (low - centre) / spread, (high - centre) / spread
     flipped = below > 0
     below, above = np.where(flipped, -above, below), np.where(flipped, -below, above)

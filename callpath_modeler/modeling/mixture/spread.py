@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy import special
 
 from callpath_modeler.modeling.compiled import repetitions
 from callpath_modeler.modeling.compiled.library import compiled
+from callpath_modeler.modeling.distributions import polygammas
 from callpath_modeler.modeling.noise import Centre, centre_of_sorted
 
 FloatArray = npt.NDArray[np.float64]
@@ -188,7 +188,8 @@ def pooled(raw: FloatArray, dof: FloatArray, size: FloatArray) -> Pool:
         return Pool(known)
     # Of the degrees of freedom there are few different ones.
     each, which = np.unique(dof[noisy] / 2, return_inverse=True)
-    log = np.log(raw[noisy]) + (np.log(each) - special.digamma(each))[which]
+    digamma, trigamma, _ = polygammas(each)
+    log = np.log(raw[noisy]) + (np.log(each) - digamma)[which]
     x = _log(size[noisy])
     level, slope, about = float(log.mean()), 0.0, float(x.mean())
     away = x - about
@@ -198,10 +199,10 @@ def pooled(raw: FloatArray, dof: FloatArray, size: FloatArray) -> Pool:
     if len(x) < _FEWEST_ROWS:
         return Pool(known, 4.0, level, slope, about, reach)
     scatter = ((log - level - slope * away) ** 2).mean()
-    excess = float(scatter - special.polygamma(1, each)[which].mean())
+    excess = float(scatter - trigamma[which].mean())
     prior_dof = 2 * _inverse_trigamma(excess) if excess > 0.01 else 2 * _MOST_DOF
     prior_dof = min(prior_dof, 2 * _MOST_DOF)
-    level += float(special.digamma(prior_dof / 2) - np.log(prior_dof / 2))
+    level += float(polygammas(prior_dof / 2)[0] - np.log(prior_dof / 2))
     return Pool(known, prior_dof, level, slope, about, reach)
 
 
@@ -217,6 +218,6 @@ def _inverse_trigamma(value: float) -> float:
     """Solve trigamma(x) = `value` by Newton's method on 1 / trigamma."""
     x = 0.5 + 1 / value
     for _ in range(20):
-        there = float(special.polygamma(1, x))
-        x += there * (1 - there / value) / float(special.polygamma(2, x))
+        _, there, slope = map(float, polygammas(x))
+        x += there * (1 - there / value) / slope
     return x

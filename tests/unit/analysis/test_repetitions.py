@@ -53,6 +53,11 @@ def test_with_the_repetitions_named_the_mean_is_known():
     assert np.median(widths) == pytest.approx(0.05, rel=0.15)
 
 
+def test_more_repetitions_than_are_worth_a_number_may_have_been_made():
+    values = 1 + 0.2 * np.random.default_rng(2).standard_normal((1, 1200))
+    assert shortages(experiment({"main": values}, POINTS[:1])) == []
+
+
 def test_call_paths_that_carry_no_cost_ask_for_nothing():
     steady = {"main": [[100.0, 100.1, 99.9]], "main/tiny": [[0.1, 0.4, 0.9]]}
     assert not shortages(experiment(steady, [8.0]))

@@ -1,0 +1,19 @@
+"""Special functions, elementwise: calls into ``distributions.c``."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from callpath_modeler.modeling.compiled.library import call, doubles
+
+FloatArray = npt.NDArray[np.float64]
+
+
+def elementwise(name: str, *columns: npt.ArrayLike, results: int = 1) -> list[FloatArray]:
+    """Return the results of a function of columns that broadcast against each other."""
+    shape = np.broadcast_shapes(*map(np.shape, columns))
+    found = [np.empty(shape) for _ in range(results)]
+    given = doubles(*(np.broadcast_to(column, shape) for column in columns))
+    call(name, found[0].size, *given, *found)
+    return found
