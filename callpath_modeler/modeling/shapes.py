@@ -29,6 +29,7 @@ class Kind(StrEnum):
     """Kinds of breaks."""
 
     STEP = "step"  # 1 beyond `at`, else 0: a protocol or an algorithm switches
+    DROP = "drop"  # 1 up to `at`, then 0: to one that takes less
     BEND = "bend"  # flat up to `at`, then a power: a segment of another law
     CEILING = "ceiling"  # 1 - exp(-p / at): saturates
     LEVELS = "levels"  # levels of a tree of fan-out `at`
@@ -60,6 +61,8 @@ class Break:
         scale = np.asarray(p, dtype=np.float64)
         if self.kind is Kind.STEP:
             return np.where(scale > self.at, 1.0, 0.0)
+        if self.kind is Kind.DROP:
+            return np.where(scale > self.at, 0.0, 1.0)
         if self.kind is Kind.BEND:
             value: FloatArray = np.maximum(1.0, scale / self.at) ** float(self.exponent)
             return value
@@ -86,6 +89,8 @@ class Break:
         at = f"{self.at:.4g}"
         if self.kind is Kind.STEP:
             return f"[{parameter} > {at}]"
+        if self.kind is Kind.DROP:
+            return f"[{parameter} <= {at}]"
         if self.kind is Kind.BEND:
             power = raised("", self.exponent, pretty=pretty)
             return f"max(1, {parameter}/{at}){power}"
@@ -134,7 +139,7 @@ class Shapes(tuple[Shape, ...]):  # noqa: SLOT001 - what is known of them is kep
         """Return where in coefficients the leading one of models stands, [...].
 
         That of the fastest growing term; the constant before terms that do not grow without end,
-        unless it is zero.
+        unless it is zero and they do not end there.
 
         Parameters
         ----------
@@ -145,7 +150,7 @@ class Shapes(tuple[Shape, ...]):  # noqa: SLOT001 - what is known of them is kep
         for number in range(1, terms.shape[-1] + 1):  # far faster than along short rows
             code = terms[..., number - 1]
             last[self.grows[code]] = number
-            slot[code >= 0] = number
+            slot[(code >= 0) & ~self.ends_at_zero[code]] = number
         alone = (last == 0) & (coefficients[..., 0] == 0)
         return np.where(alone, slot, last)
 
@@ -162,22 +167,32 @@ class Shapes(tuple[Shape, ...]):  # noqa: SLOT001 - what is known of them is kep
 
     @cached_property
     def ends_at_one(self) -> npt.NDArray[np.bool_]:
-        """Which add a constant in the end, as steps and ceilings do, [S + 1]."""
-        breaks = [isinstance(shape, Break) for shape in self]
-        return np.asarray(np.array([*breaks, False]) & (self.rank == self.rank[-1]))
+        """Which breaks add a constant in the end, as steps and ceilings do, [S + 1]."""
+        return self._breaks_that_end_at(1.0)
+
+    @cached_property
+    def ends_at_zero(self) -> npt.NDArray[np.bool_]:
+        """Which breaks add nothing in the end, as drops do, [S + 1]."""
+        return self._breaks_that_end_at(0.0)
+
+    def _breaks_that_end_at(self, value: float) -> npt.NDArray[np.bool_]:
+        ends = [isinstance(shape, Break) and shape(np.inf) == value for shape in self]
+        return np.array([*ends, False])
 
 
 def breaks(points: FloatArray) -> tuple[Break, ...]:
     """Return the breaks that measurements at `points` [K], ascending, could show.
 
-    A step between any two neighbours, a bend at any inner point, a ceiling reached within or beyond
-    the points, levels and blocks of usual sizes. Below four points every two-coefficient law
-    fits about as well, and none is returned.
+    A step between any two neighbours, a drop as well of five points or more, a bend at any inner
+    point, a ceiling reached within or beyond the points, levels and blocks of usual sizes. Below
+    four points every two-coefficient law fits about as well, and none is returned.
     """
     if len(points) < 4 or points[0] <= 0:
         return ()
     middle = np.sqrt(points[1:] * points[:-1])
     found = [Break(Kind.STEP, float(at)) for at in middle]
+    if len(points) > 4:
+        found += [Break(Kind.DROP, float(at)) for at in middle]
     for at in points[1:-1]:
         found += [Break(Kind.BEND, float(at), Fraction(half, 2)) for half in (1, 2, 4)]
     found += [Break(Kind.CEILING, float(at)) for at in np.geomspace(points[0], 2 * points[-1], 4)]

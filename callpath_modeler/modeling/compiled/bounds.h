@@ -244,7 +244,7 @@ static void volumes(const Look *seen, const Singles *found, int64_t shapes, doub
         level *= level;
         positive[s] = LOG_2PI - 0.5 * log_near(level * level * share * scatter * 4)
                       + (below * below + beyond * beyond) * sharpness;
-        double alone = bare_slope(seen, found, s);
+        double alone = larger(bare_slope(seen, found, s), lowest);
         double square = larger(alone * alone * found->about_zero[s], SMALLEST);
         bare[s] = LOG_2PI / 2 - 0.5 * log_near(square);
     }

@@ -144,7 +144,7 @@ INLINE void bare_evidence(const Slopes *sums, Found *found)
            nothing. */
         double slope = (product > ROUNDING * forced ? product : 0) / square;
         found->evidence[c]
-            = 0.5 * (LOG_2PI - finite_log(square)) - finite_log(larger(slope, TINY * mean));
+            = 0.5 * (LOG_2PI - finite_log(square)) - finite_log(larger(slope, LEAST_LEVEL * mean));
         found->first[c] = slope;
         found->xx[c] = 1 / square;
     }

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from callpath_modeler.modeling.compiled.library import call, doubles, integers
 from callpath_modeler.modeling.mixture.data import Data
-from callpath_modeler.modeling.mixture.hypotheses import Group, Hypotheses
+from callpath_modeler.modeling.mixture.hypotheses import OUTSIDE, Hypotheses
 from callpath_modeler.modeling.mixture.posterior import Posterior
 from callpath_modeler.modeling.status import FitStatus
 
@@ -39,7 +39,7 @@ def write_models(
         *(columns[name] for name in ("terms", "rss", "cv_error", "r2", "adjusted_r2")),
     )
     first = data.points if data.points.ndim == 1 else data.points[:, 0]
-    breaks = known.groups == Group.BREAK
+    breaks = np.isin(known.groups, OUTSIDE)
     broken = np.bincount(found.row, found.weight * breaks[found.chosen], minlength=len(rows))
     call(
         "name_outcomes",

@@ -191,6 +191,7 @@ class Singles:
         below *= sharpness
         positive += below
         slope = self.bare_slope()
+        np.maximum(slope, lowest, out=slope)
         slope *= slope
         slope *= self.about_zero
         _half_log(np.maximum(slope, SMALLEST, out=slope), LOG_2PI / 2, out=bare)

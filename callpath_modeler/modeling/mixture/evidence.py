@@ -319,7 +319,7 @@ def offset_evidence(
 
 def bare_evidence(mean: FloatArray, slope: FloatArray, square: FloatArray) -> FloatArray:
     """Return log evidences without likelihood of ``slope x``, [M]; `square` is sum w x**2."""
-    return 0.5 * (LOG_2PI - np.log(square)) - np.log(np.maximum(slope, TINY * mean))
+    return 0.5 * (LOG_2PI - np.log(square)) - np.log(np.maximum(slope, LEAST_LEVEL * mean))
 
 
 def pair_volume(found: Doubles) -> FloatArray:

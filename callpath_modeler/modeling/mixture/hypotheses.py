@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from callpath_modeler.modeling.evaluation import shape_table
-from callpath_modeler.modeling.shapes import Break, Shape, breaks
+from callpath_modeler.modeling.shapes import Break, Kind, Shape, breaks
 from callpath_modeler.modeling.terms import SearchSpace, Term
 
 FloatArray = npt.NDArray[np.float64]
@@ -28,14 +28,19 @@ class Group(IntEnum):
     FALLING = 2  # c1 x or c0 + c1 x, x decreasing, positive: strong scaling
     BREAK = 3  # c0 + c1 x, x a step, bend, ceiling, ...: outside the model class
     OFFSET = 4  # c1 x - c0, x growing; or c0 - c1 x, x decreasing: still positive at all points
+    DROP = 6  # as BREAK, x a step down; with few points it meets much that falls
     PAIR = 5  # c0 + c1 x + c2 z, all positive; x growing or decreasing, z growing
 
 
+OUTSIDE = (Group.BREAK, Group.DROP)
+"""Those that are outside the model class."""
+
 _PRIOR = {
-    Group.CONSTANT: 0.42,
+    Group.CONSTANT: 0.41,
     Group.GROWING: 0.32,
     Group.FALLING: 0.05,
     Group.BREAK: 0.05,
+    Group.DROP: 0.01,
     Group.OFFSET: 0.10,
     Group.PAIR: 0.06,
 }
@@ -202,7 +207,7 @@ def weighted(
     """
     alone, bare = weight * (1 - _WITHOUT_CONSTANT), weight * _WITHOUT_CONSTANT
     # An offset break is another break.
-    offset = weight * (known.single_group != Group.BREAK)
+    offset = weight * ~np.isin(known.single_group, OUTSIDE)
     each = np.concatenate([[1.0], alone, offset, bare, pair_weight])
     size = max(prior) + 1
     whole = np.bincount(known.kinds, weights=each, minlength=size)
@@ -217,7 +222,7 @@ def weighted(
 
 def _group(shape: Shape) -> Group:
     if isinstance(shape, Break):
-        return Group.BREAK
+        return Group.DROP if shape.kind is Kind.DROP else Group.BREAK
     return Group.FALLING if shape.decreasing else Group.GROWING
 
 

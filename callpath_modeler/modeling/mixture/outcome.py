@@ -11,7 +11,7 @@ import numpy.typing as npt
 from callpath_modeler.modeling.compiled import outcomes
 from callpath_modeler.modeling.compiled.library import compiled
 from callpath_modeler.modeling.mixture.data import Data, floor_of
-from callpath_modeler.modeling.mixture.hypotheses import Group, Hypotheses
+from callpath_modeler.modeling.mixture.hypotheses import OUTSIDE, Hypotheses
 from callpath_modeler.modeling.mixture.posterior import Posterior, far_values
 from callpath_modeler.modeling.noise import looks_exact
 from callpath_modeler.modeling.roots import roots
@@ -250,8 +250,8 @@ def _status(
     known: Hypotheses,
 ) -> npt.NDArray[np.int8]:
     """Name the outcome of each row."""
-    groups = known.groups[found.chosen]
-    broken = np.bincount(found.row, found.weight * (groups == Group.BREAK), len(rows)) > 0.5
+    breaks = np.isin(known.groups, OUTSIDE)
+    broken = np.bincount(found.row, found.weight * breaks[found.chosen], len(rows)) > 0.5
     noise, spread = np.sqrt(data.variance), np.sqrt(found.variance)
     beyond = (spread > _FAR_BEYOND_NOISE * noise) & (spread > _MISFIT)
     repeated = ~np.isnan(columns["noise"][rows])

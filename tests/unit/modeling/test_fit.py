@@ -86,6 +86,31 @@ def test_no_prediction_is_ever_negative(data: st.DataObject) -> None:
     assert (raw >= -1e-6 * y.max(axis=(1, 2))[:, None]).all()
 
 
+@pytest.mark.parametrize("noise", [0.0, 0.02])
+@pytest.mark.parametrize(
+    ("values", "end"),
+    [
+        ([100, 100, 100, 50, 50, 50], 50),
+        ([100, 100, 100, 100, 50, 50], 50),
+        ([8, 8, 8, 8, 0, 0], 0),
+        ([8, 8, 8, 8, 8, 0], 0),
+        ([0, 0, 8, 8, 8, 8], 8),
+        ([0, 8, 8, 8, 8, 8], 8),
+    ],
+)
+def test_what_switched_to_less_or_from_nothing_stays_there(
+    values: list[float], end: float, noise: float
+) -> None:
+    scatter = 1 + noise * np.random.default_rng(3).standard_normal((1, 6, 5))
+    models = fit(POINTS, np.array(values, dtype=float)[None, :, None] * scatter)
+    assert models.status[0] == FitStatus.OUTSIDE
+    band = models.predict([4096.0])
+    assert band.value[0, 0] == pytest.approx(end, rel=0.03)
+    assert band.high[0, 0] <= 1.1 * end
+    # What says nothing of values that are there is no model of them.
+    assert models.values(POINTS)[0] == pytest.approx(values, rel=0.05)
+
+
 def test_next_to_nothing_below_a_step_has_a_band() -> None:
     points = np.array([0.25, 0.5, 2, 8])
     y = np.ones((4, 4, 1))

@@ -15,11 +15,12 @@ from callpath_modeler.modeling.shapes import Kind, breaks, shapes_from_header, s
 
 HALF, ONE, TWO = Fraction(1, 2), Fraction(1), Fraction(2)
 STEP = Break(Kind.STEP, 91)
+DROP = Break(Kind.DROP, 91)
 BEND = Break(Kind.BEND, 64, TWO)
 CEILING = Break(Kind.CEILING, 20)
 LEVELS = Break(Kind.LEVELS, 3)
 BLOCKS = Break(Kind.BLOCKS, 24)
-ALL = (STEP, BEND, CEILING, LEVELS, BLOCKS)
+ALL = (STEP, DROP, BEND, CEILING, LEVELS, BLOCKS)
 CONSTANT = Growth(Fraction(0), 0)
 
 
@@ -27,6 +28,7 @@ CONSTANT = Growth(Fraction(0), 0)
     ("shape", "p", "values"),
     [
         (STEP, [1, 91, 92, 1e9], [0, 0, 1, 1]),
+        (DROP, [1, 91, 92, 1e9], [1, 1, 0, 0]),
         (BEND, [1, 64, 128, 640], [1, 1, 4, 100]),
         (Break(Kind.BEND, 16, HALF), [4, 16, 64], [1, 1, 2]),
         (CEILING, [20, 40, 1e6], [1 - np.exp(-1), 1 - np.exp(-2), 1]),
@@ -45,6 +47,7 @@ def test_a_break_has_the_values_its_formula_says(
     [
         (STEP, "[p > 91]", "[p > 91]"),
         (Break(Kind.STEP, 2.0**6.5), "[p > 90.51]", "[p > 90.51]"),
+        (DROP, "[p <= 91]", "[p <= 91]"),
         (BEND, "max(1, p/64)^2", "max(1, p/64)²"),
         (Break(Kind.BEND, 64, ONE), "max(1, p/64)", "max(1, p/64)"),
         (Break(Kind.BEND, 64, HALF), "max(1, p/64)^(1/2)", "max(1, p/64)^½"),
@@ -63,6 +66,7 @@ def test_a_break_is_written_as_a_factor(shape: Break, text: str, pretty: str) ->
     ("shape", "growth", "end"),
     [
         (STEP, CONSTANT, 1.0),
+        (DROP, CONSTANT, 0.0),
         (BEND, Growth(TWO, 0), np.inf),
         (Break(Kind.BEND, 8, HALF), Growth(HALF, 0), np.inf),
         (CEILING, CONSTANT, 1.0),
@@ -84,10 +88,11 @@ def test_a_break_grows_as_its_values_do_in_the_end(
 
 @settings(max_examples=40, deadline=None)
 @given(shape=st.sampled_from(ALL), p=st.lists(st.floats(1e-3, 1e12), min_size=2, max_size=20))
-def test_no_break_ever_falls_or_is_negative(shape: Break, p: list[float]) -> None:
+def test_no_break_is_negative_and_only_a_drop_falls(shape: Break, p: list[float]) -> None:
     values = shape(np.sort(p))
     assert (values >= 0).all()
-    assert (np.diff(values) >= 0).all()
+    rises = -np.diff(values) if shape.kind is Kind.DROP else np.diff(values)
+    assert (rises >= 0).all()
 
 
 def test_shapes_survive_json() -> None:
@@ -127,7 +132,13 @@ def test_breaks_lie_where_measurements_could_show_them() -> None:
 def test_below_four_points_and_below_one_process_there_are_fewer_breaks() -> None:
     assert breaks(np.array([4.0, 16, 64])) == ()
     kinds = {shape.kind for shape in breaks(np.array([0.25, 0.5, 1, 2, 4]))}
-    assert kinds == {Kind.STEP, Kind.BEND, Kind.CEILING}
+    assert kinds == {Kind.STEP, Kind.DROP, Kind.BEND, Kind.CEILING}
+
+
+def test_drops_are_looked_for_from_five_points_on() -> None:
+    assert Kind.DROP not in {shape.kind for shape in breaks(np.array([4.0, 16, 64, 256]))}
+    drops = [s.at for s in breaks(np.array([1.0, 4, 16, 64, 256])) if s.kind is Kind.DROP]
+    assert drops == pytest.approx([2, 8, 32, 128])
 
 
 POINTS = 2.0 ** np.arange(3, 11)
@@ -137,6 +148,8 @@ LAWS = {
     "1 + 2.5 * max(1, p/32)": lambda p: 1 + 2.5 * np.maximum(1, p / 32),
     "3.25 + 1.5 * ceil(p/24)": lambda p: 3.25 + 1.5 * np.ceil(p / 24),
     "2.5 * ceil(log_16(p))": lambda p: 2.5 * np.ceil(np.log2(p) / 4),
+    "5 + 2.5 * [p <= 90.51]": lambda p: 5 + 2.5 * (p < 90),
+    "2.5 * [p <= 181]": lambda p: 2.5 * (p < 180),
 }
 
 
@@ -147,33 +160,34 @@ def broken() -> Models:
 
 
 def test_breaks_without_noise_come_out_as_they_went_in(broken: Models) -> None:
-    assert [broken.formula(row) for row in range(5)] == list(LAWS)
-    assert (broken.status[:5] == FitStatus.OUTSIDE).all()
-    assert broken.doubtful().tolist() == [True] * 5 + [False] * 2
+    assert [broken.formula(row) for row in range(7)] == list(LAWS)
+    assert (broken.status[:7] == FitStatus.OUTSIDE).all()
+    assert broken.doubtful().tolist() == [True] * 7 + [False] * 2
     assert broken.formula(0, "n", pretty=True) == "5 + 5.5 [n > 90.51]"
 
 
 def test_growth_ranks_of_breaks_stand_among_those_of_terms(broken: Models) -> None:
-    growths = ["O(1)", "O(p^2)", "O(p)", "O(p)", "O(log p)", "O(p)", "O(p^-1)"]
-    assert [str(broken.growth(row)) for row in range(7)] == growths
+    growths = ["O(1)", "O(p^2)", "O(p)", "O(p)", "O(log p)", "O(1)", "O(1)", "O(p)", "O(p^-1)"]
+    assert [str(broken.growth(row)) for row in range(9)] == growths
     ranks = broken.growth_rank()
-    assert ranks[2] == ranks[3] == ranks[5]
-    assert ranks[6] < ranks[0] < ranks[4] < ranks[2] < ranks[1]
+    assert ranks[2] == ranks[3] == ranks[7]
+    assert ranks[0] == ranks[5] == ranks[6]
+    assert ranks[8] < ranks[0] < ranks[4] < ranks[2] < ranks[1]
 
 
-def test_what_a_step_adds_belongs_to_the_leading_constant(broken: Models) -> None:
+def test_what_a_step_adds_and_a_drop_leaves_is_the_leading_constant(broken: Models) -> None:
     leading = broken.leading_coefficient()
-    assert leading == pytest.approx([10.5, 5.5, 2.5, 1.5, 2.5, 0.5, 8])
+    assert leading == pytest.approx([10.5, 5.5, 2.5, 1.5, 2.5, 5, 0, 0.5, 8])
 
 
 def test_breaks_are_predicted_to_infinity(broken: Models) -> None:
     band = broken.predict([1.0, 4096.0, np.inf])
     inf = np.inf
-    assert band.value[:, 2] == pytest.approx([10.5, inf, inf, inf, inf, inf, 0])
+    assert band.value[:, 2] == pytest.approx([10.5, inf, inf, inf, inf, 5, 0, inf, 0])
     assert not np.isnan(band.low).any()
     assert not np.isnan(band.high).any()
     expected = [law(np.array([4096.0]))[0] for law in LAWS.values()]
-    assert band.value[:5, 1] == pytest.approx(expected)
+    assert band.value[:7, 1] == pytest.approx(expected)
     assert band.value[4, 0] == 0  # no level below two processes
 
 
