@@ -10,7 +10,8 @@ import pytest
 from click import Context
 
 from callpath_modeler import pipeline
-from callpath_modeler.analysis.forecast import Known, forecast
+from callpath_modeler.analysis.forecast import forecast
+from callpath_modeler.analysis.known import Known
 from callpath_modeler.cli import browse
 from callpath_modeler.cli.console import Console
 from callpath_modeler.errors import CallpathModelerError
