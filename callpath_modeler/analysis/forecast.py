@@ -139,6 +139,11 @@ class Forecast:
         return self.known.fitted
 
     @property
+    def measured(self) -> Measured:
+        """The runs behind the models."""
+        return self.known.measured
+
+    @property
     def basis(self) -> str:
         """What values at the target are: measured or predicted."""
         return basis_of(self.repetitions > 0)

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from callpath_modeler.analysis.at_target import deviation
-from callpath_modeler.analysis.forecast import Forecast
-from callpath_modeler.analysis.measured import Measured
-from callpath_modeler.analysis.rank import Ranking
-from callpath_modeler.fitted import Fitted
 from callpath_modeler.profile.pattern import short_name
 from callpath_modeler.units import (
     counted,
@@ -19,6 +17,12 @@ from callpath_modeler.units import (
     signed_percent,
     significant,
 )
+
+if TYPE_CHECKING:
+    from callpath_modeler.analysis.forecast import Forecast
+    from callpath_modeler.analysis.measured import Measured
+    from callpath_modeler.analysis.rank import Ranking
+    from callpath_modeler.fitted import Fitted
 
 _WORTH_A_WORD = 0.02
 """Share of the cost from which on what is not modelled is said in the first line."""
@@ -64,10 +68,9 @@ def growth_of(fitted: Fitted, row: int, *, pretty: bool) -> str:
 
 def known_by(answer: Ranking | Forecast) -> list[str]:
     """Say how it is known what a target costs: by how many runs, or from how far away."""
-    measured = answer.measured if isinstance(answer, Ranking) else answer.known.measured
     if answer.repetitions:
         return [f"measured, {counted(answer.repetitions, 'run')}"]
-    return [beyond(answer.fitted, answer.target), *_runs(measured, answer.target)]
+    return [beyond(answer.fitted, answer.target), *_runs(answer.measured, answer.target)]
 
 
 def target_text(answer: Ranking | Forecast) -> str:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from callpath_modeler.analysis.forecast import Forecast
-from callpath_modeler.analysis.rank import Ranking
-from callpath_modeler.report.layout import Column
 from callpath_modeler.units import interval, percent
+
+if TYPE_CHECKING:
+    from callpath_modeler.analysis.forecast import Forecast
+    from callpath_modeler.analysis.rank import Ranking
+    from callpath_modeler.report.layout import Column
 
 MODEL_NOTE = "model: how far what models say of the target is off what was measured there"
 """What the column of that name is."""

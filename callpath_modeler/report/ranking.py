@@ -360,7 +360,11 @@ def absent_notes(ranking: Ranking) -> list[str]:
         return []
     absent = np.isnan(point[:, 0]) & ~np.isnan(fitted.measured).all(axis=1)
     where = f"{fitted.parameter} = {parameter_value(ranking.target)}"
-    return [f"does not occur at {where}: {counted(int(absent.sum()), 'call path')}"]
+    note = f"does not occur at {where}: {counted(int(absent.sum()), 'call path')}"
+    said = float(np.nansum(ranking.predicted.own[absent]))
+    if fitted.metric.additive and said > 0:
+        note += f", of which models say {quantity(said, fitted.metric.unit)}"
+    return [note]
 
 
 def excess_notes(ranking: Ranking) -> list[str]:
