@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from callpath_modeler.modeling.growth import growth_values
+from callpath_modeler.modeling.products import Product
 from callpath_modeler.modeling.shapes import Shape
 from callpath_modeler.modeling.terms import Term
 
@@ -59,10 +60,26 @@ def shape_table(shapes: Sequence[Shape], p: FloatArray) -> FloatArray:
     orders = {k: shape.growth.order for k, shape in enumerate(shapes) if isinstance(shape, Term)}
     if orders:
         table[list(orders)] = growth_values(np.array(list(orders.values())), p)
+    products = {k: shape for k, shape in enumerate(shapes) if isinstance(shape, Product)}
+    if products:
+        table[list(products)] = _product_values(list(products.values()), p)
     for k, shape in enumerate(shapes):
-        if k not in orders:
+        if k not in orders and k not in products:
             table[k] = shape(p)
     return table
+
+
+def _product_values(products: Sequence[Product], p: FloatArray) -> FloatArray:
+    """Evaluate products at all targets, [S, m]: each factor once, though many have it."""
+    values = np.ones((len(products), len(p)))
+    by_parameter = zip(*(each.factors for each in products), strict=True)
+    for column, factors in zip(p.T, by_parameter, strict=True):
+        # Terms are slow to compare; those of one search are the same objects.
+        distinct = {id(factor): factor for factor in factors}
+        number = {name: k for k, name in enumerate(distinct)}
+        orders = np.array([factor.growth.order for factor in distinct.values()])
+        values *= growth_values(orders, column)[[number[id(factor)] for factor in factors]]
+    return values
 
 
 def peaks(shapes: Sequence[Shape], points: FloatArray) -> FloatArray:

@@ -36,24 +36,31 @@ def learn(
     -------
     log_prior, deviation_prior : what to believe of this application
     """
-    kinds, held = known.kinds, known.held[known.kinds]
-    before, deviation_before = np.exp(log_prior), np.exp(deviation_prior)
-    whole = np.bincount(kinds, weights=before)
-    within = before / np.where(whole > 0, whole, 1.0)[kinds]
+    kinds, before, deviation_before = known.kinds, np.exp(log_prior), np.exp(deviation_prior)
+    whole = np.bincount(kinds, weights=before, minlength=len(known.held))
+    within = np.divide(1.0, whole, out=np.zeros_like(whole), where=whole > 0)
+    # What was not chosen by any row keeps its share of what is left of its kind.
+    chosen = np.zeros(len(kinds), dtype=np.bool_)
+    chosen[found.chosen] = True
+    which = np.flatnonzero(chosen)
+    place = (np.cumsum(chosen) - 1)[found.chosen]
+    kind, alone = kinds[which], before[which]
+    held = known.held[kind] * within[kind] * alone
     likely = np.exp(found.log_evidence)
-    prior, deviation = before, deviation_before
+    prior, deviation = alone, deviation_before
     for _ in range(_ROUNDS):
         # Probable as hypotheses and deviations are, and 1 in all per row.
-        its = prior[found.chosen]
+        its = prior[place]
         share = its * (deviation @ likely)
         per_row = 1 / np.bincount(found.row, share)[found.row]
-        count = np.bincount(found.chosen, share * per_row, minlength=len(kinds))
+        count = np.bincount(place, share * per_row, minlength=len(which))
         seen = deviation * (likely @ (its * per_row)) + _DEVIATION_STRENGTH * deviation_before
-        per_kind = np.bincount(kinds, weights=count) + _KIND_STRENGTH * whole
-        held_too = count + held * within
-        total = np.bincount(kinds, weights=held_too)
-        prior = held_too / np.where(total > 0, total, 1.0)[kinds]
-        prior *= per_kind[kinds] / per_kind.sum()
+        of_kind = np.bincount(kind, weights=count, minlength=len(whole))
+        per_kind = of_kind + _KIND_STRENGTH * whole
+        factor = per_kind / per_kind.sum() / (of_kind + known.held)
+        prior = (count + held) * factor[kind]
         deviation = seen / seen.sum()
+    after = before * (known.held * within * factor)[kinds]
+    after[which] = prior
     with np.errstate(divide="ignore"):
-        return np.log(prior), np.log(deviation)
+        return np.log(after), np.log(deviation)
