@@ -296,9 +296,7 @@ def ranking_of(
         progress=progress,
         default_factor=default_factor,
     )
-    ranking = rank(
-        fitted, value, By(by), inclusive=question.inclusive, predicted=question.predicted
-    )
+    ranking = rank(fitted, value, By(by), inclusive=question.inclusive)
     return ranking, findings_at(fitted, value)
 
 

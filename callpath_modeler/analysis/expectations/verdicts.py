@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from callpath_modeler.analysis.at_target import basis_of
 from callpath_modeler.analysis.expectations.expectation import Criterion, Expectation
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.modeling import Growth
@@ -95,7 +94,7 @@ class Judgement:
     @property
     def basis(self) -> str:
         """What it is judged by, in a word."""
-        return basis_of(self.measured)
+        return "measured" if self.measured else "predicted"
 
 
 @dataclass(frozen=True, slots=True, eq=False)

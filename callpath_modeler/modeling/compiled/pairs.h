@@ -5,12 +5,15 @@
 
 #include "bounds.h"
 
-/* Regressions on P pairs under the first drift, as `Doubles`; `free` is 1 where the constant is, 0
+/* Regressions on pairs under the first drift, as `Doubles`; `free` is 1 where the constant is, 0
    where it would be negative. */
 typedef struct {
     double *constant, *first, *second, *residual, *determinant, *free; /* [pairs] */
-    double *both;      /* [pairs]: sums of products of the shapes */
+    double *both;           /* [pairs]: sums of products of the shapes */
+    int32_t *one, *other;   /* [pairs]: these shapes */
+    int32_t *number;        /* [pairs]: which of all pairs each is */
     int32_t *which;    /* [count]: those with positive coefficients that are not out of question */
+    double **left;     /* [drifts, count]: what they leave */
     double *least;     /* [count]: what they leave under any drift */
     double *bound;     /* [count] */
     int64_t count;
@@ -39,11 +42,11 @@ static void product_sums(int64_t points, int64_t pairs, const double *restrict p
     }
 }
 
-/* Regress on every pair under one drift, as `PairSums.regressions`: through the origin where a
-   constant would be negative. */
-static void regress(const Look *seen, int64_t pairs, const int32_t *restrict one,
-                    const int32_t *restrict other, Pairs *found)
+/* Regress on pairs `begin` to `end` under one drift, as `PairSums.regressions`: through the origin
+   where a constant would be negative. */
+static void regress(const Look *seen, int64_t begin, int64_t end, Pairs *found)
 {
+    const int32_t *restrict one = found->one, *restrict other = found->other;
     const double weight = seen->weight, mean = seen->mean, total = seen->total;
     const double per_weight = 1 / weight;
     const double *restrict at = seen->at, *restrict square = seen->square;
@@ -52,7 +55,7 @@ static void regress(const Look *seen, int64_t pairs, const int32_t *restrict one
     double *restrict seconds = found->second, *restrict residuals = found->residual;
     double *restrict determinants = found->determinant, *restrict frees = found->free;
 #pragma omp simd
-    for (int64_t p = 0; p < pairs; p++) {
+    for (int64_t p = begin; p < end; p++) {
         double at_x = at[one[p]], at_z = at[other[p]], xx = square[one[p]], zz = square[other[p]];
         double x = product[one[p]], z = product[other[p]];
         double xz = both[p] - at_x * at_z * weight, most = xx * zz;
@@ -75,24 +78,27 @@ static void regress(const Look *seen, int64_t pairs, const int32_t *restrict one
     }
 }
 
-/* List the pairs with positive coefficients: where one has to be zero, the pair is a hypothesis
-   with one shape, which is there. */
-static void list_positive(int64_t pairs, Pairs *found)
+/* List those of pairs `begin` to `end` that are probable at all and have positive coefficients, after
+   those that are listed: where one has to be zero, the pair is a hypothesis with one shape, which is
+   there. */
+static void list_positive(int64_t begin, int64_t end, const double *restrict prior, Pairs *found)
 {
-    int64_t count = 0;
-    for (int64_t p = 0; p < pairs; p++) {
+    int64_t count = found->count;
+    for (int64_t p = begin; p < end; p++) {
         found->which[count] = (int32_t)p;
-        count += positive_pair(found->constant[p], found->first[p], found->second[p]);
+        count += positive_pair(found->constant[p], found->first[p], found->second[p])
+                 & (prior[found->number[p]] > -INFINITY);
     }
-    for (int64_t i = 0; i < count; i++)
-        found->least[i] = found->residual[found->which[i]];
+    for (int64_t i = found->count; i < count; i++)
+        found->left[0][i] = found->least[i] = found->residual[found->which[i]];
     found->count = count;
 }
 
-/* Write what the listed pairs leave under another drift, as `PairSums.residual`; [count]. */
-static void leave(const Look *seen, const int32_t *restrict one, const int32_t *restrict other,
-                  const Pairs *found, double *restrict residuals)
+/* Write what pairs that are listed in place `begin` and after leave under another drift, as
+   `PairSums.residual`; [count]. */
+static void leave(const Look *seen, int64_t begin, const Pairs *found, double *restrict residuals)
 {
+    const int32_t *restrict one = found->one, *restrict other = found->other;
     const double weight = seen->weight, mean = seen->mean, total = seen->total;
     const double per_weight = 1 / weight;
     const double *restrict at = seen->at, *restrict square = seen->square;
@@ -100,7 +106,7 @@ static void leave(const Look *seen, const int32_t *restrict one, const int32_t *
     const int32_t *restrict which = found->which;
     double *restrict least = found->least;
 #pragma omp simd
-    for (int64_t i = 0; i < found->count; i++) {
+    for (int64_t i = begin; i < found->count; i++) {
         int32_t p = which[i], a = one[p], b = other[p];
         double at_x = at[a], at_z = at[b], xx = square[a], zz = square[b];
         double x = product[a], z = product[b];
@@ -115,9 +121,11 @@ static void leave(const Look *seen, const int32_t *restrict one, const int32_t *
     }
 }
 
-/* Bound the evidence of the listed pairs, `prior` [pairs] included. */
-static void bound_pairs(const Row *row, const double *restrict prior, Pairs *found)
+/* Bound the evidence of the pairs that are listed in place `begin` and after, prior included; return
+   the best. */
+static double bound_pairs(const Row *row, const double *restrict prior, int64_t begin, Pairs *found)
 {
+    const int32_t *restrict number = found->number;
     const double *restrict constant = found->constant, *restrict first = found->first;
     const double *restrict second = found->second, *restrict determinant = found->determinant;
     const double *restrict free = found->free, *restrict least = found->least;
@@ -126,14 +134,15 @@ static void bound_pairs(const Row *row, const double *restrict prior, Pairs *fou
     const double per_two = 1 / larger(used - 2, 1), per_three = 1 / larger(used - 3, 1);
     double *restrict bound = found->bound;
 #pragma omp simd
-    for (int64_t i = 0; i < found->count; i++) {
+    for (int64_t i = begin; i < found->count; i++) {
         int32_t p = which[i];
         double level = first[p] + second[p] + constant[p] + LEAST_SUM;
         double volume = -(2 + free[p]) * log_near(level) + LOG_2PI * (1 + 0.5 * free[p]) + LOG_2
-                        - 0.5 * log_near(determinant[p]) + prior[p];
+                        - 0.5 * log_near(determinant[p]) + prior[number[p]];
         double per_freedom = free[p] != 0 ? per_three : per_two;
         bound[i] = volume + profile(least[i], dof, noise, used - 2 - free[p], per_freedom);
     }
+    return most_of(bound + begin, found->count - begin);
 }
 
 #endif

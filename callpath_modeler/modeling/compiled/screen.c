@@ -1,7 +1,5 @@
 /* Which hypotheses of each row are worth a look, as in mixture/screen.py: row by row. */
-#include <stdlib.h>
-
-#include "pairs.h"
+#include "room.h"
 
 #define WITHIN 3.0
 #define UNEXPLAINED 0.4
@@ -10,32 +8,6 @@
 
 /* Against the best, in nats: a hypothesis below it has no part in what is averaged. */
 #define NOTHING 25.0
-
-/* What rows are compared with. */
-typedef struct {
-    int64_t points, shapes, pairs, drifts;
-    const double *precision, *away; /* [drifts, points], as of `relative_weights` */
-    const double *table, *products; /* [points, shapes], [points, pairs] */
-    const int32_t *first, *second;  /* [pairs] */
-    const double *falling;          /* [shapes] */
-    const double *prior;            /* [1 + 3 shapes + pairs] */
-    int64_t kept_shapes, kept_pairs;
-    double misfit, nats;
-} Known;
-
-/* Room for what is found of one row. */
-typedef struct {
-    Look *looks; /* [drifts] */
-    Singles singles, other;
-    Pairs pairs;
-    double *bounds;              /* [3, shapes], -inf = left out */
-    double *least, *bare;        /* [shapes] */
-    int32_t *which;              /* [count]: shapes that are near the best */
-    int64_t count;
-    double *ratio;               /* [shapes or pairs]: how close, against the closest */
-    double *unit, *points;       /* [points], [2, points] */
-    double *order;               /* [shapes or pairs] */
-} Room;
 
 typedef struct {
     int64_t *row, *shape, *families, *pair_row, *pair; /* what is worth a look */
@@ -161,29 +133,54 @@ static double bound_singles(const Row *row, const Known *known, double variance,
     return constant;
 }
 
+/* Regress on pairs `begin` to `end`: those of open fans, or without any those that are tried with every
+   row. Returns the best bound. */
+static double try_pairs(const Row *row, const Known *known, const Opened *opened, int64_t begin,
+                        int64_t end, Room *room)
+{
+    const double *prior = known->prior + 1 + 3 * known->shapes;
+    const int64_t points = known->points, listed = room->pairs.count;
+    Pairs *found = &room->pairs;
+    for (int64_t l = 0; l < known->drifts; l++) {
+        const Look *seen = room->looks + l;
+        if (opened)
+            fan_sums(&known->fans, points, known->shapes, known->table, seen->weights, opened,
+                     begin, found);
+        else
+            product_sums(points, end, known->products, seen->weights, found->both);
+        if (l) {
+            leave(seen, listed, found, found->left[l]);
+            continue;
+        }
+        regress(seen, begin, end, found);
+        list_positive(begin, end, prior, found);
+    }
+    return bound_pairs(row, prior, listed, found);
+}
+
 /* Bound the evidence of pairs, where one shape does not explain the row; return the best. */
 static double bound_doubles(const Row *row, const Known *known, double left, double best,
                             Room *room)
 {
-    const int64_t pairs = known->pairs;
+    const int64_t pairs = known->pairs, shapes = known->shapes;
+    const Fans *fans = &known->fans;
     Pairs *found = &room->pairs;
     /* What rounding leaves asks for no second shape. */
-    double enough = larger(known->misfit * row->variance, EXACT_VARIANCE);
     found->count = 0;
-    if (!pairs || row->used < FEWEST_FOR_PAIRS || !(left > enough))
+    if (row->used < FEWEST_FOR_PAIRS || !(left > EXACT_VARIANCE))
         return -INFINITY;
-    product_sums(row->points, pairs, known->products, room->looks->weights, found->both);
-    regress(room->looks, pairs, known->first, known->second, found);
-    list_positive(pairs, found);
-    unlimited(room->ratio, found->count);
-    lower_ratio(found->least, found->count, room->ratio);
-    for (int64_t l = 1; l < known->drifts; l++) {
-        product_sums(row->points, pairs, known->products, room->looks[l].weights, found->both);
-        leave(room->looks + l, known->first, known->second, found, room->order);
-        lower_ratio(room->order, found->count, room->ratio);
+    if (pairs)
+        best = larger(try_pairs(row, known, NULL, 0, pairs, room), best);
+    if (fans->axes) {
+        promise_fans(row, shapes, known->drifts, known->table, fans, room->looks, &room->opened);
+        open_fans(fans, shapes, best, &room->opened);
+        int64_t end = put_pairs(fans, shapes, &room->opened, known->first, known->second, pairs,
+                                found);
+        best = larger(try_pairs(row, known, &room->opened, pairs, end, room), best);
     }
-    bound_pairs(row, known->prior + 1 + 3 * known->shapes, found);
-    best = larger(most_of(found->bound, found->count), best);
+    unlimited(room->ratio, found->count);
+    for (int64_t l = 0; l < known->drifts; l++)
+        lower_ratio(found->left[l], found->count, room->ratio);
     leave_far_out(found->bound, 1, found->count, known->kept_pairs, best, room);
     int64_t near = 0;
     for (int64_t i = 0; i < found->count; i++) {
@@ -245,8 +242,8 @@ static void average(const Row *row, const Known *known, double alone, double bes
         double scaled = shares[i] * singles->unit;
         weight += shares[i];
         constant += scaled * pairs->constant[p];
-        slopes[known->first[p]] += scaled * pairs->first[p];
-        slopes[known->second[p]] += scaled * pairs->second[p];
+        slopes[pairs->one[p]] += scaled * pairs->first[p];
+        slopes[pairs->other[p]] += scaled * pairs->second[p];
     }
     const double per_unit = 1 / (weight * singles->unit);
     for (int64_t k = 0; k < row->points; k++)
@@ -272,7 +269,7 @@ static void note(int64_t number, const Known *known, double least, const Room *r
     for (int64_t i = 0; i < room->pairs.count; i++)
         if (room->pairs.bound[i] >= least) {
             worthy->pair_row[worthy->pairs] = number;
-            worthy->pair[worthy->pairs++] = room->pairs.which[i];
+            worthy->pair[worthy->pairs++] = room->pairs.number[room->pairs.which[i]];
         }
 }
 
@@ -303,48 +300,6 @@ static double screen_row(const Row *row, int64_t number, const Known *known, Roo
     return variance;
 }
 
-/* Lay out room for one row; return 0 where there is none. */
-static double *make_room(const Known *known, Look *looks, Room *room)
-{
-    const int64_t shapes = known->shapes, pairs = known->pairs, points = known->points;
-    const int64_t longest = shapes > pairs ? shapes : pairs;
-    const int64_t size = known->drifts * (points + 5 * shapes) + 14 * shapes + 10 * pairs
-                         + 3 * points + 2 * longest;
-    double *all = malloc((size_t)size * sizeof *all), *next = all;
-    if (!all)
-        return 0;
-    room->looks = looks;
-    for (int64_t l = 0; l < known->drifts; l++) {
-        double **parts[] = {&looks[l].at, &looks[l].square, &looks[l].product, &looks[l].slope,
-                            &looks[l].residual};
-        for (size_t i = 0; i < sizeof parts / sizeof *parts; i++, next += shapes)
-            *parts[i] = next;
-        looks[l].weights = next;
-        next += points;
-    }
-    Singles *one = &room->singles, *other = &room->other;
-    double **of_shapes[] = {&one->scatter,   &one->about_zero,   &one->slope,   &one->constant,
-                            &other->scatter, &other->about_zero, &other->slope, &other->constant,
-                            &room->least,    &room->bare};
-    for (size_t i = 0; i < sizeof of_shapes / sizeof *of_shapes; i++, next += shapes)
-        *of_shapes[i] = next;
-    room->bounds = next;
-    room->which = (int32_t *)(next + FAMILIES * shapes);
-    next += (FAMILIES + 1) * shapes;
-    Pairs *two = &room->pairs;
-    double **of_pairs[] = {&two->constant,    &two->first, &two->second, &two->residual,
-                           &two->determinant, &two->free,  &two->both,   &two->least,
-                           &two->bound};
-    for (size_t i = 0; i < sizeof of_pairs / sizeof *of_pairs; i++, next += pairs)
-        *of_pairs[i] = next;
-    room->unit = next;
-    room->points = next + points;
-    room->order = next + 3 * points;
-    room->ratio = room->order + longest;
-    two->which = (int32_t *)(room->ratio + longest);
-    return all;
-}
-
 /* Screen `rows`; return -1 without memory.
 
    Written are `row`, `shape` and `families` (a bit for each) of hypotheses with one shape, as many
@@ -355,16 +310,21 @@ int64_t screen(int64_t rows, int64_t points, int64_t shapes, int64_t pairs, int6
                const double *dof, const double *precision, const double *away,
                const double *table, const double *products, const int32_t *first,
                const int32_t *second, const double *falling, const double *prior,
-               int64_t kept_shapes, int64_t kept_pairs, double misfit, double nats, int64_t *row,
+               int64_t kept_shapes, int64_t kept_pairs, double nats, int64_t axes,
+               int64_t terms, int64_t opened, const int64_t *ends, const int64_t *order,
+               const int64_t *level, const double *of_terms, const double *likely, int64_t *row,
                int64_t *shape, int64_t *families, int64_t *pair_row, int64_t *pair,
                int64_t *counts, double *variances, double *fitted)
 {
     const Known known = {points, shapes,  pairs, drifts,      precision,  away,   table, products,
-                         first,  second,  falling, prior, kept_shapes, kept_pairs, misfit, nats};
+                         first,  second,  falling, prior,
+                         {pairs, axes, terms, opened, ends, order, level, of_terms, likely},
+                         kept_shapes, kept_pairs, nats};
     Worthy worthy = {row, shape, families, pair_row, pair, 0, 0};
     Look *looks = malloc((size_t)drifts * sizeof *looks);
+    double **left = malloc((size_t)drifts * sizeof *left);
     Room room;
-    double *all = looks ? make_room(&known, looks, &room) : 0;
+    double *all = looks && left ? make_room(&known, looks, left, &room) : 0;
     for (int64_t i = 0; all && i < rows; i++) {
         Row one = {points, values + i * points, weight + i * points, variance[i], dof[i], 0};
         one.used = used_of(points, one.weight);
@@ -372,6 +332,7 @@ int64_t screen(int64_t rows, int64_t points, int64_t shapes, int64_t pairs, int6
     }
     counts[0] = worthy.singles, counts[1] = worthy.pairs;
     free(all);
+    free(left);
     free(looks);
     return all ? 0 : -1;
 }

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from callpath_modeler.modeling.compiled.drifts import precisions
-from callpath_modeler.modeling.compiled.library import call, doubles
+from callpath_modeler.modeling.compiled.library import call, doubles, integers
 from callpath_modeler.modeling.mixture.data import Data
 from callpath_modeler.modeling.mixture.deviations import Drift
 from callpath_modeler.modeling.mixture.hypotheses import Group, Hypotheses
@@ -35,9 +35,9 @@ def screened(
 ) -> Screened:
     """Choose what is worth a look, whatever the drift; arguments as of `screen`."""
     rows, points = data.values.shape
-    shapes, pairs, kept = len(known.shapes), len(known.first), known.kept
+    shapes, pairs, kept = len(known.shapes), len(known.products), known.kept
     row, shape, families = np.empty((3, rows * shapes), dtype=np.int64)
-    pair_row, pair = np.empty((2, rows * pairs), dtype=np.int64)
+    pair_row, pair = np.empty((2, rows * known.compared), dtype=np.int64)
     counts, variance = np.zeros(2, dtype=np.int64), np.empty(rows)
     fitted = np.empty((rows, points))
     call(
@@ -47,7 +47,8 @@ def screened(
         *doubles(*precisions(data.points, drifts), known.table.T, known.products.T),
         *(known.first.astype(np.int32), known.second.astype(np.int32)),
         *doubles(known.single_group == Group.FALLING, log_prior),
-        *(kept.shapes, kept.pairs, kept.misfit, kept.nats),
+        *(kept.shapes, kept.pairs, float(kept.nats)),
+        *_fans(known, log_prior),
         *(row, shape, families, pair_row, pair, counts, variance, fitted),
     )
     alone, paired = counts
@@ -60,3 +61,18 @@ def screened(
         variance,
         fitted,
     )
+
+
+def _fans(known: Hypotheses, log_prior: FloatArray) -> list[npt.NDArray[Any] | int]:
+    """Return what ``fans.h`` needs to know."""
+    fans = known.fans
+    if fans is None:
+        nothing = np.empty(0)
+        return [0, 0, 0, *integers(*[nothing] * 3), *doubles(*[nothing] * 2)]
+    order = np.argsort(fans.levels, axis=1, kind="stable")
+    likely = fans.likely(log_prior[1 + 3 * len(known.shapes) :]).reshape(-1, len(fans.ends))
+    return [
+        *(len(fans.ends), len(fans.terms), fans.opened),
+        *integers(fans.ends, order, np.take_along_axis(fans.levels, order, axis=1)),
+        *doubles(known.table[fans.terms].T, likely.T),
+    ]

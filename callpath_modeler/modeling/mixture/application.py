@@ -16,7 +16,13 @@ from callpath_modeler.modeling.mixture.data import Data, data_of
 from callpath_modeler.modeling.mixture.deviations import Deviations, deviations
 from callpath_modeler.modeling.mixture.hypotheses import Hypotheses, hypotheses
 from callpath_modeler.modeling.mixture.learn import learn
-from callpath_modeler.modeling.mixture.outcome import FAR, Columns, empty_columns, write_models
+from callpath_modeler.modeling.mixture.outcome import (
+    FAR,
+    Columns,
+    empty_columns,
+    only_used,
+    write_models,
+)
 from callpath_modeler.modeling.mixture.posterior import (
     Beliefs,
     Posterior,
@@ -114,7 +120,7 @@ def fit_mixture(
             columns[name][part] = column
     return Models(
         space=space,
-        shapes=Shapes(known.shapes),
+        shapes=Shapes(only_used(columns, known.shapes) if several else known.shapes),
         method="mixture",
         aggregate=how,
         points=points,
@@ -155,7 +161,7 @@ def _modelled(setting: _Setting, ordered: FloatArray) -> Columns:
 
 def _at_once(known: Hypotheses, most: int) -> int:
     """Return how many rows of `most` to take together: many hypotheses need much memory."""
-    return max(16, min(most, _MOST_HYPOTHESES // len(known.log_prior)))
+    return max(16, min(most, _MOST_HYPOTHESES // known.compared))
 
 
 def _overview(values: _Values, count: int) -> tuple[IntArray, Pool]:

@@ -88,9 +88,14 @@ class Bounds:
     constant: SingleArray
     singles: SingleArray
 
+    @property
+    def alone(self) -> SingleArray:
+        """The largest of each row, [n]."""
+        return np.asarray(np.maximum(self.constant, self.singles.max(axis=(0, 1))))
+
     def best(self, row: IntArray, others: SingleArray) -> SingleArray:
         """Return the largest of each row, [n], with `others` [M] of `row` [M] in mind."""
-        found = np.maximum(self.constant, self.singles.max(axis=(0, 1)))
+        found = self.alone
         np.maximum.at(found, row, others)
         return np.asarray(found)
 

@@ -74,15 +74,51 @@ class Kept:
     ----------
     shapes, pairs : how many of those with one shape, and of the pairs with positive coefficients:
         the closest
-    misfit : what the best shape has to leave before there are pairs, in squares of the noise; by
-        chance one shape may seem to explain what two made
     nats : a hypothesis whose bound is by this much below the best, in nats, is left out
     """
 
     shapes: int = 36
     pairs: int = 20
-    misfit: float = 0.0
     nats: float = 7.0
+
+
+@dataclass(frozen=True, slots=True)
+class Fans:
+    """Pairs that are too many to be tried with every row: of S shapes with H terms of D parameters.
+
+    A fan is a shape beside all terms of one parameter. That of shape s and parameter d is number
+    ``s D + d``; the pair of shape s and term h is number ``start + s H + h``. Some pairs are there
+    for the order only, and not probable at all.
+
+    Attributes
+    ----------
+    start : the number of the first pair
+    ends : [D] where the terms of each parameter end; H in all
+    terms : [H] the codes of these terms, parameter by parameter
+    levels : [D, K] the number of the value that each parameter has at each point
+    opened : how many fans are looked into for a row: the most promising ones
+    """
+
+    start: int
+    ends: IntArray
+    terms: IntArray
+    levels: IntArray
+    opened: int
+
+    @property
+    def begins(self) -> IntArray:
+        """Where the terms of each parameter begin, [D]."""
+        return np.concatenate([[0], self.ends[:-1]])
+
+    @property
+    def most(self) -> int:
+        """How many pairs of fans a row is compared with at most."""
+        return self.opened * int((self.ends - self.begins).max())
+
+    def likely(self, log_prior: FloatArray) -> FloatArray:
+        """Return the prior of the most probable pair of each fan, [S D]; that of pairs [P]."""
+        of_pairs = log_prior[self.start :].reshape(-1, len(self.terms))
+        return np.maximum.reduceat(of_pairs, self.begins, axis=1).ravel()
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +134,8 @@ class Hypotheses:
     table : [S, K] each shape at each point, largest magnitude 1
     scale : [S] that magnitude
     first, second : [P] the shapes of the pairs
-    products : [P, K] of these two
+    products : [Q, K] of these two, of the Q pairs that are tried with every row, the first ones
+    fans : what the other pairs are, if there are others
     single_group : [S] group of the hypothesis with one shape and positive coefficients
     kept : how many a row keeps
     kinds : [1 + 3 S + P] of which kind each is; how common kinds are is learnt
@@ -117,6 +154,13 @@ class Hypotheses:
     kinds: IntArray
     held: FloatArray
     log_prior: FloatArray
+    fans: Fans | None = None
+
+    @property
+    def compared(self) -> int:
+        """With how many hypotheses a row is compared at most."""
+        opened = 0 if self.fans is None else self.fans.most
+        return 1 + 3 * len(self.shapes) + len(self.products) + opened
 
     @property
     def groups(self) -> IntArray:
@@ -135,9 +179,12 @@ class Hypotheses:
     def codes(self, chosen: IntArray) -> IntArray:
         """Return the shapes of hypotheses, [..., 2]; -1 = none."""
         size = len(self.shapes)
-        first = np.concatenate([[-1], *([np.arange(size)] * 3), self.first])
-        second = np.concatenate([np.full(1 + 3 * size, -1), self.second])
-        return np.stack([first[chosen], second[chosen]], axis=-1).astype(np.intp)
+        codes = np.full((*chosen.shape, 2), -1, dtype=np.intp)
+        single, pair = chosen > 0, chosen > 3 * size
+        codes[single, 0] = (chosen[single] - 1) % size
+        codes[pair, 0] = self.first[chosen[pair] - 1 - 3 * size]
+        codes[pair, 1] = self.second[chosen[pair] - 1 - 3 * size]
+        return codes
 
 
 def hypotheses(space: SearchSpace, points: FloatArray) -> Hypotheses:
@@ -168,7 +215,7 @@ def assembled(
     table: FloatArray,
     scale: FloatArray,
     groups: IntArray,
-    pairs: Sequence[tuple[int, int]],
+    pairs: Sequence[tuple[int, int]] | IntArray,
     kept: Kept = Kept(),
 ) -> Hypotheses:
     """Put hypotheses together; what to believe of them is for `weighted` to say.

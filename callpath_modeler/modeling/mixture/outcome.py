@@ -15,6 +15,7 @@ from callpath_modeler.modeling.mixture.hypotheses import OUTSIDE, Hypotheses
 from callpath_modeler.modeling.mixture.posterior import Posterior, far_values
 from callpath_modeler.modeling.noise import looks_exact
 from callpath_modeler.modeling.roots import roots
+from callpath_modeler.modeling.shapes import Shape
 from callpath_modeler.modeling.status import FitStatus
 
 FloatArray = npt.NDArray[np.float64]
@@ -75,6 +76,23 @@ def empty_columns(count: int, places: int) -> Columns:
         "unit": np.ones(count),
         "root": np.zeros((count, 1 + others, 6), dtype=np.float32),
     }
+
+
+def only_used(columns: Columns, shapes: Sequence[Shape]) -> list[Shape]:
+    """Return the shapes that any model has, and number those of `columns` as they come then.
+
+    Of thousands of products few are in models, and each costs whoever evaluates them.
+    """
+    used = np.zeros(len(shapes) + 1, dtype=np.bool_)
+    names = "terms", "alternative_terms"
+    for name in names:
+        used[columns[name]] = True
+    # Code -1, no shape, is the last one.
+    used[-1] = False
+    number = np.where(used, used.cumsum() - 1, -1).astype(np.int16)
+    for name in names:
+        columns[name] = number[columns[name]]
+    return [shapes[code] for code in np.flatnonzero(used).tolist()]
 
 
 def write_models(

@@ -16,7 +16,8 @@ from callpath_modeler.modeling.mixture.bounds import (
     single,
 )
 from callpath_modeler.modeling.mixture.data import Data
-from callpath_modeler.modeling.mixture.evidence import Doubles, all_pairs, pair_volume
+from callpath_modeler.modeling.mixture.evidence import Doubles, PairSums, all_pairs, pair_volume
+from callpath_modeler.modeling.mixture.fans import fan_bounds, opened
 from callpath_modeler.modeling.mixture.hypotheses import Hypotheses
 from callpath_modeler.modeling.mixture.spread import EXACT_VARIANCE
 
@@ -63,53 +64,128 @@ class Pairs:
 
 
 def rows_for_pairs(seen: Look, data: Data, known: Hypotheses) -> IntArray:
-    """Return rows that one shape does not explain well within their noise, and that allow two."""
+    """Return rows that one shape does not explain exactly, and that allow two."""
     if not len(known.first):
         return np.zeros(0, dtype=np.intp)
     misfit = seen.residual.min(axis=0) / np.maximum(data.used - 2, 1)
     # What rounding leaves asks for no second shape.
-    enough = np.maximum(known.kept.misfit * data.variance, EXACT_VARIANCE)
-    return np.flatnonzero((data.used >= _FEWEST_FOR_PAIRS) & (misfit > enough))
+    return np.flatnonzero((data.used >= _FEWEST_FOR_PAIRS) & (misfit > EXACT_VARIANCE))
 
 
-def pair_bounds(looks: list[Look], data: Data, known: Hypotheses, log_prior: FloatArray) -> Pairs:
-    """Bound the evidence of the pairs that may have positive coefficients."""
-    rows = rows_for_pairs(looks[0], data, known)
-    parts = [
-        _bounded(looks, rows[start : start + _BLOCK], data, known, log_prior)
-        for start in range(0, max(len(rows), 1), _BLOCK)
-    ]
+def pair_bounds(
+    looks: list[Look], data: Data, known: Hypotheses, log_prior: FloatArray, best: SingleArray
+) -> Pairs:
+    """Bound the evidence of the pairs that may have positive coefficients.
+
+    `best` [n] is the largest bound of hypotheses with at most one shape.
+    """
+    rows, prior = rows_for_pairs(looks[0], data, known), log_prior[1 + 3 * len(known.shapes) :]
+    parts = []
+    for start in range(0, max(len(rows), 1), _BLOCK):
+        block = rows[start : start + _BLOCK]
+        regressed = _regressed(looks, block, known)
+        if known.fans is None or not block.size:
+            parts.append(_bounded(regressed, block, data, known, prior))
+        else:
+            parts += _bounded_with_fans(regressed, looks, block, data, known, prior, best)
     names = "row", "pair", "bound", "coefficients"
     return Pairs(*(np.concatenate([getattr(part, name) for part in parts], -1) for name in names))
 
 
+@dataclass(frozen=True, slots=True)
+class _Regressed:
+    """Regressions of n rows on pairs `which` [P], [P, n] under the first drift.
+
+    Attributes
+    ----------
+    found : under the first drift
+    residuals : what they leave, under every drift
+    """
+
+    which: IntArray
+    found: Doubles
+    residuals: list[FloatArray]
+
+    def bounds(
+        self, pair: IntArray, which: IntArray, row: IntArray, data: Data, prior: FloatArray
+    ) -> SingleArray:
+        """Bound the evidence of some, [M], in places `pair` and `which`; `row` are their rows."""
+        here = self.found.take((pair, which))
+        freedom = data.used[row] - np.where(here.free, 3, 2)
+        left = least([each[pair, which] for each in self.residuals])
+        bound = single(pair_volume(here) + prior[self.which[pair]])
+        bound += profile(left, data.take(row), freedom)
+        return bound
+
+    def before(self, other: _Regressed, row: int) -> _Regressed:
+        """Return those of a row, and after them others of it."""
+        residuals = zip(self.residuals, other.residuals, strict=True)
+        every = np.arange(len(self.which))
+        return _Regressed(
+            np.concatenate([self.which, other.which]),
+            Doubles.joined([self.found.take((every[:, None], np.array([row]))), other.found]),
+            [np.concatenate([one[:, row : row + 1], two]) for one, two in residuals],
+        )
+
+
 def _bounded(
-    looks: list[Look], rows: IntArray, data: Data, known: Hypotheses, log_prior: FloatArray
+    regressed: _Regressed, rows: IntArray, data: Data, known: Hypotheses, prior: FloatArray
 ) -> Pairs:
-    found, others = _regressed(looks, rows, known)
-    residuals = [found.residual, *others]
-    positive = found.positive
-    far = apart([np.where(positive, each, _NOT_THERE) for each in residuals], known.kept.pairs)
-    pair, which = np.nonzero(positive & ~far)
-    row, here = rows[which], found.take((pair, which))
-    freedom = data.used[row] - np.where(here.free, 3, 2)
-    left = least([each[pair, which] for each in residuals])
-    bound = single(pair_volume(here) + log_prior[1 + 3 * len(known.shapes) :][pair])
-    bound += profile(left, data.take(row), freedom)
-    return Pairs(row, pair, bound, np.array([here.constant, here.first, here.second]))
+    """Bound the evidence of the closest."""
+    positive = regressed.found.positive & np.isfinite(prior[regressed.which])[:, None]
+    residuals = [np.where(positive, each, _NOT_THERE) for each in regressed.residuals]
+    pair, which = np.nonzero(positive & ~apart(residuals, known.kept.pairs))
+    row, here = rows[which], regressed.found.take((pair, which))
+    bound = regressed.bounds(pair, which, row, data, prior)
+    coefficients = np.array([here.constant, here.first, here.second])
+    return Pairs(row, regressed.which[pair], bound, coefficients)
 
 
-def _regressed(
-    looks: list[Look], rows: IntArray, known: Hypotheses
-) -> tuple[Doubles, list[FloatArray]]:
-    """Regress rows on all pairs under the first drift; return what they leave under the others."""
+def _bounded_with_fans(
+    regressed: _Regressed,
+    looks: list[Look],
+    rows: IntArray,
+    data: Data,
+    known: Hypotheses,
+    prior: FloatArray,
+    best: SingleArray,
+) -> list[Pairs]:
+    """Bound the evidence of the closest, those of the most promising fans among them."""
+    fans, parts = known.fans, []
+    assert fans is not None
+    promise = fan_bounds(looks, rows, data, fans, known.table, prior)
+    for place, row in enumerate(rows):
+        pair = np.flatnonzero(regressed.found.positive[:, place])
+        of_pairs = regressed.bounds(pair, 0 * pair + place, 0 * pair + row, data, prior)
+        which = opened(promise[:, place], float(of_pairs.max(initial=best[row])), fans)
+        sums = _pair_sums(looks, row, which, known)
+        others = [each.residual() for each in sums[1:]]
+        found = sums[0].regressions()
+        both = regressed.before(_Regressed(which, found, [found.residual, *others]), place)
+        parts.append(_bounded(both, rows[place : place + 1], data, known, prior))
+    return parts
+
+
+def _pair_sums(looks: list[Look], row: int, pairs: IntArray, known: Hypotheses) -> list[PairSums]:
+    """Sum up one row for some pairs, [P, 1], under every drift."""
+    first, second, one = known.first[pairs], known.second[pairs], np.array([row])
+    products = known.table[first] * known.table[second]
+    return [
+        all_pairs(seen.sums.take(one), seen.weights[:, one], products, first, second)
+        for seen in looks
+    ]
+
+
+def _regressed(looks: list[Look], rows: IntArray, known: Hypotheses) -> _Regressed:
+    """Regress rows on all pairs that are tried for every row."""
     seen = [(each.sums.take(rows), each.weights[:, rows]) for each in looks]
-    found, left = [], []
+    found, left, count = [], [], len(known.products)
     size = max(1, _NUMBERS // max(len(rows), 1))
-    for start in range(0, max(len(known.first), 1), size):
-        part = slice(start, start + size)
+    for start in range(0, max(count, 1), size):
+        part = slice(start, min(start + size, count))
         products, first, second = known.products[part], known.first[part], known.second[part]
         sums = [all_pairs(*each, products, first, second) for each in seen]
         found.append(sums[0].regressions())
-        left.append([each.residual() for each in sums[1:]])
-    return Doubles.joined(found), [np.concatenate(each) for each in zip(*left, strict=True)]
+        left.append([found[-1].residual, *(each.residual() for each in sums[1:])])
+    residuals = [np.concatenate(each) for each in zip(*left, strict=True)]
+    return _Regressed(np.arange(count), Doubles.joined(found), residuals)

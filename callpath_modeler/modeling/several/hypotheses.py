@@ -1,8 +1,9 @@
 """What could be true of a row in several parameters: products of terms, alone and in pairs.
 
-Products of all terms of a space are too many from three parameters on, and pairs of them from
-two on. The plainest are kept: those whose factors programs are known to have. A law among the
-others is approximated by its neighbours, and what they leave is a deviation that widens the band.
+Every product is paired with every term of one parameter, in fans of which a row opens a few. Pairs
+of two products, and products of three factors or four, are too many; the plainest are kept: those
+whose factors programs are known to have. A law among the others is approximated by its neighbours,
+and what they leave is a deviation that widens the band.
 """
 
 from __future__ import annotations
@@ -10,12 +11,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from enum import IntEnum
+from itertools import combinations
 
 import numpy as np
 import numpy.typing as npt
 
 from callpath_modeler.modeling.mixture.hypotheses import (
     ALIKE,
+    Fans,
     Group,
     Hypotheses,
     Kept,
@@ -30,28 +33,32 @@ FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.intp]
 BoolArray = npt.NDArray[np.bool_]
 
-_MOST_PRODUCTS = 3000
-_MOST_PAIRS = 24_000
-_SURELY_ENOUGH = 400
-"""Products: more pairs of these than are tried."""
-_ROUNDING = 1e-6
-_MOST_FACTORS = 12
-"""Of one parameter, where there are more than two: terms beyond are not plain anyway."""
+_MOST_OF_TWO = 8500
+_MOST_OF_MORE = 3000
+"""Products of two factors, all of them up to three parameters; of three, and of four."""
+_MOST_FACTORS = 16
+"""Of a parameter in products of more than two: terms beyond are not plain anyway."""
+
+_MOST_PAIRED = 400
+_MOST_FIXED = 8000
+"""Products of several factors that are paired with each other, and pairs of them."""
+
+_OPENED = 300
+"""Fans of pairs that are looked into for a row."""
 
 _SECOND_CLASS = 0.5
 """How probable a finer fraction is against a privileged exponent, in each factor."""
 
-_KEPT = Kept(shapes=250, pairs=2500, misfit=0.85, nats=5.5)
-"""Over dozens of points what the right shape leaves is hardly less than the noise."""
+_KEPT = Kept(shapes=250, pairs=10**6, nats=5.5)
+"""All pairs that are tried: which of them are close is chance, where there is much noise."""
+
+_NO_PAIRS = np.empty((0, 2), dtype=np.intp)
 
 _FRACTION = 0.1
 _FALLING = 0.1
 _FURTHER_FACTOR = 0.1
 """What roots, decreasing factors and each factor more add to how intricate a product is; the last
 for each parameter beyond the first, since products grow in number with them."""
-
-_BESIDE = 0.1
-"""How much of it counts for a term of one parameter, beside one that is not of the same."""
 
 
 class _Kind(IntEnum):
@@ -99,7 +106,6 @@ def joint_hypotheses(space: SearchSpace, points: FloatArray) -> Hypotheses:
         If no term of the space fits the points.
     """
     products = _Products.of([_factors(space, column) for column in points.T])
-    products = products.take(_plainest(products.cost, _MOST_PRODUCTS))
     table = products.values(points)
     size = np.abs(table).max(axis=1)
     varies = np.isfinite(size) & (size > 0) & (np.ptp(table, axis=1) > ALIKE * size)
@@ -108,12 +114,19 @@ def joint_hypotheses(space: SearchSpace, points: FloatArray) -> Hypotheses:
         raise ValueError("no term of the space varies over the points")
     products, table, scale = products.take(kept), table[kept], size[kept]
     group = np.where(products.falling, Group.FALLING, Group.GROWING)
-    pairs = _pairs(products) if space.max_terms > 1 else []
-    weight = products.weight(space)
-    plain = 2.0**-products.cost
-    both = np.array([weight[a] * weight[b] * plain[a] * plain[b] for a, b in pairs])
-    known = assembled(products.shapes(), table / scale[:, None], scale, group, pairs, _KEPT)
+    weight, plain = products.weight(space), 2.0**-products.cost
+    fixed = _fixed(products) if space.max_terms > 1 else _NO_PAIRS
+    known = assembled(products.shapes(), table / scale[:, None], scale, group, fixed, _KEPT)
+    there = np.ones(len(fixed), dtype=np.bool_)
+    if space.max_terms > 1 and products.single.any():
+        fans = _fans(products, points, len(fixed))
+        first, second, of_fans = _of_fans(products, fans.terms)
+        first, second = np.append(known.first, first), np.append(known.second, second)
+        known = replace(known, first=first, second=second, fans=fans)
+        there = np.append(there, of_fans)
     known = replace(known, kinds=_kinds(products, known.first, known.second))
+    each = weight * plain
+    both = each[known.first] * each[known.second] * there
     return weighted(known, weight * np.sqrt(plain), both, _PRIOR, _HELD)
 
 
@@ -129,6 +142,14 @@ def _kinds(products: _Products, first: IntArray, second: IntArray) -> IntArray:
     both = single[first] & single[second]
     pair[both] = np.where(axis[first] == axis[second], _Kind.ONE_PARAMETER, _Kind.SUM)[both]
     return np.concatenate([[_Kind.CONSTANT], alone, offset, alone, pair])
+
+
+def _codes(sizes: Sequence[int], axes: Sequence[int]) -> IntArray:
+    """Return all products of one factor of each of some parameters, [D, S]."""
+    each = np.indices([sizes[axis] - 1 for axis in axes]).reshape(len(axes), -1) + 1
+    code = np.zeros((len(sizes), each.shape[1]), dtype=np.intp)
+    code[list(axes)] = each
+    return code
 
 
 def _factors(space: SearchSpace, values: FloatArray) -> list[Term]:
@@ -152,18 +173,25 @@ class _Products:
 
     @classmethod
     def of(cls, factors: Sequence[list[Term]]) -> _Products:
-        """Return all products of factors but the one of nothing."""
-        axes = len(factors)
-        if axes > 2:
-            factors = [
-                [NOTHING, *sorted(each[1:], key=lambda t: (_of_factor(t), t))[:_MOST_FACTORS]]
-                for each in factors
-            ]
-        code = np.indices([len(each) for each in factors]).reshape(axes, -1)[:, 1:]
-        costs = [np.array([0.0, *map(_of_factor, each[1:])]) for each in factors]
-        cost = sum((of[which] for of, which in zip(costs, code, strict=True)), np.zeros(1))
-        used = (code > 0).sum(axis=0)
-        return cls(tuple(factors), code, cost + _FURTHER_FACTOR * (axes - 1) * (used - 1))
+        """Return the plainest products of factors; of one or two of them, nearly all."""
+        count = len(factors)
+        ordered = [
+            [NOTHING, *sorted(each[1:], key=lambda t: (_of_factor(t), t))] for each in factors
+        ]
+        costs = [np.array([0.0, *map(_of_factor, each[1:])]) for each in ordered]
+        found = []
+        for used in range(1, count + 1):
+            sizes, most = [len(each) for each in costs], _MOST_OF_TWO
+            if used > 2:
+                sizes, most = [min(size, 1 + _MOST_FACTORS) for size in sizes], _MOST_OF_MORE
+            code = np.concatenate(
+                [_codes(sizes, axes) for axes in combinations(range(count), used)], 1
+            )
+            cost = sum((of[which] for of, which in zip(costs, code, strict=True)), np.zeros(1))
+            cost += _FURTHER_FACTOR * (count - 1) * (used - 1)
+            found.append(cls(tuple(ordered), code, cost).take(_plainest(cost, most)))
+        codes = np.concatenate([some.code for some in found], axis=1)
+        return cls(tuple(ordered), codes, np.concatenate([some.cost for some in found]))
 
     def take(self, which: IntArray) -> _Products:
         """Return some of them."""
@@ -248,35 +276,33 @@ def _plainest(costs: FloatArray, most: int) -> IntArray:
     return np.flatnonzero(cost < np.partition(cost, most)[most])
 
 
-def _pairs(products: _Products) -> list[tuple[int, int]]:
-    """Pair products with each other, the slower growing one first: the plainest pairs.
-
-    A term of one parameter beside one of another, or beside work that is shared, is what programs
-    do that compute and communicate: how intricate such a term is hardly counts there.
-    """
-    mild = np.where(products.single, _BESIDE * products.cost, products.cost)
-    plain = np.sort(np.argsort(mild, kind="stable")[:_SURELY_ENOUGH])
-    first, second, cost = _paired(products, plain, mild)
-    if len(cost) > _MOST_PAIRS:
-        # What alone costs more than the last of these with the plainest is in no plainer pair.
-        most = np.partition(cost, _MOST_PAIRS)[_MOST_PAIRS] - mild.min()
-        plain = np.flatnonzero(mild <= most + _ROUNDING)
-    else:
-        plain = np.arange(len(mild))
-    first, second, cost = _paired(products, plain, mild)
-    kept = _plainest(cost, _MOST_PAIRS)
-    return list(zip(first[kept].tolist(), second[kept].tolist(), strict=True))
-
-
-def _paired(
-    products: _Products, which: IntArray, mild: FloatArray
-) -> tuple[IntArray, IntArray, FloatArray]:
-    """Return all pairs of some products, and what they cost; `mild` beside another parameter's."""
-    first, second = (which[place] for place in np.triu_indices(len(which), 1))
-    falling, single, axis = products.falling, products.single, products.axis
+def _fixed(products: _Products) -> IntArray:
+    """Return the plainest pairs of products of several factors, the slower growing one first."""
+    several = np.flatnonzero(~products.single)
+    few = several[_plainest(products.cost[several], _MOST_PAIRED)]
+    first, second = (few[place] for place in np.triu_indices(len(few), 1))
     # Two that fall in every parameter are one curve, as they are in one parameter.
-    several = ~(falling[first] & falling[second])
-    first, second = first[several], second[several]
-    alike = single[first] & (axis[first] == axis[second])
-    cost = np.where(alike, products.cost[first] + products.cost[second], mild[first] + mild[second])
-    return first, second, cost
+    both = ~(products.falling[first] & products.falling[second])
+    first, second = first[both], second[both]
+    kept = _plainest(products.cost[first] + products.cost[second], _MOST_FIXED)
+    return np.stack([first[kept], second[kept]], axis=1)
+
+
+def _fans(products: _Products, points: FloatArray, start: int) -> Fans:
+    """Return what pairs every product with every term of one parameter."""
+    terms = np.flatnonzero(products.single)
+    terms = terms[np.argsort(products.axis[terms], kind="stable")]
+    axes, count = np.unique(products.axis[terms], return_counts=True)
+    levels = [np.unique(points[:, axis], return_inverse=True)[1].ravel() for axis in axes]
+    return Fans(start, count.cumsum(), terms, np.array(levels), _OPENED)
+
+
+def _of_fans(products: _Products, terms: IntArray) -> tuple[IntArray, IntArray, BoolArray]:
+    """Return the pairs of all fans, the slower growing product first, and which are there."""
+    count = len(products.cost)
+    shape, term = np.repeat(np.arange(count), len(terms)), np.tile(terms, count)
+    axis, falling = products.axis, products.falling
+    # Two terms are a pair once.
+    again = (axis[shape] > axis[term]) | ((axis[shape] == axis[term]) & (shape >= term))
+    there = ~(products.single[shape] & again) & ~(falling[shape] & falling[term])
+    return np.minimum(shape, term), np.maximum(shape, term), there

@@ -64,6 +64,21 @@ def test_laws_in_two_parameters_are_found(surfaces):
     assert surfaces.formula(1, names).endswith(" * p^-1 * n^3")
 
 
+@pytest.mark.parametrize(
+    "law",
+    [
+        lambda p, n: 20 + 0.1 * p**1.5 * n**0.5 * np.log2(n) + 2e-3 * n**3,
+        lambda p, n: 20 + 0.02 * p ** (2 / 3) * n * np.log2(n) + 3e-3 * p**2,
+    ],
+)
+def test_a_product_is_found_beside_a_factor_of_another_law(law):
+    points = grid(P, N)
+    found = along(fit(points, measured(points, [law])), 0, [1.0, 200.0]).predict([2048.0])
+    truth = float(law(2048.0, 200.0))
+    assert found.value[0, 0] == pytest.approx(truth, rel=0.1)
+    assert found.low[0, 0] <= truth <= found.high[0, 0]
+
+
 def test_far_beyond_both_ends_predictions_are_right_and_the_band_holds(surfaces):
     p, n = 2048.0, 500.0
     truth = np.array([float(law(p, n)) for law in LAWS.values()])
@@ -157,10 +172,12 @@ def structure(known, first, second):
 
 def test_pairs_of_each_structure_are_a_kind_and_neither_parameter_is_preferred():
     known = joint_hypotheses(default_space("mixture", several=True), grid(P, P))
-    kinds = known.kinds[1 + 3 * len(known.shapes) :]
-    named = {}
-    for kind, *pair in zip(kinds.tolist(), known.first, known.second, strict=True):
-        named.setdefault(structure(known, *pair), set()).add(kind)
+    pairs = slice(1 + 3 * len(known.shapes), None)
+    some = np.flatnonzero(np.isfinite(known.log_prior[pairs]))[::29]
+    kinds, named = known.kinds[pairs], {}
+    for pair in some:
+        its = structure(known, known.first[pair], known.second[pair])
+        named.setdefault(its, set()).add(kinds[pair])
     assert sorted(named) == ["beside", "one parameter", "products", "shared", "sum"]
     assert sorted(map(len, named.values())) == [1] * 5
     assert len(set.union(*named.values())) == 5
@@ -215,6 +232,28 @@ def test_more_parameters_are_modelled_as_well(parameters):
     # Among four, the second law is no longer among the pairs that are tried: the band is honest.
     assert (found.low[:, 0] <= truth).all()
     assert (truth <= found.high[:, 0]).all()
+
+
+@pytest.mark.parametrize(
+    "law",
+    [
+        lambda p, n, m: 20 + p ** (2 / 3) * np.log2(p) ** 2 + 0 * n * m,
+        lambda p, n, m: 5 + n**1.5 * np.log2(n) ** 2 * m ** (1 / 3) + 0 * p,
+        lambda p, n, m: 9 + 0.2 * p**1.5 + 0.3 * m**2 * np.log2(m) + 0 * n,
+    ],
+)
+def test_of_three_parameters_some_may_have_no_effect(law):
+    points = grid(P[:4], N[:4], (2.0, 4.0, 8.0, 16.0))
+    at = [512.0, 150.0, 64.0]
+    found = along(fit(points, measured(points, [law])), 0, at).predict(at[:1])
+    truth = float(law(*np.array(at)))
+    assert found.value[0, 0] == pytest.approx(truth, rel=0.05)
+    assert found.low[0, 0] <= truth <= found.high[0, 0]
+
+
+def test_only_shapes_that_a_model_has_are_kept(surfaces):
+    used = {*surfaces.terms.ravel().tolist(), *surfaces.alternative_terms.ravel().tolist()}
+    assert used - {-1} == set(range(len(surfaces.shapes)))
 
 
 def test_a_design_that_is_no_grid_is_enough():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import numpy as np
 import pytest
 
@@ -10,7 +12,7 @@ from callpath_modeler.modeling.mixture import screen as module
 from callpath_modeler.modeling.mixture.hypotheses import hypotheses
 from callpath_modeler.modeling.mixture.screen import screen
 from callpath_modeler.modeling.several.hypotheses import joint_hypotheses
-from callpath_modeler.modeling.terms import DEFAULT_SPACE, JOINT_SPACE
+from callpath_modeler.modeling.terms import DEFAULT_SPACE, JOINT_SPACE, SearchSpace
 from many_rows import KINDS, many_rows, rows_to_fit
 
 pytestmark = pytest.mark.skipif(not compiled(), reason="there is no compiled library here")
@@ -52,13 +54,25 @@ def test_the_library_chooses_what_numpy_chooses(name, monkeypatch):
     np.testing.assert_array_equal(found.scattered, expected.scattered)
 
 
-def test_it_does_so_in_several_parameters(monkeypatch):
-    grid = np.array([(p, n) for p in (8, 16, 32, 64) for n in (10, 20, 30, 40)], dtype=float)
-    known = joint_hypotheses(JOINT_SPACE, grid)
+SPACES = {
+    "two parameters": (JOINT_SPACE, 2, 0.0),
+    "with gaps": (JOINT_SPACE, 2, 0.1),
+    "three parameters": (SearchSpace.of(["-1", "1/2", 1, 2], [0, 1], 2), 3, 0.0),
+    "no pairs but those of fans": (SearchSpace.of([1], [0], 2), 2, 0.0),
+}
+
+
+@pytest.mark.parametrize("name", SPACES)
+def test_it_does_so_in_several_parameters(name, monkeypatch):
+    space, parameters, missing = SPACES[name]
+    axes = ((8.0, 16.0, 32.0, 64.0), (10.0, 20.0, 30.0, 40.0), (1.0, 2.0, 4.0))[:parameters]
+    grid = np.array(list(product(*axes)))
+    known = joint_hypotheses(space, grid)
     rng = np.random.default_rng(3)
-    p, n = grid.T
+    p, n = grid.T[:2]
     laws = np.array([n**3 / p, 3 + 0 * p, n * np.log2(p), n**2 / p + 0.2 * p, 5 + np.sqrt(p)])
     y = laws[..., None] * np.exp(0.05 * rng.standard_normal((*laws.shape, 3)))
+    y[rng.random(laws.shape) < missing] = np.nan
     data, ways = rows_to_fit(grid, y)
     found, expected = both(monkeypatch, data, known, ways)
     np.testing.assert_allclose(found.variance, expected.variance, rtol=1e-8)

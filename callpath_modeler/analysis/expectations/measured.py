@@ -15,8 +15,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from callpath_modeler.analysis.bands import Band
-from callpath_modeler.analysis.sample import in_chunks, pool_of, sample_at
+from callpath_modeler.analysis.expectations.bands import Band
+from callpath_modeler.analysis.sample import pool_of, sample_at
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.modeling.mixture.spread import Pool
 
@@ -43,7 +43,7 @@ class Measured:
     fitted: Fitted
 
     @cached_property
-    def runs(self) -> Values:
+    def _runs(self) -> Values:
         """Values of every run, [call paths, K, R]; NaN = did not occur, or there is no such run."""
         fitted = self.fitted
         points, values = fitted.line.by_point(fitted.metric.name, fitted.parameter)
@@ -52,30 +52,26 @@ class Measured:
 
     @cached_property
     def _pool(self) -> Pool:
-        return pool_of(self.runs)
+        return pool_of(self._runs)
 
     @cached_property
     def _totals(self) -> Values:
         """What the whole program took, [1, K, R]; NaN where there is no run."""
-        return sum_over(self.runs)[None]
+        return sum_over(self._runs)[None]
 
     @cached_property
     def _pool_of_shares(self) -> Pool:
-        return pool_of(_ratio(self.runs, self._totals))
+        return pool_of(_ratio(self._runs, self._totals))
 
     def point(self, target: float) -> int | None:
         """Return which of the points was repeated at a target; None = none was."""
-        found = self.ran(target)
-        return found if found is not None and self.repetitions(found) >= _LEAST else None
-
-    def ran(self, target: float) -> int | None:
-        """Return which of the points was run at a target, if only once; None = none was."""
         fitted = self.fitted
         found = np.flatnonzero(fitted.points == target)
-        return int(found[0]) if len(found) and fitted.held == fitted.measured_at else None
+        if not len(found) or fitted.held != fitted.measured_at:
+            return None
+        return int(found[0]) if self._repetitions(int(found[0])) >= _LEAST else None
 
-    def repetitions(self, point: int) -> int:
-        """Return how many runs there are of a point."""
+    def _repetitions(self, point: int) -> int:
         return int((~np.isnan(self._totals[0, point])).sum())
 
     def deciding_repetitions(
@@ -101,9 +97,9 @@ class Measured:
         if not (bound > 0 and 0 < low < high):
             return None
         beside, reach = abs(np.log(bound / value)), np.log(high / low) / 2
-        if beside <= reach * np.sqrt(self.repetitions(point) / _MOST):
+        if beside <= reach * np.sqrt(self._repetitions(point) / _MOST):
             return None
-        return int(np.ceil(self.repetitions(point) * (reach / beside) ** 2))
+        return int(np.ceil(self._repetitions(point) * (reach / beside) ** 2))
 
     def values(self, sums: Sums, point: int, confidence: float) -> Band:
         """Return what was measured at a point that was repeated.
@@ -121,22 +117,7 @@ class Measured:
             is zero in some runs only.
         """
         centre = sums(self.fitted.measured[:, point])
-        return self.interval(centre, sums(self.runs), point, confidence)
-
-    def interval(self, centre: Values, runs: Values, point: int, confidence: float) -> Band:
-        """Return what was measured at a point that was repeated, as `values` does.
-
-        Parameters
-        ----------
-        centre, runs : [n] and [n, K, R] sums of centres there, and of the values of all runs
-        """
-        parts = [
-            _interval(*part, point, self._pool, confidence)
-            for part in zip(in_chunks(centre), in_chunks(runs), strict=True)
-        ]
-        columns = ((part.value, part.low, part.high, part.measured) for part in parts)
-        value, low, high, known = (np.concatenate(column) for column in zip(*columns, strict=True))
-        return Band(value, low, high, known.astype(np.bool_))
+        return _interval(centre, sums(self._runs), point, self._pool, confidence)
 
     def everywhere(self, sums: Sums, confidence: float) -> Band:
         """Return what was measured at all points, [n, K], as `values` does; NaN = not repeated."""
@@ -154,7 +135,7 @@ class Measured:
         """Return shares of the whole program, as `values` does: of each run, its own."""
         column = self.fitted.measured[:, point]
         centre = _ratio(sums(column), sum_over(column))
-        shares = _ratio(sums(self.runs), self._totals)
+        shares = _ratio(sums(self._runs), self._totals)
         found = _interval(centre, shares, point, self._pool_of_shares, confidence)
         return Band(found.value, found.low, np.minimum(found.high, 1.0), found.measured)
 

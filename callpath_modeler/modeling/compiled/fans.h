@@ -1,0 +1,179 @@
+/* Fans of pairs and bounds of their evidence, as in mixture/fans.py: of one row. */
+#ifndef CALLPATH_MODELER_FANS_H
+#define CALLPATH_MODELER_FANS_H
+
+#include "pairs.h"
+
+#define VARIES 1e-10
+#define OUT_OF_QUESTION 25.0
+
+/* `Fans`, of S shapes with H terms of D parameters; in the order of the points of each parameter. */
+typedef struct {
+    int64_t start, axes, terms, opened;
+    const int64_t *ends;          /* [axes] */
+    const int64_t *order, *level; /* [axes, points]: points by their values, and which these are */
+    const double *table;          /* [points, terms] */
+    const double *likely;         /* [axes, shapes]: the most probable pair of each */
+} Fans;
+
+/* Room for what is found of one row. */
+typedef struct {
+    double *promise;       /* [axes, shapes] */
+    double *share, *value; /* [axes, points]: 1 over the weight of a level; its mean about that of all */
+    double *total;         /* [axes]: what levels leave */
+    int64_t *open;         /* [opened]: which are, as places in `promise` */
+    int64_t count;
+} Opened;
+
+/* Tell what levels of its own of one parameter explain of a row, and what they leave. */
+static void find_levels(const Row *row, const Look *seen, int64_t axis, const Fans *fans,
+                        Opened *found)
+{
+    const int64_t points = row->points, *order = fans->order + axis * points;
+    const int64_t *level = fans->level + axis * points;
+    double *share = found->share + axis * points, *values = found->value + axis * points;
+    double total = seen->total, weight = 0, value = 0;
+    for (int64_t j = 0; j < points; j++) {
+        double its = seen->weights[order[j]];
+        weight += its;
+        value += its * (row->values[order[j]] - seen->mean);
+        if (j + 1 < points && level[j + 1] == level[j])
+            continue;
+        share[level[j]] = weight > 0 ? 1 / weight : 0;
+        values[level[j]] = value * share[level[j]];
+        total -= value * values[level[j]];
+        weight = value = 0;
+    }
+    found->total[axis] = total;
+}
+
+/* Sum up `width` shapes level by level, eight or less: what is taken from sums of their squares and
+   products. */
+static void level_sums(int64_t points, int64_t shapes, const double *restrict table, int width,
+                       const double *restrict weights, int64_t axis, const Fans *fans,
+                       const Opened *found, Eight *square, Eight *product)
+{
+    const int64_t *restrict order = fans->order + axis * points;
+    const int64_t *restrict level = fans->level + axis * points;
+    const double *share = found->share + axis * points, *value = found->value + axis * points;
+    Eight at = {0}, squares = {0}, products = {0};
+    for (int64_t j = 0; j < points; j++) {
+        Eight x = {0};
+        if (width == WIDTH)
+            x = *(const Eight *)(table + order[j] * shapes);
+        else
+            memcpy(&x, table + order[j] * shapes, (size_t)width * sizeof *table);
+        at += x * weights[order[j]];
+        if (j + 1 < points && level[j + 1] == level[j])
+            continue;
+        squares += at * at * share[level[j]];
+        products += at * value[level[j]];
+        at = (Eight){0};
+    }
+    *square = squares, *product = products;
+}
+
+/* Lower `promise` to what each shape leaves beside any function of each parameter, if that is less:
+   eight shapes at a time, for all parameters. */
+static void lower_left(const Row *row, int64_t shapes, const double *table, const Fans *fans,
+                       const Look *seen, Opened *found)
+{
+    for (int64_t axis = 0; axis < fans->axes; axis++)
+        find_levels(row, seen, axis, fans, found);
+    for (int64_t s = 0; s < shapes; s += WIDTH) {
+        int width = (int)(shapes - s < WIDTH ? shapes - s : WIDTH);
+        for (int64_t axis = 0; axis < fans->axes; axis++) {
+            double *left = found->promise + axis * shapes + s, total = found->total[axis];
+            Eight square, product;
+            level_sums(row->points, shapes, table + s, width, seen->weights, axis, fans, found,
+                       &square, &product);
+            for (int i = 0; i < width; i++) {
+                double at = seen->at[s + i], raw = seen->square[s + i] + seen->weight * at * at;
+                double away = raw - square[i], both = larger(seen->product[s + i] - product[i], 0);
+                double explained = away > VARIES * raw ? both * both / away : 0;
+                left[i] = smaller(larger(total - explained, 0), left[i]);
+            }
+        }
+    }
+}
+
+/* Bound the evidence of all fans, but for the part that depends on coefficients. */
+static void promise_fans(const Row *row, int64_t shapes, int64_t drifts, const double *table,
+                         const Fans *fans, const Look *looks, Opened *found)
+{
+    const double dof = row->dof, noise = row->variance, free = larger(row->used - 3, 0);
+    const double per_free = 1 / larger(free, 1), *restrict likely = fans->likely;
+    double *restrict promise = found->promise;
+    unlimited(promise, fans->axes * shapes);
+    for (int64_t l = 0; l < drifts; l++)
+        lower_left(row, shapes, table, fans, looks + l, found);
+#pragma omp simd
+    for (int64_t i = 0; i < fans->axes * shapes; i++)
+        promise[i] = profile(promise[i], dof, noise, free, per_free) + likely[i];
+}
+
+/* Open the most promising fans, none that is out of question against the `best` of others. */
+static void open_fans(const Fans *fans, int64_t shapes, double best, Opened *found)
+{
+    const int64_t count = fans->axes * shapes;
+    double *restrict promise = found->promise, top = most_of(promise, count);
+    double reach = top - best + OUT_OF_QUESTION;
+    found->count = 0;
+    if (!(reach >= 0))
+        return;
+    /* By how much they are below the best. */
+#pragma omp simd
+    for (int64_t i = 0; i < count; i++)
+        promise[i] = top - promise[i];
+    if (up_to(promise, count, reach) > fans->opened)
+        reach = reach_of(promise, count, fans->opened, reach);
+    for (int64_t i = 0; i < count && found->count < fans->opened; i++)
+        if (promise[i] < reach)
+            found->open[found->count++] = i;
+    /* Of equals those of the first shapes. */
+    for (int64_t i = 0; i < count && found->count < fans->opened; i++) {
+        int64_t place = i % fans->axes * shapes + i / fans->axes;
+        if (promise[place] == reach)
+            found->open[found->count++] = place;
+    }
+}
+
+/* Write the pairs of open fans from place `begin` on; return where they end. */
+static int64_t put_pairs(const Fans *fans, int64_t shapes, const Opened *opened,
+                         const int32_t *first, const int32_t *second, int64_t begin, Pairs *found)
+{
+    for (int64_t i = 0; i < opened->count; i++) {
+        int64_t axis = opened->open[i] / shapes, shape = opened->open[i] % shapes;
+        int64_t from = axis ? fans->ends[axis - 1] : 0, size = fans->ends[axis] - from;
+        int64_t number = fans->start + shape * fans->terms + from;
+        memcpy(found->one + begin, first + number, (size_t)size * sizeof *first);
+        memcpy(found->other + begin, second + number, (size_t)size * sizeof *second);
+        for (int64_t j = 0; j < size; j++)
+            found->number[begin + j] = (int32_t)(number + j);
+        begin += size;
+    }
+    return begin;
+}
+
+/* Sum up products of the shapes of pairs of open fans, which begin at `begin`. */
+static void fan_sums(const Fans *fans, int64_t points, int64_t shapes, const double *table,
+                     const double *restrict weights, const Opened *opened, int64_t begin,
+                     Pairs *found)
+{
+    for (int64_t i = 0; i < opened->count; i++) {
+        int64_t axis = opened->open[i] / shapes, shape = opened->open[i] % shapes;
+        int64_t from = axis ? fans->ends[axis - 1] : 0, size = fans->ends[axis] - from;
+        double *restrict both = found->both + begin;
+        memset(both, 0, (size_t)size * sizeof *both);
+        for (int64_t k = 0; k < points; k++) {
+            const double *restrict terms = fans->table + k * fans->terms + from;
+            double weight = weights[k] * table[k * shapes + shape];
+#pragma omp simd
+            for (int64_t j = 0; j < size; j++)
+                both[j] += weight * terms[j];
+        }
+        begin += size;
+    }
+}
+
+#endif

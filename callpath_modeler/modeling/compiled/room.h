@@ -1,0 +1,109 @@
+/* What rows are compared with, and room for what is found of one of them; for screen.c. */
+#ifndef CALLPATH_MODELER_ROOM_H
+#define CALLPATH_MODELER_ROOM_H
+
+#include <stdlib.h>
+
+#include "fans.h"
+
+/* What rows are compared with. */
+typedef struct {
+    int64_t points, shapes, pairs, drifts; /* pairs: those that are tried with every row */
+    const double *precision, *away; /* [drifts, points], as of `relative_weights` */
+    const double *table, *products; /* [points, shapes], [points, pairs] */
+    const int32_t *first, *second;  /* [pairs], and of those of fans after them */
+    const double *falling;          /* [shapes] */
+    const double *prior;            /* [1 + 3 shapes + pairs], and of those of fans after them */
+    Fans fans;
+    int64_t kept_shapes, kept_pairs;
+    double nats;
+} Known;
+
+/* Room for what is found of one row. */
+typedef struct {
+    Look *looks; /* [drifts] */
+    Singles singles, other;
+    Pairs pairs;
+    Opened opened;
+    double *bounds;              /* [3, shapes], -inf = left out */
+    double *least, *bare;        /* [shapes] */
+    int32_t *which;              /* [count]: shapes that are near the best */
+    int64_t count;
+    double *ratio;               /* [shapes or pairs]: how close, against the closest */
+    double *unit, *points;       /* [points], [2, points] */
+    double *order;               /* [shapes or pairs] */
+} Room;
+
+/* Take `count` numbers of 8 bytes from what is at `*next`. */
+static double *part(double **next, int64_t count)
+{
+    double *found = *next;
+    *next += count;
+    return found;
+}
+
+/* The most pairs that a row is compared with. */
+static int64_t most_pairs(const Known *known)
+{
+    const Fans *fans = &known->fans;
+    int64_t widest = 0;
+    for (int64_t axis = 0; axis < fans->axes; axis++) {
+        int64_t size = fans->ends[axis] - (axis ? fans->ends[axis - 1] : 0);
+        widest = size > widest ? size : widest;
+    }
+    return known->pairs + fans->opened * widest;
+}
+
+/* Lay out room for one row; return 0 where there is none. */
+static double *make_room(const Known *known, Look *looks, double **left, Room *room)
+{
+    const int64_t shapes = known->shapes, pairs = most_pairs(known), points = known->points;
+    const int64_t longest = shapes > pairs ? shapes : pairs, fans = known->fans.axes * shapes;
+    const int64_t size = known->drifts * (points + 5 * shapes + pairs) + 14 * shapes + 13 * pairs
+                         + 3 * points + 2 * longest + fans + known->fans.opened
+                         + known->fans.axes * (2 * points + 1);
+    double *all = malloc((size_t)size * sizeof *all), *next = all;
+    if (!all)
+        return 0;
+    room->looks = looks;
+    for (int64_t l = 0; l < known->drifts; l++) {
+        double **parts[] = {&looks[l].at, &looks[l].square, &looks[l].product, &looks[l].slope,
+                            &looks[l].residual};
+        for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+            *parts[i] = part(&next, shapes);
+        looks[l].weights = part(&next, points);
+        left[l] = part(&next, pairs);
+    }
+    Singles *one = &room->singles, *other = &room->other;
+    double **of_shapes[] = {&one->scatter,   &one->about_zero,   &one->slope,   &one->constant,
+                            &other->scatter, &other->about_zero, &other->slope, &other->constant,
+                            &room->least,    &room->bare};
+    for (size_t i = 0; i < sizeof of_shapes / sizeof *of_shapes; i++)
+        *of_shapes[i] = part(&next, shapes);
+    room->bounds = part(&next, FAMILIES * shapes);
+    room->which = (int32_t *)part(&next, shapes);
+    Pairs *two = &room->pairs;
+    double **of_pairs[] = {&two->constant,    &two->first, &two->second, &two->residual,
+                           &two->determinant, &two->free,  &two->both,   &two->least,
+                           &two->bound};
+    for (size_t i = 0; i < sizeof of_pairs / sizeof *of_pairs; i++)
+        *of_pairs[i] = part(&next, pairs);
+    int32_t **numbers[] = {&two->one, &two->other, &two->number, &two->which};
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        *numbers[i] = (int32_t *)part(&next, pairs);
+    two->left = left;
+    for (int64_t p = 0; p < known->pairs; p++)
+        two->one[p] = known->first[p], two->other[p] = known->second[p], two->number[p] = (int32_t)p;
+    room->unit = part(&next, points);
+    room->points = part(&next, 2 * points);
+    room->opened.share = part(&next, known->fans.axes * points);
+    room->opened.value = part(&next, known->fans.axes * points);
+    room->opened.total = part(&next, known->fans.axes);
+    room->opened.promise = part(&next, fans);
+    room->opened.open = (int64_t *)part(&next, known->fans.opened);
+    room->order = part(&next, longest);
+    room->ratio = part(&next, longest);
+    return all;
+}
+
+#endif
