@@ -1,4 +1,4 @@
-"""How well laws in two parameters are predicted, and what their models cost."""
+"""How well laws in two and in three parameters are predicted, and what their models cost."""
 
 from __future__ import annotations
 
@@ -22,10 +22,9 @@ Law = Callable[[FloatArray], FloatArray]
 
 P = (8.0, 16.0, 32.0, 64.0, 128.0)
 N = (10.0, 20.0, 30.0, 40.0, 50.0)
-POINTS = np.array(list(product(P, N)))
-TARGET = np.array([[16 * P[-1], 4 * N[-1]]])
+M = (2.0, 4.0, 8.0, 16.0)
 REPETITIONS = 3
-SEEDS = (1, 2, 3)
+SEEDS = (1, 2, 3, 4, 5, 6)
 EACH = 40
 """Laws of a kind, of each seed."""
 NOISES = (0.02, 0.1, 0.3)
@@ -35,13 +34,26 @@ _LOGS = (0, 1, 2)
 
 NOTES = """\
 Laws over a grid of p = 8, 16, ..., 128 and n = 10, 20, ..., 50, three repetitions, noise of a
-factor 1 + U(-1/2, 1/2) times the percentage, 3 seeds x 40 laws of each kind; terms p^i log2(p)^j
+factor 1 + U(-1/2, 1/2) times the percentage, 6 seeds x 40 laws of each kind; terms p^i log2(p)^j
 with i of 0, 1/3, 1/2, 2/3, 1, 3/2, 2, 3 and j of 0, 1, 2, and in n likewise. What grows makes up
-20 to 95 % of the value at the largest p and n. The prediction is for p = 2048 and n = 200. Errors
-are medians, x 2 is the share of predictions within a factor of two, held that of bands which hold
-the truth. Extra-P models with its default modeler for several parameters, which has no decreasing
-terms. The cost is processor time of a model, ours with its band.
+20 to 95 % of the value at the largest p and n. The prediction is for p = 2048 and n = 200. Below,
+for three parameters: p to 64, n to 40 and m = 2, 4, 8, 16, of which laws have one or two, 2 seeds;
+the prediction is for p = 1024, n = 160 and m = 64. Errors are medians, x 2 is the share of
+predictions within a factor of two, held that of bands which hold the truth. Extra-P models with its
+default modeler for several parameters, which has no decreasing terms. The cost is processor time of
+a model, ours with its band.
 """
+
+
+@dataclass(frozen=True, slots=True)
+class Design:
+    """What is measured [K, D] and asked for [1, D], how much is drawn, and the kinds of laws."""
+
+    name: str
+    points: FloatArray
+    target: FloatArray
+    seeds: tuple[int, ...]
+    kinds: dict[str, Callable[[np.random.Generator, FloatArray], Law]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,23 +71,29 @@ def table(_: Path) -> Table:
 
 
 def _lines() -> Iterator[tuple[str, ...]]:
-    for noise in NOISES:
-        drawn = {name: _drawn(make, noise) for name, make in KINDS.items()}
-        values = np.concatenate([each.values for each in drawn.values()])
-        start = time.process_time()
-        band = along(fit(POINTS, values), 0, TARGET[0]).predict(TARGET[:, 0])
-        ours = time.process_time() - start
-        cost = extrap_models.cost(POINTS, values[:: len(values) // 200], TARGET)
-        peer = extrap_models.predict(POINTS, values, TARGET)[0][:, 0]
-        stop = 0
-        for name, each in drawn.items():
-            rows = slice(stop, stop := stop + len(each.truth))
-            low, value, high = (column[rows, 0] for column in (band.low, band.value, band.high))
-            held = (low <= each.truth) & (each.truth <= high)
-            us, them = _figures(value, each.truth), _figures(peer[rows], each.truth)
-            yield f"{100 * noise:g} %", name, us[0], us[1], f"{100 * held.mean():.0f} %", *them
-        spent = (1000 * ours / len(values), 1000 * cost.report["seconds"] / cost.report["rows"])
-        yield f"{100 * noise:g} %", "cost", f"{spent[0]:.3g} ms", "", "", f"{spent[1]:.3g} ms", ""
+    for design, noise in product(DESIGNS, NOISES):
+        yield from _of(design, noise)
+
+
+def _of(design: Design, noise: float) -> Iterator[tuple[str, ...]]:
+    points, target = design.points, design.target
+    drawn = {name: _drawn(design, make, noise) for name, make in design.kinds.items()}
+    values = np.concatenate([each.values for each in drawn.values()])
+    start = time.process_time()
+    band = along(fit(points, values), 0, target[0]).predict(target[:, 0])
+    ours = time.process_time() - start
+    cost = extrap_models.cost(points, values[:: len(values) // 200], target)
+    peer = extrap_models.predict(points, values, target)[0][:, 0]
+    stop = 0
+    for name, each in drawn.items():
+        rows = slice(stop, stop := stop + len(each.truth))
+        low, value, high = (column[rows, 0] for column in (band.low, band.value, band.high))
+        held = (low <= each.truth) & (each.truth <= high)
+        us, them = _figures(value, each.truth), _figures(peer[rows], each.truth)
+        yield f"{100 * noise:g} %", name, us[0], us[1], f"{100 * held.mean():.0f} %", *them
+    spent = (1000 * ours / len(values), 1000 * cost.report["seconds"] / cost.report["rows"])
+    name = f"cost{design.name}"
+    yield f"{100 * noise:g} %", name, f"{spent[0]:.3g} ms", "", "", f"{spent[1]:.3g} ms", ""
 
 
 def _figures(value: FloatArray, truth: FloatArray) -> tuple[str, str]:
@@ -84,15 +102,17 @@ def _figures(value: FloatArray, truth: FloatArray) -> tuple[str, str]:
     return f"{np.median(error):.3f}", f"{100 * near.mean():.0f} %"
 
 
-def _drawn(make: Callable[[np.random.Generator], Law], noise: float) -> Drawn:
+def _drawn(
+    design: Design, make: Callable[[np.random.Generator, FloatArray], Law], noise: float
+) -> Drawn:
     values, truth = [], []
-    for seed in SEEDS:
+    for seed in design.seeds:
         random = np.random.default_rng([seed, int(1000 * noise)])
         for _ in range(EACH):
-            law = make(random)
-            scatter = random.uniform(-0.5, 0.5, (len(POINTS), REPETITIONS))
-            values.append(law(POINTS)[:, None] * (1 + noise * scatter))
-            truth.append(float(law(TARGET)[0]))
+            law = make(random, design.points[-1:])
+            scatter = random.uniform(-0.5, 0.5, (len(design.points), REPETITIONS))
+            values.append(law(design.points)[:, None] * (1 + noise * scatter))
+            truth.append(float(law(design.target)[0]))
     return Drawn(np.array(values), np.array(truth))
 
 
@@ -102,11 +122,11 @@ def _term(random: np.random.Generator, axis: int) -> Law:
     return lambda points: shape(points[:, axis])
 
 
-def _grown(parts: list[Law], random: np.random.Generator) -> Law:
+def _grown(parts: list[Law], random: np.random.Generator, end: FloatArray) -> Law:
     """Return a constant and growing parts, which have random shares of the value at the end."""
     share = random.uniform(0.2, 0.95)
     shares = share * random.dirichlet(np.full(len(parts), 3.0))
-    ends = [float(part(POINTS[-1:])[0]) for part in parts]
+    ends = [float(part(end)[0]) for part in parts]
     factors = [100 * each / end for each, end in zip(shares, ends, strict=True)]
     return lambda points: (
         100 * (1 - share)
@@ -114,36 +134,63 @@ def _grown(parts: list[Law], random: np.random.Generator) -> Law:
     )
 
 
-def _constant(random: np.random.Generator) -> Law:
+def _constant(random: np.random.Generator, _: FloatArray) -> Law:
     value = random.uniform(1, 100)
     return lambda points: np.full(len(points), value)
 
 
-def _one(random: np.random.Generator) -> Law:
-    return _grown([_term(random, int(random.integers(2)))], random)
+def _one(random: np.random.Generator, end: FloatArray) -> Law:
+    return _grown([_term(random, int(random.integers(end.shape[1])))], random, end)
 
 
-def _product(random: np.random.Generator) -> Law:
+def _product(random: np.random.Generator, end: FloatArray) -> Law:
     first, second = _term(random, 0), _term(random, 1)
-    return _grown([lambda points: first(points) * second(points)], random)
+    return _grown([lambda points: first(points) * second(points)], random, end)
 
 
-def _sum(random: np.random.Generator) -> Law:
-    return _grown([_term(random, 0), _term(random, 1)], random)
+def _sum(random: np.random.Generator, end: FloatArray) -> Law:
+    return _grown([_term(random, 0), _term(random, 1)], random, end)
 
 
-def _shared(random: np.random.Generator) -> Law:
+def _shared(random: np.random.Generator, end: FloatArray) -> Law:
     """Return work that is divided among processes, and communication that grows."""
     power = float(random.integers(1, 4))
     fall = float(random.choice([-1, -0.5]))
     second = _term(random, 0)
-    return _grown([lambda points: points[:, 1] ** power * points[:, 0] ** fall, second], random)
+    return _grown(
+        [lambda points: points[:, 1] ** power * points[:, 0] ** fall, second], random, end
+    )
 
 
-KINDS: dict[str, Callable[[np.random.Generator], Law]] = {
-    "constant": _constant,
-    "c0 + f(p) or c0 + g(n)": _one,
-    "c0 + f(p) g(n)": _product,
-    "c0 + f(p) + g(n)": _sum,
-    "c0 + n^k / p^a + f(p)": _shared,
-}
+def _beside(random: np.random.Generator, end: FloatArray) -> Law:
+    first, second, other = _term(random, 0), _term(random, 1), _term(random, 0)
+    return _grown([lambda points: first(points) * second(points), other], random, end)
+
+
+DESIGNS = (
+    Design(
+        "",
+        np.array(list(product(P, N))),
+        np.array([[16 * P[-1], 4 * N[-1]]]),
+        SEEDS,
+        {
+            "constant": _constant,
+            "c0 + f(p) or c0 + g(n)": _one,
+            "c0 + f(p) g(n)": _product,
+            "c0 + f(p) + g(n)": _sum,
+            "c0 + n^k / p^a + f(p)": _shared,
+            "c0 + f(p) g(n) + h(p)": _beside,
+        },
+    ),
+    Design(
+        " (three)",
+        np.array(list(product(P[:4], N[:4], M))),
+        np.array([[16 * P[3], 4 * N[3], 4 * M[-1]]]),
+        SEEDS[:2],
+        {
+            "one of three": _one,
+            "c0 + f(p) g(n) (three)": _product,
+            "c0 + f(p) + g(n) (three)": _sum,
+        },
+    ),
+)
