@@ -29,12 +29,14 @@ class Question:
     target, at : the target scale as ``"4096"`` or ``"p=4096,n=1e6"``; one of them
     metric : which metric; None = the run time
     inclusive : of call paths with all that they call
+    predicted : ask the models, even where the target was measured
     """
 
     target: str | None = None
     at: str | None = None
     metric: str | None = None
     inclusive: bool = False
+    predicted: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -296,7 +296,9 @@ def ranking_of(
         progress=progress,
         default_factor=default_factor,
     )
-    ranking = rank(fitted, value, By(by), inclusive=question.inclusive)
+    ranking = rank(
+        fitted, value, By(by), inclusive=question.inclusive, predicted=question.predicted
+    )
     return ranking, findings_at(fitted, value)
 
 

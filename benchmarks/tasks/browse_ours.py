@@ -88,7 +88,8 @@ def main() -> None:
     experiment = store.read_experiment(path)
     fitted = store.read_models(path, experiment, "time", None)
     loaded = time.process_time()
-    from callpath_modeler.analysis.forecast import Known, forecast
+    from callpath_modeler.analysis.forecast import forecast
+    from callpath_modeler.analysis.known import Known
     from callpath_modeler.tui.app import Browser
     from callpath_modeler.tui.session import Session
     from callpath_modeler.tui.surroundings import Surroundings

@@ -1,4 +1,4 @@
-"""Call paths ranked by what they will cost at a target scale, or at infinity."""
+"""Call paths ranked by what they cost at a target scale, or at infinity."""
 
 from __future__ import annotations
 
@@ -8,8 +8,17 @@ from enum import StrEnum
 import numpy as np
 from numpy.typing import NDArray
 
+from callpath_modeler.analysis.at_target import (
+    AtTarget,
+    Total,
+    basis_of,
+    deviation,
+    measured_at,
+    predicted_at,
+)
 from callpath_modeler.analysis.excess import Excess, ideal, is_summed, scaling_over
-from callpath_modeler.analysis.predict import Predicted, predict, summed, with_callees
+from callpath_modeler.analysis.measured import Measured
+from callpath_modeler.analysis.predict import Predicted, predict, with_callees
 from callpath_modeler.analysis.trust import among_the_first, marks_of_probability, marks_of_trust
 from callpath_modeler.errors import UsageError
 from callpath_modeler.fitted import Fitted
@@ -24,34 +33,38 @@ FIRST = 10
 class By(StrEnum):
     """What call paths are ranked by."""
 
-    VALUE = "value"  # predicted value at the target
+    VALUE = "value"  # at the target
     GROWTH = "growth"  # asymptotic order, then value
-    LOSS = "loss"  # predicted minus ideal
+    LOSS = "loss"  # value minus ideal
     SHARE = "share"  # change of the share of the total
 
 
 @dataclass(frozen=True, eq=False)
 class Ranking:
-    """The answer: which call paths will hurt at the target.
+    """The answer: which call paths hurt at the target.
 
     All columns are [call paths] of the experiment; `order` says which of them are ranked, and how.
 
     Attributes
     ----------
     fitted : the models behind it
+    measured : the runs behind these
     target : value of the parameter; ``inf`` = by growth alone
     base : the smallest measured scale, against which excess work is counted
     by : what the order is by
     order : rows of ranked call paths, worst first
     inclusive : whether values are those of call paths with all that they call
+    repetitions : runs of the target, if values there are measured; 0 = they are predicted
     at_largest : measured value at the largest scale; NaN = did not occur there
-    value, low, high : predicted value and its band; NaN = no model
+    value, low, high : at the target. Predicted, with bands, NaN = no model; or measured, with
+        intervals, NaN = did not occur there, of the interval: repetitions do not tell
+    predicted : what models say of the same, and of the total
     leader : the row whose model grows fastest of those that the value is made of; -1 = no model
     share_at_largest, share : fractions of the total
     own_share : fraction of the total at the target of each call path by itself
     excess : excess work between the base and the target, of both kinds
     lost : cost per process at the target beyond the ideal
-    trust : marks of trust, 0 to `MARKS`, by how far the band reaches; -1 = no model
+    trust : marks of trust, 0 to `MARKS`, by how far the band reaches; -1 = none
     first : probability to be among the `FIRST` largest values at the target; at infinity NaN
     total_at_largest, total : sums over all call paths, the total with its band
     unmodelled : rows that occur at the largest scale but have no model
@@ -59,15 +72,18 @@ class Ranking:
     """
 
     fitted: Fitted
+    measured: Measured
     target: float
     base: float
     by: By
     order: NDArray[np.intp]
     inclusive: bool
+    repetitions: int
     at_largest: NDArray[np.float64]
     value: NDArray[np.float64]
     low: NDArray[np.float64]
     high: NDArray[np.float64]
+    predicted: AtTarget
     leader: NDArray[np.intp]
     share_at_largest: NDArray[np.float64]
     share: NDArray[np.float64]
@@ -77,9 +93,24 @@ class Ranking:
     trust: NDArray[np.int8]
     first: NDArray[np.float64]
     total_at_largest: float
-    total: tuple[float, float, float]
+    total: Total
     unmodelled: NDArray[np.intp]
     unmodelled_share: float
+
+    @property
+    def basis(self) -> str:
+        """What values at the target are: measured or predicted."""
+        return basis_of(self.repetitions > 0)
+
+    @property
+    def predicted_total(self) -> float:
+        """What models say of the total; NaN where it has no meaning."""
+        return self.predicted.total[0]
+
+    @property
+    def deviation(self) -> NDArray[np.float64]:
+        """How far models are off at the target, as fractions of the value, [call paths]."""
+        return deviation(self.predicted.value, self.value)
 
     def __repr__(self) -> str:
         return (
@@ -88,15 +119,23 @@ class Ranking:
         )
 
 
-def rank(fitted: Fitted, target: float, by: By = By.VALUE, *, inclusive: bool = False) -> Ranking:
+def rank(
+    fitted: Fitted,
+    target: float,
+    by: By = By.VALUE,
+    *,
+    inclusive: bool = False,
+    predicted: bool = False,
+) -> Ranking:
     """Rank call paths at `target`, which may be infinite.
 
     Parameters
     ----------
     fitted : models of one metric
-    target : value of the parameter
+    target : value of the parameter; where it was run two times or more, values are measured
     by : what to order by; ties go to the costlier, then to the earlier call path
     inclusive : rank each call path with all that it calls
+    predicted : ask the models, even where the target was measured
 
     Raises
     ------
@@ -109,14 +148,17 @@ def rank(fitted: Fitted, target: float, by: By = By.VALUE, *, inclusive: bool = 
             f"no {what}: {fitted.metric.name} does not add up over call paths",
             hint="--exclusive, and --by value or --by growth",
         )
-    tree = fitted.experiment.tree
+    tree, measured = fitted.experiment.tree, Measured(fitted)
     own = predict(fitted, target)
     view = with_callees(tree, own) if inclusive else own
+    said = found = predicted_at(fitted, own, view)
+    point = None if predicted else measured.point(target)
+    if point is not None:
+        found = measured_at(measured, point, inclusive=inclusive)
     at_largest = fitted.measured[:, -1]
     at_largest_in_all = total_at_largest(fitted)
-    total = summed(own) if fitted.metric.additive else (np.nan, np.nan, np.nan)
-    share = own_share = share_at_target(fitted, own.value, total[0], target)
-    excess = _excess_at(fitted, target, own.value, total[0], own_share)
+    share = own_share = share_at_target(fitted, found.own, found.total[0], target)
+    excess = _excess_at(fitted, target, found, own_share)
     missing, missing_share = unmodelled(fitted)
     if inclusive:
         at_largest, share = (inclusive_values(tree, column) for column in (at_largest, share))
@@ -124,61 +166,70 @@ def rank(fitted: Fitted, target: float, by: By = By.VALUE, *, inclusive: bool = 
     if at_largest_in_all > 0:
         share_before = at_largest / at_largest_in_all
     # Shares of what is predicted can only be held against shares of the same call paths.
-    gain = share - np.nan_to_num(share_before) / max(1 - missing_share, np.finfo(float).tiny)
+    of_same = 1.0 if found.repetitions else max(1 - missing_share, np.finfo(float).tiny)
+    gain = share - np.nan_to_num(share_before) / of_same
     lost = tree.inclusive(excess.lost) if inclusive else excess.lost
-    order = _order(view, target, by, {By.VALUE: view.value, By.LOSS: lost, By.SHARE: gain})
+    columns = {By.VALUE: found.value, By.LOSS: lost, By.SHARE: gain}
     return Ranking(
         fitted=fitted,
+        measured=measured,
         inclusive=inclusive,
         target=target,
         base=float(fitted.points[0]),
         by=by,
-        order=order,
+        order=_order(view, found, target, by, columns),
+        repetitions=found.repetitions,
         at_largest=at_largest,
-        value=view.value,
-        low=view.low,
-        high=view.high,
+        value=found.value,
+        low=found.low,
+        high=found.high,
+        predicted=said,
         leader=view.leader,
         share_at_largest=share_before,
         share=share,
         own_share=own_share,
         excess=excess,
         lost=lost,
-        trust=_trust(fitted, view, target),
-        first=_first(fitted, view, target),
+        trust=_trust(fitted, view, found, target),
+        first=_first(fitted, found, target),
         total_at_largest=at_largest_in_all,
-        total=total,
+        total=found.total,
         unmodelled=missing,
         unmodelled_share=missing_share,
     )
 
 
-def _trust(fitted: Fitted, view: Predicted, target: float) -> NDArray[np.int8]:
+def _trust(fitted: Fitted, view: Predicted, found: AtTarget, target: float) -> NDArray[np.int8]:
     """Give marks by the band; at infinity, which has none, by how probable the growth is."""
     if np.isfinite(target):
-        return marks_of_trust(view.value, view.low, view.high)
+        return marks_of_trust(found.value, found.low, found.high)
     probability = np.where(view.leader >= 0, fitted.models.weight[view.leader], np.nan)
     return marks_of_probability(probability)
 
 
-def _first(fitted: Fitted, view: Predicted, target: float) -> NDArray[np.float64]:
+def _first(fitted: Fitted, found: AtTarget, target: float) -> NDArray[np.float64]:
     if np.isinf(target):
-        return np.full(len(view.value), np.nan)
+        return np.full(len(found.value), np.nan)
     confidence = fitted.models.confidence
-    return among_the_first(view.value, view.low, view.high, FIRST, confidence)
+    return among_the_first(found.value, found.low, found.high, FIRST, confidence)
 
 
 def _order(
-    view: Predicted, target: float, by: By, columns: dict[By, NDArray[np.float64]]
+    view: Predicted,
+    found: AtTarget,
+    target: float,
+    by: By,
+    columns: dict[By, NDArray[np.float64]],
 ) -> NDArray[np.intp]:
-    """Return the rows that have a prediction, worst first."""
+    """Return the rows that have a value, worst first."""
     growth = view.growth.astype(float)
-    ties = [view.lead, growth] if np.isinf(target) else [view.value]
+    ties = [view.lead, growth] if np.isinf(target) else [found.value]
     key = growth if by is By.GROWTH or (by is By.VALUE and np.isinf(target)) else columns[by]
     first = np.arange(len(key))
     ties = [-np.nan_to_num(tie, nan=-1.0) for tie in ties]
     order = np.lexsort((first, *ties, -np.where(np.isnan(key), -np.inf, key)))
-    ranked: NDArray[np.intp] = order[view.leader[order] >= 0]
+    has_value = ~np.isnan(found.value) if found.repetitions else view.leader >= 0
+    ranked: NDArray[np.intp] = order[has_value[order]]
     return ranked
 
 
@@ -207,7 +258,7 @@ def share_at_target(
 
     Parameters
     ----------
-    value : [call paths] predicted at the target
+    value : [call paths] at the target
     total : their sum
     """
     in_the_limit = np.isinf(target) and (total == 0 or np.isinf(total))
@@ -258,7 +309,7 @@ def loss_at(fitted: Fitted, target: float, total: float) -> Loss | None:
 
     Parameters
     ----------
-    total : the sum of all predictions at the target
+    total : the sum of all costs at the target
     """
     base = float(fitted.points[0])
     is_sum = is_summed(fitted.experiment, fitted.parameter)
@@ -271,17 +322,19 @@ def loss_at(fitted: Fitted, target: float, total: float) -> Loss | None:
     return Loss(1.0, of_base, total)
 
 
-def _excess_at(fitted: Fitted, target: float, value: Values, total: float, share: Values) -> Excess:
+def _excess_at(fitted: Fitted, target: float, found: AtTarget, share: Values) -> Excess:
     """Return excess work between the smallest scale and the target.
 
-    The cost at the base is measured where it can be, that at the target predicted; a call path
-    without a model is left out at both.
+    The cost at the base is measured where it can be. Where that at the target is predicted, a call
+    path without a model is left out at both.
     """
     tree, base = fitted.experiment.tree, float(fitted.points[0])
-    loss = loss_at(fitted, target, total)
+    loss = loss_at(fitted, target, found.total[0])
     if loss is None:
         nothing = np.full(len(tree), np.nan)
         return Excess(base, target, nothing, nothing, nothing)
-    before = np.where(fitted.modelled, fitted.at_smallest(), np.nan)
-    own = loss.excess(value, share, before)
-    return Excess(base, target, own, tree.inclusive(own), loss.lost(value, before))
+    before = fitted.at_smallest()
+    if not found.repetitions:
+        before = np.where(fitted.modelled, before, np.nan)
+    own = loss.excess(found.own, share, before)
+    return Excess(base, target, own, tree.inclusive(own), loss.lost(found.own, before))

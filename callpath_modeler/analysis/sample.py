@@ -22,6 +22,9 @@ from callpath_modeler.modeling.mixture.spread import (
 )
 from callpath_modeler.profile.groups import Values
 
+_CHUNK = 16_384
+"""Rows that are looked at together: logarithms take as much memory as what they are of."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Sample:
@@ -59,7 +62,13 @@ class Sample:
 
 def pool_of(values: Values) -> Pool:
     """Sum up how repetitions of `values` [n, K, R] scatter over all points and rows."""
-    return pooled(*row_spread(_in_logarithms(values)))
+    parts = [row_spread(_in_logarithms(part)) for part in in_chunks(values)]
+    return pooled(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+
+
+def in_chunks(values: Values) -> list[Values]:
+    """Divide rows [n, ...] among as many arrays as keep what is made of one small; at least one."""
+    return np.array_split(values, len(values) // _CHUNK + 1)
 
 
 def sample_at(values: Values, point: int, pool: Pool | None = None) -> Sample:

@@ -31,18 +31,18 @@ def marks_of_trust(value: Values, low: Values, high: Values) -> NDArray[np.int8]
 
     Parameters
     ----------
-    value, low, high : [n] predictions and bands; NaN = no model
+    value, low, high : [n] values with bands or intervals; NaN = not known
 
     Returns
     -------
     [n]
-        0 to `MARKS`; -1 without a model. A value of zero in a band of zero is sure.
+        0 to `MARKS`; -1 without a band. A value of zero in a band of zero is sure.
     """
     with np.errstate(divide="ignore", invalid="ignore"):
         reach = np.maximum(high / value, value / low)
     reach = np.where((value == low) & (value == high), 1.0, reach)
     marks = MARKS - np.searchsorted(WITHIN, np.nan_to_num(reach, nan=np.inf) * (1 - _LEAST))
-    return np.where(np.isnan(value), -1, marks).astype(np.int8)
+    return np.where(np.isnan(value) | np.isnan(low), -1, marks).astype(np.int8)
 
 
 def marks_text(marks: int) -> str:
@@ -63,7 +63,7 @@ def marks_of_probability(probability: Values) -> NDArray[np.int8]:
 def among_the_first(
     value: Values, low: Values, high: Values, count: int, confidence: float
 ) -> Values:
-    """Return the probability to be among the `count` largest, [n]; 0 without a model.
+    """Return the probability to be among the `count` largest, [n]; 0 without a value.
 
     Values are taken as independent, and log-normal on either side of the prediction with the band
     as quantiles. The probability is that of exceeding a threshold which `count` of them exceed on
@@ -71,11 +71,13 @@ def among_the_first(
 
     Parameters
     ----------
-    value, low, high : [n] finite predictions and bands; NaN = no model
+    value, low, high : [n] finite values with bands or intervals; NaN = none. One without a band
+        counts as known exactly
     count : how many
     confidence : of the bands
     """
     known = np.isfinite(value) & (value > 0)
+    low, high = (np.where(np.isnan(end), value, end) for end in (low, high))
     if known.sum() <= count:
         return np.where(np.isnan(value), 0.0, 1.0)
     reach = float(normal_quantile(0.5 + confidence / 2))

@@ -16,8 +16,8 @@ from callpath_modeler.cli.options import (
     EXPERIMENT,
     fit_options,
     load_options,
-    question_options,
     sort_options,
+    target_options,
     view_options,
 )
 from callpath_modeler.cli.retelling import retold
@@ -37,6 +37,9 @@ if TYPE_CHECKING:
 _SAID_ANEW = ("--target", "--at", "--metric", "--inclusive", "--exclusive")
 """Options that a view in words says itself."""
 
+_OF_OTHERS = (*_SAID_ANEW, "--predicted")
+"""The same, for commands that know no runs or models to choose from at a target."""
+
 _EXPECTATIONS = "expectations.toml"
 """What the examples of the documentation call the file."""
 
@@ -48,7 +51,7 @@ _LISTED = 500
 @EXPERIMENT
 @view_options
 @sort_options
-@question_options
+@target_options
 @load_options
 @fit_options
 @click.pass_obj
@@ -63,14 +66,16 @@ def command(
     load: LoadOptions,
     fitting: FitOptions,
 ) -> None:
-    """Browse predictions: top-down, bottom-up, flat, at any target.
+    """Browse what a target costs: top-down, bottom-up, flat, at any target.
 
-    Opens with the hot path of what is predicted. Without a target it is four times the largest
+    That is measured where the target was run two times or more, and predicted elsewhere. Opens
+    with the hot path. Without a target it is four times the largest
     scale. Every key is under ?; y shows the command that prints what is on the screen.
     """
     ctx = click.get_current_context()
     _refuse_pipes(console, ctx, question)
-    from callpath_modeler.analysis.forecast import Known, forecast
+    from callpath_modeler.analysis.forecast import forecast
+    from callpath_modeler.analysis.known import Known
     from callpath_modeler.asking import findings_at
     from callpath_modeler.pipeline import asked_of
     from callpath_modeler.profile.wanted import Sort
@@ -88,7 +93,8 @@ def command(
     from callpath_modeler.tui.app import AT_ONCE, Browser
     from callpath_modeler.tui.session import Session
 
-    made = forecast(Known(fitted), target, bands=len(fitted.experiment.tree) <= AT_ONCE)
+    known = Known(fitted, predicted=question.predicted)
+    made = forecast(known, target, bands=len(fitted.experiment.tree) <= AT_ONCE)
     findings = console.heard(findings_at(fitted, target))
     given = _surroundings(console, ctx, load, fitting)
     if findings:
@@ -198,7 +204,7 @@ class _Here:
         words = [*(self._at(forecast.target) if found.predicted else []),
                  "-m", fitted.metric.name, "-i" if inclusive else "-e",
                  *unset(self._ctx, "select")]  # fmt: skip
-        both = retold(self._ctx, sources=[other, *self._paths], without=_SAID_ANEW, in_full=True,
+        both = retold(self._ctx, sources=[other, *self._paths], without=_OF_OTHERS, in_full=True,
                       of_files=True)  # fmt: skip
         command = both.line("diff", shlex.join(words))
         if len(self._paths) > 1:
@@ -224,7 +230,8 @@ class _Here:
         def listing(width: int) -> Listing:
             return check_listing(found, width, ascii_only=self._console.ascii_only)
 
-        command = self._again.line("check", shlex.join([str(path), *at, "-m", metric]))
+        again = retold(self._ctx, without=_OF_OTHERS, in_full=True)
+        command = again.line("check", shlex.join([str(path), *at, "-m", metric]))
         return Answer(f"expectations: {path}", listing, command)
 
     def expectations(self) -> str:

@@ -16,7 +16,7 @@ from callpath_modeler.cli.options import (
     FORCE,
     fit_options,
     load_options,
-    question_options,
+    target_options,
 )
 from callpath_modeler.cli.tables import format_of
 from callpath_modeler.errors import UsageError
@@ -62,7 +62,7 @@ _TABLES = ("csv", "tsv", "json", "jsonl", "markdown", "parquet")
     help="Rows of a table: a model per call path; a value per call path and run; the ranking.",
 )
 @FORCE
-@question_options
+@target_options
 @load_options
 @fit_options
 @click.pass_obj
@@ -82,7 +82,7 @@ def command(
 
     Graphs are graphml and dot. extra-p is the experiment for Extra-P: JSON Lines, or what FILE
     ends in: .txt, .json, .extra-p. folded and hatchet are one profile: as measured in the largest
-    runs, or with --target as predicted.
+    runs, or with --target at that, measured where it was run two times or more, else predicted.
     """
     from callpath_modeler import pipeline
     from callpath_modeler.cli.render import render_table
@@ -91,8 +91,8 @@ def command(
 
     form = _form(format_, output)
     ctx = click.get_current_context()
-    predicted = was_asked(ctx, "target") or was_asked(ctx, "at")
-    if form == EXTRAP or what == "values" or (form in PROFILES and not predicted):
+    at_target = any(was_asked(ctx, name) for name in ("target", "at", "predicted"))
+    if form == EXTRAP or what == "values" or (form in PROFILES and not at_target):
         _measured(console, experiment, question, load, form, output, force=force)
         return
     if form in PROFILES:

@@ -74,10 +74,11 @@ _METRIC = (
         "-e", "--exclusive", is_flag=True, help="By themselves. Default, except in call trees."
     ),
 )
+_PREDICTED = click.option(
+    "--predicted", is_flag=True, help="Ask the models, even where the target was measured."
+)
 _ASK = (
-    click.option(
-        "--target", metavar="P", help="Scale to predict: a number, or inf for growth alone."
-    ),
+    click.option("--target", metavar="P", help="Scale: a number, or inf for growth alone."),
     click.option("--at", metavar="p=P,...", help="The same by name; values of other parameters."),
     *_METRIC,
 )
@@ -193,8 +194,13 @@ def fit_options(command: F) -> F:
 
 
 def question_options(command: F) -> F:
-    """Add the options that say what is asked of the models; they arrive as ``question``."""
+    """Add the options that say what is asked; they arrive as ``question``."""
     return _gathered(command, _ASK, "question", _make_question)
+
+
+def target_options(command: F) -> F:
+    """Add those of `question_options`, and ``predicted``: of runs or models at the target."""
+    return _gathered(command, (*_ASK, _PREDICTED), "question", _make_question_at_target)
 
 
 def metric_options(command: F) -> F:
@@ -216,8 +222,11 @@ def view_options(command: F) -> F:
 
 
 def shared_names() -> frozenset[str]:
-    """Return the names of the options that every command knows which answers a question."""
-    options = (*_ASK, *_LOAD, *_FIT)
+    """Return the names of the options that every command knows which answers a question.
+
+    ``--predicted`` is among them, which only those know that tell what a target costs.
+    """
+    options = (*_ASK, _PREDICTED, *_LOAD, *_FIT)
     return frozenset(name for option in options for name in _parameter(option).opts)
 
 
@@ -367,6 +376,23 @@ def _make_question(
     if inclusive and exclusive:
         raise UsageError(_EITHER, hint="give one of them")
     return Question(target, at, metric, inclusive)
+
+
+def _make_question_at_target(
+    *,
+    target: str | None,
+    at: str | None,
+    metric: str | None,
+    inclusive: bool,
+    exclusive: bool,
+    predicted: bool,
+) -> Question:
+    from dataclasses import replace
+
+    asked = _make_question(
+        target=target, at=at, metric=metric, inclusive=inclusive, exclusive=exclusive
+    )
+    return replace(asked, predicted=predicted)
 
 
 def _make_fit(

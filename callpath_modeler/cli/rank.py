@@ -13,7 +13,7 @@ from callpath_modeler.cli.options import (
     EXPERIMENT,
     fit_options,
     load_options,
-    question_options,
+    target_options,
 )
 from callpath_modeler.cli.retelling import retold
 from callpath_modeler.cli.tables import (
@@ -38,7 +38,8 @@ _TRUST = """\
 ●●●● four marks: the band lies within 10 % of the value; ●●●○ within 25 %;
 ●●○○ within a factor of 2; ●○○○ within a factor of 5; ○○○○ beyond.
 A band is made to hold the value in 95 of 100 cases (--confidence), so four
-marks say: in 95 of 100 cases the prediction is right to 10 %.
+marks say: in 95 of 100 cases the prediction is right to 10 %. Of what was
+measured, the confidence interval takes the place of the band.
 """
 
 
@@ -49,14 +50,14 @@ marks say: in 95 of 100 cases the prediction is right to 10 %.
     type=click.Choice(["value", "growth", "loss", "share"]),
     default="value",
     show_default=True,
-    help="Order: predicted value; growth; cost beyond the ideal; growth of the share.",
+    help="Order: value at the target; growth; cost beyond the ideal; growth of the share.",
 )
 @click.option(
     "--select", metavar="PATTERN", help="Show call paths that match, e.g. 'main/**/MPI_*'."
 )
 @table_options
 @click.option("--explain-trust", is_flag=True, help="Say what the marks of trust mean.")
-@question_options
+@target_options
 @load_options
 @fit_options
 @output_options
@@ -79,10 +80,14 @@ def command(
     output: Path | None,
     force: bool,
 ) -> None:
-    """Rank call paths by predicted cost at a target scale.
+    """Rank call paths by what they cost at a target scale.
+
+    That is measured where the target was run two times or more, and predicted elsewhere.
 
     EXP is a profile, a directory of runs, a glob, a manifest, or a stored NAME.cpm.
     """
+    import numpy as np
+
     from callpath_modeler.cli.render import render_lines, render_table
     from callpath_modeler.pipeline import ranking_of
     from callpath_modeler.report.ranking import ranking_table, ranking_text
@@ -101,7 +106,7 @@ def command(
     )
     rows = _chosen(ranking, select)
     if form == "table":
-        shown = rows[ranking.fitted.modelled[rows]]
+        shown = rows[np.isin(rows, ranking.order)]
         width = None if output is not None or wide else console.width
         lines = ranking_text(
             ranking,

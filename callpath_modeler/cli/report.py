@@ -16,7 +16,7 @@ from callpath_modeler.cli.options import (
     FORCE,
     fit_options,
     load_options,
-    question_options,
+    target_options,
 )
 from callpath_modeler.cli.retelling import retold
 from callpath_modeler.errors import UsageError
@@ -55,7 +55,7 @@ _PACKAGES = ("callpath-modeler", "numpy", "scipy")
     metavar="FILE.toml",
     help="Say, too, what comes of the expectations in this file.",
 )
-@question_options
+@target_options
 @load_options
 @fit_options
 @click.pass_obj
@@ -80,6 +80,7 @@ def command(
         raise UsageError("no file for the page", hint="-o report.html")
     from callpath_modeler import pipeline
     from callpath_modeler.analysis.forecast import forecast
+    from callpath_modeler.analysis.known import Known
     from callpath_modeler.checking import reading_for
     from callpath_modeler.report.page.content import Content
     from callpath_modeler.report.page.document import page
@@ -95,9 +96,10 @@ def command(
         default_factor=4.0,
     )
     fitted = ranking.fitted
+    known = Known(fitted, predicted=question.predicted) if fitted.metric.additive else None
     content = Content(
         ranking=ranking,
-        forecast=forecast(fitted, ranking.target) if fitted.metric.additive else None,
+        forecast=forecast(known, ranking.target) if known is not None else None,
         check=None if expectations is None else _checked(ranking, expectations),
         findings=findings,
         making=_making(click.get_current_context(), experiment, fitted.experiment),

@@ -29,7 +29,7 @@ ELSEWHERE: Mapping[str, Place] = {
 _OF_ONE_RUN = frozenset({
     "help", "version", "config", "verify", "write_manifest", "diagnostics", "explain_trust",
     "output", "force", "format", "columns", "no_header", "junit", "what", "pair", "base",
-    "group", "depth", "zoom", "filter", "open", "close", "lines", "reverse",
+    "group", "depth", "zoom", "filter", "open", "close", "lines", "reverse", "predicted",
 })  # fmt: skip
 """Options that say what a command is to do or to show this time."""
 

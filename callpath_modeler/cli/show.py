@@ -8,7 +8,7 @@ import click
 
 from callpath_modeler.cli.configured import Configured
 from callpath_modeler.cli.console import Console
-from callpath_modeler.cli.options import EXPERIMENT, fit_options, load_options, question_options
+from callpath_modeler.cli.options import EXPERIMENT, fit_options, load_options, target_options
 
 if TYPE_CHECKING:
     from callpath_modeler.asking import Question
@@ -22,7 +22,7 @@ _WIDTH_OF_A_PIPE = 100
 @EXPERIMENT
 @click.argument("callpath", metavar="CALLPATH")
 @click.option("--linear", is_flag=True, help="Linear axes instead of logarithmic ones.")
-@question_options
+@target_options
 @load_options
 @fit_options
 @click.pass_obj

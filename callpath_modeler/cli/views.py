@@ -15,8 +15,8 @@ from callpath_modeler.cli.options import (
     EXPERIMENT,
     fit_options,
     load_options,
-    question_options,
     sort_options,
+    target_options,
     view_options,
 )
 from callpath_modeler.cli.retelling import retold
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 @view_options
 @sort_options
 @table_options
-@question_options
+@target_options
 @load_options
 @fit_options
 @output_options
@@ -63,12 +63,14 @@ def command(
     output: Path | None,
     force: bool,
 ) -> None:
-    """Show predictions top-down, bottom-up or flat.
+    """Show what a target costs top-down, bottom-up or flat.
 
+    That is measured where the target was run two times or more, and predicted elsewhere.
     Values with callees lead top-down, those of functions by themselves in the other views; -i and
     -e choose. Without a target it is four times the largest scale.
     """
     from callpath_modeler.analysis.forecast import forecast
+    from callpath_modeler.analysis.known import Known
     from callpath_modeler.asking import findings_at
     from callpath_modeler.cli.render import render_lines, render_table
     from callpath_modeler.pipeline import asked_of
@@ -88,7 +90,8 @@ def command(
         progress=console.progress("read"),
         default_factor=4.0,
     )
-    shown = ForecastView(forecast(fitted, target), wanted)
+    known = Known(fitted, predicted=question.predicted)
+    shown = ForecastView(forecast(known, target), wanted)
     findings = findings_at(fitted, target)
     if form == "table":
         width = None if output is not None or wide else console.width

@@ -2,12 +2,27 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
-from callpath_modeler.analysis.rank import Ranking
-from callpath_modeler.fitted import Fitted
+from callpath_modeler.analysis.at_target import deviation
 from callpath_modeler.profile.pattern import short_name
-from callpath_modeler.units import interval, percent, quantity, setting_text, significant
+from callpath_modeler.units import (
+    counted,
+    interval,
+    percent,
+    quantity,
+    setting_text,
+    signed_percent,
+    significant,
+)
+
+if TYPE_CHECKING:
+    from callpath_modeler.analysis.forecast import Forecast
+    from callpath_modeler.analysis.measured import Measured
+    from callpath_modeler.analysis.rank import Ranking
+    from callpath_modeler.fitted import Fitted
 
 _WORTH_A_WORD = 0.02
 """Share of the cost from which on what is not modelled is said in the first line."""
@@ -27,25 +42,70 @@ def verdict(ranking: Ranking, *, ascii_only: bool) -> str:
         return f"{fitted.metric.name} is zero in every run."
     row = culprit(ranking)
     name = short_name(fitted.experiment.tree.names(row)[-1])
-    growth = fitted.models.growth(row).text(fitted.parameter, pretty=not ascii_only)
     if np.isinf(ranking.target):
+        growth = fitted.models.growth(row).text(fitted.parameter, pretty=not ascii_only)
         return f"As {fitted.parameter} grows without end, {name} grows fastest: {growth}."
+    growth = growth_of(fitted, row, pretty=not ascii_only)
     additive = fitted.metric.additive
     of_row = (ranking.value[row], ranking.low[row], ranking.high[row])
     total, low, high = ranking.total if additive else of_row
     amount = quantity(total, unit, ascii_only=ascii_only)
     likely = interval(low, high, unit, ascii_only=ascii_only)
-    where = f"At {at_text(fitted, ranking.target)} ({beyond(fitted, ranking.target)})"
-    if not additive:
-        return f"{where}: {name} is worst, {amount} ({likely}), and {growth}."
-    share = percent(float(ranking.own_share[row]))
-    answer = f"{where}: {amount} ({likely}); {name} takes {share} and is {growth}."
-    return " ".join([answer, *missing_notes(ranking)])
+    where = f"At {target_text(ranking)}"
+    answer = f"{where}: {name} is worst, {amount} ({likely}), and {growth}."
+    if additive:
+        share = percent(float(ranking.own_share[row]))
+        answer = f"{where}: {amount} ({likely}); {name} takes {share} and {growth}."
+    return " ".join([answer, *model_notes(ranking, ascii_only=ascii_only), *missing_notes(ranking)])
+
+
+def growth_of(fitted: Fitted, row: int, *, pretty: bool) -> str:
+    """Say how a call path grows, as what it does: ``is O(p)``."""
+    if not fitted.modelled[row]:
+        return "has no model"
+    return f"is {fitted.models.growth(row).text(fitted.parameter, pretty=pretty)}"
+
+
+def known_by(answer: Ranking | Forecast) -> list[str]:
+    """Say how it is known what a target costs: by how many runs, or from how far away."""
+    if answer.repetitions:
+        return [f"measured, {counted(answer.repetitions, 'run')}"]
+    return [beyond(answer.fitted, answer.target), *_runs(answer.measured, answer.target)]
+
+
+def target_text(answer: Ranking | Forecast) -> str:
+    """Name the target, and say how it is known: ``p = 125 (measured, 3 runs)``."""
+    return f"{at_text(answer.fitted, answer.target)} ({'; '.join(known_by(answer))})"
+
+
+def _runs(measured: Measured, target: float) -> list[str]:
+    """Say what the runs of a target took, where they are not the answer."""
+    metric, point = measured.fitted.metric, measured.ran(target)
+    if point is None or not metric.additive:
+        return []
+    took = quantity(float(np.nansum(measured.fitted.measured[:, point])), metric.unit)
+    return [f"{counted(measured.repetitions(point), 'run')} there: {took}"]
+
+
+def model_notes(answer: Ranking | Forecast, *, ascii_only: bool) -> list[str]:
+    """Say what models say of the total beside what was measured."""
+    fitted, said = answer.fitted, answer.predicted_total
+    if not answer.repetitions or not np.isfinite(said):
+        return []
+    value = quantity(said, fitted.metric.unit, ascii_only=ascii_only)
+    return [f"The models say {value}, {off_by(said, answer.total[0])}."]
+
+
+def off_by(predicted: float, measured: float) -> str:
+    """Say how far a prediction is off: ``+13 %``."""
+    return signed_percent(float(deviation(np.array([predicted]), np.array([measured]))[0]))
 
 
 def missing_notes(ranking: Ranking) -> list[str]:
     """Say how much of the cost no prediction holds, if that is worth a word."""
     if not ranking.fitted.metric.additive or ranking.unmodelled_share < _WORTH_A_WORD:
+        return []
+    if ranking.repetitions:
         return []
     missing = percent(ranking.unmodelled_share)
     return [f"Not in this: {missing} of today's cost, which could not be modelled."]

@@ -47,9 +47,9 @@ def draw(
     for point, value in zip(curve.points, curve.measured, strict=True):
         if axes.shows(value):
             cells[scale.row(value)][scale.column(point)] = signs["point"]
-    value = curve.at_target
-    if curve.target is not None and value is not None and axes.shows(value):
-        cells[scale.row(value)][scale.column(curve.target)] = signs["target"]
+    at_target = curve.at_target
+    if curve.target is not None and at_target is not None and axes.shows(at_target[0]):
+        cells[scale.row(at_target[0])][scale.column(curve.target)] = signs["target"]
     lines = _with_axis(cells, scale, unit, signs, ascii_only=ascii_only)
     margin = len(lines[0]) - width
     corner, bar = ("+", "-") if ascii_only else ("└", "─")

@@ -26,7 +26,8 @@ class Curve:
     points, measured : [K] and [K]; NaN = did not occur
     grid, value, low, high : [G] the model and its band from the first point to the target
     end_of_data : largest measured point
-    target : point predicted, or None
+    target : point that is asked about, or None
+    seen : value, low and high of what was measured there, if that is the answer
     """
 
     points: NDArray[np.float64]
@@ -37,13 +38,16 @@ class Curve:
     high: NDArray[np.float64]
     end_of_data: float
     target: float | None
+    seen: tuple[float, float, float] | None = None
 
     @property
-    def at_target(self) -> float | None:
-        """What the model says at the target; None where there is none."""
-        if self.target is None:
-            return None
-        return float(np.interp(self.target, self.grid, self.value))
+    def at_target(self) -> tuple[float, float, float] | None:
+        """Value, low and high at the target: measured, or else the model's; None without one."""
+        if self.target is None or self.seen is not None:
+            return self.seen
+        at = int(np.argmin(np.abs(self.grid - self.target)))
+        value = float(np.interp(self.target, self.grid, self.value))
+        return value, float(self.low[at]), float(self.high[at])
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +69,8 @@ class Axes:
     @classmethod
     def of(cls, curve: Curve, *, linear: bool = False) -> Axes:
         """Return axes on which all of a curve has room that does not hide the rest of it."""
-        shown = np.concatenate([curve.measured, curve.value, curve.high, curve.low])
+        seen = [] if curve.seen is None else curve.seen
+        shown = np.concatenate([curve.measured, curve.value, curve.high, curve.low, seen])
         shown = shown[np.isfinite(shown) & (shown >= 0 if linear else shown > 0)]
         peak = np.nanmax(np.concatenate([curve.measured, curve.value, [0.0]]))
         # A wild band, or a model that starts at zero, must not press the data into one line.
@@ -115,12 +120,14 @@ def curve_of(
     count: int,
     linear: bool = False,
     banded: bool = True,
+    seen: tuple[float, float, float] | None = None,
 ) -> Curve:
     """Return the chart of what some call paths cost together, up to the target.
 
     Parameters
     ----------
     count : points at which the curve is evaluated
+    seen : what was measured at the target with its interval, if that is the answer
     linear : whether these are evenly spaced, else by equal factors
     banded : whether it has a band, which takes long where call paths are many
     """
@@ -144,6 +151,7 @@ def curve_of(
         high=high,
         end_of_data=last,
         target=target if np.isfinite(target) else None,
+        seen=seen,
     )
 
 
@@ -151,25 +159,27 @@ def sketch(
     fitted: Fitted,
     rows: NDArray[np.integer],
     target: float,
-    at_target: tuple[float, float],
+    at_target: tuple[float, float, float],
     *,
+    measured: bool,
     count: int,
 ) -> Curve:
     """Return the chart of some call paths at once, however many they are.
 
     Parameters
     ----------
-    at_target : low and high of the band at the target, all that is shown of it where call paths
-        are many
+    at_target : value, low and high at the target; of many call paths, there is no other band
+    measured : whether these are measured
     count : points at which the curve is evaluated
     """
     banded = int(fitted.modelled[rows].sum()) <= _BANDED
-    curve = curve_of(fitted, rows, target, count=count, banded=banded)
-    if banded or curve.target is None:
+    seen = at_target if measured else None
+    curve = curve_of(fitted, rows, target, count=count, banded=banded, seen=seen)
+    if banded or curve.target is None or measured:
         return curve
     low, high = curve.low.copy(), curve.high.copy()
     at = int(np.argmin(np.abs(curve.grid - target)))
-    low[at], high[at] = at_target
+    _, low[at], high[at] = at_target
     return replace(curve, low=low, high=high)
 
 

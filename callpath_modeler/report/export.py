@@ -95,6 +95,7 @@ def graph(ranking: Ranking) -> nx.DiGraph[str]:
         "share_at_target": _numbers(ranking.share),
         "excess_inclusive": _numbers(ranking.excess.inclusive),
         "excess_exclusive": _numbers(ranking.excess.exclusive),
+        "predicted": _numbers(ranking.predicted.value),
     }
     rows = range(len(fitted.experiment.tree))
     attributes["growth"] = [growth_text(ranking, row) for row in rows]

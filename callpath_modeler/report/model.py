@@ -14,7 +14,7 @@ from callpath_modeler.fitted import Fitted
 from callpath_modeler.modeling import Alternative, FitStatus, summarise
 from callpath_modeler.profile.calltree import ROOT
 from callpath_modeler.profile.pattern import short_name
-from callpath_modeler.report.answer import at_text
+from callpath_modeler.report.answer import at_text, target_text
 from callpath_modeler.report.chart import draw
 from callpath_modeler.report.curve import curve_of, measured_of
 from callpath_modeler.report.ranking import formula_text, growth_text
@@ -25,6 +25,7 @@ from callpath_modeler.units import (
     percent,
     quantity,
     setting_text,
+    signed_percent,
 )
 
 _WORTH_A_WORD = 0.01
@@ -43,20 +44,22 @@ Fact = tuple[str, str]
 def model_text(
     ranking: Ranking, row: int, *, width: int, linear: bool, ascii_only: bool
 ) -> list[str]:
-    """Return the lines of `cpmodel show` for the call path in `row`, predicted at the target."""
+    """Return the lines of `cpmodel show` for the call path in `row`, at the target."""
     fitted = ranking.fitted
     tree = fitted.experiment.tree
     lines = [f"{tree.path(row)}   @{tree.ids()[row]}   {origin(ranking.fitted, row)}".rstrip()]
+    lines += measured_line(ranking, row, ascii_only=ascii_only)
     if ranking.leader[row] < 0:
-        status = FitStatus(int(fitted.models.status[row]))
-        return [*lines, f"no model: {status.sentence}", "", *_dressed(value_facts(ranking, row))]
+        return [*lines, no_model(ranking, row), "", *_dressed(value_facts(ranking, row))]
     lines += [
         *whole_formula(ranking, row, ascii_only=ascii_only),
         _formula(ranking, row, ascii_only=ascii_only),
         "",
     ]
     rows = rows_of(ranking, row)
-    curve = curve_of(fitted, rows, ranking.target, linear=linear, count=_GRID)
+    at = float(ranking.value[row]), float(ranking.low[row]), float(ranking.high[row])
+    seen = at if ranking.repetitions else None
+    curve = curve_of(fitted, rows, ranking.target, linear=linear, count=_GRID, seen=seen)
     lines += draw(
         curve,
         fitted.metric.unit,
@@ -78,6 +81,11 @@ def model_text(
         "",
     ]
     return [*lines, *_dressed(neighbour_facts(ranking, row))]
+
+
+def no_model(ranking: Ranking, row: int) -> str:
+    """Say why a call path has no model."""
+    return f"no model: {FitStatus(int(ranking.fitted.models.status[row])).sentence}"
 
 
 def origin(fitted: Fitted, row: int) -> str:
@@ -105,6 +113,32 @@ def whole_formula(ranking: Ranking, row: int, *, ascii_only: bool) -> list[str]:
     return lines
 
 
+def measured_line(ranking: Ranking, row: int, *, ascii_only: bool) -> list[str]:
+    """Say what was measured at the target, if it was run two times or more."""
+    if not ranking.repetitions:
+        return []
+    unit, value = ranking.fitted.metric.unit, float(ranking.value[row])
+    where = f"at {target_text(ranking)}"
+    if np.isnan(value):
+        return [f"{where}: it did not occur"]
+    amount = quantity(value, unit, ascii_only=ascii_only)
+    ends = float(ranking.low[row]), float(ranking.high[row])
+    sure = "" if np.isnan(ends[0]) else f" ({interval(*ends, unit, ascii_only=ascii_only)})"
+    return [f"{where}: {amount}{sure}"]
+
+
+def predicted_text(ranking: Ranking, row: int, *, ascii_only: bool = False) -> str:
+    """Write what the model says at a finite target, with its band; and how far that is off."""
+    fitted, unit, said = ranking.fitted, ranking.fitted.metric.unit, ranking.predicted
+    value = quantity(float(said.value[row]), unit, ascii_only=ascii_only)
+    band = interval(float(said.low[row]), float(said.high[row]), unit, ascii_only=ascii_only)
+    text = f"at {at_text(fitted, ranking.target)}: {value} ({band})"
+    off = float(ranking.deviation[row])
+    if not ranking.repetitions or np.isnan(off):
+        return text
+    return f"{text}, {signed_percent(off)} against what was measured"
+
+
 def _formula(ranking: Ranking, row: int, *, ascii_only: bool) -> str:
     unit = ranking.fitted.metric.unit
     pretty = not ascii_only
@@ -115,11 +149,7 @@ def _formula(ranking: Ranking, row: int, *, ascii_only: bool) -> str:
     text = f"{fitted.metric.name}({fitted.parameter}{held}) = {formula}"
     text += f"  [{unit}]" if unit != "1" else ""
     if np.isfinite(ranking.target):
-        value = quantity(float(ranking.value[row]), unit, ascii_only=ascii_only)
-        band = interval(
-            float(ranking.low[row]), float(ranking.high[row]), unit, ascii_only=ascii_only
-        )
-        text += f"   at {at_text(fitted, ranking.target)}: {value} ({band})"
+        text += f"   {predicted_text(ranking, row, ascii_only=ascii_only)}"
     return f"{text}   growth {growth}"
 
 
@@ -140,6 +170,8 @@ def _sum_of(ranking: Ranking, row: int) -> str:
 
 def quality_facts(ranking: Ranking, row: int) -> list[Fact]:
     """Say how good a model is; of a sum, what it is the sum of."""
+    if ranking.leader[row] < 0:
+        return []
     if ranking.inclusive:
         return [("sum of", _sum_of(ranking, row))]
     fitted, models = ranking.fitted, ranking.fitted.models

@@ -16,11 +16,19 @@ from callpath_modeler.profile.groups import Rows, Values, outermost
 from callpath_modeler.profile.pattern import short_name
 from callpath_modeler.profile.schema import Region
 from callpath_modeler.profile.views import View, ViewKind
+from callpath_modeler.report.answer import target_text
 from callpath_modeler.report.chart import draw
 from callpath_modeler.report.curve import measured_of, sketch
 from callpath_modeler.report.layout import shorten
 from callpath_modeler.report.model import imbalance_cells, imbalances, listed_alternatives
-from callpath_modeler.units import counted, interval, parameter_value, percent, quantity
+from callpath_modeler.units import (
+    counted,
+    interval,
+    parameter_value,
+    percent,
+    quantity,
+    signed_percent,
+)
 
 _AXIS = 18
 """Cells beside the plotting area of a chart: labels and the name of the parameter."""
@@ -111,32 +119,57 @@ class NodeReport:
     def model(self) -> list[str]:
         """Return the formula, and what it says at the target."""
         fitted, parts = self.forecast.fitted, self.parts
+        seen = self._measured()
         if not len(parts):
-            return [f"no model: {fitted.status(int(self.rows[0])).replace('_', ' ')}"]
+            return [*seen, f"no model: {fitted.status(int(self.rows[0])).replace('_', ' ')}"]
         what = f"{fitted.metric.name}({fitted.parameter})"
         if len(parts) == 1:
             row = int(parts[0])
             formula = fitted.models.formula(row, fitted.parameter, pretty=not self.ascii_only)
-            return [f"{what} = {formula}", self._at_target()]
+            return [*seen, f"{what} = {formula}", self._predicted()]
         lines = [f"{what}: sum of {counted(len(parts), 'model')}"]
         formula = fitted.models.sum_formula(parts, fitted.parameter, pretty=not self.ascii_only)
         if formula.count(" + ") < _TERMS:
             lines.insert(0, f"{what} = {formula}")
-        return [*lines, self._at_target()]
+        return [*seen, *lines, self._predicted()]
 
-    def _at_target(self) -> str:
+    @property
+    def _at(self) -> str:
+        return f"at {self.forecast.fitted.parameter} = {parameter_value(self.forecast.target)}"
+
+    def _amount(self) -> str:
+        """Write the value at the target, with its band if it has one."""
+        main, unit = self.main, self.forecast.fitted.metric.unit
+        value = quantity(float(main.value[0]), unit, ascii_only=self.ascii_only)
+        low, high = float(main.low[0]), float(main.high[0])
+        if np.isnan(low):
+            return value
+        return f"{value} ({interval(low, high, unit, ascii_only=self.ascii_only)})"
+
+    def _measured(self) -> list[str]:
+        """Say what was measured at the target, if it was run two times or more."""
+        forecast, main = self.forecast, self.main
+        if not forecast.repetitions:
+            return []
+        how = f"at {target_text(forecast)}"
+        if np.isnan(main.value[0]):
+            return [f"{how}: does not occur"]
+        sure = marks_text(int(main.trust[0]))
+        return [f"{how}: {self._amount()}, {percent(float(main.share[0]))} {sure}".rstrip()]
+
+    def _predicted(self) -> str:
+        """Say what models predict at the target; where it was measured, how far that is off."""
         forecast, main, unit = self.forecast, self.main, self.forecast.fitted.metric.unit
         growth = forecast.known.growth_text(int(main.growth[0]), pretty=not self.ascii_only)
         if np.isinf(forecast.target):
             return f"in the limit {percent(float(main.share[0]))}, {growth}"
-        value = quantity(float(main.value[0]), unit, ascii_only=self.ascii_only)
-        low, high = float(main.low[0]), float(main.high[0])
-        band = f" ({interval(low, high, unit, ascii_only=self.ascii_only)})"
+        if forecast.repetitions:
+            said = quantity(float(main.predicted[0]), unit, ascii_only=self.ascii_only)
+            off = signed_percent(float(main.deviation[0]))
+            return f"{self._at}: {said} predicted, {off}, {growth}"
         sure = marks_text(int(main.trust[0]))
-        at = f"{forecast.fitted.parameter} = {parameter_value(forecast.target)}"
-        known = "" if np.isnan(low) else band
         share = percent(float(main.share[0]))
-        return f"at {at}: {value}{known}, {share}, {growth} {sure}".rstrip()
+        return f"{self._at}: {self._amount()}, {share}, {growth} {sure}".rstrip()
 
     def chart(self, width: int, height: int) -> list[str]:
         """Draw measured values, model, band, end of the data and target.
@@ -148,9 +181,10 @@ class NodeReport:
         fitted, room = self.forecast.fitted, width - _AXIS
         if room < 12 or height < 5 or not len(self.parts):
             return []
-        at_target = float(self.main.low[0]), float(self.main.high[0])
-        target = self.forecast.target
-        curve = sketch(fitted, self.rows, target, at_target, count=2 * room)
+        main, target = self.main, self.forecast.target
+        at_target = float(main.value[0]), float(main.low[0]), float(main.high[0])
+        measured = self.forecast.repetitions > 0
+        curve = sketch(fitted, self.rows, target, at_target, measured=measured, count=2 * room)
         return draw(
             curve,
             fitted.metric.unit,

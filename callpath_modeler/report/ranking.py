@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from rich.text import Text
 
+from callpath_modeler.analysis.at_target import deviation
 from callpath_modeler.analysis.excess import scaling_over
 from callpath_modeler.analysis.rank import Ranking
 from callpath_modeler.analysis.trust import marks_text
@@ -20,15 +21,16 @@ from callpath_modeler.profile.experiment import Scaling
 from callpath_modeler.profile.pattern import short_name
 from callpath_modeler.report.again import EXPERIMENT, Again
 from callpath_modeler.report.answer import culprit, verdict
+from callpath_modeler.report.columns import MODEL_NOTE, band_text, band_title, share_texts, telling
 from callpath_modeler.report.formats import Cell, Table, json_number, provenance
 from callpath_modeler.report.layout import Column, table, wrap
 from callpath_modeler.units import (
     counted,
-    interval,
     parameter_value,
     percent,
     quantity,
     setting_text,
+    signed_percent,
     to_ascii,
 )
 
@@ -41,8 +43,9 @@ _GREY = "dim"
 
 
 def all_rows(ranking: Ranking) -> NDArray[np.intp]:
-    """Return every call path that occurred: ranked ones in order, then those without a model."""
-    rest = np.setdiff1d(ranking.unmodelled, ranking.order)
+    """Return every call path that occurred: ranked ones in order, then those without a value."""
+    occurs = ~np.isnan(ranking.fitted.measured).all(axis=1)
+    rest = np.setdiff1d(np.flatnonzero(occurs), ranking.order)
     return np.concatenate([ranking.order, rest])
 
 
@@ -55,14 +58,18 @@ def fit_settings(fitted: Fitted) -> dict[str, object]:
 
 
 def growth_text(ranking: Ranking, row: int, *, pretty: bool = False) -> str:
-    """Return the fastest growth of what a ranked value is made of."""
+    """Return the fastest growth of what a ranked value is made of; nothing without a model."""
     fitted = ranking.fitted
+    if ranking.leader[row] < 0:
+        return ""
     return fitted.models.growth(int(ranking.leader[row])).text(fitted.parameter, pretty=pretty)
 
 
 def formula_text(ranking: Ranking, row: int, *, pretty: bool = False) -> str:
-    """Return the model of a ranked value: its own, or the sum over what it calls."""
+    """Return the model of a ranked value: its own, or the sum over what it calls, or nothing."""
     fitted, tree = ranking.fitted, ranking.fitted.experiment.tree
+    if ranking.leader[row] < 0:
+        return ""
     if ranking.inclusive:
         subtree = np.arange(row, tree.end[row])
         return fitted.models.sum_formula(subtree, fitted.parameter, pretty=pretty)
@@ -72,7 +79,7 @@ def formula_text(ranking: Ranking, row: int, *, pretty: bool = False) -> str:
 def ranking_table(
     ranking: Ranking, rows: NDArray[np.intp] | None = None, findings: Sequence[Finding] = ()
 ) -> Table:
-    """Return ranked call paths, worst first, and after them those without a model.
+    """Return ranked call paths, worst first, and after them those without a value.
 
     Parameters
     ----------
@@ -83,14 +90,15 @@ def ranking_table(
     fitted, tree = ranking.fitted, ranking.fitted.experiment.tree
     ids = tree.ids()
     place = {int(row): k for k, row in enumerate(ranking.order, start=1)}
-    modelled = ranking.leader >= 0
+    is_ranked = np.zeros(len(tree), bool)
+    is_ranked[ranking.order] = True
     columns: dict[str, list[Cell]] = {
         "rank": [place.get(int(row)) for row in rows],
         "callpath": [tree.path(int(row)) for row in rows],
         "id": [f"@{ids[row]}" for row in rows],
         "metric": [fitted.metric.name] * len(rows),
-        "growth": [growth_text(ranking, int(row)) if modelled[row] else None for row in rows],
-        "model": [formula_text(ranking, int(row)) if modelled[row] else None for row in rows],
+        "growth": [growth_text(ranking, int(row)) or None for row in rows],
+        "model": [formula_text(ranking, int(row)) or None for row in rows],
     }
     numbers = {
         "value_at_largest": ranking.at_largest,
@@ -103,18 +111,25 @@ def ranking_table(
         "excess_exclusive": ranking.excess.exclusive,
         "loss": ranking.lost,
     }
-    of_model = set(numbers) - {"value_at_largest", "share_at_largest", "excess_inclusive"}
+    of_target = set(numbers) - {"value_at_largest", "share_at_largest", "excess_inclusive"}
     for name, values in numbers.items():
-        shown = np.where(modelled, values, np.nan) if name in of_model else values
+        shown = np.where(is_ranked, values, np.nan) if name in of_target else values
         columns[name] = [float(value) for value in shown[rows]]
     columns["trust"] = [int(mark) if mark >= 0 else None for mark in ranking.trust[rows]]
-    chance = np.where(modelled, ranking.first, np.nan)
+    chance = np.where(is_ranked, ranking.first, np.nan)
     columns["top10"] = [float(number) for number in chance[rows]]
     # The status goes with the growth: it is that of the model which grows fastest.
-    speaks = np.where(modelled, ranking.leader, np.arange(len(tree)))
+    speaks = np.where(ranking.leader >= 0, ranking.leader, np.arange(len(tree)))
     columns["status"] = [fitted.status(int(speaks[row])) for row in rows]
+    columns["basis"] = [ranking.basis if is_ranked[row] else None for row in rows]
+    of_models = {
+        "predicted": ranking.predicted.value,
+        "predicted_low": ranking.predicted.low,
+        "predicted_high": ranking.predicted.high,
+    }
+    columns |= {name: [float(v) for v in values[rows]] for name, values in of_models.items()}
     unit = fitted.metric.unit
-    united = ("value_at_largest", "value_at_target", "low", "high", "loss")
+    united = ("value_at_largest", "value_at_target", "low", "high", "loss", *of_models)
     return Table(columns, dict.fromkeys(united, unit), _header(ranking, findings))
 
 
@@ -129,11 +144,14 @@ def _header(ranking: Ranking, findings: Sequence[Finding]) -> dict[str, object]:
         "target": json_number(ranking.target),
         "base": ranking.base,
         "by": str(ranking.by),
+        "basis": ranking.basis,
+        "repetitions": ranking.repetitions,
         "total": {
             "at_largest": json_number(ranking.total_at_largest),
             "at_target": total,
             "low": low,
             "high": high,
+            "predicted": json_number(ranking.predicted_total),
         },
         "unmodelled": {
             "callpaths": len(ranking.unmodelled),
@@ -249,8 +267,9 @@ def ranking_cells(
 
     Returns
     -------
-    ``rank``, ``measured``, ``value``, ``band`` (not at infinity), ``share``, ``excess``,
-    ``growth``, ``trust``.
+    ``rank``, ``measured`` (at the largest scale, unless that is the target and was measured),
+    ``value``, ``band`` (not at infinity), ``model`` (how far it is off, where the target was
+    measured), ``share``, ``excess``, ``growth``, ``trust``.
     """
     fitted, unit = ranking.fitted, ranking.fitted.metric.unit
 
@@ -258,7 +277,7 @@ def ranking_cells(
         return quantity(value, unit, ascii_only=ascii_only)
 
     def band(low: float, high: float) -> str:
-        return interval(low, high, unit, ascii_only=ascii_only)
+        return band_text(low, high, unit, ascii_only=ascii_only)
 
     def sums(values: NDArray[np.float64]) -> list[float]:
         total = np.nansum(values[others]) if fitted.metric.additive else np.nan
@@ -268,14 +287,8 @@ def ranking_cells(
     largest, target = [*ranking.at_largest[rows]], [*ranking.value[rows]]
     largest += [*sums(ranking.at_largest), ranking.total_at_largest]
     target += [*sums(ranking.value), ranking.total[0]]
-    shares = [
-        f"{percent(before)} → {percent(after)}"
-        for before, after in zip(
-            [*np.nan_to_num(ranking.share_at_largest[rows]), *sums(ranking.share_at_largest)],
-            [*ranking.share[rows], *sums(ranking.share)],
-            strict=True,
-        )
-    ]
+    said = [*ranking.predicted.value[rows], *sums(ranking.predicted.value), ranking.predicted_total]
+    off = deviation(np.array(said), np.array(target))
     of_rows = ranking.excess.inclusive if ranking.inclusive else ranking.excess.exclusive
     excess = [percent(value) for value in of_rows[rows]]
     excess += [percent(value) for value in sums(ranking.excess.exclusive)]
@@ -284,7 +297,8 @@ def ranking_cells(
     growth = [growth_text(ranking, int(row), pretty=not ascii_only) for row in rows]
     bands = [band(ranking.low[row], ranking.high[row]) for row in rows]
     trust = map(marks_text, ranking.trust[rows].tolist())
-    confidence = float(fitted.settings["confidence"])
+    before = [*np.nan_to_num(ranking.share_at_largest[rows]), *sums(ranking.share_at_largest)]
+    after = [*ranking.share[rows], *sums(ranking.share)]
     largest_at, target_at = (
         f"{fitted.parameter}={parameter_value(v)}" for v in (fitted.points[-1], ranking.target)
     )
@@ -292,19 +306,18 @@ def ranking_cells(
         "rank": Column("#", [*(str(k) for k in _places(ranking, rows)), *blank, ""]),
         "measured": Column(largest_at, [text(v) for v in largest]),
         "value": Column(target_at, [text(v) for v in target]),
-        "band": Column(f"{confidence:.0%} band", [*bands, *blank, band(*ranking.total[1:])]),
-        "share": Column("share", [*shares, ""], droppable=3),
-        "excess": Column("excess", excess, droppable=4),
+        "band": Column(band_title(ranking), [*bands, *blank, band(*ranking.total[1:])]),
+        "model": Column("model", [signed_percent(v) for v in off.tolist()], droppable=2),
+        "share": Column("share", [*share_texts(ranking, before, after), ""], droppable=4),
+        "excess": Column("excess", excess, droppable=5),
         "growth": Column("growth", [*growth, *blank, ""], right=False, droppable=1),
-        "trust": Column("trust", [*trust, *blank, ""], droppable=2),
+        "trust": Column("trust", [*trust, *blank, ""], droppable=3),
     }
     if not fitted.metric.additive:
         # No sum means anything: neither the last row, the total, nor shares of it.
         del columns["share"], columns["excess"]
         columns = {name: replace(c, cells=c.cells[:-1]) for name, c in columns.items()}
-    if np.isinf(ranking.target):
-        del columns["band"]
-    return columns
+    return telling(ranking, columns)
 
 
 def _places(ranking: Ranking, rows: NDArray[np.intp]) -> list[int]:
@@ -315,9 +328,11 @@ def _places(ranking: Ranking, rows: NDArray[np.intp]) -> list[int]:
 
 def _footer(ranking: Ranking, shown: str, ids: Sequence[str], again: Again) -> list[str]:
     """Return what is to be said below the table, given its header and how to ask again."""
-    lines = ["", *unmodelled_notes(ranking)]
+    lines = ["", *unmodelled_notes(ranking), *absent_notes(ranking)]
     if " excess " in shown:
         lines += excess_notes(ranking)
+    if " model " in shown:
+        lines.append(MODEL_NOTE)
     if len(ranking.order):
         lines.append(f"next: {again.line('show', f'@{ids[culprit(ranking)]}')}")
     return lines
@@ -325,13 +340,31 @@ def _footer(ranking: Ranking, shown: str, ids: Sequence[str], again: Again) -> l
 
 def unmodelled_notes(ranking: Ranking) -> list[str]:
     """Say what has no model, and why, if there is anything."""
-    fitted = ranking.fitted
-    if not len(ranking.unmodelled):
+    fitted, rows = ranking.fitted, ranking.unmodelled
+    if not len(rows):
         return []
-    count = Counter(fitted.status(int(row)).replace("_", " ") for row in ranking.unmodelled)
+    count = Counter(fitted.status(int(row)).replace("_", " ") for row in rows)
     why = ", ".join(f"{reason}: {n}" for reason, n in count.most_common())
-    share = f", {percent(ranking.unmodelled_share)} of the total" * fitted.metric.additive
-    return [f"not modelled: {counted(len(ranking.unmodelled), 'call path')}{share} ({why})"]
+    part = ranking.unmodelled_share
+    if ranking.repetitions:
+        part = float(np.nansum(ranking.own_share[rows]))
+    share = f", {percent(part)} of the total" * fitted.metric.additive
+    return [f"not modelled: {counted(len(rows), 'call path')}{share} ({why})"]
+
+
+def absent_notes(ranking: Ranking) -> list[str]:
+    """Say what does not occur in the runs of a target that was measured, if there is anything."""
+    fitted = ranking.fitted
+    point = fitted.measured[:, fitted.points == ranking.target]
+    if not ranking.repetitions or not np.isnan(point).any():
+        return []
+    absent = np.isnan(point[:, 0]) & ~np.isnan(fitted.measured).all(axis=1)
+    where = f"{fitted.parameter} = {parameter_value(ranking.target)}"
+    note = f"does not occur at {where}: {counted(int(absent.sum()), 'call path')}"
+    said = float(np.nansum(ranking.predicted.own[absent]))
+    if fitted.metric.additive and said > 0:
+        note += f", of which models say {quantity(said, fitted.metric.unit)}"
+    return [note]
 
 
 def excess_notes(ranking: Ranking) -> list[str]:

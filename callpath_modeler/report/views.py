@@ -1,4 +1,4 @@
-"""Predictions at a target in one of the three views: for people and for machines."""
+"""What nodes cost at a target in one of the three views: for people and for machines."""
 
 from __future__ import annotations
 
@@ -18,7 +18,14 @@ from callpath_modeler.profile.outline import SumCheck
 from callpath_modeler.profile.views import ViewKind
 from callpath_modeler.profile.wanted import Wanted
 from callpath_modeler.report.again import EXPERIMENT, Again
-from callpath_modeler.report.answer import at_text
+from callpath_modeler.report.answer import at_text, model_notes, off_by, target_text
+from callpath_modeler.report.columns import (
+    MODEL_NOTE,
+    band_text,
+    band_title,
+    share_texts,
+    telling,
+)
 from callpath_modeler.report.formats import Cell, Table, json_number, provenance
 from callpath_modeler.report.layout import Column, wrap
 from callpath_modeler.report.outlines import (
@@ -28,7 +35,15 @@ from callpath_modeler.report.outlines import (
     tree_lines,
 )
 from callpath_modeler.report.ranking import fit_settings, measured_json, points_text
-from callpath_modeler.units import counted, interval, parameter_value, percent, quantity, to_ascii
+from callpath_modeler.units import (
+    counted,
+    interval,
+    parameter_value,
+    percent,
+    quantity,
+    signed_percent,
+    to_ascii,
+)
 
 _GREY = "dim"
 
@@ -53,17 +68,17 @@ class ForecastView(Shown):
 
     @property
     def costs(self) -> Costs:
-        """What is predicted decides; in the limit, the share."""
+        """The value at the target decides; in the limit, the share."""
         return self.forecast.decides
 
     @property
     def whole(self) -> float:
-        """All that is predicted."""
+        """The sum of all that decides."""
         return self.forecast.whole
 
     @cached_property
     def check(self) -> SumCheck:
-        """Whether the lines add up to what was measured at the largest scale, and is predicted."""
+        """Whether the lines add up to the totals at the largest scale and at the target."""
         return self.forecast.check(self.outline)
 
     @property
@@ -101,11 +116,16 @@ def views_table(shown: ForecastView, findings: Sequence[Finding] = ()) -> Table:
             "share_at_largest": values.share_at_largest,
             "share_at_target": values.share,
             "excess": values.excess,
+            "predicted": values.predicted,
         }
         numbers |= {f"{name}_{kind}": column.tolist() for name, column in named.items()}
         numbers[f"trust_{kind}"] = [int(t) if t >= 0 else None for t in values.trust]
-    flags: dict[str, list[Cell]] = {"is_hot": list(shown.is_hot)}
-    united = [name for name in numbers if name.startswith(("value", "low", "high"))]
+    has_value = ~np.isnan(whole.value)
+    flags: dict[str, list[Cell]] = {
+        "is_hot": list(shown.is_hot),
+        "basis": [shown.forecast.basis if known else None for known in has_value],
+    }
+    united = [name for name in numbers if name.startswith(("value", "low", "high", "predicted"))]
     units = dict.fromkeys(united, fitted.metric.unit)
     return Table({**columns, **numbers, **flags}, units, _header(shown, findings))
 
@@ -121,11 +141,14 @@ def _header(shown: ForecastView, findings: Sequence[Finding]) -> dict[str, objec
         "target": json_number(forecast.target),
         "base": forecast.base,
         "view": str(shown.wanted.kind),
+        "basis": forecast.basis,
+        "repetitions": forecast.repetitions,
         "total": {
             "at_largest": json_number(forecast.known.total_at_largest),
             "at_target": total,
             "low": low,
             "high": high,
+            "predicted": json_number(forecast.predicted_total),
         },
         "unmodelled": {
             "callpaths": len(forecast.known.unmodelled),
@@ -173,11 +196,12 @@ def views_text(
 def _verdict(shown: ForecastView, *, ascii_only: bool) -> str:
     """Answer the question: how long, how sure, and where."""
     forecast, fitted = shown.forecast, shown.forecast.fitted
-    at = at_text(fitted, forecast.target)
-    if not forecast.known.modelled.any():
+    at = target_text(forecast) if forecast.repetitions else at_text(fitted, forecast.target)
+    if not forecast.repetitions and not forecast.known.modelled.any():
         return f"At {at}: nothing could be predicted."
     if not shown.hot:
-        return f"At {at}: {fitted.metric.name} is predicted to be zero."
+        zero = "zero" if forecast.repetitions else "predicted to be zero"
+        return f"At {at}: {fitted.metric.name} is {zero}."
     unit, (total, low, high) = fitted.metric.unit, forecast.total
     answer = f"As {fitted.parameter} grows without end, "
     if np.isfinite(forecast.target):
@@ -190,7 +214,9 @@ def _verdict(shown: ForecastView, *, ascii_only: bool) -> str:
     (growth,) = _growths(forecast, main, pretty=not ascii_only)
     top_down = shown.wanted.kind is ViewKind.TOP_DOWN
     where = f"the hot path leads to {name}" if top_down else f"most is in {name}"
-    return f"{answer}{where}: {share}{'' if shown.inclusive else ' by itself'}, {growth}."
+    how = f", {growth}" if growth else ""
+    answer += f"{where}: {share}{'' if shown.inclusive else ' by itself'}{how}."
+    return " ".join([answer, *model_notes(forecast, ascii_only=ascii_only)])
 
 
 def _context(shown: ForecastView) -> str:
@@ -211,9 +237,10 @@ def _columns(shown: ForecastView, *, ascii_only: bool) -> list[Column]:
         quantity(total, unit, ascii_only=ascii_only)
         for total in (known.total_at_largest, forecast.total[0])
     )
-    band = interval(*forecast.total[1:], unit, ascii_only=ascii_only)
+    band = band_text(*forecast.total[1:], unit, ascii_only=ascii_only)
     excess = percent(forecast.total_excess)
-    totals = {"measured": largest, "value": target, "band": band, "excess": excess}
+    off = off_by(forecast.predicted_total, forecast.total[0])
+    totals = {"measured": largest, "value": target, "band": band, "model": off, "excess": excess}
     if shown.outline.start != ROOT:
         totals = dict.fromkeys(totals, "")
     columns = [
@@ -236,8 +263,8 @@ def value_cells(
 
     Returns
     -------
-    ``measured``, ``value``, ``band`` (not at infinity), ``other``, ``share``, ``excess``,
-    ``growth``, ``trust``.
+    ``measured``, ``value``, ``band``, ``model``, ``other``, ``share``, ``excess``, ``growth``,
+    ``trust``; those that `telling` leaves.
     """
     fitted, unit = forecast.fitted, forecast.fitted.metric.unit
     main, other = (whole, own) if inclusive else (own, whole)
@@ -245,33 +272,28 @@ def value_cells(
     def texts(values: Values) -> list[str]:
         return [quantity(value, unit, ascii_only=ascii_only) for value in values.tolist()]
 
-    bands = [
-        "-" if np.isnan(low) else interval(low, high, unit, ascii_only=ascii_only)
-        for low, high in zip(main.low.tolist(), main.high.tolist(), strict=True)
-    ]
-    shares = [
-        f"{percent(before)} → {percent(after)}"
-        for before, after in zip(
-            np.nan_to_num(main.share_at_largest).tolist(), main.share.tolist(), strict=True
-        )
-    ]
+    ends = zip(main.low.tolist(), main.high.tolist(), strict=True)
+    bands = [band_text(low, high, unit, ascii_only=ascii_only) for low, high in ends]
+    before, after = np.nan_to_num(main.share_at_largest).tolist(), main.share.tolist()
     growth = [text or "" for text in _growths(forecast, main, pretty=not ascii_only)]
+    off = main.deviation.tolist()
     largest, target = (
         f"{fitted.parameter}={parameter_value(v)}" for v in (fitted.points[-1], forecast.target)
     )
     columns = {
         "measured": Column(largest, texts(main.at_largest)),
         "value": Column(target, texts(main.value)),
-        "band": Column(f"{float(fitted.settings['confidence']):.0%} band", bands),
-        "other": Column("own" if inclusive else "with callees", texts(other.value), droppable=5),
-        "share": Column("share", shares, droppable=3),
-        "excess": Column("excess", [percent(v) for v in main.excess.tolist()], droppable=4),
+        "band": Column(band_title(forecast), bands),
+        "model": Column("model", [signed_percent(v) for v in off], droppable=2),
+        "other": Column("own" if inclusive else "with callees", texts(other.value), droppable=6),
+        "share": Column("share", share_texts(forecast, before, after), droppable=4),
+        "excess": Column("excess", [percent(v) for v in main.excess.tolist()], droppable=5),
         "growth": Column("growth", growth, right=False, droppable=1),
-        "trust": Column("trust", [*map(marks_text, main.trust)], droppable=2),
+        "trust": Column("trust", [*map(marks_text, main.trust)], droppable=3),
     }
     if np.isinf(forecast.target):
-        del columns["band"], columns["trust"]
-    return columns
+        del columns["trust"]
+    return telling(forecast, columns)
 
 
 def _unit(shown: ForecastView) -> str:
@@ -283,6 +305,7 @@ def _footer(shown: ForecastView, again: Again, *, ascii_only: bool) -> list[str]
     lines = []
     kind = "with callees" if shown.inclusive else "by themselves"
     lines.append(f"values: {kind}; growth: the fastest in the value; > is the hot path")
+    lines += [MODEL_NOTE] if shown.forecast.repetitions else []
     if len(known.unmodelled):
         lines.append(
             f"not modelled: {counted(len(known.unmodelled), 'call path')}, "

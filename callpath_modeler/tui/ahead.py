@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from callpath_modeler.analysis.forecast import Forecast, Known, forecast
+from callpath_modeler.analysis.forecast import Forecast, forecast
+from callpath_modeler.analysis.known import Known
 from callpath_modeler.profile.views import ViewKind
 from callpath_modeler.tui.memory import give_back
 from callpath_modeler.tui.state import Ready, State

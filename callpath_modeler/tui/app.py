@@ -16,7 +16,8 @@ from textual.containers import Container
 from textual.events import Resize
 from textual.widgets import Static
 
-from callpath_modeler.analysis.forecast import Forecast, Known, forecast
+from callpath_modeler.analysis.forecast import Forecast, forecast
+from callpath_modeler.analysis.known import Known
 from callpath_modeler.errors import CallpathModelerError
 from callpath_modeler.profile.views import ViewKind
 from callpath_modeler.tui import keys, panes
@@ -274,9 +275,10 @@ class Browser(App[None]):
 
     def _change_metric(self, names: Sequence[str]) -> None:
         skipped: list[str] = []
+        predicted = self.session.forecast.known.predicted
         for name in names:
             try:
-                known = Known(self._given.models_of(name))
+                known = Known(self._given.models_of(name), predicted=predicted)
                 made = forecast(known, self.target, bands=len(known.modelled) <= AT_ONCE)
             except CallpathModelerError as error:
                 skipped.append(error.message)

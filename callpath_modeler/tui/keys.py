@@ -83,8 +83,9 @@ Share is of the whole program at the target. The band holds the value in
 as many cases as its title says; trust is how far it reaches:
 ●●●● 10 %, ●●●○ 25 %, ●●○○ a factor of 2, ●○○○ of 5. Excess is cost
 beyond perfect scaling, since the smallest run. Imbalance is the largest
-over the mean of the processes. In the chart ● is measured, ░ the band,
-┊ the end of the data and ◆ the target."""
+over the mean of the processes. A target that was run two times or more
+is measured; model is how far off that models are. In the chart ● is
+measured, ░ the band, ┊ the end of the data and ◆ the target."""
 
 
 def line(width: int, *, ascii_only: bool = False) -> Text:

@@ -25,9 +25,9 @@ NAME_MOST = 60
 """Names get no more as long as there is a column that could be shown."""
 _STEP = 2
 
-_ORDER = ("measured", "value", "band", "share", "growth", "excess", "trust", "other")
+_ORDER = ("measured", "value", "band", "model", "share", "growth", "excess", "trust", "other")
 """Columns from left to right."""
-_FIRST_TO_GO = ("other", "excess", "growth", "measured", "trust", "band", "share")
+_FIRST_TO_GO = ("other", "excess", "growth", "measured", "trust", "model", "band", "share")
 
 SIGNS = {"open": "▾", "closed": "▸", "leaf": " "}
 ASCII_SIGNS = {"open": "-", "closed": "+", "leaf": " "}

@@ -15,7 +15,7 @@ from callpath_modeler.profile.calltree import ROOT
 from callpath_modeler.profile.schema import Region
 from callpath_modeler.profile.views import ViewKind
 from callpath_modeler.profile.wanted import Sort
-from callpath_modeler.report.answer import beyond
+from callpath_modeler.report.answer import beyond, known_by, off_by
 from callpath_modeler.report.layout import shorten, wrap
 from callpath_modeler.report.node import NodeReport
 from callpath_modeler.report.outlines import short_names
@@ -63,17 +63,21 @@ def head(session: Session, target: float, width: int, *, ascii_only: bool = Fals
 def _answer(session: Session, target: float, *, ascii_only: bool) -> list[str]:
     """Return what is predicted at the target and how far that is, the first first."""
     forecast = session.forecast
-    where = beyond(forecast.fitted, target) if np.isfinite(target) else "growth alone"
     if forecast.target != target:
+        where = beyond(forecast.fitted, target) if np.isfinite(target) else "growth alone"
         return [f"{where}: working …"]
     unit = forecast.fitted.metric.unit
     total, low, high = forecast.total
     if np.isinf(target):
         return ["shares in the limit"]
-    value = quantity(total, unit, ascii_only=ascii_only)
-    if math.isnan(low):
-        return [f"{value} (band: working …)", where]
-    return [f"{value} ({interval(low, high, unit, ascii_only=ascii_only)})", where]
+    value, how = quantity(total, unit, ascii_only=ascii_only), known_by(forecast)
+    if forecast.repetitions:
+        how.append(f"models: {off_by(forecast.predicted_total, total)}")
+    if not math.isnan(low):
+        value += f" ({interval(low, high, unit, ascii_only=ascii_only)})"
+    elif not forecast.has_bands:
+        value += " (band: working …)"
+    return [value, *how]
 
 
 def slider(session: Session, target: float, width: int, *, ascii_only: bool = False) -> str:

@@ -98,9 +98,16 @@ class State:
         view.has_children(view.roots)
         for codes in known.growth:
             view.largest(view.roots, codes)
-        for costs in (made.value, made.decides, made.widths, known.at_largest, known.at_base):
-            if costs is not None:
-                view.values(view.roots, costs)
+        bands = [made.bands.costs] if made.bands is not None else []
+        for costs in (
+            made.value,
+            made.predicted,
+            made.decides,
+            made.at_base,
+            known.at_largest,
+            *bands,
+        ):
+            view.values(view.roots, costs)
         wanted = replace(self.shortly(), kind=kind)
 
         def worth(nodes: Rows) -> Values:

@@ -14,8 +14,8 @@ import pytest
 
 import callpath_modeler as cpm
 from callpath_modeler.analysis.expectations.expression import Leaf, Name, parse_comparison
-from callpath_modeler.analysis.expectations.measured import Measured
 from callpath_modeler.analysis.expectations.rules import Leading, bind, holds, leading
+from callpath_modeler.analysis.measured import Measured
 from callpath_modeler.modeling import Growth, fit, parse_growth
 from callpath_modeler.modeling.validation import (
     MPI_SPACE,

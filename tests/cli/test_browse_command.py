@@ -10,7 +10,8 @@ import pytest
 from click import Context
 
 from callpath_modeler import pipeline
-from callpath_modeler.analysis.forecast import Known, forecast
+from callpath_modeler.analysis.forecast import forecast
+from callpath_modeler.analysis.known import Known
 from callpath_modeler.cli import browse
 from callpath_modeler.cli.console import Console
 from callpath_modeler.errors import CallpathModelerError
@@ -221,3 +222,21 @@ def test_the_expectation_file_beside_the_runs_is_found(stored, clean):  # noqa: 
         assert found() == str(beside)
     finally:
         beside.unlink()
+
+
+def test_commands_of_a_browser_that_asks_models_ask_them_where_they_can(run, stored, clean):  # noqa: ARG001
+    line = [str(stored), "--target", "16", "--predicted"]
+    fitted = pipeline.models_of([stored], None, None, pipeline.FitOptions())
+    session = Session(forecast(Known(fitted, predicted=True), 16.0))
+    ctx: Context = browse.command.make_context("browse", line, obj=Console())
+    with ctx:
+        given = browse._surroundings(Console(), ctx, pipeline.LoadOptions(), pipeline.FitOptions())
+        rows = printed(run, given, session)
+        assert {row["basis"] for row in rows} == {"predicted"}
+        path = stored.parent / "e.toml"
+        path.write_text('schema = 1\n[[expect]]\ncallpath = "**"\ngrowth = "<= O(p^9)"\n')
+        checked = given.check(str(path), session.forecast).command
+        compared = given.compare(str(stored), session.forecast, inclusive=False).command
+    for command in (checked, compared):
+        outcome = run(*shlex.split(command)[1:])
+        assert outcome.status in {0, 1}, outcome.err

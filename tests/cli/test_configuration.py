@@ -16,7 +16,8 @@ import click
 import pytest
 
 from callpath_modeler import config, pipeline
-from callpath_modeler.analysis.forecast import Known, forecast
+from callpath_modeler.analysis.forecast import forecast
+from callpath_modeler.analysis.known import Known
 from callpath_modeler.cli import browse
 from callpath_modeler.cli.configured import Configured
 from callpath_modeler.cli.console import Console

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import callpath_modeler as cpm
-from callpath_modeler.analysis.expectations.measured import Measured
 from callpath_modeler.analysis.expectations.subjects import Subjects
+from callpath_modeler.analysis.measured import Measured
 from callpath_modeler.pipeline import models_of
 from several_laws import LAWS, SLOW, stored, write_runs
 

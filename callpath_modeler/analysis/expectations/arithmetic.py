@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from callpath_modeler.analysis.expectations.bands import Band, varied
+from callpath_modeler.analysis.bands import Band, varied
 from callpath_modeler.analysis.expectations.bounds import Sides, crossing, judge_sides
 from callpath_modeler.analysis.expectations.expectation import Kind
 from callpath_modeler.analysis.expectations.expression import (

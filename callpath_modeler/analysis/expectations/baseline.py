@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from callpath_modeler.analysis.expectations.expectation import Kind
-from callpath_modeler.analysis.expectations.measured import Measured
 from callpath_modeler.analysis.expectations.subjects import Subjects
+from callpath_modeler.analysis.measured import Measured
 from callpath_modeler.errors import DataError, UsageError
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.modeling import FitStatus, Growth

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from callpath_modeler.analysis.expectations.bands import Band, varied
+from callpath_modeler.analysis.bands import Band, varied
 from callpath_modeler.analysis.expectations.expectation import Bound, Criterion, Kind
 from callpath_modeler.analysis.expectations.subjects import Subjects
 from callpath_modeler.analysis.expectations.verdicts import Crossing, Judgement, Verdict

@@ -34,10 +34,10 @@ from callpath_modeler.analysis.expectations.expression import (
     leaves,
 )
 from callpath_modeler.analysis.expectations.growths import judge_growth
-from callpath_modeler.analysis.expectations.measured import Measured
 from callpath_modeler.analysis.expectations.rules import Rule, bind
 from callpath_modeler.analysis.expectations.subjects import Subjects
 from callpath_modeler.analysis.expectations.verdicts import Judgement, Outcome, Status, Verdict
+from callpath_modeler.analysis.measured import Measured
 from callpath_modeler.errors import UsageError
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.profile.line import main_parameter

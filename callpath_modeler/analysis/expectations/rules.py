@@ -19,7 +19,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from callpath_modeler.analysis.expectations.bands import Band, varied
+from callpath_modeler.analysis.bands import Band, varied
 from callpath_modeler.analysis.expectations.bounds import Sides, crossing
 from callpath_modeler.analysis.expectations.expression import (
     CallPaths,
@@ -38,9 +38,9 @@ from callpath_modeler.analysis.expectations.expression import (
     unit_text,
     units_of,
 )
-from callpath_modeler.analysis.expectations.measured import Measured, sum_over
 from callpath_modeler.analysis.expectations.subjects import models_of_sums
 from callpath_modeler.analysis.expectations.verdicts import Crossing
+from callpath_modeler.analysis.measured import Measured, sum_over
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.modeling import Growth, Models
 from callpath_modeler.modeling.distributions import normal_quantile

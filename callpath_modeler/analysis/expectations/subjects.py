@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from callpath_modeler import modeling
+from callpath_modeler.analysis.bands import Band, varied, without
 from callpath_modeler.analysis.excess import ideal, per_process, scaling_over
-from callpath_modeler.analysis.expectations.bands import Band, varied, without
 from callpath_modeler.analysis.expectations.expectation import Kind
-from callpath_modeler.analysis.expectations.measured import Measured, Sums, sum_over
+from callpath_modeler.analysis.measured import Measured, Sums, sum_over
 from callpath_modeler.analysis.predict import Predicted, predict, predict_sum, squared_widths
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.modeling import Models

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+from callpath_modeler.analysis.at_target import basis_of
 from callpath_modeler.analysis.expectations.expectation import Criterion, Expectation
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.modeling import Growth
@@ -94,7 +95,7 @@ class Judgement:
     @property
     def basis(self) -> str:
         """What it is judged by, in a word."""
-        return "measured" if self.measured else "predicted"
+        return basis_of(self.measured)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

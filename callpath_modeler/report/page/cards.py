@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from callpath_modeler.analysis.rank import Ranking
 from callpath_modeler.analysis.trust import marks_text
 from callpath_modeler.report.answer import at_text
+from callpath_modeler.report.columns import band_text
 from callpath_modeler.report.curve import Curve, sketch
 from callpath_modeler.report.layout import tied
 from callpath_modeler.report.model import (
@@ -17,7 +18,9 @@ from callpath_modeler.report.model import (
     imbalances,
     listed_alternatives,
     neighbour_facts,
+    no_model,
     origin,
+    predicted_text,
     quality_facts,
     rows_of,
     whole_formula,
@@ -38,7 +41,7 @@ from callpath_modeler.report.page.markup import (
 from callpath_modeler.report.page.names import Names, cut
 from callpath_modeler.report.page.ranking import trust_text
 from callpath_modeler.report.ranking import formula_text, growth_text
-from callpath_modeler.units import interval, parameter_value, percent, quantity
+from callpath_modeler.units import parameter_value, percent, quantity
 
 _GRID = 72
 """Points of a curve: of equal factors, so close that no corner is seen."""
@@ -66,8 +69,10 @@ def _card(
     making: Making,
 ) -> Html:
     fitted, key = ranking.fitted, names.anchor(row)
-    at_target = float(ranking.low[row]), float(ranking.high[row])
-    curve = sketch(fitted, rows_of(ranking, row), ranking.target, at_target, count=_GRID)
+    at = float(ranking.value[row]), float(ranking.low[row]), float(ranking.high[row])
+    measured = ranking.repetitions > 0
+    rows = rows_of(ranking, row)
+    curve = sketch(fitted, rows, ranking.target, at, measured=measured, count=_GRID)
     drawn = figure(
         curve, fitted.metric.unit, fitted.parameter, key=key, told=_told(ranking, row, curve)
     )
@@ -98,6 +103,8 @@ def _card(
 
 def _model(ranking: Ranking, row: int) -> list[Html]:
     fitted = ranking.fitted
+    if ranking.leader[row] < 0:
+        return [joined(no_model(ranking, row))]
     held = "".join(f", {name}={parameter_value(value)}" for name, value in fitted.held.items())
     formula = formula_text(ranking, row, pretty=True)
     if len(formula) > _LONGEST:
@@ -116,22 +123,31 @@ def _prediction(ranking: Ranking, row: int) -> Html:
     marks = trust_text(marks_text(trust), trust if trust >= 0 else None)
     share = float(ranking.share[row])
     parts: list[str] = [f"{percent(share)} of it"] if np.isfinite(share) else []
-    parts.append(growth)
+    parts += [growth] if growth else []
     if np.isfinite(ranking.target):
         value = float(ranking.value[row])
-        band = interval(float(ranking.low[row]), float(ranking.high[row]), unit)
+        band = band_text(float(ranking.low[row]), float(ranking.high[row]), unit, ascii_only=False)
         amount = tag("strong", number(value, tied(quantity(value, unit))))
-        at = f"at {at_text(fitted, ranking.target)}: "
+        at = f"at {at_text(fitted, ranking.target)}{', measured' * (ranking.repetitions > 0)}: "
         parts.insert(0, joined(at, amount, f" ({tied(band)})"))
-    spread = [piece for part in (*parts, marks) for piece in (part, " · ")][:-1]
-    return tag("p", *spread, class_="value")
+    parts += [marks] if marks else []
+    spread = [piece for part in parts for piece in (part, " · ")][:-1]
+    return joined(tag("p", *spread, class_="value"), *_model_there(ranking, row))
+
+
+def _model_there(ranking: Ranking, row: int) -> list[Html]:
+    """Say what the model says where the target was measured."""
+    if not ranking.repetitions or ranking.leader[row] < 0:
+        return []
+    return [tag("p", f"model {tied(predicted_text(ranking, row))}", class_="aside")]
 
 
 def _told(ranking: Ranking, row: int, curve: Curve) -> str:
     """Say what the chart shows, for those who do not see it; the numbers stand below it."""
     fitted, unit = ranking.fitted, ranking.fitted.metric.unit
     known = np.flatnonzero(np.isfinite(curve.measured))
-    said = f"The model grows as {growth_text(ranking, row)}."
+    growth = growth_text(ranking, row)
+    said = f"The model grows as {growth}." if growth else "There is no model."
     if len(known):
         first, last = (
             f"{quantity(float(curve.measured[k]), unit)} at {fitted.parameter} = "
@@ -142,13 +158,14 @@ def _told(ranking: Ranking, row: int, curve: Curve) -> str:
     if curve.target is None:
         return said
     value = quantity(float(ranking.value[row]), unit)
-    band = interval(float(ranking.low[row]), float(ranking.high[row]), unit)
-    return f"{said} Predicted {value} ({band}) at {at_text(fitted, ranking.target)}."
+    band = band_text(float(ranking.low[row]), float(ranking.high[row]), unit, ascii_only=False)
+    how = ranking.basis.capitalize()
+    return f"{said} {how} {value} ({band}) at {at_text(fitted, ranking.target)}."
 
 
 def _alternatives(ranking: Ranking, row: int) -> list[Html]:
     fitted, unit = ranking.fitted, ranking.fitted.metric.unit
-    if ranking.inclusive:
+    if ranking.inclusive or ranking.leader[row] < 0:
         return []
     others = listed_alternatives(fitted, row)
     if not others:
@@ -175,7 +192,9 @@ def _numbers(ranking: Ranking, row: int, curve: Curve) -> Html:
     """Return what the chart shows as a table, and how unevenly processes shared it."""
     fitted, unit = ranking.fitted, ranking.fitted.metric.unit
     rows = rows_of(ranking, row)
-    model = fitted.models.sum_values(rows[fitted.modelled[rows]], fitted.points)
+    model = np.full(len(fitted.points), np.nan)
+    if fitted.modelled[rows].any():
+        model = fitted.models.sum_values(rows[fitted.modelled[rows]], fitted.points)
     uneven = dict(imbalances(fitted, row))
     lines: list[tuple[str, ...]] = [(fitted.parameter, "measured", "model")]
     for point, measured, value in zip(

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from callpath_modeler.analysis.at_target import basis_of
 from callpath_modeler.report.curve import Axes, Curve
 from callpath_modeler.report.page.markup import Html, joined, tag
 from callpath_modeler.units import parameter_value, quantity
@@ -156,15 +157,16 @@ def _points(frame: _Frame, curve: Curve, unit: str, parameter: str) -> Iterator[
 
 
 def _target(frame: _Frame, curve: Curve, unit: str, parameter: str) -> Iterator[Html]:
-    value = curve.at_target
-    if curve.target is None or value is None or not frame.axes.shows(value):
+    at_target = curve.at_target
+    if curve.target is None or at_target is None or not frame.axes.shows(at_target[0]):
         return
-    at = int(np.argmin(np.abs(curve.grid - curve.target)))
+    value, low, high = at_target
     x, y = frame.x(curve.target), frame.y(value)
-    said = f"{parameter} = {parameter_value(curve.target)}: {quantity(value, unit)} predicted"
+    basis = basis_of(curve.seen is not None)
+    said = f"{parameter} = {parameter_value(curve.target)}: {quantity(value, unit)} {basis}"
     bar: Html | str = ""
-    if np.isfinite(curve.low[at]):
-        ends = {"y1": frame.y(curve.low[at]), "y2": frame.y(curve.high[at])}
+    if np.isfinite(low):
+        ends = {"y1": frame.y(low), "y2": frame.y(high)}
         bar = tag("line", class_="reach", x1=x, x2=x, **ends)
     sign = tag("path", class_="target", d=_diamond(x, y))
     yield tag("g", tag("title", said), joined(bar, sign))

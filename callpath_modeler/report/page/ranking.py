@@ -7,10 +7,12 @@ from numpy.typing import NDArray
 
 from callpath_modeler.analysis.rank import Ranking
 from callpath_modeler.analysis.trust import MARKS, PROBABLE, WITHIN, marks_text
+from callpath_modeler.report.columns import MODEL_NOTE
 from callpath_modeler.report.layout import Column
 from callpath_modeler.report.page.markup import Html, cell, head, joined, number, table, tag
 from callpath_modeler.report.page.names import Names
 from callpath_modeler.report.ranking import (
+    absent_notes,
     excess_notes,
     ranking_cells,
     remainder,
@@ -23,7 +25,7 @@ _LEAST = 0.001
 _MOST = 200
 """So many have rows at most unless more are asked for; the others share one."""
 
-_TO_THE_RIGHT = frozenset({"rank", "measured", "value", "band", "share", "excess"})
+_TO_THE_RIGHT = frozenset({"rank", "measured", "value", "band", "model", "share", "excess"})
 """Columns of numbers."""
 
 
@@ -71,12 +73,14 @@ def _numbers(ranking: Ranking, rows: NDArray[np.intp]) -> dict[str, list[float]]
     place = np.zeros(len(ranking.value))
     place[ranking.order] = np.arange(1, len(ranking.order) + 1)
     excess = ranking.excess.inclusive if ranking.inclusive else ranking.excess.exclusive
-    growth = ranking.fitted.models.growth_rank()[ranking.leader[rows]]
+    leader = ranking.leader[rows]
+    growth = np.where(leader >= 0, ranking.fitted.models.growth_rank()[leader], -1)
     columns: dict[str, NDArray[np.float64]] = {
         "rank": place,
         "measured": ranking.at_largest,
         "value": ranking.value,
         "band": ranking.high,
+        "model": ranking.deviation,
         "share": ranking.share,
         "excess": excess,
         "trust": ranking.trust.astype(np.float64),
@@ -122,7 +126,13 @@ def _last(columns: dict[str, Column], k: int, name: str) -> Html:
 
 
 def _notes(ranking: Ranking, rows: NDArray[np.intp]) -> list[str]:
-    notes = [*unmodelled_notes(ranking), *excess_notes(ranking), _trust_note(ranking)]
+    notes = [
+        *unmodelled_notes(ranking),
+        *absent_notes(ranking),
+        *excess_notes(ranking),
+        _trust_note(ranking),
+    ]
+    notes += [MODEL_NOTE] if ranking.repetitions else []
     if ranking.inclusive and len(rows) < len(ranking.order):
         rest = counted(len(ranking.order) - len(rows), "other call path")
         notes.insert(0, f"{rest} cost less; values hold those of what is called")
@@ -133,7 +143,7 @@ def _trust_note(ranking: Ranking) -> str:
     """Say what marks of trust mean."""
     if np.isfinite(ranking.target):
         bounds = [f"a factor of {factor:g}" for factor in WITHIN]
-        said = "the band lies within"
+        said = f"the {'interval' if ranking.repetitions else 'band'} lies within"
     else:
         bounds = [percent(probability) for probability in reversed(PROBABLE)]
         said = "the growth has a probability of at least"

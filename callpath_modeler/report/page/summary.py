@@ -9,7 +9,13 @@ from numpy.typing import NDArray
 
 from callpath_modeler.analysis.rank import Ranking
 from callpath_modeler.profile.pattern import short_name
-from callpath_modeler.report.answer import at_text, beyond, missing_notes, verdict
+from callpath_modeler.report.answer import (
+    growth_of,
+    missing_notes,
+    model_notes,
+    target_text,
+    verdict,
+)
 from callpath_modeler.report.layout import tied
 from callpath_modeler.report.page.markup import Html, joined, tag
 from callpath_modeler.report.page.names import Names, cut
@@ -23,18 +29,18 @@ _NAMED = 3
 
 def headline(ranking: Ranking) -> str:
     """Say how much it will be, how sure that is, and in how few call paths most of it is."""
-    fitted, metric = ranking.fitted, ranking.fitted.metric
+    metric = ranking.fitted.metric
     rows = main_rows(ranking)
     if not len(rows):
         return verdict(ranking, ascii_only=False)
     total, low, high = ranking.total
     amount = f"{quantity(total, metric.unit)} ({interval(low, high, metric.unit)})"
-    what = f"the run is predicted to take {amount}"
+    measured = ranking.repetitions > 0
+    what = f"the run {'took' if measured else 'is predicted to take'} {amount}"
     if not metric.is_time:
-        what = f"{amount} {metric.name} are predicted"
+        what = f"{amount} {metric.name} {'were' if measured else 'are'} {ranking.basis}"
     share = percent(float(ranking.own_share[rows].sum()))
-    where = f"At {at_text(fitted, ranking.target)} ({beyond(fitted, ranking.target)})"
-    return f"{where} {what}; {share} of it in {counted(len(rows), 'call path')}."
+    return f"At {target_text(ranking)} {what}; {share} of it in {counted(len(rows), 'call path')}."
 
 
 def main_rows(ranking: Ranking) -> NDArray[np.intp]:
@@ -56,6 +62,7 @@ def summary(ranking: Ranking, names: Names) -> Html:
     return joined(
         tag("h1", tied(cut(headline(ranking), 600))),
         *because,
+        *(tag("p", note) for note in model_notes(ranking, ascii_only=False)),
         *(tag("p", note) for note in missing_notes(ranking)),
         tag("p", context(ranking), class_="aside"),
     )
@@ -70,7 +77,6 @@ def _last_names(ranking: Ranking, rows: NDArray[np.intp]) -> list[str]:
 
 
 def _told(ranking: Ranking, row: int, name: str, names: Names) -> Html:
-    fitted = ranking.fitted
-    growth = fitted.models.growth(row).text(fitted.parameter, pretty=True)
+    growth = growth_of(ranking.fitted, row, pretty=True)
     link = names.link(row, tag("code", name))
-    return joined(link, f" takes {percent(float(ranking.own_share[row]))} and is {growth}")
+    return joined(link, f" takes {percent(float(ranking.own_share[row]))} and {growth}")

@@ -1,4 +1,4 @@
-"""The call tree: what each call path is predicted to cost with all that it calls."""
+"""The call tree: what each call path costs at the target with all that it calls."""
 
 from __future__ import annotations
 
@@ -25,20 +25,34 @@ _DEEPEST = 40
 _OPEN = 0.1
 """Share from which on what is below is seen at once."""
 _NAMED = 60
-_SHOWN = ("measured", "value", "band", "share", "growth", "trust")
+_NAME, _GAP = 6.0, 0.6
+_WIDTHS = {
+    "measured": 5.0,
+    "value": 5.0,
+    "band": 9.5,
+    "model": 4.0,
+    "share": 7.6,
+    "growth": 7.0,
+    "trust": 3.2,
+}
+"""The columns, and how wide they are; names have this at least, in the size of letters."""
 
 
 def tree_section(forecast: Forecast, names: Names) -> Html:
     """Return the call tree: nested lists that fold."""
-    if not forecast.known.modelled.any():
+    if not forecast.repetitions and not forecast.known.modelled.any():
         return tag("p", "No call path could be modelled.")
     wanted = Wanted(least=_LEAST, depth=_DEEPEST, most=_LINES)
     shown = ForecastView(forecast, wanted)
     own, whole = shown.values
     cells = value_cells(forecast, own, whole, inclusive=True, ascii_only=False)
-    columns = {name: cells[name] for name in _SHOWN if name in cells}
+    columns = {name: cells[name] for name in _WIDTHS if name in cells}
     values = {"measured": whole.at_largest, "value": whole.value, "share": whole.share}
     numbers = {name: column.tolist() for name, column in values.items()}
+    widths = [_WIDTHS[name] for name in columns]
+    least = _NAME + sum(widths) + _GAP * len(widths)
+    listed = " ".join(f"{width}rem" for width in widths)
+    style = f"--columns: minmax({_NAME}rem, 1fr) {listed}; --least: {least:.1f}rem"
     heads = (tag("span", column.header, class_=name) for name, column in columns.items())
     header = tag("div", tag("span", "call path", class_="name"), *heads, class_="line heads")
     trust = whole.trust.tolist()
@@ -52,7 +66,7 @@ def tree_section(forecast: Forecast, names: Names) -> Html:
     told = check_text(shown.outline, check, sums)
     about = f"bold: the hot path; call paths below {percent(_LEAST)} of the total share a line; "
     return joined(
-        scrolling("Call tree", tag("div", header, body, class_="tree")),
+        scrolling("Call tree", tag("div", header, body, class_="tree", style=style)),
         tag("p", f"{about}{told}", class_="aside"),
     )
 

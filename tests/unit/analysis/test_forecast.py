@@ -89,7 +89,7 @@ def test_everything_adds_up_to_the_ranking(fit, ahead):
     own, _ = view.values(view.roots, ahead.value)
     ranking = rank(fit, TARGET)
     assert np.nansum(own[:, 0]) == pytest.approx(ranking.total[0]) == ahead.total[0]
-    above, _ = view.values(view.roots, ahead.widths)
+    above, _ = view.values(view.roots, ahead.bands.costs)
     assert ranking.total[2] - ranking.total[0] == pytest.approx(np.sqrt(above[:, 1].sum()))
     assert ahead.total == pytest.approx(ranking.total)
     assert ahead.known.total_at_largest == pytest.approx(ranking.total_at_largest)

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from callpath_modeler import pipeline, store
-from callpath_modeler.analysis.forecast import Known, forecast
+from callpath_modeler.analysis.forecast import forecast
+from callpath_modeler.analysis.known import Known
 from callpath_modeler.analysis.rank import rank
 from callpath_modeler.profile.schema import Extent
 from callpath_modeler.profile.views import TopDown

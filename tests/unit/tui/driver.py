@@ -9,7 +9,8 @@ from collections.abc import Callable, Coroutine
 from rich.text import Text
 from test_session import VALUES
 
-from callpath_modeler.analysis.forecast import Known, forecast
+from callpath_modeler.analysis.forecast import forecast
+from callpath_modeler.analysis.known import Known
 from callpath_modeler.errors import InputError, UsageError
 from callpath_modeler.report.listing import Entry, Listing
 from callpath_modeler.tui.app import Browser
@@ -90,7 +91,9 @@ def usual():
 
 def drive(steps: Steps, fit=None, *, size=(80, 24), target=128.0, given=GIVEN):
     async def session() -> None:
-        made = forecast(Known(fit or usual()), target)
+        fit_or_known = fit or usual()
+        known = fit_or_known if isinstance(fit_or_known, Known) else Known(fit_or_known)
+        made = forecast(known, target)
         app = Browser(Session(made), given)
         async with app.run_test(size=size) as pilot:
             await pilot.pause()

@@ -67,7 +67,7 @@ def test_large_programs_are_predicted_in_a_worker_and_end_up_the_same(monkeypatc
         expected = forecast(shown.known, 512.0)
         assert shown.target == 512
         assert shown.total == expected.total
-        np.testing.assert_array_equal(shown.widths.inclusive, expected.widths.inclusive)
+        np.testing.assert_array_equal(shown.bands.costs.inclusive, expected.bands.costs.inclusive)
         screen.says("main/MPI_Wait")
 
     drive(steps)

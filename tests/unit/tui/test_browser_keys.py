@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 from driver import drive
-from test_session import text
+from test_session import VALUES, text
+
+from callpath_modeler.analysis.known import Known
+from synthetic import fitted
 
 
 def test_keys_move_open_and_close():
@@ -172,3 +175,40 @@ def test_a_key_that_closes_a_text_does_nothing_else():
         screen.says("[1 top-down]")
 
     drive(steps)
+
+
+def test_at_a_measured_target_the_screen_says_so_and_how_far_models_are_off():
+    random = np.random.default_rng(1)
+    values = {
+        name: np.array(law)[:, None] * np.exp(0.01 * random.standard_normal((5, 3)))
+        for name, law in VALUES.items()
+    }
+
+    async def steps(screen):
+        screen.says("(measured, 3 runs)")
+        assert "measured, 3 runs" in screen.lines[1]
+        assert "models: " in screen.lines[1]
+        assert "95% interval" in screen.lines[2]
+        assert "model" in screen.lines[2]
+        await screen.press("right_square_bracket")
+        assert "measured" not in screen.lines[1]
+        assert "95% band" in screen.lines[2]
+        await screen.press("left_square_bracket", "left_square_bracket")
+        assert "measured, 3 runs" in screen.lines[1]
+        assert screen.session.forecast.target == 16
+
+    drive(steps, fitted(values), target=32.0, size=(100, 24))
+
+
+def test_a_browser_that_asks_models_does_so_at_every_target():
+    random = np.random.default_rng(1)
+    values = {name: np.array(law)[:, None] * random.uniform(1, 1.01, (5, 3))
+              for name, law in VALUES.items()}  # fmt: skip
+
+    async def steps(screen):
+        assert "inside the data" in screen.lines[1]
+        await screen.press("left_square_bracket")
+        assert "inside the data" in screen.lines[1]
+        assert screen.session.forecast.basis == "predicted"
+
+    drive(steps, Known(fitted(values), predicted=True), target=32.0)

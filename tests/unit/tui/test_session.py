@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from callpath_modeler.analysis.forecast import Known, forecast
+from callpath_modeler.analysis.forecast import forecast
+from callpath_modeler.analysis.known import Known
 from callpath_modeler.errors import UsageError
 from callpath_modeler.profile.outline import SHARED
 from callpath_modeler.profile.views import ViewKind
@@ -248,7 +249,7 @@ def test_bands_come_later(known):
     complete = session.forecast.with_bands()
     session.retarget(Ready(complete))
     expected = forecast(known, 128.0)
-    np.testing.assert_array_equal(complete.widths.inclusive, expected.widths.inclusive)
+    np.testing.assert_array_equal(complete.bands.costs.inclusive, expected.bands.costs.inclusive)
     assert complete.total == expected.total
     assert session.forecast.with_bands(lambda: False) is None
 

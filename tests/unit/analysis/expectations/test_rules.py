@@ -13,9 +13,9 @@ from callpath_modeler.analysis.expectations.expression import (
     Leaf,
     parse_comparison,
 )
-from callpath_modeler.analysis.expectations.measured import Measured
 from callpath_modeler.analysis.expectations.rules import Leading, Rule, bind, holds, leading
 from callpath_modeler.analysis.expectations.verdicts import Verdict
+from callpath_modeler.analysis.measured import Measured
 from callpath_modeler.errors import UsageError
 from callpath_modeler.modeling import Growth, parse_growth
 from synthetic import experiment

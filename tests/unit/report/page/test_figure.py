@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from xml.etree import ElementTree as ET
 
 import numpy as np
@@ -99,3 +100,17 @@ def test_there_are_a_few_ticks_between_the_ends(bottom, top):
 def test_the_legend_names_every_sign():
     for word in ("measured", "model", "beyond the data", "band", "target"):
         assert f">{word}</li>" in legend()
+
+
+def test_the_sign_of_a_measured_target_is_at_what_was_measured_with_its_interval():
+    plain = curve(target=8.0)
+    svg = drawn(replace(plain, seen=(3.0, 2.5, 3.6)))
+    (sign,) = classes(svg, "target")
+    (bar,) = classes(svg, "reach")
+    said = [each.text for each in svg.iter("title")]
+    assert "p = 8: 3.00 s measured" in said
+    (predicted,) = classes(drawn(plain), "target")
+    assert sign.get("d") != predicted.get("d")
+    ends = [float(bar.get(name)) for name in ("y1", "y2")]
+    (beside,) = classes(drawn(plain), "reach")
+    assert ends != [float(beside.get(name)) for name in ("y1", "y2")]

@@ -334,3 +334,66 @@ def max_depth(text: str) -> int:
         depth += -1 if sign else 1
         deepest = max(deepest, depth)
     return deepest
+
+
+def repeated(laws=None):
+    """Return models of laws that were run three times at each point."""
+    laws = LAWS if laws is None else laws
+    random = np.random.default_rng(2)
+    cube = {
+        name: np.array(law, float)[:, None] * np.exp(0.02 * random.standard_normal((len(P), 3)))
+        for name, law in laws.items()
+    }
+    return fit(experiment(cube))
+
+
+def test_at_a_measured_target_the_page_says_what_the_run_took_and_then_what_models_say():
+    told = parsed(models=repeated(), target=32.0)
+    assert re.search(
+        r"At p = 32 \(measured, 3 runs\) the run took 2\d\.\d s \(.*\); \d\d % of it in 2 call",
+        told.words["header"],
+    )
+    assert re.search(r"The models say 2\d\.\d s, [+-]?[\d.]+ %\.", told.words["header"])
+    assert "95% interval" in told.words["ranking"]
+    assert "model: how far what models say" in told.words["ranking"]
+    assert "at p = 32, measured:" in told.words["models"]
+    assert "against what was measured" in told.words["models"]
+    assert "95% interval" in told.words["tree"]
+
+
+def test_counts_were_measured():
+    counts = replace(TIME, name="visits", unit="1")
+    cube = {name: np.tile(law[:, None], 2) for name, law in LAWS.items()}
+    models = fit(experiment(cube, metric=counts))
+    assert "visits were measured;" in parsed(models=models, target=32.0).words["header"]
+
+
+@pytest.mark.parametrize("target", [8.0, 32.0, 64.0, np.inf])
+def test_lines_of_the_tree_have_as_many_cells_as_columns_have_widths(target):
+    told = parsed(models=repeated(), target=target)
+    (style,) = [each["style"] for each in told.of("div") if each.get("class") == "tree"]
+    widths = re.search(r"--columns: minmax\(6.0rem, 1fr\) ([^;]*);", style).group(1).split()
+    text = page(content(repeated(), target))
+    heads = re.search(r'<div class="line heads">(.*?)</div>', text).group(1)
+    assert heads.count("<span") == len(widths) + 1
+
+
+def test_a_call_path_without_a_model_has_a_card_where_it_was_measured():
+    nan = float("nan")
+    models = repeated({**LAWS, "main/once": np.array([nan, nan, 9.0, nan, nan])})
+    told = parsed(models=models, target=8.0)
+    assert "no model: Too few points" in told.words["models"]
+    assert "There is no model." in told.words["models"]
+    assert re.search(r"once +takes \d\d % and has no model", told.words["header"])
+
+
+def test_numbers_at_a_measured_target_are_those_of_tables_for_machines():
+    shown = content(repeated(), 8.0)
+    columns = ranking_table(shown.ranking, shown.ranking.order).columns
+    names = ("value_at_largest", "value_at_target", "high")
+    off = np.array(columns["predicted"]) / np.array(columns["value_at_target"]) - 1
+    rest = ("share_at_target", "excess_exclusive", "trust")
+    rows = len(shown.ranking.order)
+    listed = [*(columns[n] for n in ("rank", *names)), off, *(columns[n] for n in rest)]
+    found = np.array(Parsed(page(shown)).numbers["ranking"]).reshape(rows, -1)
+    np.testing.assert_allclose(found, np.array(listed, float).T)

@@ -1,0 +1,183 @@
+"""What runs say at a scale where they were repeated: a centre with its interval.
+
+Where a target was measured, the question is not what models predict there. Few repetitions say
+little of their own noise, so that is learnt from all call paths of the metric, as when two
+experiments are compared. Sums over call paths are summed run by run: a run that is slow as a whole
+widens their intervals, and cancels in shares.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from callpath_modeler.analysis.bands import Band
+from callpath_modeler.analysis.sample import in_chunks, pool_of, sample_at
+from callpath_modeler.fitted import Fitted
+from callpath_modeler.modeling.mixture.spread import Pool
+
+Values = NDArray[np.float64]
+Sums = Callable[[Values], Values]
+"""Sums of some call paths of values [call paths, ...]; NaN where none of them occurs."""
+
+_LEAST = 2
+"""Repetitions that tell anything of noise."""
+
+_MOST = 1000
+"""More repetitions than these are not worth a number."""
+
+
+@dataclass(frozen=True, eq=False)
+class Measured:
+    """What the runs along the parameter of models measured.
+
+    Attributes
+    ----------
+    fitted : the models
+    """
+
+    fitted: Fitted
+
+    @cached_property
+    def runs(self) -> Values:
+        """Values of every run, [call paths, K, R]; NaN = did not occur, or there is no such run."""
+        fitted = self.fitted
+        points, values = fitted.line.by_point(fitted.metric.name, fitted.parameter)
+        known = np.isin(points, fitted.points)
+        return values if known.all() else values[:, known]
+
+    @cached_property
+    def _pool(self) -> Pool:
+        return pool_of(self.runs)
+
+    @cached_property
+    def _totals(self) -> Values:
+        """What the whole program took, [1, K, R]; NaN where there is no run."""
+        return sum_over(self.runs)[None]
+
+    @cached_property
+    def _pool_of_shares(self) -> Pool:
+        return pool_of(_ratio(self.runs, self._totals))
+
+    def point(self, target: float) -> int | None:
+        """Return which of the points was repeated at a target; None = none was."""
+        found = self.ran(target)
+        return found if found is not None and self.repetitions(found) >= _LEAST else None
+
+    def ran(self, target: float) -> int | None:
+        """Return which of the points was run at a target, if only once; None = none was."""
+        fitted = self.fitted
+        found = np.flatnonzero(fitted.points == target)
+        return int(found[0]) if len(found) and fitted.held == fitted.measured_at else None
+
+    def repetitions(self, point: int) -> int:
+        """Return how many runs there are of a point."""
+        return int((~np.isnan(self._totals[0, point])).sum())
+
+    def deciding_repetitions(
+        self, point: int, found: tuple[float, float, float], bound: float
+    ) -> int | None:
+        """Return how many repetitions would tell on which side of a bound a centre is.
+
+        That is if the centre stays, and they scatter as those that there are: intervals narrow with
+        the square root of their number.
+
+        Parameters
+        ----------
+        point : number of the point
+        found : value, low and high there
+        bound : what it is not known to be above or below
+
+        Returns
+        -------
+        int or None
+            None if it takes more than anybody makes.
+        """
+        value, low, high = found
+        if not (bound > 0 and 0 < low < high):
+            return None
+        beside, reach = abs(np.log(bound / value)), np.log(high / low) / 2
+        if beside <= reach * np.sqrt(self.repetitions(point) / _MOST):
+            return None
+        return int(np.ceil(self.repetitions(point) * (reach / beside) ** 2))
+
+    def values(self, sums: Sums, point: int, confidence: float) -> Band:
+        """Return what was measured at a point that was repeated.
+
+        Parameters
+        ----------
+        sums : of which call paths
+        point : number of the point
+        confidence : of the intervals
+
+        Returns
+        -------
+        Band
+            Of what `sums` returns of a column; NaN where it was measured fewer than two times, or
+            is zero in some runs only.
+        """
+        centre = sums(self.fitted.measured[:, point])
+        return self.interval(centre, sums(self.runs), point, confidence)
+
+    def interval(self, centre: Values, runs: Values, point: int, confidence: float) -> Band:
+        """Return what was measured at a point that was repeated, as `values` does.
+
+        Parameters
+        ----------
+        centre, runs : [n] and [n, K, R] sums of centres there, and of the values of all runs
+        """
+        parts = [
+            _interval(*part, point, self._pool, confidence)
+            for part in zip(in_chunks(centre), in_chunks(runs), strict=True)
+        ]
+        columns = ((part.value, part.low, part.high, part.measured) for part in parts)
+        value, low, high, known = (np.concatenate(column) for column in zip(*columns, strict=True))
+        return Band(value, low, high, known.astype(np.bool_))
+
+    def everywhere(self, sums: Sums, confidence: float) -> Band:
+        """Return what was measured at all points, [n, K], as `values` does; NaN = not repeated."""
+        points = [self.point(float(scale)) for scale in self.fitted.points]
+        nothing = np.full_like(sums(self.fitted.measured[:, 0]), np.nan)
+        found = [
+            Band(nothing, nothing, nothing) if k is None else self.values(sums, k, confidence)
+            for k in points
+        ]
+        columns = zip(*((band.value, band.low, band.high) for band in found), strict=True)
+        value, low, high = (np.stack(column, axis=-1) for column in columns)
+        return Band(value, low, high, ~np.isnan(value))
+
+    def shares(self, sums: Sums, point: int, confidence: float) -> Band:
+        """Return shares of the whole program, as `values` does: of each run, its own."""
+        column = self.fitted.measured[:, point]
+        centre = _ratio(sums(column), sum_over(column))
+        shares = _ratio(sums(self.runs), self._totals)
+        found = _interval(centre, shares, point, self._pool_of_shares, confidence)
+        return Band(found.value, found.low, np.minimum(found.high, 1.0), found.measured)
+
+
+def _interval(centre: Values, runs: Values, point: int, pool: Pool, confidence: float) -> Band:
+    """Return centres [n] with intervals, made of `runs` [n, K, R] at a point."""
+    here = runs[:, point]
+    sample = sample_at(runs, point, pool)
+    known = (~np.isnan(here)).sum(axis=1) >= _LEAST
+    nothing = known & ~(np.nan_to_num(here) != 0).any(axis=1)
+    # Of what is zero now and then, logarithms say nothing.
+    known &= nothing | ~(here <= 0).any(axis=1)
+    reach = np.where(nothing, 0.0, sample.reach(confidence))
+    known &= ~np.isnan(reach)
+    value = np.where(known, centre, np.nan)
+    return Band(value, value * np.exp(-reach), value * np.exp(reach), known)
+
+
+def _ratio(part: Values, whole: Values) -> Values:
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.asarray(part / whole)
+
+
+def sum_over(values: Values) -> Values:
+    """Sum columns [call paths, ...]; NaN where none of the call paths occurs."""
+    return np.where(np.isnan(values).all(axis=0), np.nan, np.nansum(values, axis=0))

@@ -1,0 +1,61 @@
+"""Columns that rankings and views share: what stands beside a value at a target."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from callpath_modeler.units import interval, percent
+
+if TYPE_CHECKING:
+    from callpath_modeler.analysis.forecast import Forecast
+    from callpath_modeler.analysis.rank import Ranking
+    from callpath_modeler.report.layout import Column
+
+MODEL_NOTE = "model: how far what models say of the target is off what was measured there"
+"""What the column of that name is."""
+
+
+def band_title(answer: Ranking | Forecast) -> str:
+    """Name the column of bands, or of intervals of what was measured."""
+    confidence = answer.fitted.models.confidence
+    return f"{confidence:.0%} {'interval' if answer.repetitions else 'band'}"
+
+
+def band_text(low: float, high: float, unit: str, *, ascii_only: bool) -> str:
+    """Write a band or an interval; ``-`` where there is none."""
+    return "-" if math.isnan(low) else interval(low, high, unit, ascii_only=ascii_only)
+
+
+def share_texts(
+    answer: Ranking | Forecast, before: Sequence[float], after: Sequence[float]
+) -> list[str]:
+    """Write shares at the largest scale and at the target; one where that is the same."""
+    if _repeats_the_largest(answer):
+        return [percent(share) for share in after]
+    pairs = zip(before, after, strict=True)
+    return [f"{percent(first)} → {percent(then)}" for first, then in pairs]
+
+
+def telling(answer: Ranking | Forecast, columns: Mapping[str, Column]) -> dict[str, Column]:
+    """Leave out columns that say nothing, or the same as others.
+
+    That are ``band`` at infinity, ``model`` where models are what tells, and ``measured`` where the
+    largest scale is the target, and its runs are what tells.
+    """
+    needless = set()
+    if np.isinf(answer.target):
+        needless.add("band")
+    if not answer.repetitions:
+        needless.add("model")
+    if _repeats_the_largest(answer):
+        needless.add("measured")
+    return {name: column for name, column in columns.items() if name not in needless}
+
+
+def _repeats_the_largest(answer: Ranking | Forecast) -> bool:
+    """Tell whether values at the target are those at the largest scale."""
+    return answer.repetitions > 0 and answer.target == answer.fitted.points[-1]

@@ -1,0 +1,116 @@
+"""Targets that were measured, from the command line."""
+
+from __future__ import annotations
+
+import csv
+import json
+import shlex
+
+import numpy as np
+import pytest
+
+P = (8, 16, 32, 64, 128)
+
+
+@pytest.fixture
+def table(tmp_path):
+    """Return a long table of a program that takes half as long again at p = 32, run three times."""
+    random = np.random.default_rng(5)
+    lines = ["callpath,p,rep,time"]
+    for p in P:
+        slow = 1.5 if p == 32 else 1.0
+        for rep in range(1, 4):
+            for name, value in (("main", 5.0), ("main/f", 0.1 * p * slow)):
+                lines.append(f"{name},{p},{rep},{value * random.uniform(0.99, 1.01)}")
+    path = tmp_path / "app.csv"
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def rows_of(outcome):
+    assert outcome.status == 0, outcome.err
+    return {row["callpath"]: row for row in csv.DictReader(outcome.out.splitlines())}
+
+
+def test_a_target_that_was_run_is_ranked_by_what_was_measured(run, table):
+    outcome = run("rank", table, "--target", "32")
+    assert outcome.out.startswith("At p = 32 (measured, 3 runs): 9.8")
+    row = rows_of(run("rank", table, "--target", "32", "-f", "csv"))["main/f"]
+    assert row["basis"] == "measured"
+    assert float(row["value_at_target[s]"]) == pytest.approx(4.8, rel=0.01)
+    assert float(row["low[s]"]) < 4.8 < float(row["high[s]"])
+    # The step at p = 32 is in no model.
+    assert float(row["predicted[s]"]) == pytest.approx(3.2, rel=0.2)
+
+
+def test_models_are_asked_there_too_and_what_comes_next_asks_them(run, table):
+    outcome = run("rank", table, "--target", "32", "--predicted")
+    assert outcome.out.startswith("At p = 32 (inside the data; 3 runs there: 9.8")
+    (line,) = [line for line in outcome.out.splitlines() if line.startswith("next: ")]
+    words = shlex.split(line.removeprefix("next: cpmodel "))
+    assert "--predicted" in words
+    shown = run(*words)
+    assert shown.status == 0
+    assert "measured, 3 runs" not in shown.out
+    row = rows_of(run("rank", table, "--target", "32", "--predicted", "-f", "csv"))["main/f"]
+    assert row["basis"] == "predicted"
+    assert row["value_at_target[s]"] == row["predicted[s]"]
+
+
+def test_views_and_pages_lead_with_what_was_measured(run, table):
+    assert run("views", table, "--target", "32").out.startswith("At p = 32 (measured, 3 runs): ")
+    page = run("report", table, "--target", "32").out
+    assert "(measured, 3 runs) the run took" in page.replace("\N{NO-BREAK SPACE}", " ")
+    asked = run("report", table, "--target", "32", "--predicted").out
+    assert "the run is predicted to take" in asked
+    assert "--predicted" in asked  # the command that makes it again
+
+
+def test_show_has_both_what_was_measured_and_how_far_the_model_is_off(run, table):
+    lines = run("show", table, "main/f", "--target", "32").out.splitlines()
+    assert lines[1].startswith("at p = 32 (measured, 3 runs): 4.8")
+    assert "against what was measured" in lines[2]
+
+
+def test_exported_rankings_and_profiles_are_measured(run, table):
+    outcome = run("export", table, "--what", "ranking", "--target", "32", "-f", "json")
+    document = json.loads(outcome.out)
+    assert (document["basis"], document["repetitions"]) == ("measured", 3)
+    folded = run("export", table, "--target", "32", "-f", "folded").out
+    predicted = run("export", table, "--target", "32", "-f", "folded", "--predicted").out
+    first, second = (float(text.splitlines()[-1].split()[-1]) for text in (folded, predicted))
+    assert first > second
+
+
+def test_expectations_and_rankings_say_the_same_of_a_measured_target(run, table, tmp_path):
+    path = tmp_path / "e.toml"
+    path.write_text('schema = 1\n[[expect]]\ncallpath = "main/f"\nvalue = "<= 4 s"\n')
+    checked = json.loads(run("check", table, path, "--target", "32", "-f", "json").out)["rows"][0]
+    row = rows_of(run("rank", table, "--target", "32", "-f", "csv"))["main/f"]
+    assert checked["basis"] == row["basis"]
+    assert checked["value"] == pytest.approx(float(row["value_at_target[s]"]))
+
+
+def test_all_parameters_have_to_be_where_they_were_measured(run, tmp_path):
+    random, path = np.random.default_rng(4), tmp_path / "two.csv"
+    lines = ["callpath,p,n,rep,time"]
+    for p in P:
+        for n in (10, 20, 40):
+            lines += [f"main,{p},{n},{k},{n * p * random.uniform(0.99, 1.01)}" for k in (1, 2)]
+    path.write_text("\n".join(lines) + "\n")
+    seen = run("rank", path, "--at", "p=32,n=20")
+    assert seen.out.startswith("At p = 32, n = 20 (measured, 2 runs): 6")
+    between = run("rank", path, "--at", "p=32,n=30")
+    assert between.out.startswith("At p = 32, n = 30 (inside the data): 9")
+
+
+def test_a_stored_experiment_leads_with_what_was_measured(run, table, tmp_path):
+    stored = tmp_path / "app.cpm"
+    assert run("fit", table, "-o", stored).status == 0
+    direct = run("rank", table, "--target", "32", "-f", "csv").out
+    assert run("rank", stored, "--target", "32", "-f", "csv").out == direct
+
+
+def test_no_file_makes_models_answer(run, table, tmp_path):
+    (tmp_path / "cpmodel.toml").write_text("[defaults]\npredicted = true\n")
+    run("rank", table, "--target", "32").fails(2, "predicted")

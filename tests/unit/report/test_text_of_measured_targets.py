@@ -1,0 +1,264 @@
+"""Targets that were measured, as people and machines read of them."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import numpy as np
+import pytest
+from rich.cells import cell_len
+
+import callpath_modeler as cpm
+from callpath_modeler.analysis.forecast import forecast
+from callpath_modeler.analysis.known import Known
+from callpath_modeler.analysis.rank import rank
+from callpath_modeler.profile.schema import Metric
+from callpath_modeler.profile.views import TopDown
+from callpath_modeler.profile.wanted import Wanted
+from callpath_modeler.report.export import graph
+from callpath_modeler.report.formats import to_json
+from callpath_modeler.report.model import model_text
+from callpath_modeler.report.node import NodeReport
+from callpath_modeler.report.ranking import all_rows, ranking_table, ranking_text
+from callpath_modeler.report.views import ForecastView, views_table, views_text
+from synthetic import POINTS, experiment
+
+P = np.array(POINTS)
+NAN = float("nan")
+LAWS = {
+    "main": 4 + 0 * P,
+    "main/odd": np.array([10.0, 16.0, 8.0, 17.0, 9.0]),
+    "main/grows": 0.5 * P,
+    "main/absent": 2 + 0 * P,
+    "main/alone": np.array([NAN, NAN, 6.0, NAN, NAN]),
+}
+NAMES = list(LAWS)
+ODD, ABSENT, ALONE = (NAMES.index(f"main/{name}") for name in ("odd", "absent", "alone"))
+
+
+def models(repetitions=3, **of_experiment):
+    random = np.random.default_rng(3)
+    shape = (len(LAWS), len(P), repetitions)
+    cube = np.array(list(LAWS.values()))[..., None] * np.exp(0.01 * random.standard_normal(shape))
+    cube[ABSENT, 2] = np.nan
+    return cpm.fit(experiment(dict(zip(NAMES, cube, strict=True)), P, **of_experiment))
+
+
+@pytest.fixture(scope="module")
+def fit():
+    return models()
+
+
+def text(ranking, width=None, *, ascii_only=False, top=10):
+    rows = ranking.order[:top]
+    made = ranking_text(ranking, rows, width=width, full_names=False, ascii_only=ascii_only)
+    return [line.plain for line in made]
+
+
+def seen(fit, target, **wanted):
+    return ForecastView(forecast(fit, target), Wanted(**wanted))
+
+
+def node(fit, target, row, *, inclusive=False):
+    view = TopDown(fit.experiment.tree)
+    return NodeReport(forecast(fit, target), view, np.array([row]), inclusive)
+
+
+# The ranking
+
+
+def test_the_first_line_is_what_was_measured_and_then_what_models_say(fit):
+    first = text(rank(fit, 8.0))[0]
+    assert first.startswith("At p = 8 (measured, 3 runs): 2")
+    assert re.search(
+        r"odd takes \d+ % and is O\(.*\)\. The models say .* s, [+-][\d.]+ %\.$", first
+    )
+    assert "could not be modelled" not in first  # it could be measured
+
+
+def test_a_worst_call_path_without_a_model_is_said_to_have_none():
+    laws = {"main": [1.0] * 5, "main/once": [NAN, NAN, 9.0, NAN, NAN]}
+    cube = {name: np.tile(np.array(law)[:, None], 2) for name, law in laws.items()}
+    first = text(rank(cpm.fit(experiment(cube, P)), 8.0))[0]
+    assert "once takes 90 % and has no model." in first
+
+
+def test_where_the_largest_scale_is_the_target_it_has_one_column_and_one_share(fit):
+    header, row = text(rank(fit, 32.0))[3:5]
+    names = "# p=32 95% interval model share excess growth trust call path"
+    assert header.split() == names.split()
+    assert "→" not in row
+    earlier, row = text(rank(fit, 8.0))[3:5]
+    assert earlier.split()[:3] == ["#", "p=32", "p=8"]
+    assert "→" in row
+
+
+def test_the_model_column_says_how_far_it_is_off(fit):
+    ranking = rank(fit, 8.0)
+    lines = text(ranking)
+    (odd,) = [line for line in lines if line.endswith("main/odd")]
+    off = ranking.predicted.value[ODD] / ranking.value[ODD] - 1
+    assert f"{off:+.0%}".replace("%", " %") in odd
+    (alone,) = [line for line in lines if line.endswith("main/alone")]
+    assert " -  " in alone
+    assert any(line.startswith("model: how far") for line in lines)
+
+
+def test_what_does_not_occur_at_the_target_is_counted(fit):
+    note = "does not occur at p = 8: 1 call path, of which models say 2.00 s"
+    assert note in text(rank(fit, 8.0))
+    assert "does not occur at p = 32: 1 call path" in text(rank(fit, 32.0))
+    full = cpm.fit(experiment({"main": np.full((5, 2), 3.0)}, P))
+    assert not any("does not occur" in line for line in text(rank(full, 32.0)))
+    assert not any("does not occur" in line for line in text(rank(fit, 8.0, predicted=True)))
+
+
+def test_what_is_not_modelled_is_counted_with_its_share_at_the_target(fit):
+    ranking = rank(fit, 8.0)
+    (note,) = [line for line in text(ranking) if line.startswith("not modelled")]
+    assert f", {100 * ranking.share[ALONE]:.0f} % of the total (too few points: 1)" in note
+
+
+def test_one_run_and_asked_for_predictions_are_told_beside_the_prediction(fit):
+    once = models(repetitions=1)
+    assert re.match(
+        r"At p = 8 \(inside the data; 1 run there: 2\d\.\d s\): ", text(rank(once, 8.0))[0]
+    )
+    asked = text(rank(fit, 8.0, predicted=True))
+    assert re.match(r"At p = 8 \(inside the data; 3 runs there: 2\d\.\d s\): ", asked[0])
+    assert "model" not in asked[3]
+
+
+@pytest.mark.parametrize("target", [8.0, 32.0])
+@pytest.mark.parametrize("width", [60, 80, 120])
+@pytest.mark.parametrize("ascii_only", [False, True])
+def test_no_line_is_wider_than_the_terminal_and_the_interval_stays(fit, target, width, ascii_only):
+    lines = text(rank(fit, target), width, ascii_only=ascii_only)
+    assert max(map(cell_len, lines)) <= width
+    assert any("95% interval" in line for line in lines)
+    assert not ascii_only or all(line.isascii() for line in lines)
+
+
+def test_a_metric_that_does_not_add_up_is_worst_where_it_was_measured():
+    fit = models(metric=Metric("imbalance", "1", additive=False))
+    lines = text(rank(fit, 8.0))
+    assert lines[0].startswith("At p = 8 (measured, 3 runs): odd is worst, 8.")
+    assert "The models say" not in lines[0]
+
+
+def test_machines_are_told_what_each_number_is_based_on_and_what_models_say(fit):
+    ranking = rank(fit, 8.0)
+    columns = ranking_table(ranking).columns
+    rows = all_rows(ranking).tolist()
+    assert sorted(rows) == list(range(len(NAMES)))
+    assert columns["rank"] == [1, 2, 3, 4, None]
+    assert columns["basis"] == ["measured"] * 4 + [None]
+    at_absent = rows.index(ABSENT)
+    assert np.isnan(columns["value_at_target"][at_absent])
+    assert columns["predicted"][at_absent] == pytest.approx(2, rel=0.05)
+    assert columns["value_at_target"][rows.index(ODD)] == ranking.value[ODD]
+    assert columns["predicted"][rows.index(ODD)] == ranking.predicted.value[ODD]
+    assert columns["growth"][rows.index(ALONE)] is None
+    assert columns["model"][rows.index(ALONE)] is None
+    document = json.loads(to_json(ranking_table(ranking)))
+    assert (document["basis"], document["repetitions"]) == ("measured", 3)
+    assert document["total"]["predicted"] == pytest.approx(ranking.predicted_total)
+    assert {"predicted", "predicted_low", "predicted_high"} <= set(document["units"])
+
+
+def test_where_models_answer_the_columns_of_their_predictions_say_the_same(fit):
+    columns = ranking_table(rank(fit, 64.0)).columns
+    for ours, theirs in (("value_at_target", "predicted"), ("low", "predicted_low"),
+                         ("high", "predicted_high")):  # fmt: skip
+        np.testing.assert_array_equal(columns[ours], columns[theirs])
+    assert set(columns["basis"]) == {"predicted", None}
+
+
+def test_graphs_have_what_was_measured_and_what_models_say(fit):
+    ranking = rank(fit, 8.0)
+    nodes = graph(ranking).nodes
+    odd = nodes[fit.experiment.tree.ids()[ODD]]
+    assert odd["value_at_target"] == ranking.value[ODD]
+    assert odd["predicted"] == ranking.predicted.value[ODD]
+    assert not nodes[fit.experiment.tree.ids()[ALONE]].get("growth")
+
+
+# One call path
+
+
+def shown(ranking, row):
+    return model_text(ranking, row, width=100, linear=False, ascii_only=False)
+
+
+def test_a_call_path_is_shown_as_measured_and_then_how_far_its_model_is_off(fit):
+    ranking = rank(fit, 8.0)
+    _, measured, model, *_ = shown(ranking, ODD)
+    assert re.match(
+        r"at p = 8 \(measured, 3 runs\): \d\.\d\d s \(\d\.\d\d .* \d\.\d\d s\)", measured
+    )
+    off = ranking.predicted.value[ODD] / ranking.value[ODD] - 1
+    assert f"{off:+.0%}".replace("%", " %") + " against what was measured" in model
+
+
+def test_the_sign_of_the_target_is_at_what_was_measured(fit):
+    ranking, far = rank(fit, 8.0), rank(fit, 8.0, predicted=True)
+    places = []
+    for one in (ranking, far):
+        lines = [line for line in shown(one, ODD) if "┤" in line or "│" in line]
+        places.append(next(k for k, line in enumerate(lines) if "◆" in line))
+    assert places[0] > places[1]  # lower, where nobody predicts it to be
+
+
+def test_a_call_path_that_does_not_occur_at_the_target_is_shown_so(fit):
+    lines = shown(rank(fit, 8.0), ABSENT)
+    assert lines[1] == "at p = 8 (measured, 3 runs): it did not occur"
+    assert "against what was measured" not in lines[2]
+
+
+def test_a_call_path_without_a_model_is_shown_as_measured(fit):
+    lines = shown(rank(fit, 8.0), ALONE)
+    assert lines[1].startswith("at p = 8 (measured, 3 runs): 5.99 s (")
+    assert lines[2].startswith("no model: ")
+
+
+# Views
+
+
+def test_a_view_begins_with_what_was_measured(fit):
+    lines = [line.plain for line in views_text(seen(fit, 8.0), width=None, full_names=False,
+                                               ascii_only=False)]  # fmt: skip
+    assert lines[0].startswith("At p = 8 (measured, 3 runs): 2")
+    assert "The models say" in lines[0]
+    assert "95% interval" in lines[3]
+    assert "model" in lines[3]
+    assert any(line.startswith("model: how far") for line in lines)
+
+
+def test_views_for_machines_say_what_they_are_based_on(fit):
+    made = views_table(seen(fit, 8.0))
+    assert set(made.columns["basis"]) == {"measured", None}
+    assert made.columns["predicted_exclusive"][0] == pytest.approx(4, rel=0.05)
+    assert made.header["basis"] == "measured"
+    assert views_table(seen(fit, 64.0)).header["repetitions"] == 0
+
+
+def test_a_node_says_what_was_measured_and_how_far_models_are_off(fit):
+    measured, formula, predicted = node(fit, 8.0, ODD).model()
+    assert measured.startswith("at p = 8 (measured, 3 runs): ")
+    assert formula.startswith("time(p) = ")
+    assert re.match(r"at p = 8: \d+\.\d s predicted, \+\d+ %, O\(", predicted)
+
+
+def test_a_node_without_a_model_or_without_a_value_says_so(fit):
+    measured, why = node(fit, 8.0, ALONE).model()
+    assert measured.startswith("at p = 8 (measured, 3 runs): 5.99 s (")
+    assert why == "no model: too few points"
+    assert node(fit, 8.0, ABSENT).model()[0] == "at p = 8 (measured, 3 runs): does not occur"
+
+
+def test_a_node_that_models_are_asked_about_is_as_before(fit):
+    made = forecast(Known(fit, predicted=True), 8.0)
+    report = NodeReport(made, TopDown(fit.experiment.tree), np.array([ODD]), False)
+    assert len(report.model()) == 2
+    assert "measured" not in report.model()[1]
