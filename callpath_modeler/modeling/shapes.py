@@ -8,7 +8,7 @@ is outside the model class, and is said to be.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
@@ -31,9 +31,33 @@ class Kind(StrEnum):
     STEP = "step"  # 1 beyond `at`, else 0: a protocol or an algorithm switches
     DROP = "drop"  # 1 up to `at`, then 0: to one that takes less
     BEND = "bend"  # flat up to `at`, then a power: a segment of another law
+    PLATEAU = "plateau"  # a power up to `at`, then flat: all neighbours are there
     CEILING = "ceiling"  # 1 - exp(-p / at): saturates
     LEVELS = "levels"  # levels of a tree of fan-out `at`
     BLOCKS = "blocks"  # nodes of `at` processes each
+
+
+_WITHIN = 1 - 1e-9
+"""Rounding must not lift log_3(9) over a level."""
+
+_VALUES: Mapping[Kind, Callable[[FloatArray, float, float], FloatArray]] = {
+    Kind.STEP: lambda p, at, _: np.where(p > at, 1.0, 0.0),
+    Kind.DROP: lambda p, at, _: np.where(p > at, 0.0, 1.0),
+    Kind.BEND: lambda p, at, power: np.maximum(1.0, p / at) ** power,
+    Kind.PLATEAU: lambda p, at, power: np.minimum(1.0, p / at) ** power,
+    Kind.CEILING: lambda p, at, _: -np.expm1(-p / at),
+    Kind.LEVELS: lambda p, at, _: np.ceil(np.log(np.maximum(p, 1.0)) / np.log(at) * _WITHIN),
+    Kind.BLOCKS: lambda p, at, _: np.ceil(p / at * _WITHIN),
+}
+_TEXTS: Mapping[Kind, str] = {
+    Kind.STEP: "[{p} > {at}]",
+    Kind.DROP: "[{p} <= {at}]",
+    Kind.BEND: "max(1, {p}/{at}){power}",
+    Kind.PLATEAU: "min(1, {p}/{at}){power}",
+    Kind.CEILING: "(1 - exp(-{p}/{at}))",
+    Kind.LEVELS: "ceil(log_{at}({p}))",
+    Kind.BLOCKS: "ceil({p}/{at})",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +71,7 @@ class Break:
     at : float
         Where, in the parameter's unit; the fan-out of `LEVELS`, the size of `BLOCKS`.
     exponent : Fraction
-        The power beyond a `BEND`.
+        The power beyond a `BEND`, or up to a `PLATEAU`.
     """
 
     kind: Kind
@@ -59,21 +83,7 @@ class Break:
     def __call__(self, p: npt.ArrayLike) -> FloatArray:
         """Value at `p`, which may be infinite; the shape of `p`."""
         scale = np.asarray(p, dtype=np.float64)
-        if self.kind is Kind.STEP:
-            return np.where(scale > self.at, 1.0, 0.0)
-        if self.kind is Kind.DROP:
-            return np.where(scale > self.at, 0.0, 1.0)
-        if self.kind is Kind.BEND:
-            value: FloatArray = np.maximum(1.0, scale / self.at) ** float(self.exponent)
-            return value
-        if self.kind is Kind.CEILING:
-            return np.asarray(-np.expm1(-scale / self.at))
-        # Rounding must not lift log_3(9) over a level.
-        within = 1 - 1e-9
-        if self.kind is Kind.LEVELS:
-            levels = np.log(np.maximum(scale, 1.0)) / np.log(self.at)
-            return np.asarray(np.ceil(levels * within))
-        return np.asarray(np.ceil(scale / self.at * within))
+        return np.asarray(_VALUES[self.kind](scale, self.at, float(self.exponent)))
 
     @property
     def growth(self) -> Growth:
@@ -86,19 +96,8 @@ class Break:
 
     def text(self, parameter: str = "p", *, pretty: bool = False) -> str:
         """Write the shape as a factor of a formula, for example ``[p > 91]``."""
-        at = f"{self.at:.4g}"
-        if self.kind is Kind.STEP:
-            return f"[{parameter} > {at}]"
-        if self.kind is Kind.DROP:
-            return f"[{parameter} <= {at}]"
-        if self.kind is Kind.BEND:
-            power = raised("", self.exponent, pretty=pretty)
-            return f"max(1, {parameter}/{at}){power}"
-        if self.kind is Kind.CEILING:
-            return f"(1 - exp(-{parameter}/{at}))"
-        if self.kind is Kind.LEVELS:
-            return f"ceil(log_{at}({parameter}))"
-        return f"ceil({parameter}/{at})"
+        power = raised("", self.exponent, pretty=pretty) if self.exponent else ""
+        return _TEXTS[self.kind].format(p=parameter, at=f"{self.at:.4g}", power=power)
 
     def to_header(self) -> dict[str, Any]:
         """Describe the shape with texts and numbers that JSON can hold."""
@@ -183,18 +182,22 @@ class Shapes(tuple[Shape, ...]):  # noqa: SLOT001 - what is known of them is kep
 def breaks(points: FloatArray) -> tuple[Break, ...]:
     """Return the breaks that measurements at `points` [K], ascending, could show.
 
-    A step between any two neighbours, a drop as well of five points or more, a bend at any inner
-    point, a ceiling reached within or beyond the points, levels and blocks of usual sizes. Below
-    four points every two-coefficient law fits about as well, and none is returned.
+    A step up or down between any two neighbours, a bend and, of five points or more, a plateau
+    from any inner point on, a ceiling reached within or beyond the points, levels and blocks of
+    usual sizes. Below four points every two-coefficient law fits about as well, and none is
+    returned.
     """
     if len(points) < 4 or points[0] <= 0:
         return ()
     middle = np.sqrt(points[1:] * points[:-1])
-    found = [Break(Kind.STEP, float(at)) for at in middle]
-    if len(points) > 4:
-        found += [Break(Kind.DROP, float(at)) for at in middle]
+    found = [Break(kind, float(at)) for kind in (Kind.STEP, Kind.DROP) for at in middle]
     for at in points[1:-1]:
         found += [Break(Kind.BEND, float(at), Fraction(half, 2)) for half in (1, 2, 4)]
+    if len(points) > 4:
+        inner = points[1:-1]
+        found += [
+            Break(Kind.PLATEAU, float(at), Fraction(half, 2)) for at in inner for half in (1, 2)
+        ]
     found += [Break(Kind.CEILING, float(at)) for at in np.geomspace(points[0], 2 * points[-1], 4)]
     if points[0] >= 1:
         found += [Break(Kind.LEVELS, float(fan)) for fan in (3, 4, 8, 16, 32)]

@@ -28,24 +28,27 @@ class Group(IntEnum):
     FALLING = 2  # c1 x or c0 + c1 x, x decreasing, positive: strong scaling
     BREAK = 3  # c0 + c1 x, x a step, bend, ceiling, ...: outside the model class
     OFFSET = 4  # c1 x - c0, x growing; or c0 - c1 x, x decreasing: still positive at all points
-    DROP = 6  # as BREAK, x a step down; with few points it meets much that falls
+    EASING = 6  # as BREAK, x a step down or a plateau, which meet much that falls or scatters
     PAIR = 5  # c0 + c1 x + c2 z, all positive; x growing or decreasing, z growing
 
 
-OUTSIDE = (Group.BREAK, Group.DROP)
+OUTSIDE = (Group.BREAK, Group.EASING)
 """Those that are outside the model class."""
 
 _PRIOR = {
-    Group.CONSTANT: 0.41,
+    Group.CONSTANT: 0.40,
     Group.GROWING: 0.32,
     Group.FALLING: 0.05,
     Group.BREAK: 0.05,
-    Group.DROP: 0.01,
+    Group.EASING: 0.02,
     Group.OFFSET: 0.10,
     Group.PAIR: 0.06,
 }
 _WITHOUT_CONSTANT = 0.35
 """Of the hypotheses with one shape and positive coefficients, the share that have no constant."""
+
+_FEWEST_FOR_EASING = 5
+"""Points that tell what eases to something from a law that falls; to nothing takes four."""
 
 _MOST_PAIRED = 14
 _PAIRED = 1.0
@@ -253,6 +256,8 @@ def weighted(
     hypothesis of a kind counts for `held` call paths.
     """
     alone, bare = weight * (1 - _WITHOUT_CONSTANT), weight * _WITHOUT_CONSTANT
+    if known.table.shape[1] < _FEWEST_FOR_EASING:
+        alone[known.single_group == Group.EASING] = 0.0
     # An offset break is another break.
     offset = weight * ~np.isin(known.single_group, OUTSIDE)
     each = np.concatenate([[1.0], alone, offset, bare, pair_weight])
@@ -269,7 +274,7 @@ def weighted(
 
 def _group(shape: Shape) -> Group:
     if isinstance(shape, Break):
-        return Group.DROP if shape.kind is Kind.DROP else Group.BREAK
+        return Group.EASING if shape.kind in {Kind.DROP, Kind.PLATEAU} else Group.BREAK
     return Group.FALLING if shape.decreasing else Group.GROWING
 
 

@@ -94,11 +94,12 @@ def test_no_prediction_is_ever_negative(data: st.DataObject) -> None:
         ([100, 100, 100, 100, 50, 50], 50),
         ([8, 8, 8, 8, 0, 0], 0),
         ([8, 8, 8, 8, 8, 0], 0),
+        ([8, 16, 32, 32, 32, 32], 32),
         ([0, 0, 8, 8, 8, 8], 8),
         ([0, 8, 8, 8, 8, 8], 8),
     ],
 )
-def test_what_switched_to_less_or_from_nothing_stays_there(
+def test_what_took_less_or_stopped_growing_stays_there(
     values: list[float], end: float, noise: float
 ) -> None:
     scatter = 1 + noise * np.random.default_rng(3).standard_normal((1, 6, 5))
@@ -109,6 +110,14 @@ def test_what_switched_to_less_or_from_nothing_stays_there(
     assert band.high[0, 0] <= 1.1 * end
     # What says nothing of values that are there is no model of them.
     assert models.values(POINTS)[0] == pytest.approx(values, rel=0.05)
+
+
+@pytest.mark.parametrize("values", [[10, 10, 0], [10, 10, 0, 0], [10, 0, 0, 0]])
+def test_of_four_points_or_less_what_ends_at_nothing_may_be_nothing(values: list[float]) -> None:
+    points = POINTS[: len(values)]
+    band = fit(points, np.array(values, dtype=float)[None, :, None]).predict([4096.0])
+    assert band.low[0, 0] <= 0.01
+    assert band.value[0, 0] <= 5
 
 
 def test_next_to_nothing_below_a_step_has_a_band() -> None:

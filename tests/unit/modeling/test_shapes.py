@@ -17,10 +17,11 @@ HALF, ONE, TWO = Fraction(1, 2), Fraction(1), Fraction(2)
 STEP = Break(Kind.STEP, 91)
 DROP = Break(Kind.DROP, 91)
 BEND = Break(Kind.BEND, 64, TWO)
+PLATEAU = Break(Kind.PLATEAU, 64, TWO)
 CEILING = Break(Kind.CEILING, 20)
 LEVELS = Break(Kind.LEVELS, 3)
 BLOCKS = Break(Kind.BLOCKS, 24)
-ALL = (STEP, DROP, BEND, CEILING, LEVELS, BLOCKS)
+ALL = (STEP, DROP, BEND, PLATEAU, CEILING, LEVELS, BLOCKS)
 CONSTANT = Growth(Fraction(0), 0)
 
 
@@ -31,6 +32,7 @@ CONSTANT = Growth(Fraction(0), 0)
         (DROP, [1, 91, 92, 1e9], [1, 1, 0, 0]),
         (BEND, [1, 64, 128, 640], [1, 1, 4, 100]),
         (Break(Kind.BEND, 16, HALF), [4, 16, 64], [1, 1, 2]),
+        (PLATEAU, [16, 64, 65, 1e9], [1 / 16, 1, 1, 1]),
         (CEILING, [20, 40, 1e6], [1 - np.exp(-1), 1 - np.exp(-2), 1]),
         (LEVELS, [1, 2, 3, 4, 9, 27, 28, 3**20], [0, 1, 1, 2, 2, 3, 4, 20]),
         (BLOCKS, [1, 24, 25, 48, 49, 2400], [1, 1, 2, 2, 3, 100]),
@@ -51,6 +53,7 @@ def test_a_break_has_the_values_its_formula_says(
         (BEND, "max(1, p/64)^2", "max(1, p/64)²"),
         (Break(Kind.BEND, 64, ONE), "max(1, p/64)", "max(1, p/64)"),
         (Break(Kind.BEND, 64, HALF), "max(1, p/64)^(1/2)", "max(1, p/64)^½"),
+        (PLATEAU, "min(1, p/64)^2", "min(1, p/64)²"),
         (CEILING, "(1 - exp(-p/20))", "(1 - exp(-p/20))"),
         (LEVELS, "ceil(log_3(p))", "ceil(log_3(p))"),
         (BLOCKS, "ceil(p/24)", "ceil(p/24)"),
@@ -69,6 +72,7 @@ def test_a_break_is_written_as_a_factor(shape: Break, text: str, pretty: str) ->
         (DROP, CONSTANT, 0.0),
         (BEND, Growth(TWO, 0), np.inf),
         (Break(Kind.BEND, 8, HALF), Growth(HALF, 0), np.inf),
+        (PLATEAU, CONSTANT, 1.0),
         (CEILING, CONSTANT, 1.0),
         (LEVELS, Growth(Fraction(0), 1), np.inf),
         (BLOCKS, Growth(ONE, 0), np.inf),
@@ -132,13 +136,13 @@ def test_breaks_lie_where_measurements_could_show_them() -> None:
 def test_below_four_points_and_below_one_process_there_are_fewer_breaks() -> None:
     assert breaks(np.array([4.0, 16, 64])) == ()
     kinds = {shape.kind for shape in breaks(np.array([0.25, 0.5, 1, 2, 4]))}
-    assert kinds == {Kind.STEP, Kind.DROP, Kind.BEND, Kind.CEILING}
+    assert kinds == {Kind.STEP, Kind.DROP, Kind.BEND, Kind.PLATEAU, Kind.CEILING}
 
 
-def test_drops_are_looked_for_from_five_points_on() -> None:
-    assert Kind.DROP not in {shape.kind for shape in breaks(np.array([4.0, 16, 64, 256]))}
-    drops = [s.at for s in breaks(np.array([1.0, 4, 16, 64, 256])) if s.kind is Kind.DROP]
-    assert drops == pytest.approx([2, 8, 32, 128])
+def test_plateaus_are_looked_for_from_five_points_on() -> None:
+    assert Kind.PLATEAU not in {shape.kind for shape in breaks(np.array([4.0, 16, 64, 256]))}
+    found = [s for s in breaks(np.array([1.0, 4, 16, 64, 256])) if s.kind is Kind.PLATEAU]
+    assert {(s.at, s.exponent) for s in found} == {(q, e) for q in (4, 16, 64) for e in (HALF, ONE)}
 
 
 POINTS = 2.0 ** np.arange(3, 11)
@@ -150,6 +154,7 @@ LAWS = {
     "2.5 * ceil(log_16(p))": lambda p: 2.5 * np.ceil(np.log2(p) / 4),
     "5 + 2.5 * [p <= 90.51]": lambda p: 5 + 2.5 * (p < 90),
     "2.5 * [p <= 181]": lambda p: 2.5 * (p < 180),
+    "1.25 + 8 * min(1, p/64)": lambda p: 1.25 + 8 * np.minimum(1, p / 64),
 }
 
 
@@ -160,34 +165,34 @@ def broken() -> Models:
 
 
 def test_breaks_without_noise_come_out_as_they_went_in(broken: Models) -> None:
-    assert [broken.formula(row) for row in range(7)] == list(LAWS)
-    assert (broken.status[:7] == FitStatus.OUTSIDE).all()
-    assert broken.doubtful().tolist() == [True] * 7 + [False] * 2
+    assert [broken.formula(row) for row in range(8)] == list(LAWS)
+    assert (broken.status[:8] == FitStatus.OUTSIDE).all()
+    assert broken.doubtful().tolist() == [True] * 8 + [False] * 2
     assert broken.formula(0, "n", pretty=True) == "5 + 5.5 [n > 90.51]"
 
 
 def test_growth_ranks_of_breaks_stand_among_those_of_terms(broken: Models) -> None:
-    growths = ["O(1)", "O(p^2)", "O(p)", "O(p)", "O(log p)", "O(1)", "O(1)", "O(p)", "O(p^-1)"]
-    assert [str(broken.growth(row)) for row in range(9)] == growths
+    growths = ["O(1)", "O(p^2)", "O(p)", "O(p)", "O(log p)", *["O(1)"] * 3, "O(p)", "O(p^-1)"]
+    assert [str(broken.growth(row)) for row in range(10)] == growths
     ranks = broken.growth_rank()
-    assert ranks[2] == ranks[3] == ranks[7]
-    assert ranks[0] == ranks[5] == ranks[6]
-    assert ranks[8] < ranks[0] < ranks[4] < ranks[2] < ranks[1]
+    assert ranks[2] == ranks[3] == ranks[8]
+    assert ranks[0] == ranks[5] == ranks[6] == ranks[7]
+    assert ranks[9] < ranks[0] < ranks[4] < ranks[2] < ranks[1]
 
 
 def test_what_a_step_adds_and_a_drop_leaves_is_the_leading_constant(broken: Models) -> None:
     leading = broken.leading_coefficient()
-    assert leading == pytest.approx([10.5, 5.5, 2.5, 1.5, 2.5, 5, 0, 0.5, 8])
+    assert leading == pytest.approx([10.5, 5.5, 2.5, 1.5, 2.5, 5, 0, 9.25, 0.5, 8])
 
 
 def test_breaks_are_predicted_to_infinity(broken: Models) -> None:
     band = broken.predict([1.0, 4096.0, np.inf])
     inf = np.inf
-    assert band.value[:, 2] == pytest.approx([10.5, inf, inf, inf, inf, 5, 0, inf, 0])
+    assert band.value[:, 2] == pytest.approx([10.5, inf, inf, inf, inf, 5, 0, 9.25, inf, 0])
     assert not np.isnan(band.low).any()
     assert not np.isnan(band.high).any()
     expected = [law(np.array([4096.0]))[0] for law in LAWS.values()]
-    assert band.value[:7, 1] == pytest.approx(expected)
+    assert band.value[:8, 1] == pytest.approx(expected)
     assert band.value[4, 0] == 0  # no level below two processes
 
 
