@@ -8,9 +8,9 @@ import numpy as np
 
 from callpath_modeler.analysis.at_target import deviation
 from callpath_modeler.profile.pattern import short_name
+from callpath_modeler.report.columns import amount_text
 from callpath_modeler.units import (
     counted,
-    interval,
     percent,
     quantity,
     setting_text,
@@ -48,14 +48,13 @@ def verdict(ranking: Ranking, *, ascii_only: bool) -> str:
     growth = growth_of(fitted, row, pretty=not ascii_only)
     additive = fitted.metric.additive
     of_row = (ranking.value[row], ranking.low[row], ranking.high[row])
-    total, low, high = ranking.total if additive else of_row
-    amount = quantity(total, unit, ascii_only=ascii_only)
-    likely = interval(low, high, unit, ascii_only=ascii_only)
+    value, low, high = ranking.total if additive else of_row
+    amount = amount_text(value, low, high, unit, ascii_only=ascii_only)
     where = f"At {target_text(ranking)}"
-    answer = f"{where}: {name} is worst, {amount} ({likely}), and {growth}."
+    answer = f"{where}: {name} is worst, {amount}, and {growth}."
     if additive:
         share = percent(float(ranking.own_share[row]))
-        answer = f"{where}: {amount} ({likely}); {name} takes {share} and {growth}."
+        answer = f"{where}: {amount}; {name} takes {share} and {growth}."
     return " ".join([answer, *model_notes(ranking, ascii_only=ascii_only), *missing_notes(ranking)])
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from callpath_modeler.units import interval, percent
+from callpath_modeler.units import interval, percent, quantity
 
 if TYPE_CHECKING:
     from callpath_modeler.analysis.forecast import Forecast
@@ -28,6 +28,14 @@ def band_title(answer: Ranking | Forecast) -> str:
 def band_text(low: float, high: float, unit: str, *, ascii_only: bool) -> str:
     """Write a band or an interval; ``-`` where there is none."""
     return "-" if math.isnan(low) else interval(low, high, unit, ascii_only=ascii_only)
+
+
+def amount_text(value: float, low: float, high: float, unit: str, *, ascii_only: bool) -> str:
+    """Write a value with its band or interval, if it has one: ``2.03 s (1.99 … 2.06 s)``."""
+    amount = quantity(value, unit, ascii_only=ascii_only)
+    if math.isnan(low):
+        return amount
+    return f"{amount} ({interval(low, high, unit, ascii_only=ascii_only)})"
 
 
 def share_texts(

@@ -16,11 +16,11 @@ from callpath_modeler.profile.calltree import ROOT
 from callpath_modeler.profile.pattern import short_name
 from callpath_modeler.report.answer import at_text, target_text
 from callpath_modeler.report.chart import draw
+from callpath_modeler.report.columns import amount_text
 from callpath_modeler.report.curve import curve_of, measured_of
 from callpath_modeler.report.ranking import formula_text, growth_text
 from callpath_modeler.units import (
     counted,
-    interval,
     parameter_value,
     percent,
     quantity,
@@ -121,18 +121,16 @@ def measured_line(ranking: Ranking, row: int, *, ascii_only: bool) -> list[str]:
     where = f"at {target_text(ranking)}"
     if np.isnan(value):
         return [f"{where}: it did not occur"]
-    amount = quantity(value, unit, ascii_only=ascii_only)
-    ends = float(ranking.low[row]), float(ranking.high[row])
-    sure = "" if np.isnan(ends[0]) else f" ({interval(*ends, unit, ascii_only=ascii_only)})"
-    return [f"{where}: {amount}{sure}"]
+    low, high = float(ranking.low[row]), float(ranking.high[row])
+    return [f"{where}: {amount_text(value, low, high, unit, ascii_only=ascii_only)}"]
 
 
 def predicted_text(ranking: Ranking, row: int, *, ascii_only: bool = False) -> str:
     """Write what the model says at a finite target, with its band; and how far that is off."""
     fitted, unit, said = ranking.fitted, ranking.fitted.metric.unit, ranking.predicted
-    value = quantity(float(said.value[row]), unit, ascii_only=ascii_only)
-    band = interval(float(said.low[row]), float(said.high[row]), unit, ascii_only=ascii_only)
-    text = f"at {at_text(fitted, ranking.target)}: {value} ({band})"
+    value, low, high = (float(each[row]) for each in (said.value, said.low, said.high))
+    amount = amount_text(value, low, high, unit, ascii_only=ascii_only)
+    text = f"at {at_text(fitted, ranking.target)}: {amount}"
     off = float(ranking.deviation[row])
     if not ranking.repetitions or np.isnan(off):
         return text

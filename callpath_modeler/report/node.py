@@ -18,12 +18,12 @@ from callpath_modeler.profile.schema import Region
 from callpath_modeler.profile.views import View, ViewKind
 from callpath_modeler.report.answer import target_text
 from callpath_modeler.report.chart import draw
+from callpath_modeler.report.columns import amount_text
 from callpath_modeler.report.curve import measured_of, sketch
 from callpath_modeler.report.layout import shorten
 from callpath_modeler.report.model import imbalance_cells, imbalances, listed_alternatives
 from callpath_modeler.units import (
     counted,
-    interval,
     parameter_value,
     percent,
     quantity,
@@ -140,11 +140,8 @@ class NodeReport:
     def _amount(self) -> str:
         """Write the value at the target, with its band if it has one."""
         main, unit = self.main, self.forecast.fitted.metric.unit
-        value = quantity(float(main.value[0]), unit, ascii_only=self.ascii_only)
-        low, high = float(main.low[0]), float(main.high[0])
-        if np.isnan(low):
-            return value
-        return f"{value} ({interval(low, high, unit, ascii_only=self.ascii_only)})"
+        value, low, high = (float(each[0]) for each in (main.value, main.low, main.high))
+        return amount_text(value, low, high, unit, ascii_only=self.ascii_only)
 
     def _measured(self) -> list[str]:
         """Say what was measured at the target, if it was run two times or more."""

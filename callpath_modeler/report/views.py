@@ -21,6 +21,7 @@ from callpath_modeler.report.again import EXPERIMENT, Again
 from callpath_modeler.report.answer import at_text, model_notes, off_by, target_text
 from callpath_modeler.report.columns import (
     MODEL_NOTE,
+    amount_text,
     band_text,
     band_title,
     share_texts,
@@ -37,7 +38,6 @@ from callpath_modeler.report.outlines import (
 from callpath_modeler.report.ranking import fit_settings, measured_json, points_text
 from callpath_modeler.units import (
     counted,
-    interval,
     parameter_value,
     percent,
     quantity,
@@ -196,17 +196,17 @@ def views_text(
 def _verdict(shown: ForecastView, *, ascii_only: bool) -> str:
     """Answer the question: how long, how sure, and where."""
     forecast, fitted = shown.forecast, shown.forecast.fitted
-    at = target_text(forecast) if forecast.repetitions else at_text(fitted, forecast.target)
+    is_finite = np.isfinite(forecast.target)
+    at = target_text(forecast) if is_finite else at_text(fitted, forecast.target)
     if not forecast.repetitions and not forecast.known.modelled.any():
         return f"At {at}: nothing could be predicted."
     if not shown.hot:
         zero = "zero" if forecast.repetitions else "predicted to be zero"
         return f"At {at}: {fitted.metric.name} is {zero}."
-    unit, (total, low, high) = fitted.metric.unit, forecast.total
+    unit = fitted.metric.unit
     answer = f"As {fitted.parameter} grows without end, "
-    if np.isfinite(forecast.target):
-        amount = quantity(total, unit, ascii_only=ascii_only)
-        answer = f"At {at}: {amount} ({interval(low, high, unit, ascii_only=ascii_only)}); "
+    if is_finite:
+        answer = f"At {at}: {amount_text(*forecast.total, unit, ascii_only=ascii_only)}; "
     node, name = shown.culprit
     own, whole = forecast.of_nodes(shown.view, np.array([node]))
     main = whole if shown.inclusive else own

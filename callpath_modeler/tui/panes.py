@@ -16,11 +16,12 @@ from callpath_modeler.profile.schema import Region
 from callpath_modeler.profile.views import ViewKind
 from callpath_modeler.profile.wanted import Sort
 from callpath_modeler.report.answer import beyond, known_by, off_by
+from callpath_modeler.report.columns import amount_text
 from callpath_modeler.report.layout import shorten, wrap
 from callpath_modeler.report.node import NodeReport
 from callpath_modeler.report.outlines import short_names
 from callpath_modeler.tui.session import Session
-from callpath_modeler.units import interval, parameter_value, percent, quantity, to_ascii
+from callpath_modeler.units import parameter_value, percent, to_ascii
 
 _FURTHEST = 64
 """The slider ends at this multiple of the largest run, or at the target if that is further."""
@@ -70,12 +71,10 @@ def _answer(session: Session, target: float, *, ascii_only: bool) -> list[str]:
     total, low, high = forecast.total
     if np.isinf(target):
         return ["shares in the limit"]
-    value, how = quantity(total, unit, ascii_only=ascii_only), known_by(forecast)
+    value, how = amount_text(total, low, high, unit, ascii_only=ascii_only), known_by(forecast)
     if forecast.repetitions:
         how.append(f"models: {off_by(forecast.predicted_total, total)}")
-    if not math.isnan(low):
-        value += f" ({interval(low, high, unit, ascii_only=ascii_only)})"
-    elif not forecast.has_bands:
+    if not forecast.has_bands:
         value += " (band: working …)"
     return [value, *how]
 

@@ -99,7 +99,11 @@ def test_a_target_that_was_halved_often_is_said_in_full(surroundings, session):
 
 
 def test_the_view_is_kept_in_a_file_of_any_format(surroundings, session, tmp_path):
-    for name, start in (("v.txt", "At p = 1000: "), ("v.csv", "view,path,"), ("v.json", "{")):
+    for name, start in (
+        ("v.txt", "At p = 1000 (8 × the largest run): "),
+        ("v.csv", "view,path,"),
+        ("v.json", "{"),
+    ):
         path = tmp_path / name
         said = surroundings.save(session.forecast, session.wanted(), path)
         assert said == f"{path}: {len(session.outline)} lines"

@@ -99,7 +99,7 @@ def test_exported_models_are_formulas_in_all_parameters(run, table):
 def test_views_and_excess_work_are_at_the_values_held(run, table):
     outcome = run("views", table, "--at", "p=4096,n=40")
     assert outcome.status == 0
-    assert outcome.out.startswith("At p = 4096, n = 40: ")
+    assert outcome.out.startswith("At p = 4096, n = 40 (p 32 × the largest run): ")
 
 
 def test_excess_work_is_between_scales_at_one_size(run, table):

@@ -16,11 +16,12 @@ from callpath_modeler.report.answer import (
     target_text,
     verdict,
 )
+from callpath_modeler.report.columns import amount_text
 from callpath_modeler.report.layout import tied
 from callpath_modeler.report.page.markup import Html, joined, tag
 from callpath_modeler.report.page.names import Names, cut
 from callpath_modeler.report.ranking import context
-from callpath_modeler.units import counted, interval, percent, quantity
+from callpath_modeler.units import counted, percent
 
 _MOST = 0.5
 """Share of the whole that is told where it is."""
@@ -33,8 +34,7 @@ def headline(ranking: Ranking) -> str:
     rows = main_rows(ranking)
     if not len(rows):
         return verdict(ranking, ascii_only=False)
-    total, low, high = ranking.total
-    amount = f"{quantity(total, metric.unit)} ({interval(low, high, metric.unit)})"
+    amount = amount_text(*ranking.total, metric.unit, ascii_only=False)
     measured = ranking.repetitions > 0
     what = f"the run {'took' if measured else 'is predicted to take'} {amount}"
     if not metric.is_time:

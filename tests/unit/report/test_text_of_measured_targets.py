@@ -77,6 +77,19 @@ def test_the_first_line_is_what_was_measured_and_then_what_models_say(fit):
     assert "could not be modelled" not in first  # it could be measured
 
 
+def test_a_total_that_has_no_interval_is_told_without_one():
+    cube = np.tile(P[:, None], 3)
+    cube[2, 0] = 0
+    fit = cpm.fit(experiment({"main": cube}, P))
+    ranking = rank(fit, 8.0)
+    lines = text(ranking)
+    assert re.match(r"At p = 8 \(measured, 3 runs\): [\d.]+ s; main takes 100 %", lines[0])
+    assert "nan" not in "\n".join(lines)
+    assert shown(ranking, 0)[1].endswith(" s")
+    head = views_text(seen(fit, 8.0), width=None, full_names=False, ascii_only=False)[0].plain
+    assert re.match(r"At p = 8 \(measured, 3 runs\): [\d.]+ s; the hot path", head)
+
+
 def test_a_worst_call_path_without_a_model_is_said_to_have_none():
     laws = {"main": [1.0] * 5, "main/once": [NAN, NAN, 9.0, NAN, NAN]}
     cube = {name: np.tile(np.array(law)[:, None], 2) for name, law in laws.items()}
