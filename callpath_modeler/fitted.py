@@ -158,11 +158,18 @@ class Fitted:
             return self.measured[:, 0]
         return self.models.values(self.points[:1])[:, 0]
 
+    def statuses(self, rows: ArrayLike) -> list[str]:
+        """Return the names of call paths' outcomes, in lower case."""
+        asked = np.asarray(rows, np.intp)
+        modelled = ~np.isnan(self.models.coefficients[asked, 0])
+        gone = np.isnan(self.measured[asked, -1]) & modelled
+        names = np.array([status.name.lower() for status in FitStatus])
+        said: list[str] = np.where(gone, "gone", names[self.models.status[asked]]).tolist()
+        return said
+
     def status(self, row: int) -> str:
-        """Return the name of a call path's outcome, in lower case."""
-        if np.isnan(self.measured[row, -1]) and not np.isnan(self.models.coefficients[row, 0]):
-            return "gone"
-        return FitStatus(int(self.models.status[row])).name.lower()
+        """Return the name of one call path's outcome, in lower case."""
+        return self.statuses([row])[0]
 
 
 def sliced(

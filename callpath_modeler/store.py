@@ -258,14 +258,15 @@ def _schema(content: bytes) -> int | None:
 
 def _array(path: Path, header: _Header, name: str) -> np.ndarray:
     try:
-        array: np.ndarray = np.load(path / f"{name}.npy", mmap_mode="r", allow_pickle=False)
+        stored = np.load(path / f"{name}.npy", mmap_mode="r", allow_pickle=False)
     except OSError as cause:
         raise _broken(path, f"{name}.npy: {cause.strerror or cause}") from cause
     except (ValueError, EOFError) as cause:
         raise _broken(path, f"{name}.npy: {cause}") from cause
-    if (array.dtype.str, list(array.shape)) != header.arrays.get(name):
+    if (stored.dtype.str, list(stored.shape)) != header.arrays.get(name):
         raise _broken(path, f"{name}.npy: not the array that was written")
-    return array
+    # As mapped as before, without what `np.memmap` does at every access to a number.
+    return np.asarray(stored)
 
 
 def _broken(path: Path, what: str) -> InputError:

@@ -56,7 +56,9 @@ def command(
         f"{path}: {counted(len(read.tree), 'call path')}, {counted(len(fits), 'metric')}\n"
     )
     for fitted in fits:
-        count = Counter(fitted.status(row).replace("_", " ") for row in range(len(read.tree)))
-        listed = ", ".join(f"{name} {number}" for name, number in count.most_common())
+        count = Counter(fitted.statuses(range(len(read.tree))))
+        listed = ", ".join(
+            f"{name.replace('_', ' ')} {number}" for name, number in count.most_common()
+        )
         console.result(f"  {fitted.metric.name}: {listed}\n")
     console.findings(read.findings)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -53,7 +54,7 @@ class Alternative:
         return value
 
 
-def model_text(
+def model_texts(
     shapes: Sequence[Shape],
     terms: npt.NDArray[np.int16],
     coefficients: FloatArray,
@@ -61,29 +62,32 @@ def model_text(
     *,
     pretty: bool = False,
     exact: bool = False,
-) -> str:
-    """Write a model, the constant first; ``no model`` where that is not a number.
+) -> list[str]:
+    """Write models, the constant first; ``no model`` where that is not a number.
 
     Parameters
     ----------
     shapes : sequence of Shape
         What codes refer to.
-    terms : ndarray [T]
+    terms : ndarray [n, T]
         Codes; -1 unused.
-    coefficients : ndarray [T + 1]
+    coefficients : ndarray [n, T + 1]
         The constant, then one per term.
     parameter, pretty, exact
         As for `Models.formula`.
     """
-    if np.isnan(coefficients[0]):
-        return "no model"
-    pieces = [(float(coefficients[0]), "")] if coefficients[0] != 0 else []
-    pieces += [
-        (float(number), _shape_text(shapes[code], parameter, pretty=pretty))
-        for code, number in zip(terms, coefficients[1:], strict=True)
-        if code >= 0
-    ]
-    return _sum_text(pieces, " " if pretty else " * ", exact=exact)
+    codes = terms.tolist()
+    # There are few shapes, however many models.
+    used = {code for row in codes for code in row if code >= 0}
+    written = {code: _shape_text(shapes[code], parameter, pretty=pretty) for code in used}
+    times = " " if pretty else " * "
+    texts = []
+    for row, (constant, *numbers) in zip(codes, coefficients.tolist(), strict=True):
+        pieces = [(constant, "")] if constant != 0 else []
+        pieces += [(n, written[c]) for c, n in zip(row, numbers, strict=True) if c >= 0]
+        known = not math.isnan(constant)
+        texts.append(_sum_text(pieces, times, exact=exact) if known else "no model")
+    return texts
 
 
 def _shape_text(shape: Shape, parameter: Names, *, pretty: bool) -> str:

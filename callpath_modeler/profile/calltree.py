@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,6 +17,8 @@ from callpath_modeler.profile.schema import PROGRAM, Region
 
 ROOT = -1
 """The parent of a call path that nothing calls."""
+
+_PROGRAM = PROGRAM.encode()
 
 ID_DIGITS = 7
 """Shortest call-path id; colliding ids are longer."""
@@ -162,6 +165,18 @@ class CallTree:
         r"""Return the call path as text: names joined by ``/``, a slash in a name as ``\/``."""
         return "/".join(escape(name) for name in self.names(row))
 
+    def paths(self, rows: ArrayLike) -> list[str]:
+        """Return some call paths as text, each as `path` does; many are put together from few."""
+        asked = np.asarray(rows, np.intp).tolist()
+        written: dict[int, str] = {}
+        for row in sorted(set(asked)):
+            above = written.get(int(self.parent[row]), PROGRAM)
+            # What calls all others is no part of their paths.
+            written[row] = (
+                self.path(row) if above == PROGRAM else f"{above}/{escape(self.name(row))}"
+            )
+        return [written[row] for row in asked]
+
     def depth(self) -> NDArray[np.intp]:
         """Return how many callers lie above each call path, [n]."""
         ended = np.cumsum(np.bincount(self.end, minlength=len(self)))
@@ -225,30 +240,35 @@ class CallTree:
         call paths share the first seven digits do both carry as many as tell them apart.
         """
         digests = self._digests()
-        ordered = sorted(set(digests))
-        shared = [0, *(_common_digits(a, b) for a, b in pairwise(ordered)), 0]
+        count = Counter(digest[:ID_DIGITS] for digest in digests)
+        alike = sorted({digest for digest in digests if count[digest[:ID_DIGITS]] > 1})
+        shared = [0, *(_common_digits(a, b) for a, b in pairwise(alike)), 0]
         needed = {
             digest: max(ID_DIGITS, 1 + max(before, after))
-            for digest, (before, after) in zip(ordered, pairwise(shared), strict=False)
+            for digest, (before, after) in zip(alike, pairwise(shared), strict=False)
         }
-        return [digest[: needed[digest]] for digest in digests]
+        return [digest[: needed.get(digest, ID_DIGITS)] for digest in digests]
 
     def _digests(self) -> list[str]:
         # A copy of the caller's hash state goes on with the callee's name, so each name is
         # hashed once and no path is ever spelled out.
         digests: list[str] = []
         stack: list[tuple[int, hashlib.blake2b | None]] = []
-        for row in range(len(self)):
+        names: dict[tuple[int, int], bytes] = {}
+        columns = (column.tolist() for column in (self.region, self.annotation, self.end))
+        for row, (region, note, end) in enumerate(zip(*columns, strict=True)):
             while stack and stack[-1][0] <= row:
                 stack.pop()
-            above = stack[-1][1] if stack else None
-            state = above.copy() if above else hashlib.blake2b(digest_size=16)
-            region: Region = self.regions[self.region[row]]
-            name = escape(region.common_name + self.annotations[self.annotation[row]])
-            state.update((("/" if above else "") + name).encode())
+            if (name := names.get((region, note))) is None:
+                spelled = self.regions[region].common_name + self.annotations[note]
+                name = names[region, note] = escape(spelled).encode()
+            if above := stack[-1][1] if stack else None:
+                state = above.copy()
+                state.update(b"/" + name)
+            else:
+                state = hashlib.blake2b(name, digest_size=16)
             digests.append(state.hexdigest())
-            is_program = self.parent[row] == ROOT and name == PROGRAM
-            stack.append((int(self.end[row]), None if is_program else state))
+            stack.append((end, state if stack or name != _PROGRAM else None))
         return digests
 
 

@@ -12,7 +12,7 @@ from callpath_modeler.profile.experiment import Experiment
 from callpath_modeler.profile.graph import Attribute, call_path_graph, to_dot, to_graphml
 from callpath_modeler.profile.schema import Metric
 from callpath_modeler.report.formats import Cell, Table
-from callpath_modeler.report.ranking import fit_settings, formula_text, growth_text
+from callpath_modeler.report.ranking import fit_settings, formula_texts, growth_texts
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -22,25 +22,25 @@ def models_table(fitted: Fitted) -> Table:
     """Return one row per call path with its model and how good it is."""
     tree, models = fitted.experiment.tree, fitted.models
     rows = range(len(tree))
-    modelled = fitted.modelled
+    modelled = fitted.modelled.tolist()
     surface = fitted.surface
     whole, names = (
         (surface.models, surface.parameters) if surface else (models, (fitted.parameter,))
     )
+    growths = models.growth_texts(rows, fitted.parameter)
+    formulas = whole.formulas(rows, names, exact=True)
     columns: dict[str, list[Cell]] = {
-        "callpath": [tree.path(row) for row in rows],
+        "callpath": [*tree.paths(rows)],
         "id": [f"@{short}" for short in tree.ids()],
         "metric": [fitted.metric.name for _ in rows],
-        "growth": [
-            models.growth(row).text(fitted.parameter) if modelled[row] else None for row in rows
-        ],
-        "model": [whole.formula(row, names, exact=True) if modelled[row] else None for row in rows],
-        "status": [fitted.status(row) for row in rows],
-        "points": [int(used) for used in models.used],
-        "cv_error": [float(error) for error in models.cv_error],
-        "adjusted_r2": [float(r2) for r2 in models.adjusted_r2],
-        "rss": [float(rss) for rss in models.rss],
-        "noise": [float(noise) for noise in models.noise],
+        "growth": [text if known else None for text, known in zip(growths, modelled, strict=True)],
+        "model": [text if known else None for text, known in zip(formulas, modelled, strict=True)],
+        "status": [*fitted.statuses(rows)],
+        "points": models.used.tolist(),
+        "cv_error": models.cv_error.tolist(),
+        "adjusted_r2": models.adjusted_r2.tolist(),
+        "rss": models.rss.tolist(),
+        "noise": models.noise.tolist(),
     }
     header = {
         "experiment": fitted.experiment.name,
@@ -60,7 +60,7 @@ def values_table(experiment: Experiment, metric: Metric, *, inclusive: bool = Fa
     tree, value = experiment.tree, "value_inclusive" if inclusive else "value"
     values = experiment.values(metric.name, inclusive=inclusive)
     rows, runs = (index.tolist() for index in np.nonzero(~np.isnan(values)))
-    paths, ids = [tree.path(row) for row in range(len(tree))], tree.ids()
+    paths, ids = tree.paths(range(len(tree))), tree.ids()
     columns: dict[str, list[Cell]] = {
         "callpath": [paths[row] for row in rows],
         "id": [f"@{ids[row]}" for row in rows],
@@ -70,11 +70,11 @@ def values_table(experiment: Experiment, metric: Metric, *, inclusive: bool = Fa
             for name in experiment.runs[0].parameters
         },
         "repetition": [experiment.runs[run].repetition for run in runs],
-        value: [float(number) for number in values[rows, runs]],
+        value: values[rows, runs].tolist(),
     }
     uneven = experiment.columns[metric.name].imbalance
     if uneven is not None and not inclusive:
-        columns["imbalance"] = [float(number) for number in uneven[rows, runs]]
+        columns["imbalance"] = uneven[rows, runs].tolist()
     flavour = "inclusive" if inclusive else "exclusive"
     header = {"experiment": experiment.name, "values": flavour, "locations": experiment.reduction}
     return Table(columns, {value: metric.unit}, header)
@@ -97,10 +97,10 @@ def graph(ranking: Ranking) -> nx.DiGraph[str]:
         "excess_exclusive": _numbers(ranking.excess.exclusive),
         "predicted": _numbers(ranking.predicted.value),
     }
-    rows = range(len(fitted.experiment.tree))
-    attributes["growth"] = [growth_text(ranking, row) for row in rows]
-    attributes["model"] = [formula_text(ranking, row) for row in rows]
-    attributes["status"] = [fitted.status(row) for row in rows]
+    rows = np.arange(len(fitted.experiment.tree))
+    attributes["growth"] = [*growth_texts(ranking, rows)]
+    attributes["model"] = [*formula_texts(ranking, rows)]
+    attributes["status"] = [*fitted.statuses(rows)]
     return call_path_graph(fitted.experiment.tree, attributes)
 
 
@@ -111,4 +111,4 @@ def graph_text(ranking: Ranking, form: str) -> str:
 
 
 def _numbers(values: np.ndarray) -> list[Attribute]:
-    return [float(value) for value in values]
+    return [*values.tolist()]

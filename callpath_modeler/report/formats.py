@@ -6,7 +6,7 @@ import csv
 import io
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -65,22 +65,26 @@ def to_csv(table: Table, *, delimiter: str = ",", header: bool = True) -> str:
     writer = csv.writer(out, delimiter=delimiter, lineterminator="\n")
     if header:
         writer.writerow(table.titles())
-    writer.writerows([_plain(cell) for cell in row] for row in table.rows())
+    # Numbers are written with all their digits.
+    writer.writerows(zip(*(map(_plain, cells) for cells in table.columns.values()), strict=True))
     return out.getvalue()
 
 
 def to_json(table: Table) -> str:
     """Write one JSON object: ``schema``, what the header says, ``units`` and ``rows``."""
-    document = {"schema": SCHEMA, **table.header, "units": dict(table.units)}
-    document["rows"] = [_record(table, row) for row in table.rows()]
-    return json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+    document = {"schema": SCHEMA, **table.header, "units": dict(table.units), "rows": []}
+    text = json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False)
+    # Indenting, the encoder is a slow one. A record holds nothing that would be indented further.
+    encode = json.JSONEncoder(
+        ensure_ascii=False, allow_nan=False, separators=(",\n   ", ": ")
+    ).encode
+    records = ",\n".join(f"  {{\n   {encode(record)[1:-1]}\n  }}" for record in _records(table))
+    return f"{text[:-4]}[\n{records}\n ]\n}}\n" if records else f"{text}\n"
 
 
 def to_jsonl(table: Table) -> str:
     """Write one JSON object per row."""
-    return "".join(
-        json.dumps(_record(table, row), ensure_ascii=False) + "\n" for row in table.rows()
-    )
+    return "".join(json.dumps(record, ensure_ascii=False) + "\n" for record in _records(table))
 
 
 def to_markdown(table: Table) -> str:
@@ -94,19 +98,22 @@ def _markdown(cell: Cell) -> str:
     return " ".join(str(_plain(cell)).splitlines()).replace("|", "\\|")
 
 
-def _plain(cell: Cell) -> str | int:
-    if cell is None or (isinstance(cell, float) and math.isnan(cell)):
+def _plain(cell: Cell) -> str | float:
+    # NaN alone is not what it is.
+    if cell is None or cell != cell:  # noqa: PLR0124
         return ""
     if isinstance(cell, bool):
         return "true" if cell else "false"
-    return repr(cell) if isinstance(cell, float) else cell
+    return cell
 
 
-def _record(table: Table, row: Sequence[Cell]) -> dict[str, Cell]:
-    return {
-        name: json_number(cell) if isinstance(cell, float) else cell
-        for name, cell in zip(table.columns, row, strict=True)
-    }
+def _records(table: Table) -> Iterator[dict[str, Cell]]:
+    columns = (
+        [json_number(cell) if isinstance(cell, float) else cell for cell in cells]
+        for cells in table.columns.values()
+    )
+    for row in zip(*columns, strict=True):
+        yield dict(zip(table.columns, row, strict=True))
 
 
 def json_number(value: float) -> float | str | None:

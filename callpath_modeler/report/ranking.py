@@ -59,21 +59,31 @@ def fit_settings(fitted: Fitted) -> dict[str, object]:
 
 def growth_text(ranking: Ranking, row: int, *, pretty: bool = False) -> str:
     """Return the fastest growth of what a ranked value is made of; nothing without a model."""
-    fitted = ranking.fitted
-    if ranking.leader[row] < 0:
-        return ""
-    return fitted.models.growth(int(ranking.leader[row])).text(fitted.parameter, pretty=pretty)
+    return growth_texts(ranking, np.array([row]), pretty=pretty)[0]
+
+
+def growth_texts(ranking: Ranking, rows: NDArray[np.intp], *, pretty: bool = False) -> list[str]:
+    """Return the growth of each of some ranked values, as `growth_text` does."""
+    fitted, leader = ranking.fitted, ranking.leader[rows]
+    texts = fitted.models.growth_texts(leader, fitted.parameter, pretty=pretty)
+    return [text if row >= 0 else "" for text, row in zip(texts, leader.tolist(), strict=True)]
 
 
 def formula_text(ranking: Ranking, row: int, *, pretty: bool = False) -> str:
     """Return the model of a ranked value: its own, or the sum over what it calls, or nothing."""
+    return formula_texts(ranking, np.array([row]), pretty=pretty)[0]
+
+
+def formula_texts(ranking: Ranking, rows: NDArray[np.intp], *, pretty: bool = False) -> list[str]:
+    """Return the models of some ranked values, each as `formula_text` does."""
     fitted, tree = ranking.fitted, ranking.fitted.experiment.tree
-    if ranking.leader[row] < 0:
-        return ""
+    models, name, leader = fitted.models, fitted.parameter, ranking.leader[rows].tolist()
     if ranking.inclusive:
-        subtree = np.arange(row, tree.end[row])
-        return fitted.models.sum_formula(subtree, fitted.parameter, pretty=pretty)
-    return fitted.models.formula(row, fitted.parameter, pretty=pretty)
+        subtrees = (np.arange(row, tree.end[row]) for row in rows)
+        texts = [models.sum_formula(subtree, name, pretty=pretty) for subtree in subtrees]
+    else:
+        texts = models.formulas(rows, name, pretty=pretty)
+    return [text if row >= 0 else "" for text, row in zip(texts, leader, strict=True)]
 
 
 def ranking_table(
@@ -89,16 +99,16 @@ def ranking_table(
     rows = all_rows(ranking) if rows is None else rows
     fitted, tree = ranking.fitted, ranking.fitted.experiment.tree
     ids = tree.ids()
-    place = {int(row): k for k, row in enumerate(ranking.order, start=1)}
+    place = {row: k for k, row in enumerate(ranking.order.tolist(), start=1)}
     is_ranked = np.zeros(len(tree), bool)
     is_ranked[ranking.order] = True
     columns: dict[str, list[Cell]] = {
-        "rank": [place.get(int(row)) for row in rows],
-        "callpath": [tree.path(int(row)) for row in rows],
-        "id": [f"@{ids[row]}" for row in rows],
+        "rank": [place.get(row) for row in rows.tolist()],
+        "callpath": [*tree.paths(rows)],
+        "id": [f"@{ids[row]}" for row in rows.tolist()],
         "metric": [fitted.metric.name] * len(rows),
-        "growth": [growth_text(ranking, int(row)) or None for row in rows],
-        "model": [formula_text(ranking, int(row)) or None for row in rows],
+        "growth": [text or None for text in growth_texts(ranking, rows)],
+        "model": [text or None for text in formula_texts(ranking, rows)],
     }
     numbers = {
         "value_at_largest": ranking.at_largest,
@@ -114,20 +124,19 @@ def ranking_table(
     of_target = set(numbers) - {"value_at_largest", "share_at_largest", "excess_inclusive"}
     for name, values in numbers.items():
         shown = np.where(is_ranked, values, np.nan) if name in of_target else values
-        columns[name] = [float(value) for value in shown[rows]]
-    columns["trust"] = [int(mark) if mark >= 0 else None for mark in ranking.trust[rows]]
-    chance = np.where(is_ranked, ranking.first, np.nan)
-    columns["top10"] = [float(number) for number in chance[rows]]
+        columns[name] = shown[rows].tolist()
+    columns["trust"] = [mark if mark >= 0 else None for mark in ranking.trust[rows].tolist()]
+    columns["top10"] = np.where(is_ranked, ranking.first, np.nan)[rows].tolist()
     # The status goes with the growth: it is that of the model which grows fastest.
     speaks = np.where(ranking.leader >= 0, ranking.leader, np.arange(len(tree)))
-    columns["status"] = [fitted.status(int(speaks[row])) for row in rows]
-    columns["basis"] = [ranking.basis if is_ranked[row] else None for row in rows]
+    columns["status"] = [*fitted.statuses(speaks[rows])]
+    columns["basis"] = [ranking.basis if ranked else None for ranked in is_ranked[rows].tolist()]
     of_models = {
         "predicted": ranking.predicted.value,
         "predicted_low": ranking.predicted.low,
         "predicted_high": ranking.predicted.high,
     }
-    columns |= {name: [float(v) for v in values[rows]] for name, values in of_models.items()}
+    columns |= {name: values[rows].tolist() for name, values in of_models.items()}
     unit = fitted.metric.unit
     united = ("value_at_largest", "value_at_target", "low", "high", "loss", *of_models)
     return Table(columns, dict.fromkeys(united, unit), _header(ranking, findings))
@@ -294,7 +303,7 @@ def ranking_cells(
     excess += [percent(value) for value in sums(ranking.excess.exclusive)]
     roots = fitted.experiment.tree.roots
     excess.append(percent(float(ranking.excess.inclusive[roots].sum())))
-    growth = [growth_text(ranking, int(row), pretty=not ascii_only) for row in rows]
+    growth = growth_texts(ranking, rows, pretty=not ascii_only)
     bands = [band(ranking.low[row], ranking.high[row]) for row in rows]
     trust = map(marks_text, ranking.trust[rows].tolist())
     before = [*np.nan_to_num(ranking.share_at_largest[rows]), *sums(ranking.share_at_largest)]
@@ -343,7 +352,7 @@ def unmodelled_notes(ranking: Ranking) -> list[str]:
     fitted, rows = ranking.fitted, ranking.unmodelled
     if not len(rows):
         return []
-    count = Counter(fitted.status(int(row)).replace("_", " ") for row in rows)
+    count = Counter(name.replace("_", " ") for name in fitted.statuses(rows))
     why = ", ".join(f"{reason}: {n}" for reason, n in count.most_common())
     part = ranking.unmodelled_share
     if ranking.repetitions:

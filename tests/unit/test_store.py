@@ -70,7 +70,7 @@ def test_models_of_other_settings_or_metrics_are_not_found(fit, path):
 
 def test_values_stay_on_disk_until_they_are_used(path):
     values = store.read_experiment(path).values("time")
-    assert isinstance(values, np.memmap)
+    assert isinstance(values.base, np.memmap)
     with pytest.raises(ValueError, match="read-only"):
         values[0, 0] = 1
 

@@ -197,6 +197,10 @@ def test_every_outcome_has_a_status() -> None:
         "OUTSIDE",
     ]
     assert models.used.tolist() == [6, 6, 6, 2, 6, 6, 6, 6]
+    rows = [6, 0, 3, 0]
+    assert models.growth_texts(rows, "n") == [models.growth(row).text("n") for row in rows]
+    assert models.formulas(rows, "n") == [models.formula(row, "n") for row in rows]
+    assert models.formula(3) == "no model"
     without = [3, 4, 5]
     assert np.isnan(models.values([100.0])[without]).all()
     assert np.isnan(models.predict([100.0]).low[without]).all()

@@ -88,6 +88,22 @@ def test_the_artificial_root_is_left_out_of_paths_below_it():
     assert tree.path(1) == "main"
 
 
+def test_many_paths_at_once_are_those_of_each():
+    names = (PROGRAM, "main", "operator/", PROGRAM, "f", "other")
+    tree = CallTree.from_parents(
+        *([ROOT, 0, 1, 0, 3, ROOT], range(6), [*map(Region, names)]),
+        annotation=[0, 0, 1, 0, 1, 0],
+        annotations=["", "#2"],
+    )
+    for rows in (range(6), [4, 1, 5, 4], [2], []):
+        assert tree.paths(rows) == [tree.path(row) for row in rows]
+    assert tree.paths([2, 4]) == ["main/operator\\/#2", "<program>/f#2"]
+
+
+def test_one_path_far_down_costs_no_more_than_itself():
+    assert len(chain(DEEP).paths([DEEP - 1])[0].split("/")) == DEEP
+
+
 def test_an_id_depends_on_the_path_alone():
     with_root = CallTree.from_parents(
         [ROOT, 0, 1], [0, 1, 2], list(map(Region, (PROGRAM, "main", "f")))

@@ -62,6 +62,13 @@ def test_json_is_strictly_valid_and_says_schema_units_and_header():
     }
 
 
+@pytest.mark.parametrize("table", [TABLE, Table({"rank": [], "callpath": []})])
+def test_json_is_indented_as_by_the_encoder_of_the_language(table):
+    text = to_json(table)
+    again = json.dumps(json.loads(text), indent=1, ensure_ascii=False)
+    assert text.splitlines() == again.splitlines()
+
+
 def test_json_refuses_a_header_that_json_cannot_hold():
     with pytest.raises(ValueError, match="JSON"):
         to_json(Table({}, {}, {"total": NAN}))
