@@ -46,18 +46,18 @@ def unify(trees: Sequence[CallTree]) -> Unified:
     The order of siblings is that of the first run that has them.
     """
     # Runs of one binary mostly have one tree; it is walked once.
-    contents = [_content(tree) for tree in trees]
-    distinct = dict(zip(contents, trees, strict=True))
-    ordinals, renumbered = _ordinals(list(distinct.values()))
+    index: dict[tuple[object, ...], int] = {}
+    which = [index.setdefault(_content(tree), len(index)) for tree in trees]
+    distinct = [trees[which.index(k)] for k in range(len(index))]
+    ordinals, renumbered = _ordinals(distinct)
     union = _Union()
-    numbers = {
-        content: union.add(tree, ordinal)
-        for (content, tree), ordinal in zip(distinct.items(), ordinals, strict=True)
-    }
+    numbers = [union.add(tree, own) for tree, own in zip(distinct, ordinals, strict=True)]
     tree, place = union.tree()
-    mapped = tuple(place[numbers[content]] for content in contents)
-    added = tuple(len(rows) - len(np.unique(rows)) for rows in mapped)
-    return Unified(tree, mapped, added, renumbered)
+    mapped = [place[number] for number in numbers]
+    added = [len(rows) - len(np.unique(rows)) for rows in mapped]
+    return Unified(
+        tree, tuple(mapped[k] for k in which), tuple(added[k] for k in which), renumbered
+    )
 
 
 def spread(
@@ -91,21 +91,23 @@ class _Union:
 
     def __init__(self) -> None:
         self._rows: dict[tuple[int, str, str, int], int] = {}
-        self._regions: dict[int, Region] = {}
+        self._regions: dict[Region, int] = {}
+        self._region: list[int] = []
 
     def add(self, tree: CallTree, ordinal: Sequence[int]) -> NDArray[np.intp]:
         """Add the call paths of `tree` and return the union's number of each."""
-        numbers = np.empty(len(tree), np.intp)
-        number_of: list[int] = []
+        known = [self._regions.setdefault(r, len(self._regions)) for r in tree.regions]
+        names = [region.common_name for region in tree.regions]
+        numbers: list[int] = []
         columns = (tree.parent.tolist(), tree.region.tolist(), tree.annotation.tolist())
         for caller, region, note in zip(*columns, strict=True):
-            above = ROOT if caller == ROOT else number_of[caller]
-            key = (above, tree.regions[region].common_name, tree.annotations[note], ordinal[region])
-            number = self._rows.setdefault(key, len(self._rows))
-            self._regions.setdefault(number, tree.regions[region])
-            number_of.append(number)
-        numbers[:] = number_of
-        return numbers
+            above = ROOT if caller == ROOT else numbers[caller]
+            key = (above, names[region], tree.annotations[note], ordinal[region])
+            number = self._rows.setdefault(key, len(self._region))
+            if number == len(self._region):
+                self._region.append(known[region])
+            numbers.append(number)
+        return np.array(numbers, np.intp)
 
     def tree(self) -> tuple[CallTree, NDArray[np.intp]]:
         """Return the union in preorder and the row of each number in it."""
@@ -113,20 +115,19 @@ class _Union:
         parent = np.array([key[0] for key in keys], np.int32)
         place = _preorder(parent)
         order = np.argsort(place)
-        region_index: dict[Region, int] = {}
+        region_index: dict[int, int] = {}
         note_index: dict[str, int] = {"": 0}
         regions, notes = [], []
         suffix = _sibling_suffixes(keys)
         for number in order.tolist():
-            region = self._regions[number]
-            regions.append(region_index.setdefault(region, len(region_index)))
+            regions.append(region_index.setdefault(self._region[number], len(region_index)))
             note = keys[number][2] + suffix.get(number, "")
             notes.append(note_index.setdefault(note, len(note_index)))
         callers = parent[order]
         callers = np.where(callers == ROOT, ROOT, place[callers])
-        tree = CallTree.from_parents(
-            callers, regions, tuple(region_index), notes, tuple(note_index)
-        )
+        known = list(self._regions)
+        used = tuple(known[region] for region in region_index)
+        tree = CallTree.from_parents(callers, regions, used, notes, tuple(note_index))
         return tree, place
 
 
