@@ -45,9 +45,11 @@ def unify(trees: Sequence[CallTree]) -> Unified:
 
     The order of siblings is that of the first run that has them.
     """
-    # Runs of one binary mostly have one tree; it is walked once.
+    # Runs of one binary mostly have one tree, those of one table the same; it is walked once.
     index: dict[tuple[object, ...], int] = {}
-    which = [index.setdefault(_content(tree), len(index)) for tree in trees]
+    objects = {id(tree): tree for tree in trees}
+    number = {key: index.setdefault(_content(tree), len(index)) for key, tree in objects.items()}
+    which = [number[id(tree)] for tree in trees]
     distinct = [trees[which.index(k)] for k in range(len(index))]
     ordinals, renumbered = _ordinals(distinct)
     union = _Union()

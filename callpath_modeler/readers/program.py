@@ -51,9 +51,11 @@ def one_program(runs: Sequence[_R]) -> tuple[list[_R], list[Finding]]:
     DataError
         If no program has more than half of the profiles.
     """
+    trees = {id(run.tree): run.tree for run in runs}
+    functions = {key: _own_functions(tree) for key, tree in trees.items()}
     groups: list[tuple[frozenset[str], list[_R]]] = []
     for run in runs:
-        names = _own_functions(run.tree)
+        names = functions[id(run.tree)]
         for known, members in groups:
             if len(names & known) >= _SAME_PROGRAM * min(len(names), len(known)):
                 members.append(run)
