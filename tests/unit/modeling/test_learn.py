@@ -6,7 +6,12 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from callpath_modeler.modeling import FitStatus, Models, fit
+from callpath_modeler.modeling import DEFAULT_SPACE, FitStatus, Models, fit
+from callpath_modeler.modeling.mixture.candidates import candidates
+from callpath_modeler.modeling.mixture.hypotheses import hypotheses
+from callpath_modeler.modeling.mixture.learn import learn
+from callpath_modeler.modeling.mixture.screen import screen
+from many_rows import KINDS, many_rows, rows_to_fit
 
 FloatArray = npt.NDArray[np.float64]
 POINTS = 2.0 ** np.arange(3, 9)
@@ -73,3 +78,20 @@ def test_more_rows_than_habits_are_learnt_from_are_all_modelled_alike() -> None:
         # A constant beside a term that falls is what remains in the end.
         assert np.mean([text in (growth, "O(1)") for text in said]) > 0.85
     assert models.values([128.0])[:, 0] == pytest.approx(laws[np.arange(1500) % 3, -1], rel=0.05)
+
+
+def test_what_no_row_has_chosen_keeps_its_share_of_its_kind() -> None:
+    points, y = many_rows(KINDS["usual"], 60)
+    known = hypotheses(DEFAULT_SPACE, points)
+    data, ways = rows_to_fit(points, y)
+    chosen = screen(data, known, known.log_prior, ways.extremes)
+    found = candidates(data, chosen, known, ways)
+    after, deviations = learn(found, known, known.log_prior, ways.log_prior)
+    assert np.exp(after).sum() == pytest.approx(1)
+    assert np.exp(deviations).sum() == pytest.approx(1)
+    never = np.setdiff1d(np.flatnonzero(np.isfinite(known.log_prior)), found.chosen)
+    gained = after[never] - known.log_prior[never]
+    kinds = known.kinds[never]
+    assert len(np.unique(kinds)) > 1
+    for kind in np.unique(kinds):
+        assert np.ptp(gained[kinds == kind]) == pytest.approx(0, abs=1e-9)
