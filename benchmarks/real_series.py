@@ -50,6 +50,7 @@ class Series:
 
     Attributes
     ----------
+    source : whose measurements these are
     name : for people
     path : of the runs, below the data
     metrics : which values; every one has a line of its own
@@ -57,6 +58,7 @@ class Series:
     inclusive : whether inclusive values are modelled as well, where values add up
     """
 
+    source: str
     name: str
     path: str
     metrics: tuple[str, ...]
@@ -68,28 +70,40 @@ _OURS = ("time", "visits", "bytes_sent", "bytes_received")
 _CALIPER = ("time_mean", "time_inc_max")
 
 
+def _size(run: Parameters) -> float:
+    return run["size"]
+
+
+def _whole(run: Parameters) -> float:
+    return run["n"]
+
+
+def _of_each(run: Parameters) -> float:
+    return run["n"] / run["p"]
+
+
 def _all() -> Iterator[Series]:
     metrics = ("time", "visits")
     path = "third_party/cubex/lulesh_daint"
-    yield Series("LULESH, Daint", path, metrics, lambda run: run["size"], inclusive=True)
+    yield Series("Daint", "LULESH, Daint", path, metrics, _size, inclusive=True)
     caliper = "third_party/caliper"
     quartz = f"{caliper}/lulesh_quartz_weak_p8-125.jsonl"
-    yield Series("LULESH, Quartz", quartz, _CALIPER, lambda run: run["size"], inclusive=True)
-    yield Series("LULESH, Opal", f"{caliper}/lulesh_opal_weak.jsonl", _CALIPER, inclusive=True)
+    yield Series("Quartz", "LULESH, Quartz", quartz, _CALIPER, _size, inclusive=True)
+    opal = f"{caliper}/lulesh_opal_weak.jsonl"
+    yield Series("Opal", "LULESH, Opal", opal, _CALIPER, inclusive=True)
     for name in ("team22_samplesort", "team6_mergesort", "team16_bitonic"):
         path, sort = f"{caliper}/sort/{name}_random.jsonl", name.partition("_")[2]
-        yield Series(f"{sort}, strong", path, _CALIPER, lambda run: run["n"], inclusive=True)
-        yield Series(
-            f"{sort}, weak", path, _CALIPER, lambda run: run["n"] / run["p"], inclusive=True
-        )
+        for scaling, apart in (("strong", _whole), ("weak", _of_each)):
+            yield Series("sorts", f"{sort}, {scaling}", path, _CALIPER, apart, inclusive=True)
     relearn = "third_party/extrap_text/relearn_p32-256.txt"
-    yield Series("RELeARN", relearn, ("time",), lambda run: run["n"])
+    yield Series("RELeARN", "RELeARN", relearn, ("time",), _whole)
     collectives = "third_party/mpi_collectives/mpi_data.jsonl"
-    yield Series("MPI collectives", collectives, ("latency_median",))
+    yield Series("mpi_data", "MPI collectives", collectives, ("latency_median",))
     for name in ("lulesh.weak", "snap.weak", "npb_ft.strong", "comd.weak", "amg.weak"):
-        yield Series(name, f"scorep/{name}", _OURS)
+        yield Series("our Score-P runs", name, f"scorep/{name}", _OURS)
     for name in ("001", "002"):
-        yield Series(f"known law {name}", f"third_party/cubex/metacg_inputmodeling/{name}", metrics)
+        path = f"third_party/cubex/metacg_inputmodeling/{name}"
+        yield Series("known laws", f"known law {name}", path, metrics)
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,21 +146,24 @@ def table(shared: Path) -> Table:
         If the measurements are not there.
     """
     lines: list[tuple[str, ...]] = []
-    whole: list[Held] = []
-    for what, held in kept_back(shared):
+    of_source: dict[str, list[Held]] = {}
+    for series, what, held in kept_back(shared):
         few = held.points <= _FEW_POINTS
-        whole.append(held.where(~few))
+        of_source.setdefault(series.source, []).append(held)
         lines += [
-            _line(f"{what}{name}", held.where(chosen))
+            _line(f"{series.name}: {what}{name}", held.where(chosen))
             for name, chosen in (("", ~few), (f", {_FEW_POINTS} points", few))
             if chosen.any()
         ]
-    lines.append(_line(f"all of more than {_FEW_POINTS} points", joined(whole)))
+    lines += [_line(f"all of {source}", joined(parts)) for source, parts in of_source.items()]
+    whole = joined([held for parts in of_source.values() for held in parts])
+    many = whole.where(whole.points > _FEW_POINTS)
+    lines.append(_line(f"all of more than {_FEW_POINTS} points", many))
     return Table(_HEAD, lines, range(1, 10))
 
 
-def kept_back(shared: Path) -> Iterator[tuple[str, Held]]:
-    """Yield what each line is of, and its call paths.
+def kept_back(shared: Path) -> Iterator[tuple[Series, str, Held]]:
+    """Yield series with their metrics, and the call paths of each.
 
     Raises
     ------
@@ -159,7 +176,7 @@ def kept_back(shared: Path) -> Iterator[tuple[str, Held]]:
         raise AbsentError(f"{data / absent[0]} is not there: it has measurements")
     for series in _all():
         for what, parts in _predicted(series, data):
-            yield f"{series.name}: {what}", joined(parts)
+            yield series, what, joined(parts)
 
 
 def _predicted(series: Series, data: Path) -> Iterator[tuple[str, list[Held]]]:

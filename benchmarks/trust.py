@@ -77,7 +77,7 @@ def _of_laws(shared: Path) -> _Seen:
 
 def _of_programs(shared: Path) -> _Seen:
     found = []
-    for _, held in real_series.kept_back(shared):
+    for _, _, held in real_series.kept_back(shared):
         some = held.where((held.low < held.high) & (held.truth > 0))
         found.append(_seen(some.ours, some.low, some.high, some.truth))
     return _joined(found)
