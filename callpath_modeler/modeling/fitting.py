@@ -18,6 +18,9 @@ Method = Literal["mixture", "classic"]
 MOST_PARAMETERS = 4
 """How many parameters a model may have: products of terms of more are beyond counting."""
 
+_MOST_POINTS = 2**15 - 1
+"""What columns of models can count."""
+
 _CLASSIC_CENTRES = ("median", "mean", "min")
 
 
@@ -138,6 +141,8 @@ def _checked(
         raise ValueError("points must be a list of finite numbers above zero")
     if points.ndim > 1 and not 2 <= points.shape[1] <= MOST_PARAMETERS:
         raise ValueError(f"points of several parameters have 2 to {MOST_PARAMETERS}")
+    if len(points) > _MOST_POINTS:
+        raise ValueError(f"{len(points)} points; models are made of {_MOST_POINTS} at most")
     if len(np.unique(points, axis=0)) != len(points):
         raise ValueError("points must differ; repetitions go along the last axis of the values")
     if values.ndim != 3 or values.shape[1] != len(points) or values.shape[2] == 0:

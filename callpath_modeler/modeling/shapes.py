@@ -179,22 +179,25 @@ class Shapes(tuple[Shape, ...]):  # noqa: SLOT001 - what is known of them is kep
         return np.array([*ends, False])
 
 
+_MOST_PLACES = 500
+
+
 def breaks(points: FloatArray) -> tuple[Break, ...]:
     """Return the breaks that measurements at `points` [K], ascending, could show.
 
     A step up or down between any two neighbours, a bend and, of five points or more, a plateau
     from any inner point on, a ceiling reached within or beyond the points, levels and blocks of
     usual sizes. Below four points every two-coefficient law fits about as well, and none is
-    returned.
+    returned; of very many points only some are tried.
     """
     if len(points) < 4 or points[0] <= 0:
         return ()
-    middle = np.sqrt(points[1:] * points[:-1])
+    every = -(-len(points) // _MOST_PLACES)
+    middle, inner = np.sqrt(points[1:] * points[:-1])[::every], points[1:-1:every]
     found = [Break(kind, float(at)) for kind in (Kind.STEP, Kind.DROP) for at in middle]
-    for at in points[1:-1]:
+    for at in inner:
         found += [Break(Kind.BEND, float(at), Fraction(half, 2)) for half in (1, 2, 4)]
     if len(points) > 4:
-        inner = points[1:-1]
         found += [
             Break(Kind.PLATEAU, float(at), Fraction(half, 2)) for at in inner for half in (1, 2)
         ]

@@ -280,6 +280,7 @@ def test_bands_of_clear_data_are_narrow_and_of_noisy_data_wide() -> None:
         ([1, 2, 3, 0], np.ones((1, 4, 1)), {}, "above zero"),
         ([1, 2, 3, np.inf], np.ones((1, 4, 1)), {}, "finite"),
         ([1, 2, 3, 3], np.ones((1, 4, 1)), {}, "must differ"),
+        (np.arange(1.0, 2**15 + 1), np.ones((1, 2**15, 1)), {}, "32767 at most"),
         ([1, 2, 3, 4], np.ones((1, 5, 1)), {}, "expected"),
         ([1, 2, 3, 4], np.ones((1, 4)), {}, "expected"),
         ([1, 2, 3, 4], np.ones((1, 4, 1)), {"folds": 1, "method": "classic"}, "folds"),
@@ -297,7 +298,7 @@ def test_bands_of_clear_data_are_narrow_and_of_noisy_data_wide() -> None:
     ],
 )
 def test_arguments_that_make_no_sense_are_refused(
-    points: list[float], y: FloatArray, settings_: dict[str, Any], message: str
+    points: npt.ArrayLike, y: FloatArray, settings_: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(ValueError, match=message):
         fit(points, y, **settings_)

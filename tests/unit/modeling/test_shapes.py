@@ -139,6 +139,14 @@ def test_below_four_points_and_below_one_process_there_are_fewer_breaks() -> Non
     assert kinds == {Kind.STEP, Kind.DROP, Kind.BEND, Kind.PLATEAU, Kind.CEILING}
 
 
+def test_of_very_many_points_some_are_tried_for_breaks() -> None:
+    points = np.arange(1.0, 2**15)
+    found = breaks(points)
+    assert len(found) < 2**12
+    places = [shape.at for shape in found if shape.kind is Kind.BEND]
+    assert places[-1] > 0.99 * points[-1]
+
+
 def test_plateaus_are_looked_for_from_five_points_on() -> None:
     assert Kind.PLATEAU not in {shape.kind for shape in breaks(np.array([4.0, 16, 64, 256]))}
     found = [s for s in breaks(np.array([1.0, 4, 16, 64, 256])) if s.kind is Kind.PLATEAU]
