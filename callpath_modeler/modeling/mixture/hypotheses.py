@@ -80,7 +80,7 @@ class Kept:
     nats : a hypothesis whose bound is by this much below the best, in nats, is left out
     """
 
-    shapes: int = 50
+    shapes: int = 42
     pairs: int = 20
     nats: float = 7.0
 
