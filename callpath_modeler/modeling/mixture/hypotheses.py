@@ -27,9 +27,9 @@ class Group(IntEnum):
     GROWING = 1  # c1 x or c0 + c1 x, x growing, coefficients positive
     FALLING = 2  # c1 x or c0 + c1 x, x decreasing, positive: strong scaling
     BREAK = 3  # c0 + c1 x, x a step, bend, ceiling, ...: outside the model class
-    OFFSET = 4  # c1 x - c0, x growing; or c0 - c1 x, x decreasing: still positive at all points
-    EASING = 6  # as BREAK, x a step down or a plateau, which meet much that falls or scatters
-    PAIR = 5  # c0 + c1 x + c2 z, all positive; x growing or decreasing, z growing
+    EASING = 4  # as BREAK, x a step down or a plateau, which meet much that falls or scatters
+    OFFSET = 5  # c1 x - c0, x growing; or c0 - c1 x, x decreasing: still positive at all points
+    PAIR = 6  # c0 + c1 x + c2 z, all positive; x growing or decreasing, z growing
 
 
 OUTSIDE = (Group.BREAK, Group.EASING)
