@@ -8,6 +8,7 @@
 enum { ALTERNATIVES = 7, RUN = 16 };
 
 static const double AGREES = 0.05, LEAST = 1e-12, MOST = 1e300, ROUNDING = 1e-11;
+static const double COARSE = 6291456; /* 1.5 * 2^22 */
 static const double TAILS[ALTERNATIVES - 1] = {0.03, 0.1, 0.3, 0.7, 0.9, 0.97};
 
 /* `Posterior`, `Hypotheses` and the tables far beyond the points, as far as they matter here. */
@@ -19,7 +20,7 @@ typedef struct {
 
 /* Work space for the candidates of one row, and what is chosen of them. */
 typedef struct {
-    double *far, *log, *running, *rest;
+    double *log, *running, *rest;
     int64_t *order, *merged, *kept;
     double *share;
 } Space;
@@ -32,16 +33,19 @@ static void codes_of(const Found *found, int64_t candidate, int64_t *codes)
     codes[1] = pair < 0 ? found->shapes : found->second[pair];
 }
 
-/* `far_values` of candidates `start` to `end`. */
-static void predict_far(const Found *found, int64_t start, int64_t end, int64_t place, double *far)
+/* `logarithms` of `far_values` of candidates `start` to `end`. */
+static void predict_far(const Found *found, int64_t start, int64_t end, int64_t place, double *log)
 {
     const double *numbers = found->coefficients, *at = found->far + place * (found->shapes + 1);
     for (int64_t k = start; k < end; k++) {
         int64_t codes[TERMS];
         codes_of(found, k, codes);
-        far[k - start] = numbers[k] + numbers[found->count + k] * at[codes[0]]
+        log[k - start] = numbers[k] + numbers[found->count + k] * at[codes[0]]
                          + numbers[2 * found->count + k] * at[codes[1]];
     }
+#pragma omp simd
+    for (int64_t k = 0; k < end - start; k++)
+        log[k] = (log_of(smaller(larger(log[k], LEAST), MOST)) + COARSE) - COARSE;
 }
 
 /* Merges two sorted runs, the first before the second where they are equal. */
@@ -76,9 +80,6 @@ static int64_t agreed(const double *weight, int64_t count, Space *space)
 {
     double *log = space->log, *running = space->running, most = -1, best = -1;
     int64_t low = 0, high = 0, centre = 0, found = 0;
-#pragma omp simd
-    for (int64_t k = 0; k < count; k++)
-        log[k] = log_of(smaller(larger(space->far[k], LEAST), MOST));
     running[0] = 0;
     for (int64_t k = 0; k < count; k++)
         running[k + 1] = running[k] + weight[space->order[k]];
@@ -129,16 +130,16 @@ static void standing(int64_t count, Space *space, int64_t *kept, double *share)
 static int64_t keep(const Found *found, int64_t start, int64_t end, Space *space)
 {
     int64_t count = end - start, kept = 1;
-    predict_far(found, start, end, 0, space->far);
-    sort_by(space->far, count, space);
+    predict_far(found, start, end, 0, space->log);
+    sort_by(space->log, count, space);
     int64_t model = agreed(found->weight + start, count, space);
     memcpy(space->rest, found->weight + start, (size_t)count * sizeof(double));
     space->kept[0] = model, space->share[0] = space->rest[model];
     space->rest[model] = 0;
     for (int64_t place = found->places > 1; place < found->places; place++) {
         if (place) {
-            predict_far(found, start, end, place, space->far);
-            sort_by(space->far, count, space);
+            predict_far(found, start, end, place, space->log);
+            sort_by(space->log, count, space);
         }
         standing(count, space, space->kept + kept, space->share + kept);
         kept += ALTERNATIVES;
@@ -187,11 +188,10 @@ static int allocate(Space *space, int64_t most, int64_t kept)
 {
     size_t size = (size_t)most + 1, others = (size_t)kept;
     *space = (Space){0};
-    space->far = calloc(4 * size + others, sizeof(double));
+    space->log = calloc(3 * size + others, sizeof(double));
     space->order = calloc(2 * size + others, sizeof(int64_t));
-    if (!space->far || !space->order)
+    if (!space->log || !space->order)
         return 0;
-    space->log = space->far + size;
     space->running = space->log + size;
     space->rest = space->running + size;
     space->share = space->rest + size;
@@ -244,7 +244,7 @@ int64_t choose(int64_t n, int64_t count, int64_t shapes, int64_t places, int64_t
         }
         weight[row] = space.share[0];
     }
-    free(space.far);
+    free(space.log);
     free(orders);
     return there ? 0 : -1;
 }

@@ -35,6 +35,9 @@ _AGREES = 0.05
 _PREDICTED = 1e-12, 1e300
 """What is predicted for a row whose largest value is 1."""
 
+_COARSE = 1.5 * 2.0**22
+"""Added and taken away again, leaves multiples of 2^-30."""
+
 _ROW_APART = 1e3
 """More than logarithms of predictions differ by."""
 
@@ -147,26 +150,36 @@ def _kept(found: Posterior, far: Sequence[FloatArray]) -> tuple[npt.NDArray[np.i
     (in that one, if there is no other) runners-up stand for all but the model: seven of each,
     fewer with a weight.
     """
-    first = agreed(found, far[0], np.lexsort((far[0], found.row)))
+    logs = [logarithms(each) for each in far]
+    first = agreed(found, logs[0], np.lexsort((logs[0], found.row)))
     rest = found.weight.copy()
     rest[first] = 0.0
-    others = [_standing(found, each, rest) for each in far[1:] or far]
+    others = [_standing(found, each, rest) for each in logs[1:] or logs]
     kept = np.concatenate([first[:, None], *(stands for stands, _ in others)], axis=1)
     weight = np.concatenate([found.weight[first, None], *(share for _, share in others)], axis=1)
     # Candidates of hardly any weight have been left out before.
     return kept, weight / weight[:, : 1 + ALTERNATIVES].sum(axis=1, keepdims=True)
 
 
+def logarithms(far: FloatArray) -> FloatArray:
+    """Return the logarithms of predictions, the same of those that differ by rounding.
+
+    A sum whose constant is zero predicts what its term does alone: the order of the two, which
+    decides whom each stands for, must not depend on the last bit.
+    """
+    return np.asarray((np.log(np.clip(far, *_PREDICTED)) + _COARSE) - _COARSE)
+
+
 def _standing(
-    found: Posterior, far: FloatArray, rest: FloatArray
+    found: Posterior, log: FloatArray, rest: FloatArray
 ) -> tuple[npt.NDArray[np.intp], FloatArray]:
     """Choose the candidates that stand for others far beyond the points, and their weights, [n, A].
 
-    Candidates of weight `rest` [M] are put in order of what they predict there, `far` [M], and
+    Candidates of weight `rest` [M] are put in order of what they predict there, `log` [M], and
     divided; of each part the most probable one stays and takes the weight of the part.
     """
     rows = len(found.variance)
-    order = np.lexsort((far, found.row))
+    order = np.lexsort((log, found.row))
     ordered, row = rest[order], found.row
     running = ordered.cumsum()
     end = np.cumsum(np.bincount(row, minlength=rows)) - 1
@@ -182,14 +195,14 @@ def _standing(
     return stands[every, by_weight], share[every, by_weight]
 
 
-def agreed(found: Posterior, far: FloatArray, order: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
+def agreed(found: Posterior, log: FloatArray, order: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
     """Choose the model of each row, [n]: what most of the probability agrees with.
 
-    Hypotheses that predict nearly the same, `far` [M], are one opinion in several forms; `order`
-    sorts them by row and prediction. The most probable form of the most probable opinion is it.
+    Hypotheses that predict nearly the same, `log` [M] of `logarithms`, are one opinion in several
+    forms; `order` sorts them by row and prediction. The most probable form of the most probable
+    opinion is it.
     """
     rows = len(found.variance)
-    log = np.log(np.clip(far, *_PREDICTED))
     place = found.row * _ROW_APART + log
     placed, running = place[order], np.concatenate([[0.0], found.weight[order].cumsum()])
     low = np.searchsorted(placed, place - _AGREES, side="left")

@@ -7,7 +7,7 @@ import numpy.typing as npt
 import pytest
 
 from callpath_modeler.modeling import FitStatus, SearchSpace, fit
-from callpath_modeler.modeling.mixture.outcome import agreed
+from callpath_modeler.modeling.mixture.outcome import agreed, logarithms
 from callpath_modeler.modeling.mixture.posterior import Posterior
 
 FloatArray = npt.NDArray[np.float64]
@@ -64,7 +64,8 @@ def chosen(rows: list[list[tuple[float, float]]]) -> list[int]:
     weight, far = np.array([pair for each in rows for pair in each]).T
     nothing = np.zeros((6, len(row)))
     found = Posterior(row, row, weight, nothing[:3], nothing, *np.zeros((2, len(rows))))
-    return agreed(found, far, np.lexsort((far, row))).tolist()
+    log = logarithms(far)
+    return agreed(found, log, np.lexsort((log, row))).tolist()
 
 
 def test_the_model_is_the_most_probable_form_of_what_most_agree_on() -> None:

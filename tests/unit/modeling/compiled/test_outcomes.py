@@ -107,3 +107,27 @@ def test_a_row_without_candidates_has_no_terms_whatever_the_others_have() -> Non
     assert (columns["terms"][2] == -1).all()
     assert columns["weight"][:2].all()
     assert columns["weight"][2] == 0
+
+
+@pytest.mark.parametrize("library", [True, False])
+def test_the_last_bits_of_predictions_do_not_decide_who_stands_for_whom(
+    library: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not library:
+        monkeypatch.setattr(outcome, "compiled", lambda: False)
+    points, y = many_rows(KINDS["with zeros"], 200)
+    known = hypotheses(DEFAULT_SPACE, points)
+    data, ways = rows_to_fit(points, y)
+    rows = len(data.values)
+    chosen = screen(data, known, known.log_prior, ways.extremes)
+    found = candidates(data, chosen, known, ways)
+    found = posterior(found, data, ways, Beliefs(known.log_prior, ways.log_prior))
+    rounding = 1 + 1e-14 * np.random.default_rng(1).uniform(-1, 1, found.coefficients.shape)
+    far, written = far_tables(points, known, outcome.FAR), []
+    for coefficients in (found.coefficients, found.coefficients * rounding):
+        columns = outcome.empty_columns(rows, 1)
+        other = replace(found, coefficients=np.ascontiguousarray(coefficients))
+        outcome.write_models(columns, np.arange(rows), other, data, np.ones(rows), known, far)
+        written.append(columns)
+    for name in ("terms", "alternative_terms", "alternative_weight"):
+        np.testing.assert_array_equal(written[0][name], written[1][name])
