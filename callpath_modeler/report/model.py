@@ -34,6 +34,8 @@ _GRID = 400
 """Points at which the curve is evaluated: more than any terminal has columns."""
 _LABEL = 10
 """Cells of the word that a fact begins with."""
+_GONE = "It does not occur at the largest scale; nothing is predicted."
+"""Of call paths that have a model of the smaller scales."""
 NOTHING_ELSE = "nothing else fits the data nearly as well"
 """What is said in place of alternatives where there are none."""
 
@@ -85,7 +87,8 @@ def model_text(
 
 def no_model(ranking: Ranking, row: int) -> str:
     """Say why a call path has no model."""
-    return f"no model: {FitStatus(int(ranking.fitted.models.status[row])).sentence}"
+    status = FitStatus(int(ranking.fitted.models.status[row]))
+    return f"no model: {_GONE if status.modelled else status.sentence}"
 
 
 def origin(fitted: Fitted, row: int) -> str:

@@ -41,6 +41,9 @@ if TYPE_CHECKING:
 
 _GREY = "dim"
 
+_WORTH_A_WORD = 0.005
+"""From which excess work on it is said of call paths that have no line."""
+
 
 def all_rows(ranking: Ranking) -> NDArray[np.intp]:
     """Return every call path that occurred: ranked ones in order, then those without a value."""
@@ -121,7 +124,10 @@ def ranking_table(
         "excess_exclusive": ranking.excess.exclusive,
         "loss": ranking.lost,
     }
-    of_target = set(numbers) - {"value_at_largest", "share_at_largest", "excess_inclusive"}
+    of_target = {"value_at_target", "low", "high", "share_at_target"}
+    if not ranking.repetitions:
+        # What is known to be absent has no cost, and loses none; of others nothing is known.
+        of_target |= {"excess_exclusive", "loss"}
     for name, values in numbers.items():
         shown = np.where(is_ranked, values, np.nan) if name in of_target else values
         columns[name] = shown[rows].tolist()
@@ -228,7 +234,7 @@ def points_text(fitted: Fitted) -> str:
     """Say at which points was measured: ``p = 8 … 128 (5 points, 25 runs), n = 50``."""
     spread = f"{parameter_value(fitted.points[0])} … {parameter_value(fitted.points[-1])}"
     runs = len(fitted.experiment.runs)
-    text = f"{fitted.parameter} = {spread} ({len(fitted.points)} points, {runs} runs)"
+    text = f"{fitted.parameter} = {spread} ({counted(len(fitted.points), 'point')}, {runs} runs)"
     return text + (f", measured at {setting_text(fitted.measured_at)}" if fitted.held else "")
 
 
@@ -370,6 +376,10 @@ def absent_notes(ranking: Ranking) -> list[str]:
     absent = np.isnan(point[:, 0]) & ~np.isnan(fitted.measured).all(axis=1)
     where = f"{fitted.parameter} = {parameter_value(ranking.target)}"
     note = f"does not occur at {where}: {counted(int(absent.sum()), 'call path')}"
+    # Of what does not add up, there is neither.
+    gained = -float(np.nansum(ranking.excess.exclusive[absent]))
+    if gained >= _WORTH_A_WORD:
+        note += f", excess {percent(-gained)}"
     said = float(np.nansum(ranking.predicted.own[absent]))
     if fitted.metric.additive and said > 0:
         note += f", of which models say {quantity(said, fitted.metric.unit)}"

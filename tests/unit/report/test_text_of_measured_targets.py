@@ -119,8 +119,10 @@ def test_the_model_column_says_how_far_it_is_off(fit):
 
 
 def test_what_does_not_occur_at_the_target_is_counted(fit):
-    note = "does not occur at p = 8: 1 call path, of which models say 2.00 s"
-    assert note in text(rank(fit, 8.0))
+    ranking = rank(fit, 8.0)
+    gained = f"excess -{-100 * ranking.excess.exclusive[ABSENT]:.0f} %"
+    note = f"does not occur at p = 8: 1 call path, {gained}, of which models say 2.00 s"
+    assert note in text(ranking)
     assert "does not occur at p = 32: 1 call path" in text(rank(fit, 32.0))
     full = cpm.fit(experiment({"main": np.full((5, 2), 3.0)}, P))
     assert not any("does not occur" in line for line in text(rank(full, 32.0)))
@@ -180,6 +182,18 @@ def test_machines_are_told_what_each_number_is_based_on_and_what_models_say(fit)
     assert {"predicted", "predicted_low", "predicted_high"} <= set(document["units"])
 
 
+def test_what_a_call_path_that_does_not_occur_cost_before_is_gained(fit):
+    ranking = rank(fit, 8.0)
+    table, base = ranking_table(ranking).columns, fit.measured[ABSENT, 0]
+    absent = all_rows(ranking).tolist().index(ABSENT)
+    assert table["loss"][absent] == pytest.approx(-base)
+    assert table["excess_exclusive"][absent] == pytest.approx(-base / ranking.total[0])
+    rest = [found for found in table["excess_exclusive"] if not np.isnan(found)]
+    assert sum(rest) == pytest.approx(ranking.excess.inclusive[0])
+    predicted = ranking_table(rank(fit, 64.0)).columns
+    assert np.isnan(predicted["loss"][all_rows(rank(fit, 64.0)).tolist().index(ALONE)])
+
+
 def test_where_models_answer_the_columns_of_their_predictions_say_the_same(fit):
     columns = ranking_table(rank(fit, 64.0)).columns
     for ours, theirs in (("value_at_target", "predicted"), ("low", "predicted_low"),
@@ -233,6 +247,15 @@ def test_a_call_path_without_a_model_is_shown_as_measured(fit):
     lines = shown(rank(fit, 8.0), ALONE)
     assert lines[1].startswith("at p = 8 (measured, 3 runs): 5.99 s (")
     assert lines[2].startswith("no model: ")
+
+
+def test_a_call_path_that_is_gone_is_said_to_be_instead_of_what_its_values_were_like():
+    law = np.array([3.0, 3.0, 3.0, 3.0, NAN])
+    cube = {"main": np.tile(P[:, None], 2), "main/gone": np.tile(law[:, None], 2)}
+    fit = cpm.fit(experiment(cube, P))
+    for target in (32.0, 64.0):
+        lines = shown(rank(fit, target), 1)
+        assert "no model: It does not occur at the largest scale; nothing is predicted." in lines
 
 
 # Views
