@@ -176,7 +176,7 @@ def _by_slope(
         share = bounds[0] + tail * (bounds[1] - bounds[0])
         edge = slope + spread * special.ndtri(np.clip(share, 1e-12, 1 - 1e-12))
         edge = np.minimum(np.maximum(edge, lowest), highest)
-        # Of a slice there may be no shape left, and of its constant rounding: no one asks for these.
+        # A slice may have no shape left, and of its constant only rounding: these are not used.
         with np.errstate(invalid="ignore"):
             edges.append(level[..., None] + edge[..., None] * (x - at[..., None]))
     return np.minimum(*edges), np.maximum(*edges)
