@@ -308,6 +308,15 @@ def test_bands_and_slices_ask_for_what_they_need(surfaces):
         along(along(surfaces, 0, [1.0, 2.0]), 0, [1.0])
 
 
+def test_where_surfaces_come_to_nothing_slices_have_bands_without_a_warning():
+    points = grid(P, N)
+    laws = [lambda _, n: n - 10, lambda _, n: np.log2(n / 10), lambda _, n: 1 - 10 / n]
+    found = along(fit(points, measured(points, laws * 4)), 0, [1.0, 10.0]).predict(P)
+    assert (0 <= found.low).all()
+    assert (found.low <= found.value).all()
+    assert (found.value <= found.high).all()
+
+
 def test_rows_of_a_slice_can_be_those_of_a_line(surfaces):
     line = fit(P, measured(np.array(P)[:, None], [lambda p: 1 + p**1.5] * len(LAWS)))
     slice_ = along(surfaces, 0, [1.0, 30.0])
