@@ -284,7 +284,7 @@ def _excess(ranking: Ranking, row: int) -> list[str]:
     lines = [f"{f'excess work ({scaling} scaling)':<32}  inclusive  exclusive  efficiency"]
     for step in excess_steps(ranking):
         own, whole = float(step.exclusive[row]), float(step.inclusive[row])
-        lines.append(f"  {step.title:<30}{whole:>11.1%}{own:>11.1%}{1 - whole:>12.1%}")
+        lines.append(f"  {step.title:<30}{whole:>z11.1%}{own:>z11.1%}{1 - whole:>12.1%}")
     return lines
 
 

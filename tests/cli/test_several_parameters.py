@@ -43,6 +43,15 @@ def test_the_target_names_all_parameters(run, table):
     assert rows["main/work"]["growth"] == "O(p^-1)"
 
 
+def test_where_one_scale_was_run_at_the_values_held_it_is_one_point(run, tmp_path):
+    path = tmp_path / "cross.csv"
+    settings = [(p, 10) for p in P] + [(8, n) for n in N[1:]]
+    lines = [f"main,{p},{n},{p * n}" for p, n in settings]
+    path.write_text("\n".join(["callpath,p,n,time", *lines]) + "\n")
+    assert "p = 8 … 8 (1 point, 8 runs)" in run("rank", path, "--at", "p=64,n=40").out
+    assert "(5 points, 8 runs)" in run("rank", path, "--at", "p=64,n=10").out
+
+
 def test_the_other_parameter_can_be_the_one_that_grows(run, table):
     rows = ranked(run, table, "--at", "n=400")
     assert float(rows["main/work"]["value_at_target[s]"]) == pytest.approx(400**3 / 128, rel=0.02)

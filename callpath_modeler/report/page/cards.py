@@ -218,6 +218,6 @@ def _excess(steps: list[ExcessStep], row: int) -> list[Html]:
         return []
     lines: list[tuple[str, ...]] = [("excess work", "inclusive", "exclusive")]
     lines += [
-        (step.title, f"{step.inclusive[row]:.1%}", f"{step.exclusive[row]:.1%}") for step in steps
+        (step.title, f"{step.inclusive[row]:z.1%}", f"{step.exclusive[row]:z.1%}") for step in steps
     ]
     return [plain_table(lines, "Excess work between scales")]

@@ -243,6 +243,15 @@ def test_a_call_path_that_does_not_occur_at_the_target_is_shown_so(fit):
     assert "against what was measured" not in lines[2]
 
 
+def test_excess_work_that_is_nothing_has_no_sign():
+    law = np.array([4.0, 4.0, 4.0, 4.0, 3.9999])
+    laws = {"main": law, "main/grows": 0.5 * P}
+    fit = cpm.fit(experiment({name: np.tile(v[:, None], 2) for name, v in laws.items()}, P))
+    assert -0.0005 < rank(fit, 32.0).excess.exclusive[0] < 0
+    (line,) = [line for line in shown(rank(fit, 32.0), 0) if line.startswith("  2 → 32")]
+    assert line.split()[-2] == "0.0%"
+
+
 def test_a_call_path_without_a_model_is_shown_as_measured(fit):
     lines = shown(rank(fit, 8.0), ALONE)
     assert lines[1].startswith("at p = 8 (measured, 3 runs): 5.99 s (")
