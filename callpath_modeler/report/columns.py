@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from callpath_modeler.units import interval, percent, quantity
+from callpath_modeler.units import interval, parameter_value, percent, quantity
 
 if TYPE_CHECKING:
     from callpath_modeler.analysis.forecast import Forecast
@@ -17,6 +17,16 @@ if TYPE_CHECKING:
 
 MODEL_NOTE = "model: how far what models say of the target is off what was measured there"
 """What the column of that name is."""
+
+
+def value_titles(answer: Ranking | Forecast) -> tuple[str, str]:
+    """Name the columns of values at the largest scale and at the target: ``p=125``, ``p=1000``."""
+    fitted, target = answer.fitted, answer.target
+    largest, there = (
+        f"{fitted.parameter}={parameter_value(at)}" for at in (fitted.points[-1], target)
+    )
+    # What models say of the largest scale stands beside what was measured there.
+    return largest, "predicted" if there == largest and not answer.repetitions else there
 
 
 def band_title(answer: Ranking | Forecast) -> str:

@@ -21,7 +21,14 @@ from callpath_modeler.profile.experiment import Scaling
 from callpath_modeler.profile.pattern import short_name
 from callpath_modeler.report.again import EXPERIMENT, Again
 from callpath_modeler.report.answer import culprit, verdict
-from callpath_modeler.report.columns import MODEL_NOTE, band_text, band_title, share_texts, telling
+from callpath_modeler.report.columns import (
+    MODEL_NOTE,
+    band_text,
+    band_title,
+    share_texts,
+    telling,
+    value_titles,
+)
 from callpath_modeler.report.formats import Cell, Table, json_number, provenance
 from callpath_modeler.report.layout import Column, table, wrap
 from callpath_modeler.units import (
@@ -314,9 +321,7 @@ def ranking_cells(
     trust = map(marks_text, ranking.trust[rows].tolist())
     before = [*np.nan_to_num(ranking.share_at_largest[rows]), *sums(ranking.share_at_largest)]
     after = [*ranking.share[rows], *sums(ranking.share)]
-    largest_at, target_at = (
-        f"{fitted.parameter}={parameter_value(v)}" for v in (fitted.points[-1], ranking.target)
-    )
+    largest_at, target_at = value_titles(ranking)
     columns = {
         "rank": Column("#", [*(str(k) for k in _places(ranking, rows)), *blank, ""]),
         "measured": Column(largest_at, [text(v) for v in largest]),

@@ -26,6 +26,7 @@ from callpath_modeler.report.columns import (
     band_title,
     share_texts,
     telling,
+    value_titles,
 )
 from callpath_modeler.report.formats import Cell, Table, json_number, provenance
 from callpath_modeler.report.layout import Column, wrap
@@ -38,7 +39,6 @@ from callpath_modeler.report.outlines import (
 from callpath_modeler.report.ranking import fit_settings, measured_json, points_text
 from callpath_modeler.units import (
     counted,
-    parameter_value,
     percent,
     quantity,
     signed_percent,
@@ -266,7 +266,7 @@ def value_cells(
     ``measured``, ``value``, ``band``, ``model``, ``other``, ``share``, ``excess``, ``growth``,
     ``trust``; those that `telling` leaves.
     """
-    fitted, unit = forecast.fitted, forecast.fitted.metric.unit
+    unit = forecast.fitted.metric.unit
     main, other = (whole, own) if inclusive else (own, whole)
 
     def texts(values: Values) -> list[str]:
@@ -277,9 +277,7 @@ def value_cells(
     before, after = np.nan_to_num(main.share_at_largest).tolist(), main.share.tolist()
     growth = [text or "" for text in _growths(forecast, main, pretty=not ascii_only)]
     off = main.deviation.tolist()
-    largest, target = (
-        f"{fitted.parameter}={parameter_value(v)}" for v in (fitted.points[-1], forecast.target)
-    )
+    largest, target = value_titles(forecast)
     columns = {
         "measured": Column(largest, texts(main.at_largest)),
         "value": Column(target, texts(main.value)),

@@ -143,6 +143,9 @@ def test_one_run_and_asked_for_predictions_are_told_beside_the_prediction(fit):
     asked = text(rank(fit, 8.0, predicted=True))
     assert re.match(r"At p = 8 \(inside the data; 3 runs there: 2\d\.\d s\): ", asked[0])
     assert "model" not in asked[3]
+    # Where that is the largest scale, what was measured stands beside it.
+    largest = text(rank(fit, 32.0, predicted=True))[3].split()
+    assert largest[1:3] == ["p=32", "predicted"]
 
 
 @pytest.mark.parametrize("target", [8.0, 32.0])
