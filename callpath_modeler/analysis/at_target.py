@@ -61,11 +61,10 @@ def measured_at(measured: Measured, point: int, *, inclusive: bool) -> AtTarget:
     def viewed(columns: Values) -> Values:
         return inclusive_values(tree, columns) if inclusive else columns
 
-    band = measured.values(viewed, point, confidence)
-    total = (np.nan,) * 3
-    if fitted.metric.additive:
-        total = total_at(measured, point)
-    return AtTarget(measured.repetitions(point), own, viewed(own), band.low, band.high, total)
+    value = viewed(own)
+    band = measured.interval(value, viewed(measured.runs), point, confidence)
+    total = total_at(measured, point) if fitted.metric.additive else (np.nan,) * 3
+    return AtTarget(measured.repetitions(point), own, value, band.low, band.high, total)
 
 
 def total_at(measured: Measured, point: int) -> Total:

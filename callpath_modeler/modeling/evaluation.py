@@ -82,9 +82,12 @@ def _product_values(products: Sequence[Product], p: FloatArray) -> FloatArray:
     return values
 
 
-def peaks(shapes: Sequence[Shape], points: FloatArray) -> FloatArray:
-    """Return the largest magnitude of all shapes at the points, [S + 1]; the last one is 1."""
-    found = np.abs(shape_table(shapes, points)).max(axis=1)
+def peaks(table: FloatArray) -> FloatArray:
+    """Return the largest magnitude of shapes at points, [S + 1]; that of no shape is 1.
+
+    `table` [S + 1, K] is their `shape_table` there.
+    """
+    found = np.abs(table).max(axis=1)
     found[-1] = 1.0
     return np.asarray(found)
 

@@ -63,9 +63,10 @@ class _Shapes:
 
     @classmethod
     def of(cls, models: Models, p: FloatArray) -> _Shapes:
-        peak = peaks(models.shapes, models.points)
+        inside = shape_table(models.shapes, models.points)
+        peak = peaks(inside)
         at = np.minimum(shape_table(models.shapes, p) / peak[:, None], _LARGEST)
-        return cls(peak, at, shape_table(models.shapes, models.points) / peak[:, None])
+        return cls(peak, at, inside / peak[:, None])
 
 
 def _mixture(models: Models, p: FloatArray, shapes: _Shapes) -> Mixture:

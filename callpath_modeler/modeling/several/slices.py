@@ -11,7 +11,7 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from callpath_modeler.modeling.evaluation import peaks
+from callpath_modeler.modeling.evaluation import peaks, shape_table
 from callpath_modeler.modeling.growth import Growth
 from callpath_modeler.modeling.models import Models, column_names
 from callpath_modeler.modeling.products import NOTHING, Product
@@ -66,7 +66,7 @@ def along(models: Models, axis: int, at: npt.ArrayLike) -> Models:
         [models.coefficients[:, None], models.alternative_coefficients[:, others]], axis=1
     )
     root = np.concatenate([models.root[:, :1], models.root[:, 1:][:, others]], axis=1)
-    covariance = covariances(root, codes, peaks(models.shapes, models.points))
+    covariance = covariances(root, codes, peaks(shape_table(models.shapes, models.points)))
     change, kept = _change(code[codes], factor[codes])
     numbers = np.einsum("ncij,ncj->nci", change, numbers)
     covariance = change @ covariance @ change.swapaxes(-1, -2)
@@ -85,7 +85,7 @@ def along(models: Models, axis: int, at: npt.ArrayLike) -> Models:
         alternative_terms=codes_left[:, 1:],
         alternative_coefficients=numbers[:, 1:],
         alternative_weight=models.alternative_weight[:, others],
-        root=roots_of(covariance, codes_left, peaks(terms, points)).astype(np.float32),
+        root=roots_of(covariance, codes_left, peaks(shape_table(terms, points))).astype(np.float32),
     )
 
 
@@ -96,7 +96,7 @@ def with_rows(models: Models, others: Models, rows: npt.NDArray[np.bool_]) -> Mo
     """
     shapes = Shapes(sorted({*models.shapes, *others.shapes}, key=_place))
     number = {shape: code for code, shape in enumerate(shapes)}
-    peak = peaks(shapes, others.points)
+    peak = peaks(shape_table(shapes, others.points))
     columns = {}
     for name in column_names():
         ours, theirs = getattr(models, name), getattr(others, name)
@@ -118,7 +118,7 @@ def _rescaled(
     """Return the roots of models over points at which shapes, by `number`, have these peaks."""
     codes = np.concatenate([models.terms[:, None], models.alternative_terms], axis=1)
     after = peak[[*(number[shape] for shape in models.shapes), -1]]
-    return rescaled(models.root, codes, peaks(models.shapes, models.points), after)
+    return rescaled(models.root, codes, peaks(shape_table(models.shapes, models.points)), after)
 
 
 def _place(shape: Shape) -> tuple[Growth, str]:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from callpath_modeler.modeling import Models, Product, SearchSpace, Term, along, fit, with_rows
-from callpath_modeler.modeling.evaluation import peaks
+from callpath_modeler.modeling.evaluation import peaks, shape_table
 from callpath_modeler.modeling.fitting import default_space
 from callpath_modeler.modeling.growth import Growth
 from callpath_modeler.modeling.products import NOTHING
@@ -114,7 +114,7 @@ def test_terms_that_become_one_are_added():
     assert line.formula(0) == "7 * p"
     # Coefficients vary together: the covariance of their sum is that of the values at p = 1.
     whole, found = (
-        covariances(each.root[0, 0], each.terms[0], peaks(each.shapes, each.points))
+        covariances(each.root[0, 0], each.terms[0], peaks(shape_table(each.shapes, each.points)))
         for each in (models, line)
     )
     change = np.array([0.0, 1.0, 5.0])
