@@ -9,7 +9,10 @@ import numpy.typing as npt
 
 from callpath_modeler.modeling.mixture.data import Data, data_of
 from callpath_modeler.modeling.mixture.deviations import Deviations, deviations
+from callpath_modeler.modeling.mixture.hypotheses import Hypotheses, hypotheses
+from callpath_modeler.modeling.mixture.screen import Chosen, screen
 from callpath_modeler.modeling.mixture.spread import noise_of, within
+from callpath_modeler.modeling.terms import DEFAULT_SPACE
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -65,3 +68,12 @@ def rows_to_fit(points: FloatArray, y: FloatArray) -> tuple[Data, Deviations]:
     usable &= np.nan_to_num(reps.centre).max(axis=1) > 0
     data, _ = data_of(points, noise_of(reps.take(np.flatnonzero(usable)), 1.0))
     return data, deviations(points, noise_known=y.shape[2] > 1)
+
+
+def screened(
+    points: FloatArray, y: FloatArray, known: Hypotheses | None = None
+) -> tuple[Data, Chosen, Hypotheses, Deviations]:
+    """Return what candidates of such rows are made of, before anything is learnt."""
+    known = known or hypotheses(DEFAULT_SPACE, points)
+    data, ways = rows_to_fit(points, y)
+    return data, screen(data, known, known.log_prior, ways.extremes), known, ways

@@ -6,12 +6,10 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from callpath_modeler.modeling import DEFAULT_SPACE, FitStatus, Models, fit
+from callpath_modeler.modeling import FitStatus, Models, fit
 from callpath_modeler.modeling.mixture.candidates import candidates
-from callpath_modeler.modeling.mixture.hypotheses import hypotheses
 from callpath_modeler.modeling.mixture.learn import learn
-from callpath_modeler.modeling.mixture.screen import screen
-from many_rows import KINDS, many_rows, rows_to_fit
+from many_rows import KINDS, many_rows, screened
 
 FloatArray = npt.NDArray[np.float64]
 POINTS = 2.0 ** np.arange(3, 9)
@@ -82,9 +80,7 @@ def test_more_rows_than_habits_are_learnt_from_are_all_modelled_alike() -> None:
 
 def test_what_no_row_has_chosen_keeps_its_share_of_its_kind() -> None:
     points, y = many_rows(KINDS["usual"], 60)
-    known = hypotheses(DEFAULT_SPACE, points)
-    data, ways = rows_to_fit(points, y)
-    chosen = screen(data, known, known.log_prior, ways.extremes)
+    data, chosen, known, ways = screened(points, y)
     found = candidates(data, chosen, known, ways)
     after, deviations = learn(found, known, known.log_prior, ways.log_prior)
     assert np.exp(after).sum() == pytest.approx(1)

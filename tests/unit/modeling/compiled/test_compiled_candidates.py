@@ -10,20 +10,11 @@ import pytest
 from callpath_modeler.modeling.compiled.library import compiled
 from callpath_modeler.modeling.mixture import candidates as module
 from callpath_modeler.modeling.mixture.candidates import Candidates, candidates
-from callpath_modeler.modeling.mixture.hypotheses import hypotheses
-from callpath_modeler.modeling.mixture.screen import screen
 from callpath_modeler.modeling.several.hypotheses import joint_hypotheses
-from callpath_modeler.modeling.terms import DEFAULT_SPACE, JOINT_SPACE
-from many_rows import KINDS, many_rows, rows_to_fit
+from callpath_modeler.modeling.terms import JOINT_SPACE
+from many_rows import KINDS, many_rows, screened
 
 pytestmark = pytest.mark.skipif(not compiled(), reason="there is no compiled library here")
-
-
-def arguments(points, y, known=None):
-    """Return what candidates are made of."""
-    known = known or hypotheses(DEFAULT_SPACE, points)
-    data, ways = rows_to_fit(points, y)
-    return data, screen(data, known, known.log_prior, ways.extremes), known, ways
 
 
 def both(monkeypatch, given):
@@ -64,13 +55,13 @@ def compare(found, expected):
 
 @pytest.mark.parametrize("name", KINDS)
 def test_the_library_weighs_as_numpy_does(name, monkeypatch):
-    compare(*both(monkeypatch, arguments(*many_rows(KINDS[name], 300))))
+    compare(*both(monkeypatch, screened(*many_rows(KINDS[name], 300))))
 
 
 def test_it_does_so_over_three_hundred_orders_of_magnitude(monkeypatch):
     points, y = many_rows(KINDS["usual"], 100)
     y *= 10.0 ** np.linspace(-290, 290, 100)[:, None, None]
-    compare(*both(monkeypatch, arguments(points, y)))
+    compare(*both(monkeypatch, screened(points, y)))
 
 
 def test_it_does_so_in_several_parameters(monkeypatch):
@@ -80,12 +71,12 @@ def test_it_does_so_in_several_parameters(monkeypatch):
     random = np.random.default_rng(3)
     y = laws[..., None] * np.exp(0.05 * random.standard_normal((*laws.shape, 3)))
     known = joint_hypotheses(JOINT_SPACE, grid)
-    compare(*both(monkeypatch, arguments(grid, y, known)))
+    compare(*both(monkeypatch, screened(grid, y, known)))
 
 
 def test_all_hypotheses_can_be_candidates(monkeypatch):
     points, y = many_rows(KINDS["usual"], 20)
-    data, chosen, known, ways = arguments(points, y)
+    data, chosen, known, ways = screened(points, y)
     rows, size = np.arange(20), len(known.shapes)
     every = np.arange(20 * size)
     chosen = replace(
@@ -103,7 +94,7 @@ def test_all_hypotheses_can_be_candidates(monkeypatch):
 
 @pytest.mark.parametrize("name", ["noisy", "exact"])
 def test_a_row_is_weighed_by_itself(name):
-    data, chosen, known, ways = arguments(*many_rows(KINDS[name], 60))
+    data, chosen, known, ways = screened(*many_rows(KINDS[name], 60))
     found = candidates(data, chosen, known, ways)
     for row in (0, 17, 59):
         only = np.array([row])
@@ -115,6 +106,6 @@ def test_a_row_is_weighed_by_itself(name):
 
 
 def test_candidates_are_ordered_by_row():
-    found = candidates(*arguments(*many_rows(KINDS["usual"], 50)))
+    found = candidates(*screened(*many_rows(KINDS["usual"], 50)))
     assert (np.diff(found.row) >= 0).all()
     assert (np.diff(found.row, prepend=-1) > 0).tolist() == (found.chosen == 0).tolist()

@@ -11,12 +11,9 @@ from callpath_modeler.modeling.compiled.library import compiled
 from callpath_modeler.modeling.mixture import candidates as candidates_module
 from callpath_modeler.modeling.mixture import posterior as module
 from callpath_modeler.modeling.mixture.candidates import candidates
-from callpath_modeler.modeling.mixture.hypotheses import hypotheses
 from callpath_modeler.modeling.mixture.learn import learn
 from callpath_modeler.modeling.mixture.posterior import Beliefs, fitted_values, posterior
-from callpath_modeler.modeling.mixture.screen import screen
-from callpath_modeler.modeling.terms import DEFAULT_SPACE
-from many_rows import KINDS, many_rows, rows_to_fit
+from many_rows import KINDS, many_rows, screened
 
 pytestmark = pytest.mark.skipif(not compiled(), reason="there is no compiled library here")
 
@@ -24,9 +21,7 @@ pytestmark = pytest.mark.skipif(not compiled(), reason="there is no compiled lib
 def given(name, count=300):
     """Return candidates, the data, deviations, beliefs and hypotheses."""
     points, y = many_rows(KINDS[name], count)
-    known = hypotheses(DEFAULT_SPACE, points)
-    data, ways = rows_to_fit(points, y)
-    chosen = screen(data, known, known.log_prior, ways.extremes)
+    data, chosen, known, ways = screened(points, y)
     found = candidates(data, chosen, known, ways)
     return found, data, ways, Beliefs(known.log_prior, ways.log_prior), known
 
@@ -66,9 +61,7 @@ def test_candidates_may_come_in_any_order():
 
 def test_with_and_without_the_library_the_same_is_learnt(monkeypatch):
     points, y = many_rows(KINDS["usual"], 200)
-    known = hypotheses(DEFAULT_SPACE, points)
-    data, ways = rows_to_fit(points, y)
-    chosen = screen(data, known, known.log_prior, ways.extremes)
+    data, chosen, known, ways = screened(points, y)
 
     def learnt():
         found = candidates(data, chosen, known, ways)

@@ -12,11 +12,8 @@ from callpath_modeler.modeling import Models, fit
 from callpath_modeler.modeling.compiled.library import compiled
 from callpath_modeler.modeling.mixture import outcome
 from callpath_modeler.modeling.mixture.candidates import candidates
-from callpath_modeler.modeling.mixture.hypotheses import hypotheses
 from callpath_modeler.modeling.mixture.posterior import Beliefs, far_tables, posterior
-from callpath_modeler.modeling.mixture.screen import screen
-from callpath_modeler.modeling.terms import DEFAULT_SPACE
-from many_rows import KINDS, many_rows, rows_to_fit
+from many_rows import KINDS, many_rows, screened
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -96,9 +93,7 @@ def test_where_there_are_few_alternatives_no_others_are_told(
 
 def test_a_row_without_candidates_has_no_terms_whatever_the_others_have() -> None:
     points, y = many_rows(KINDS["usual"], 3)
-    known = hypotheses(DEFAULT_SPACE, points)
-    data, ways = rows_to_fit(points, y)
-    chosen = screen(data, known, known.log_prior, ways.extremes)
+    data, chosen, known, ways = screened(points, y)
     found = candidates(data, chosen, known, ways)
     found = posterior(found, data, ways, Beliefs(known.log_prior, ways.log_prior))
     two = replace(found.repeated(np.arange(2)), variance=found.variance, drift=found.drift)
@@ -116,10 +111,8 @@ def test_the_last_bits_of_predictions_do_not_decide_who_stands_for_whom(
     if not library:
         monkeypatch.setattr(outcome, "compiled", lambda: False)
     points, y = many_rows(KINDS["with zeros"], 200)
-    known = hypotheses(DEFAULT_SPACE, points)
-    data, ways = rows_to_fit(points, y)
+    data, chosen, known, ways = screened(points, y)
     rows = len(data.values)
-    chosen = screen(data, known, known.log_prior, ways.extremes)
     found = candidates(data, chosen, known, ways)
     found = posterior(found, data, ways, Beliefs(known.log_prior, ways.log_prior))
     rounding = 1 + 1e-14 * np.random.default_rng(1).uniform(-1, 1, found.coefficients.shape)
