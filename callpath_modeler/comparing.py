@@ -63,7 +63,9 @@ def difference_of(
 ) -> Compared:
     """Load and fit two experiments and compare them.
 
-    Without a target, an experiment of too few scales for models is compared as it was measured.
+    Without a target, an experiment of too few scales for models is compared as it was measured. At
+    a target that both ran two times or more, the runs are compared, unless the question is of
+    models.
 
     Parameters
     ----------
@@ -107,6 +109,7 @@ def difference_of(
         held=held,
         inclusive=question.inclusive,
         confidence=fit_options.confidence,
+        predicted=question.predicted,
         jobs=fit_options.jobs,
     )
 
@@ -117,6 +120,7 @@ def compare_with(
     target: float,
     *,
     inclusive: bool = False,
+    predicted: bool = False,
     load_options: LoadOptions | None = None,
     fit_options: FitOptions | None = None,
 ) -> Compared:
@@ -129,7 +133,8 @@ def compare_with(
     ----------
     base : sources, as for `load`
     new : the models of after; base is held where these are
-    target : predict there, too
+    target : compare there, too
+    inclusive, predicted : as for `compare`
 
     Raises
     ------
@@ -151,6 +156,7 @@ def compare_with(
         target if np.isfinite(target) else None,
         held=new.held,
         inclusive=inclusive,
+        predicted=predicted,
         confidence=confidence,
         jobs=fit_options.jobs,
     )
@@ -165,6 +171,7 @@ def compare(
     parameter: str | None = None,
     held: Mapping[str, float] | None = None,
     inclusive: bool = False,
+    predicted: bool = False,
     confidence: float = 0.95,
     jobs: int = 1,
 ) -> Compared:
@@ -174,12 +181,13 @@ def compare(
     ----------
     base, new : before and after; models of other centres of repetitions than those of base are
         made again with those
-    target : predict there, too, which needs models of both
+    target : compare there, too, which needs models of both
     metric, parameter : what is compared, over what; None = what was modelled, or the run time over
         p
     held : values of other parameters; those not named are held where the models are, or else at
         the largest value that both measured
     inclusive : call paths with all that they call
+    predicted : ask the models, even where both ran the target two times or more
     confidence : of intervals; 1 - confidence is the share of false ones among what is shown
     jobs : how many processes may make models again; 0 = one for each processor
 
@@ -201,7 +209,9 @@ def compare(
     line = common_line(before, after, parameter, held)
     old, young = _along(old, line), _along(young, line)
     pair = pair_up((before, old), (after, young), metric, line)
-    found = difference(pair, target, inclusive=inclusive, confidence=confidence)
+    found = difference(
+        pair, target, inclusive=inclusive, confidence=confidence, predicted=predicted
+    )
     return Compared(
         found,
         _findings(before, old, target),

@@ -1,8 +1,9 @@
 """Two experiments compared call path by call path: what got better or worse, and where.
 
 Three questions, each with what is known for sure: is it different at the largest scale that both
-measured, does it grow differently, and will it be different at the target? What occurs in one of
-the two only has nothing to be compared with, but counts in the totals.
+measured, does it grow differently, and is it different at the target, as measured where both ran it
+two times or more, else as predicted? What occurs in one of the two only has nothing to be compared
+with, but counts in the totals.
 """
 
 from __future__ import annotations
@@ -13,8 +14,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from callpath_modeler.analysis.at_target import basis_of
 from callpath_modeler.analysis.ensemble import Unmatched, diverging
 from callpath_modeler.analysis.growth_change import GrowthChange, growth_change
+from callpath_modeler.analysis.measured import Measured
 from callpath_modeler.analysis.pairing import Pair, Side
 from callpath_modeler.analysis.predict import Predicted, predict, summed, with_callees
 from callpath_modeler.analysis.sample import Sample, sample_at
@@ -81,7 +84,10 @@ class Difference:
     inclusive : whether values are those of call paths with all that they call
     confidence : of intervals; 1 - confidence is the share of false ones among what is shown
     measured : at the largest scale that both measured; None = there is none
-    predicted : at the target; None = there is none
+    ran : as measured at the target, if only once; None = not both ran it, or there is none
+    predicted : as models say of the target; None = there is none
+    repetitions : runs of the target in base and in new, if these tell what is different there;
+        zeros = models do
     growth : before and after; None = one of the two has no models
     in_base, in_new : [n] whether a call path was measured at the scales of both (without such,
         at any)
@@ -93,7 +99,9 @@ class Difference:
     inclusive: bool
     confidence: float
     measured: Changes | None
+    ran: Changes | None
     predicted: Changes | None
+    repetitions: tuple[int, int]
     growth: GrowthChange | None
     in_base: Flags
     in_new: Flags
@@ -107,21 +115,56 @@ class Difference:
     @property
     def can_tell(self) -> bool:
         """Whether anything is known of noise, without which no difference can be shown."""
-        known = (changes for changes in (self.measured, self.predicted) if changes is not None)
-        return any(not np.isnan(changes.p).all() for changes in known)
+        return any(not np.isnan(changes.p).all() for changes in self.answers)
+
+    @property
+    def is_measured(self) -> bool:
+        """Whether runs tell what is different at the target, and not models."""
+        return all(self.repetitions)
+
+    @property
+    def at_target(self) -> Changes | None:
+        """What is different at the target, as measured or as predicted; None = there is none."""
+        return self.ran if self.is_measured else self.predicted
+
+    @property
+    def basis(self) -> str | None:
+        """What changes at the target are: measured or predicted; None = there is none."""
+        return None if self.at_target is None else basis_of(self.is_measured)
+
+    @property
+    def answers(self) -> tuple[Changes, ...]:
+        """The changes at the target, and those at the largest scale unless that is the same."""
+        largest = None if self.measured is self.at_target else self.measured
+        return tuple(changes for changes in (self.at_target, largest) if changes is not None)
 
     @property
     def changes(self) -> Changes:
         """What decides the order: the changes at the target, else the measured ones."""
-        decisive = self.predicted or self.measured
-        assert decisive is not None, "difference() makes one of them"
-        return decisive
+        return self.answers[0]
+
+    @property
+    def costs(self) -> Changes:
+        """What was measured, at the target where runs of it answer; else what is predicted."""
+        return self.changes if self.is_measured else self.answers[-1]
 
 
 def difference(
-    pair: Pair, target: float | None, *, inclusive: bool = False, confidence: float = 0.95
+    pair: Pair,
+    target: float | None,
+    *,
+    inclusive: bool = False,
+    confidence: float = 0.95,
+    predicted: bool = False,
 ) -> Difference:
     """Compare two experiments at the largest common scale and at `target`.
+
+    Parameters
+    ----------
+    target : where both ran it two times or more, the difference there is that of the runs
+    inclusive : call paths with all that they call
+    confidence : of intervals; 1 - confidence is the share of false ones among what is shown
+    predicted : ask the models, even where both ran the target
 
     Raises
     ------
@@ -130,6 +173,43 @@ def difference(
     UsageError
         If sums are asked for of a metric that does not add up.
     """
+    _check(pair, target, inclusive)
+    measured = ran = ahead = growth = None
+    if len(pair.scales):
+        measured = _measured(pair, float(pair.scales[-1]), inclusive, confidence)
+    was_run = pair.line.held == pair.line.measured_at and target in pair.scales
+    if target is not None and was_run:
+        is_largest = target == pair.scales[-1]
+        ran = measured if is_largest else _measured(pair, target, inclusive, confidence)
+    if pair.base.fitted and pair.new.fitted:
+        look = _Look(pair, inclusive, confidence, measured)
+        growth = _growth(look, pair.base.fitted, pair.new.fitted)
+        if target is not None:
+            ahead = _look_ahead(look, target)
+    here = pair.scales if len(pair.scales) else np.union1d(pair.base.points, pair.new.points)
+    in_base, in_new = (side.occurs(here) for side in pair.sides)
+    if inclusive:
+        below = pair.tree.inclusive(np.column_stack([in_base, in_new]).astype(float)) > 0
+        in_base, in_new = below.T
+    found = Difference(
+        pair=pair,
+        inclusive=inclusive,
+        confidence=confidence,
+        measured=measured,
+        ran=ran,
+        predicted=ahead.changes if ahead else None,
+        repetitions=(0, 0) if predicted or ran is None else _repetitions(pair, ran.scale),
+        growth=growth,
+        in_base=in_base,
+        in_new=in_new,
+        left_out=ahead.left_out if ahead else np.zeros(len(pair.tree), bool),
+        order=np.flatnonzero(in_base | in_new),
+    )
+    return replace(found, order=_order(found))
+
+
+def _check(pair: Pair, target: float | None, inclusive: bool) -> None:
+    """Raise an error where that cannot be compared."""
     if inclusive and not pair.metric.additive:
         raise UsageError(
             f"no inclusive comparison: {pair.metric.name} does not add up over call paths",
@@ -142,46 +222,32 @@ def difference(
             f"the two were measured at no common scale of {', '.join(pair.line.names)}",
             hint="--target P compares what their models predict there",
         )
-    measured = _measured(pair, inclusive, confidence) if len(pair.scales) else None
-    ahead, growth = None, None
-    if pair.base.fitted and pair.new.fitted:
-        look = _Look(pair, inclusive, confidence, measured)
-        growth = _growth(look, pair.base.fitted, pair.new.fitted)
-        if target is not None:
-            ahead = _look_ahead(look, target)
-    here = pair.scales if len(pair.scales) else np.union1d(pair.base.points, pair.new.points)
-    in_base, in_new = (side.occurs(here) for side in pair.sides)
-    if inclusive:
-        below = pair.tree.inclusive(np.column_stack([in_base, in_new]).astype(float)) > 0
-        in_base, in_new = below.T
-    return Difference(
-        pair=pair,
-        inclusive=inclusive,
-        confidence=confidence,
-        measured=measured,
-        predicted=ahead.changes if ahead else None,
-        growth=growth,
-        in_base=in_base,
-        in_new=in_new,
-        left_out=ahead.left_out if ahead else np.zeros(len(pair.tree), bool),
-        order=_order(measured, ahead.changes if ahead else None, in_base | in_new),
-    )
 
 
-def _order(measured: Changes | None, predicted: Changes | None, occurs: Flags) -> Rows:
+def _repetitions(pair: Pair, target: float) -> tuple[int, int]:
+    """Return how many runs of a target there are on both sides; zeros if those of one are few."""
+    counts = []
+    for side in pair.sides:
+        assert side.fitted is not None, "difference() has targets only with models"
+        runs = Measured(side.fitted)
+        point = runs.point(target)
+        counts.append(0 if point is None else runs.repetitions(point))
+    return (counts[0], counts[1]) if all(counts) else (0, 0)
+
+
+def _order(found: Difference) -> Rows:
     """Return the rows that occur; those without a change at the target after the others."""
     keys = []
-    for changes in (measured, predicted):
-        if changes is not None:
-            cost = np.fmax(np.nan_to_num(changes.base), np.nan_to_num(changes.new))
-            known = ~np.isnan(changes.change)
-            keys += [-cost[:-1], -np.where(known, np.abs(changes.change), -1.0)[:-1]]
-    order = np.lexsort((np.arange(len(occurs)), *keys))
-    return np.asarray(order[occurs[order]], np.intp)
+    for changes in reversed(found.answers):
+        cost = np.fmax(np.nan_to_num(changes.base), np.nan_to_num(changes.new))
+        known = ~np.isnan(changes.change)
+        keys += [-cost[:-1], -np.where(known, np.abs(changes.change), -1.0)[:-1]]
+    keys = [key[found.order] for key in keys]
+    return found.order[np.lexsort((found.order, *keys))]
 
 
-def _measured(pair: Pair, inclusive: bool, confidence: float) -> Changes:
-    scale = float(pair.scales[-1])
+def _measured(pair: Pair, scale: float, inclusive: bool, confidence: float) -> Changes:
+    """Compare what was measured at a scale of both."""
     samples, costs = [], []
     for side in pair.sides:
         point = int(np.searchsorted(side.points, scale))
@@ -325,8 +391,7 @@ def _growth(look: _Look, base: Fitted, new: Fitted) -> GrowthChange:
 
 def only_in_one(found: Difference) -> Unmatched:
     """Return where the call trees of the two diverge, with what that costs at the scale shown."""
-    tree = found.pair.tree
-    changes = found.measured or found.changes
+    tree, changes = found.pair.tree, found.costs
     totals = float(changes.base[-1]), float(changes.new[-1])
     costs = []
     for flags, column in ((found.in_base, changes.base), (found.in_new, changes.new)):

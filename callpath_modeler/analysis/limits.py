@@ -100,8 +100,8 @@ def breaches(found: Difference, limits: Limits, rows: NDArray[np.intp]) -> list[
         )
     whole = len(rows) == len(found.order)
     broken = []
-    for changes in (found.measured, found.predicted):
-        if changes is not None and limits.worse is not None:
+    for changes in found.answers:
+        if limits.worse is not None:
             broken += list(_worse(changes, limits.worse, rows, whole=whole))
     if limits.growth and found.growth is not None:
         mine = rows[(found.growth.mark[rows] > 0) & _carries_cost(found.changes)[:-1][rows]]

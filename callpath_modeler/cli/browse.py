@@ -37,8 +37,8 @@ if TYPE_CHECKING:
 _SAID_ANEW = ("--target", "--at", "--metric", "--inclusive", "--exclusive")
 """Options that a view in words says itself."""
 
-_OF_OTHERS = (*_SAID_ANEW, "--predicted")
-"""The same, for commands that know no runs or models to choose from at a target."""
+_OF_CHECK = (*_SAID_ANEW, "--predicted")
+"""The same, for the command that does not choose between runs and models at a target."""
 
 _EXPECTATIONS = "expectations.toml"
 """What the examples of the documentation call the file."""
@@ -194,6 +194,7 @@ class _Here:
 
         fitted = forecast.fitted
         compared = compare_with([other], fitted, forecast.target, inclusive=inclusive,
+                                predicted=forecast.known.predicted,
                                 load_options=self._load, fit_options=self._fitting)  # fmt: skip
         found = compared.difference
 
@@ -204,7 +205,7 @@ class _Here:
         words = [*(self._at(forecast.target) if found.predicted else []),
                  "-m", fitted.metric.name, "-i" if inclusive else "-e",
                  *unset(self._ctx, "select")]  # fmt: skip
-        both = retold(self._ctx, sources=[other, *self._paths], without=_OF_OTHERS, in_full=True,
+        both = retold(self._ctx, sources=[other, *self._paths], without=_SAID_ANEW, in_full=True,
                       of_files=True)  # fmt: skip
         command = both.line("diff", shlex.join(words))
         if len(self._paths) > 1:
@@ -230,7 +231,7 @@ class _Here:
         def listing(width: int) -> Listing:
             return check_listing(found, width, ascii_only=self._console.ascii_only)
 
-        again = retold(self._ctx, without=_OF_OTHERS, in_full=True)
+        again = retold(self._ctx, without=_OF_CHECK, in_full=True)
         command = again.line("check", shlex.join([str(path), *at, "-m", metric]))
         return Answer(f"expectations: {path}", listing, command)
 

@@ -9,7 +9,7 @@ import click
 
 from callpath_modeler.cli.configured import Configured, note_other
 from callpath_modeler.cli.console import EXIT_NO, Console
-from callpath_modeler.cli.options import fit_options, load_options, question_options
+from callpath_modeler.cli.options import fit_options, load_options, target_options
 from callpath_modeler.cli.retelling import retold
 from callpath_modeler.cli.tables import (
     format_of,
@@ -43,7 +43,7 @@ _TOP_OF_A_TABLE = 10
     "--select", metavar="PATTERN", help="Show and judge call paths that match, e.g. '**/MPI_*'."
 )
 @table_options
-@question_options
+@target_options
 @load_options
 @fit_options
 @output_options
@@ -69,7 +69,8 @@ def command(
 
     BASE and NEW are each a profile, a directory of runs, a glob in quotes, a manifest, or a stored
     NAME.cpm. Call paths are compared as measured at the largest common scale, by their growth, and
-    with --target as predicted there. Of several parameters, --at p=4096,n=1e6 says where.
+    with --target there: as measured where both ran it two times or more, else as predicted. Of
+    several parameters, --at p=4096,n=1e6 says where.
     """
     from callpath_modeler.analysis.limits import Limits, breaches
     from callpath_modeler.cli.render import render_lines, render_table

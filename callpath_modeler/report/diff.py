@@ -34,6 +34,8 @@ _STYLES = {1: "red", -1: "green", 0: ""}
 _DIVERGING = 5
 """So many places where the call trees diverge are listed for people."""
 _NAMED_BREACHES = 5
+_MODELS = "predicted"
+"""Title of what models say of a scale that was measured, too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +77,7 @@ def difference_text(
     """
     ids = found.pair.tree.ids()
     body = _body(found, rows, look, [f"@{ids[row]}" for row in rows])
-    footer = _footer(found, look)
+    footer = _footer(found, look, body[0].plain)
     shown = [row for row in rows if found.in_new[row]]
     if shown:
         footer.append(f"next: {again.line('show', f'@{ids[shown[0]]}')}")
@@ -94,7 +96,7 @@ def difference_listing(found: Difference, rows: NDArray[np.intp], look: Look) ->
     paths = [tree.path(row) if row >= 0 else "" for row in own]
     last = lines[len(rows) :]
     entries = [Entry([line], path) for line, path in zip(lines[: len(rows)], paths, strict=True)]
-    foot = [*last, Text(""), *_grey(_footer(found, look), look)]
+    foot = [*last, Text(""), *_grey(_footer(found, look, header.plain), look)]
     return Listing([*_head(found, look), Text(""), header], entries, foot)
 
 
@@ -128,18 +130,27 @@ def _grey(lines: Sequence[str], look: Look) -> list[Text]:
 
 def _verdict(found: Difference, look: Look) -> str:
     """Answer the question: is it different, by how much, and because of what."""
-    answers = []
-    if found.predicted is not None:
-        where = f"At {setting_text(found.predicted.at)} (predicted)"
-        answers.append(_answer(found, found.predicted, where, look))
-    if found.measured is not None:
-        where = f"At {setting_text(found.measured.at)} (measured)"
-        answers.append(_answer(found, found.measured, where, look))
-    return " ".join(answers)
+    return " ".join(_answer(found, changes, look) for changes in found.answers)
 
 
-def _answer(found: Difference, changes: Changes, where: str, look: Look) -> str:
+def _known_by(found: Difference, changes: Changes, look: Look) -> str:
+    """Say how changes are known: by how many runs, or by models beside a run or two."""
+    if changes is not found.at_target:
+        return "measured"
+    if found.is_measured:
+        of_base, of_new = found.repetitions
+        runs = counted(of_base, "run") if of_base == of_new else f"{of_base} and {of_new} runs"
+        return f"measured, {runs}"
+    metric, ran = found.pair.metric, found.ran
+    if ran is None or ran is found.measured or not metric.additive:
+        return "predicted"
+    before, after = (look.amount(float(costs[-1]), metric.unit) for costs in (ran.base, ran.new))
+    return f"predicted; measured {before} before, {after} now"
+
+
+def _answer(found: Difference, changes: Changes, look: Look) -> str:
     """Say what changed at one scale: in total, and which call path most."""
+    where = f"At {setting_text(changes.at)} ({_known_by(found, changes, look)})"
     unit, parts = found.pair.metric.unit, []
     if found.pair.metric.additive:
         before, after = (look.amount(float(v[-1]), unit) for v in (changes.base, changes.new))
@@ -194,8 +205,7 @@ def _context(found: Difference) -> str:
 def _columns(
     found: Difference, rows: NDArray[np.intp], others: NDArray[np.intp], look: Look
 ) -> list[Column]:
-    unit, additive = found.pair.metric.unit, found.pair.metric.additive
-    costs = found.measured or found.changes
+    unit, additive, costs = found.pair.metric.unit, found.pair.metric.additive, found.costs
     extra = [""] * bool(len(others))
     last = [len(costs.base) - 1] if additive else []
 
@@ -205,32 +215,46 @@ def _columns(
             parts.append(float(np.nansum(values[others])) if additive else np.nan)
         return [look.amount(float(v), unit) for v in [*parts, *values[last]]]
 
-    columns = [Column("base", cost(costs.base)), Column("new", cost(costs.new))]
     where = np.array([*rows, *last], np.intp)
-    for changes in (found.measured, found.predicted):
-        if changes is None:
-            continue
+
+    def changed(changes: Changes, header: str, droppable: int = 0) -> Column:
         cells = [_change(found, changes, int(row)) for row in where]
         styles = [_STYLES[int(mark)] for mark in changes.mark[where]]
         cells[len(rows) : len(rows)] = extra
         styles[len(rows) : len(rows)] = extra
-        columns.append(Column(_where(found, changes), cells, styles=styles))
-    if found.predicted is not None:
-        bands = [_band(found.predicted, int(row)) for row in where]
+        return Column(header, cells, droppable=droppable, styles=styles)
+
+    columns = [Column("base", cost(costs.base)), Column("new", cost(costs.new))]
+    columns += [changed(changes, _title(found, changes)) for changes in _from_left(found)]
+    if found.is_measured and found.predicted is not None:
+        columns.append(changed(found.predicted, _MODELS, droppable=4))
+    if found.at_target is not None:
+        bands = [_band(found.at_target, int(row)) for row in where]
         bands[len(rows) : len(rows)] = extra
-        columns.append(Column(f"{found.confidence:.0%} band", bands, droppable=3))
+        columns.append(Column(_band_title(found), bands, droppable=3))
     if found.growth is not None:
         texts = [*_growth_cells(found, rows, look), *extra, *[""] * len(last)]
         columns.append(Column("growth", texts, right=False, droppable=2))
     return columns
 
 
-def _where(found: Difference, changes: Changes) -> str:
+def _from_left(found: Difference) -> list[Changes]:
+    """Return what has a column of changes: first that which base and new are of."""
+    return sorted(found.answers, key=lambda changes: changes is not found.costs)
+
+
+def _title(found: Difference, changes: Changes) -> str:
     """Name a scale, and where others are held if that is not the same for all."""
     line = found.pair.line
     apart = {k for k, v in line.measured_at.items() if v != line.held[k]}
     told = {k: v for k, v in changes.at.items() if k == line.parameter or k in apart}
-    return as_option(told)
+    # What models say of the largest scale stands beside what was measured there.
+    is_again = changes is found.predicted and found.ran is not None and found.ran is found.measured
+    return _MODELS if is_again else as_option(told)
+
+
+def _band_title(found: Difference) -> str:
+    return f"{found.confidence:.0%} {'interval' if found.is_measured else 'band'}"
 
 
 def _change(found: Difference, changes: Changes, row: int) -> str:
@@ -261,12 +285,12 @@ def _growth_cells(found: Difference, rows: NDArray[np.intp], look: Look) -> list
     return told
 
 
-def _footer(found: Difference, look: Look) -> list[str]:
-    """Return what is to be said below the table."""
-    lines = [*_legend(found), *_common_scales(found), *_unmatched(found, look)]
+def _footer(found: Difference, look: Look, header: str) -> list[str]:
+    """Return what is to be said below the table, given its header."""
+    lines = [*_legend(found, header), *_common_scales(found), *_unmatched(found, look)]
     if found.left_out.any():
-        changes = found.measured or found.changes
-        share = percent(float(np.nansum(changes.new[:-1][found.left_out]) / changes.new[-1]))
+        costs = found.costs.new
+        share = percent(float(np.nansum(costs[:-1][found.left_out]) / costs[-1]))
         part = "" if found.inclusive or not found.pair.metric.additive else f", {share} of the cost"
         lines.append(
             f"not predicted: {counted(int(found.left_out.sum()), 'call path')}{part}, of which one "
@@ -275,16 +299,16 @@ def _footer(found: Difference, look: Look) -> list[str]:
     return lines
 
 
-def _legend(found: Difference) -> list[str]:
-    measured, predicted = found.measured, found.predicted
-    lines = []
-    costs = f"measured at {setting_text(measured.at)}" if measured else "predicted"
+def _legend(found: Difference, header: str) -> list[str]:
+    is_predicted = found.costs is found.predicted
+    costs = "predicted" if is_predicted else f"measured at {setting_text(found.costs.at)}"
     heads = [
-        f"{_where(found, changes)}: {how}"
-        for changes, how in ((measured, "change there"), (predicted, "change predicted there"))
-        if changes is not None
+        f"{_title(found, changes)}: change {'predicted ' * (changes is found.predicted)}there"
+        for changes in _from_left(found)
     ]
-    lines.append(f"base, new: {costs}; {'; '.join(heads)}; ~ no difference is shown")
+    if found.is_measured and f" {_MODELS} " in header:
+        heads.append(f"{_MODELS}: change that models say of {setting_text(found.changes.at)}")
+    lines = [f"base, new: {costs}; {'; '.join(heads)}; ~ no difference is shown"]
     if not found.can_tell:
         lines.append("nothing was repeated and nothing modelled: any difference may be noise")
     else:

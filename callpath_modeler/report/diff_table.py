@@ -17,6 +17,9 @@ from callpath_modeler.report.ranking import fit_settings
 VERDICTS = {1: "worse", -1: "better", 0: "not shown"}
 """What the mark of a change is called."""
 
+_SCALE, _TARGET, _MODELS = "{}_at_scale", "{}_at_target", "predicted_{}"
+"""Names of columns: of the largest scale of both, of the target, of what models say of it."""
+
 _OF_GROWTH = {1: "faster", -1: "slower", 0: "not shown"}
 
 
@@ -39,10 +42,13 @@ def difference_table(
         "metric": [found.pair.metric.name] * len(rows),
         "occurs": [_occurs(found, int(row)) for row in rows],
     }
-    for changes, where in ((found.measured, "scale"), (found.predicted, "target")):
-        columns |= _change_columns(changes, where, rows)
+    columns |= _change_columns(found.measured, _SCALE, rows)
+    columns |= _change_columns(found.at_target, _TARGET, rows)
     columns |= _growth_columns(found, rows)
-    united = [n for n in columns if n.startswith(("base_at", "new_at", "change_at"))]
+    columns["basis"] = _bases(found, rows)
+    columns |= _change_columns(found.predicted, _MODELS, rows)
+    costs = ("base", "new", "change")
+    united = [form.format(name) for form in (_SCALE, _TARGET, _MODELS) for name in costs]
     units = dict.fromkeys(united, found.pair.metric.unit)
     return Table(columns, units, _header(compared, broken))
 
@@ -53,16 +59,23 @@ def _occurs(found: Difference, row: int) -> str:
 
 
 def _change_columns(
-    changes: Changes | None, where: str, rows: NDArray[np.intp]
+    changes: Changes | None, form: str, rows: NDArray[np.intp]
 ) -> dict[str, list[Cell]]:
     names = ("base", "new", "change", "relative", "low", "high", "p", "rate")
     if changes is None:
-        return {f"{name}_at_{where}": [None] * len(rows) for name in (*names, "verdict")}
+        return {form.format(name): [None] * len(rows) for name in (*names, "verdict")}
     columns: dict[str, list[Cell]] = {
-        f"{name}_at_{where}": getattr(changes, name)[rows].tolist() for name in names
+        form.format(name): getattr(changes, name)[rows].tolist() for name in names
     }
     verdicts = [VERDICTS[int(mark)] for mark in changes.mark[rows]]
-    return {**columns, f"verdict_at_{where}": [*verdicts]}
+    return {**columns, form.format("verdict"): [*verdicts]}
+
+
+def _bases(found: Difference, rows: NDArray[np.intp]) -> list[Cell]:
+    changes = found.at_target
+    if changes is None:
+        return [None] * len(rows)
+    return [None if unknown else found.basis for unknown in np.isnan(changes.change[rows])]
 
 
 def _growth_columns(found: Difference, rows: NDArray[np.intp]) -> dict[str, list[Cell]]:
@@ -86,10 +99,13 @@ def _header(compared: Compared, broken: Sequence[Breach]) -> dict[str, object]:
     parted = only_in_one(found)
     sides = {}
     of_sides = (("base", pair.base, compared.base), ("new", pair.new, compared.new))
-    for name, side, findings in of_sides:
-        settings = fit_settings(side.fitted) if side.fitted else None
-        points = [float(point) for point in side.points]
-        sides[name] = {**provenance(side.experiment, findings), "points": points, "fit": settings}
+    for (name, side, findings), runs in zip(of_sides, found.repetitions, strict=True):
+        sides[name] = {
+            **provenance(side.experiment, findings),
+            "points": [float(point) for point in side.points],
+            "repetitions": runs,
+            "fit": fit_settings(side.fitted) if side.fitted else None,
+        }
     return {
         **sides,
         "metric": pair.metric.name,
@@ -99,9 +115,14 @@ def _header(compared: Compared, broken: Sequence[Breach]) -> dict[str, object]:
         "measured_at": dict(pair.line.measured_at),
         "common_scales": [float(scale) for scale in pair.scales],
         "scale": found.measured.scale if found.measured else None,
-        "target": found.predicted.scale if found.predicted else None,
+        "target": found.at_target.scale if found.at_target else None,
+        "basis": found.basis,
         "confidence": found.confidence,
-        "total": {"at_scale": _total(found.measured), "at_target": _total(found.predicted)},
+        "total": {
+            "at_scale": _total(found.measured),
+            "at_target": _total(found.at_target),
+            "predicted": _total(found.predicted),
+        },
         "unmatched": [
             {
                 "callpath": tree.path(int(row)),

@@ -12,19 +12,27 @@ import pytest
 P = (8, 16, 32, 64, 128)
 
 
-@pytest.fixture
-def table(tmp_path):
-    """Return a long table of a program that takes half as long again at p = 32, run three times."""
-    random = np.random.default_rng(5)
+def write(path, seed, at_32):
+    """Write a long table of a program that takes `at_32` times as long at p = 32, run thrice."""
+    random = np.random.default_rng(seed)
     lines = ["callpath,p,rep,time"]
     for p in P:
-        slow = 1.5 if p == 32 else 1.0
+        slow = at_32 if p == 32 else 1.0
         for rep in range(1, 4):
             for name, value in (("main", 5.0), ("main/f", 0.1 * p * slow)):
                 lines.append(f"{name},{p},{rep},{value * random.uniform(0.99, 1.01)}")
-    path = tmp_path / "app.csv"
     path.write_text("\n".join(lines) + "\n")
     return path
+
+
+@pytest.fixture
+def table(tmp_path):
+    return write(tmp_path / "app.csv", 5, 1.5)
+
+
+@pytest.fixture
+def before(tmp_path):
+    return write(tmp_path / "before.csv", 4, 1.0)
 
 
 def rows_of(outcome):
@@ -114,3 +122,53 @@ def test_a_stored_experiment_leads_with_what_was_measured(run, table, tmp_path):
 def test_no_file_makes_models_answer(run, table, tmp_path):
     (tmp_path / "cpmodel.toml").write_text("[defaults]\npredicted = true\n")
     run("rank", table, "--target", "32").fails(2, "predicted")
+
+
+def test_a_difference_at_a_target_that_both_ran_is_that_of_the_runs(run, before, table):
+    outcome = run("diff", before, table, "--target", "32")
+    text = " ".join(outcome.out.split())
+    assert text.startswith("At p = 32 (measured, 3 runs): 8.2")
+    assert "1 call path worse: main/f (+50 %)" in text
+    assert "base, new: measured at p = 32; p=32: change there" in text
+    row = rows_of(run("diff", before, table, "--target", "32", "-f", "csv"))["main/f"]
+    assert (row["basis"], row["verdict_at_target"]) == ("measured", "worse")
+    assert float(row["relative_at_target"]) == pytest.approx(0.5, abs=0.03)
+    assert float(row["low_at_target"]) < 0.5 < float(row["high_at_target"])
+    assert float(row["predicted_new[s]"]) == pytest.approx(3.2, rel=0.2)
+    assert row["predicted_verdict"] == "not shown"
+    document = json.loads(run("diff", before, table, "--target", "32", "-f", "json").out)
+    assert document["basis"] == "measured"
+    assert document["base"]["repetitions"] == document["new"]["repetitions"] == 3
+    assert document["total"]["at_target"]["relative"] == pytest.approx(0.2, abs=0.03)
+    assert document["total"]["predicted"]["verdict"] == "not shown"
+
+
+def test_models_are_asked_for_a_difference_and_the_runs_stand_beside_it(run, before, table):
+    asked = ("diff", before, table, "--target", "32", "--predicted")
+    outcome = run(*asked)
+    text = " ".join(outcome.out.split())
+    assert text.startswith("At p = 32 (predicted; measured 8.2")
+    assert "p=32: change predicted there" in text
+    (line,) = [line for line in outcome.out.splitlines() if line.startswith("next: ")]
+    assert line.endswith("--predicted")
+    row = rows_of(run(*asked, "-f", "csv"))["main/f"]
+    assert row["basis"] == "predicted"
+    assert row["new_at_target[s]"] == row["predicted_new[s]"]
+
+
+def test_models_of_the_largest_scale_have_a_column_of_another_name(run, before, table):
+    outcome = run("diff", before, table, "--target", "128", "--predicted")
+    (header,) = [line for line in outcome.out.splitlines() if line.endswith("call path")]
+    assert header.split()[:4] == ["base", "new", "p=128", "predicted"]
+    measured = run("diff", before, table, "--target", "128").out
+    assert measured.count("At p = 128 (measured, 3 runs)") == 1
+    assert "At p = 128 (measured):" not in measured
+
+
+def test_a_limit_is_held_against_the_runs_of_the_target(run, before, table):
+    asked = ("diff", before, table, "--fail-on", "worse>5%")
+    assert run(*asked).status == 0
+    told = run(*asked, "--target", "32")
+    assert told.status == 1
+    assert "worse: main/f: +50 % at p = 32" in told.err
+    assert run(*asked, "--target", "32", "--predicted").status == 0
