@@ -22,6 +22,7 @@ from callpath_modeler.diagnostics import Finding
 from callpath_modeler.errors import UsageError
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.loading import LoadOptions, load
+from callpath_modeler.modeling import Aggregate
 from callpath_modeler.pipeline import FitOptions, fit, fit_options_of, models_of_loaded
 from callpath_modeler.profile.experiment import Experiment
 from callpath_modeler.profile.line import Line
@@ -110,6 +111,7 @@ def difference_of(
         inclusive=question.inclusive,
         confidence=fit_options.confidence,
         predicted=question.predicted,
+        aggregate=fit_options.aggregate,
         jobs=fit_options.jobs,
     )
 
@@ -173,6 +175,7 @@ def compare(
     inclusive: bool = False,
     predicted: bool = False,
     confidence: float = 0.95,
+    aggregate: Aggregate = "auto",
     jobs: int = 1,
 ) -> Compared:
     """Compare two experiments, by their models or only as they were measured.
@@ -189,6 +192,7 @@ def compare(
     inclusive : call paths with all that they call
     predicted : ask the models, even where both ran the target two times or more
     confidence : of intervals; 1 - confidence is the share of false ones among what is shown
+    aggregate : how repetitions become one value where there are no models that say it
     jobs : how many processes may make models again; 0 = one for each processor
 
     Raises
@@ -208,7 +212,7 @@ def compare(
     held = _said([side for side in (old, young) if side], parameter, held or {})
     line = common_line(before, after, parameter, held)
     old, young = _along(old, line), _along(young, line)
-    pair = pair_up((before, old), (after, young), metric, line)
+    pair = pair_up((before, old), (after, young), metric, line, aggregate)
     found = difference(
         pair, target, inclusive=inclusive, confidence=confidence, predicted=predicted
     )

@@ -264,14 +264,38 @@ def models_of_loaded(
     fit_options: FitOptions,
 ) -> Fitted:
     """Fit what `load` made of `sources`, unless such models are stored with it."""
-    if len(sources) == 1 and store.is_stored(path := Path(sources[0])) and not load_options.where:
-        settings = None
-        if fit_options != FitOptions():
-            settings = _settings(fit_options, _parameters(experiment, fit_options))
-        found = store.read_models(path, experiment, experiment.metric(metric).name, settings)
-        if found is not None:
-            return found.holding({}, fit_options.parameter)
+    found = _stored(experiment, sources, metric, load_options, fit_options)
+    if found is not None:
+        return found.holding({}, fit_options.parameter)
     return fit(experiment, metric, fit_options)
+
+
+def centre_of(
+    experiment: Experiment,
+    sources: Sequence[str | Path],
+    metric: str | None,
+    load_options: LoadOptions,
+    fit_options: FitOptions,
+) -> Aggregate:
+    """Return how repetitions become one value in the models of `models_of_loaded`; make none."""
+    found = _stored(experiment, sources, metric, load_options, fit_options)
+    return fit_options.aggregate if found is None else found.models.aggregate
+
+
+def _stored(
+    experiment: Experiment,
+    sources: Sequence[str | Path],
+    metric: str | None,
+    load_options: LoadOptions,
+    fit_options: FitOptions,
+) -> Fitted | None:
+    """Return the models that are stored with `sources`, if they are such ones."""
+    if len(sources) != 1 or load_options.where or not store.is_stored(path := Path(sources[0])):
+        return None
+    settings = None
+    if fit_options != FitOptions():
+        settings = _settings(fit_options, _parameters(experiment, fit_options))
+    return store.read_models(path, experiment, experiment.metric(metric).name, settings)
 
 
 def ranking_of(

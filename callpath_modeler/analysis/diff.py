@@ -254,8 +254,7 @@ def _measured(pair: Pair, scale: float, inclusive: bool, confidence: float) -> C
         rows = inclusive_values(pair.tree, side.values) if inclusive else side.values
         samples.append(sample_at(_with_total(pair, rows, side.values), point))
         # Centres are those that are modelled, and sums are of centres: as `cpmodel rank` shows.
-        how = side.fitted.models.aggregate if side.fitted else "median"
-        own = centre(side.values[:, [point]], how)
+        own = centre(side.values[:, [point]], pair.centre)
         view = inclusive_values(pair.tree, own) if inclusive else own
         costs.append(_with_total(pair, view, own)[:, 0])
     if not any(sample.is_repeated for sample in samples):

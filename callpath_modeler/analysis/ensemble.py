@@ -13,8 +13,10 @@ from enum import StrEnum
 import numpy as np
 from numpy.typing import NDArray
 
-from callpath_modeler.analysis.excess import ideal, median, per_process, scaling_over
+from callpath_modeler.analysis.centre import centre_of
+from callpath_modeler.analysis.excess import ideal, per_process, scaling_over
 from callpath_modeler.errors import DataError, UsageError
+from callpath_modeler.modeling import Aggregate, Centre, centre
 from callpath_modeler.profile.calltree import ROOT, CallTree
 from callpath_modeler.profile.experiment import Experiment, Scaling
 from callpath_modeler.profile.groups import Costs, Rows, Values
@@ -54,7 +56,8 @@ class Losses:
     scaling : which of the two formulas holds
     pairs : the smaller and the larger scale of each
     points : [points] the scales of the pairs, ascending
-    costs : [call paths, points] cost per process, the median over repetitions
+    centre : how repetitions became one cost
+    costs : [call paths, points] cost per process
     run_time : [points] cost per process of the whole program
     excess : [call paths, pairs] fractions of the run time at the larger scale of the pair
     """
@@ -65,6 +68,7 @@ class Losses:
     scaling: Scaling
     pairs: tuple[Pair, ...]
     points: Values
+    centre: Centre
     costs: Costs
     run_time: Values
     excess: Costs
@@ -166,6 +170,7 @@ def losses(
     held: Mapping[str, float] | None = None,
     pair: Pair | None = None,
     base: float | None = None,
+    aggregate: Aggregate = "auto",
 ) -> Losses:
     """Return the excess work of every call path between measured scales.
 
@@ -175,6 +180,7 @@ def losses(
     parameter : None = p if it varies
     held : measured values of other parameters; those not named are held at their largest one
     pair, base : two scales, or the one that all larger ones are compared with
+    aggregate : how repetitions become one cost; ``"auto"`` as in models of the metric
 
     Raises
     ------
@@ -191,6 +197,7 @@ def losses(
         )
     line = _measured_line(experiment, parameter, held or {})
     parameter = line.parameter
+    how = centre_of(experiment, chosen.name, parameter, aggregate)
     if line.held:
         experiment = scaling_anew(experiment.at(line.held))
     measured, cube = experiment.by_point(chosen.name, parameter)
@@ -205,15 +212,15 @@ def losses(
     used = np.searchsorted(measured, points)
     cost = np.column_stack(
         [
-            per_process(experiment, parameter, median(cube[:, column]), float(point))
-            for column, point in zip(used, points, strict=True)
+            per_process(experiment, parameter, column, float(point))
+            for column, point in zip(centre(cube[:, used], how).T, points, strict=True)
         ]
     )
     costs = Costs.of(experiment.tree, cost)
     scaling = scaling_over(experiment, parameter)
     relative = _relative(scaling, pairs, points, cost, costs.total, chosen, parameter)
     excess = Costs.of(experiment.tree, relative)
-    return Losses(experiment, chosen, line, scaling, pairs, points, costs, costs.total, excess)
+    return Losses(experiment, chosen, line, scaling, pairs, points, how, costs, costs.total, excess)
 
 
 def _measured_line(

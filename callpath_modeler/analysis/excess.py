@@ -18,6 +18,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from callpath_modeler.analysis.centre import centre_of
+from callpath_modeler.modeling import Aggregate, centre
 from callpath_modeler.profile.calltree import CallTree
 from callpath_modeler.profile.experiment import Experiment, Scaling
 from callpath_modeler.profile.schema import Reduction
@@ -80,26 +82,38 @@ def ideal(
 
 
 def measured_excess(
-    experiment: Experiment, metric: str, parameter: str, base: float, scale: float
+    experiment: Experiment,
+    metric: str,
+    parameter: str,
+    base: float,
+    scale: float,
+    aggregate: Aggregate = "auto",
 ) -> Excess:
     """Return the excess work between two scales that were measured.
 
-    Cost is the median over repetitions. Sums over processes are brought back to one process.
+    Sums over processes are brought back to one process.
+
+    Parameters
+    ----------
+    base, scale : the smaller and the larger scale
+    aggregate : how repetitions become one cost; ``"auto"`` as in models of the metric
 
     Raises
     ------
     ValueError
         If a scale is not among the points.
     """
+    how = centre_of(experiment, metric, parameter, aggregate)
     points, values = experiment.by_point(metric, parameter)
     costs = []
     for point in (base, scale):
         index = np.flatnonzero(points == point)
         if not len(index):
             raise ValueError(f"no run at {parameter} = {point:g}")
-        if np.isnan(values[:, index[0], :]).all():
+        here = centre(values[:, index], how)[:, 0]
+        if np.isnan(here).all():
             raise ValueError(f"{metric} was not measured at {parameter} = {point:g}")
-        costs.append(per_process(experiment, parameter, median(values[:, index[0], :]), point))
+        costs.append(per_process(experiment, parameter, here, point))
     return excess_work(
         experiment.tree, scaling_over(experiment, parameter), (base, costs[0]), (scale, costs[1])
     )
@@ -120,11 +134,3 @@ def per_process(
 def is_summed(experiment: Experiment, parameter: str) -> bool:
     """Tell whether values are sums over p processes."""
     return experiment.reduction is Reduction.SUM and parameter == "p"
-
-
-def median(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the median over the last axis, NaN where nothing was measured."""
-    measured = ~np.isnan(values).all(axis=-1)
-    result = np.full(values.shape[:-1], np.nan)
-    result[measured] = np.nanmedian(values[measured], axis=-1)
-    return result

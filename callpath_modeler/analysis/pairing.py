@@ -9,9 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from callpath_modeler.analysis.centre import centre_of
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.errors import DataError, UsageError
 from callpath_modeler.fitted import Fitted
+from callpath_modeler.modeling import Aggregate, Centre
 from callpath_modeler.profile.calltree import CallTree
 from callpath_modeler.profile.experiment import Experiment
 from callpath_modeler.profile.groups import Values
@@ -66,6 +68,7 @@ class Pair:
     metric : what is compared
     line : over which parameter, and where others are held
     scales : values of the parameter at which both were measured there, ascending
+    centre : how repetitions of both become one value
     renumbered : functions of one name that only their order tells apart
     """
 
@@ -75,6 +78,7 @@ class Pair:
     metric: Metric
     line: Line
     scales: Values
+    centre: Centre
     renumbered: tuple[str, ...] = ()
 
     @property
@@ -93,6 +97,7 @@ def pair_up(
     new: tuple[Experiment, Fitted | None],
     metric: str | None,
     line: Line,
+    aggregate: Aggregate = "auto",
 ) -> Pair:
     """Bring two experiments to one call tree.
 
@@ -103,6 +108,7 @@ def pair_up(
     ----------
     metric : None = the run time
     line : as `common_line` returns it
+    aggregate : how repetitions become one value where there are no models that say it
 
     Raises
     ------
@@ -132,7 +138,9 @@ def pair_up(
     scales = before.points[np.isin(before.points, after.points)]
     if line.held and not line.measured_at:
         scales = scales[:0]
-    return Pair(before, after, unified.tree, chosen, line, scales, unified.renumbered)
+    modelled = [fitted.models.aggregate for _, fitted in (base, new) if fitted]
+    how = modelled[0] if modelled else centre_of(base[0], chosen.name, aggregate=aggregate)
+    return Pair(before, after, unified.tree, chosen, line, scales, how, unified.renumbered)
 
 
 def _common_metric(base: Experiment, new: Experiment, wanted: str | None) -> Metric:

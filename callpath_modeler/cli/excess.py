@@ -13,6 +13,7 @@ import click
 from callpath_modeler.cli.configured import Configured
 from callpath_modeler.cli.console import Console
 from callpath_modeler.cli.options import (
+    AGGREGATE,
     EXPERIMENT,
     PARAMETER,
     load_options,
@@ -32,6 +33,7 @@ from callpath_modeler.errors import DataError, UsageError
 if TYPE_CHECKING:
     from callpath_modeler.analysis.ensemble import Pair
     from callpath_modeler.loading import LoadOptions
+    from callpath_modeler.modeling import Aggregate
     from callpath_modeler.profile.wanted import Wanted
     from callpath_modeler.report.again import Again
 
@@ -45,6 +47,7 @@ if TYPE_CHECKING:
 @table_options
 @metric_options
 @PARAMETER
+@AGGREGATE
 @load_options
 @output_options
 @click.pass_obj
@@ -64,6 +67,7 @@ def command(
     inclusive: bool,
     exclusive: bool,
     parameter: str | None,
+    aggregate: Aggregate,
     load: LoadOptions,
     format_: str | None,
     output: Path | None,
@@ -79,17 +83,28 @@ def command(
     from callpath_modeler.asking import held_findings, parse_target
     from callpath_modeler.cli.render import render_lines, render_table
     from callpath_modeler.loading import load as read
+    from callpath_modeler.pipeline import FitOptions, centre_of
     from callpath_modeler.report.excess import ExcessView, excess_table, excess_text
 
     form = format_of(format_, output)
     refuse_columns(form, columns)
     wanted = viewing(form, top, inclusive, exclusive)
     chosen, first = _scales(pair, base)
-    experiment_read = read(experiment, load.of_metric(metric), console.progress("read"))
+    load = load.of_metric(metric)
+    experiment_read = read(experiment, load, console.progress("read"))
     findings = experiment_read.findings
     held = parse_target(None, at).named
+    how = FitOptions(parameter=parameter, aggregate=aggregate)
     try:
-        found = losses(experiment_read, metric, parameter, held=held, pair=chosen, base=first)
+        found = losses(
+            experiment_read,
+            metric,
+            parameter,
+            held=held,
+            pair=chosen,
+            base=first,
+            aggregate=centre_of(experiment_read, experiment, metric, load, how),
+        )
     except DataError:
         # A run that was left out may be the scale that is missing.
         console.findings(findings)

@@ -93,7 +93,7 @@ def command(
     ctx = click.get_current_context()
     at_target = any(was_asked(ctx, name) for name in ("target", "at", "predicted"))
     if form == EXTRAP or what == "values" or (form in PROFILES and not at_target):
-        _measured(console, experiment, question, load, form, output, force=force)
+        _measured(console, experiment, question, load, fitting, form, output, force=force)
         return
     if form in PROFILES:
         question = replace(question, inclusive=False)
@@ -125,6 +125,7 @@ def _measured(
     sources: tuple[str, ...],
     question: Question,
     load: LoadOptions,
+    fitting: FitOptions,
     form: str,
     output: Path | None,
     *,
@@ -134,7 +135,7 @@ def _measured(
 
     A metric that is configured is for what has one: it leads where there are several.
     """
-    from callpath_modeler import loading
+    from callpath_modeler import loading, pipeline
     from callpath_modeler.cli.render import render_table
     from callpath_modeler.report import exchange, export
 
@@ -149,7 +150,10 @@ def _measured(
     elif form in PROFILES:
         first = experiment.metric(metric)
         metrics = dict.fromkeys([first, *(v.metric for v in experiment.columns.values())])
-        largest = {one: exchange.at_largest(experiment, one.name) for one in metrics}
+        largest = {}
+        for one in metrics:
+            how = pipeline.centre_of(experiment, sources, one.name, wanted, fitting)
+            largest[one] = exchange.at_largest(experiment, one.name, how)
         console.write(_profile(form, experiment.tree, largest), output, overwrite=force)
     else:
         chosen = experiment.metric(metric)

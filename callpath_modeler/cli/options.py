@@ -83,6 +83,13 @@ _ASK = (
     *_METRIC,
 )
 PARAMETER = click.option("--parameter", metavar="NAME", help="Parameter to scale in. Default: p.")
+AGGREGATE = click.option(
+    "--aggregate",
+    type=click.Choice(["auto", "mean", "median", "trimmed", "midrange", "first-quartile", "min"]),
+    default="auto",
+    show_default=True,
+    help="How repetitions become one value; auto: whatever scatters least here.",
+)
 _FIT = (
     PARAMETER,
     click.option(
@@ -92,15 +99,7 @@ _FIT = (
         show_default=True,
         help="A probability for every hypothesis, or the choice of one by cross-validation.",
     ),
-    click.option(
-        "--aggregate",
-        type=click.Choice(
-            ["auto", "mean", "median", "trimmed", "midrange", "first-quartile", "min"]
-        ),
-        default="auto",
-        show_default=True,
-        help="How repetitions become one value; auto: whatever scatters least here.",
-    ),
+    AGGREGATE,
     click.option(
         "--confidence",
         type=click.FloatRange(0, 1, min_open=True, max_open=True),

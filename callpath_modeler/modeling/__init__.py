@@ -1,6 +1,13 @@
 """Performance models: arrays in, arrays out; never sees a name or a path."""
 
-from callpath_modeler.modeling.fitting import MOST_PARAMETERS, Method, centre, default_space, fit
+from callpath_modeler.modeling.fitting import (
+    MOST_PARAMETERS,
+    Method,
+    centre,
+    centre_of_models,
+    default_space,
+    fit,
+)
 from callpath_modeler.modeling.formulas import Alternative
 from callpath_modeler.modeling.growth import Growth
 from callpath_modeler.modeling.models import MIN_POINTS, Models
@@ -37,6 +44,7 @@ __all__ = [
     "Term",
     "along",
     "centre",
+    "centre_of_models",
     "default_space",
     "fit",
     "parse_growth",

@@ -107,6 +107,21 @@ def fit(
     )
 
 
+def centre_of_models(p: npt.ArrayLike, y: npt.ArrayLike, aggregate: Aggregate = "auto") -> Centre:
+    """Return the centre of repetitions that the models of `fit` are of, without making any.
+
+    Parameters
+    ----------
+    p, y, aggregate
+        As for `fit`, whose default method and terms these are.
+    """
+    from callpath_modeler.modeling.mixture import application
+
+    points, values = _checked(p, y, confidence=0.95)
+    space = default_space("mixture", several=points.ndim > 1)
+    return application.centre_of_models(points, values, space=space, aggregate=aggregate)
+
+
 def default_space(method: Method, *, several: bool = False) -> SearchSpace:
     """Return the terms that a method looks for models among, unless told otherwise."""
     if method == "classic":

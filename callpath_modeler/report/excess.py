@@ -186,6 +186,7 @@ def _header(shown: ExcessView, findings: Sequence[Finding]) -> dict[str, object]
         "parameter": losses.parameter,
         "held": dict(losses.line.held),
         "formula": str(losses.scaling),
+        "centre": losses.centre,
         "view": str(shown.wanted.kind),
         "pairs": pairs,
         "hot_path": [shown.view.name(node) for node in shown.hot],

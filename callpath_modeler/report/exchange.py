@@ -14,7 +14,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from callpath_modeler.analysis.centre import centre_of
 from callpath_modeler.errors import UsageError
+from callpath_modeler.modeling import Aggregate, centre
 from callpath_modeler.profile.calltree import CallTree
 from callpath_modeler.profile.experiment import Experiment, inclusive_values
 from callpath_modeler.profile.schema import Metric
@@ -212,8 +214,14 @@ def _number(value: float) -> str:
     return str(int(value)) if value == int(value) and abs(value) < 1e15 else repr(value)
 
 
-def at_largest(experiment: Experiment, metric: str) -> NDArray[np.float64]:
-    """Return the median over the largest runs, [call paths]; NaN = did not occur.
+def at_largest(
+    experiment: Experiment, metric: str, aggregate: Aggregate = "auto"
+) -> NDArray[np.float64]:
+    """Return what the largest runs cost, [call paths]; NaN = did not occur.
+
+    Parameters
+    ----------
+    aggregate : how repetitions become one value; ``"auto"`` as in models of the metric
 
     Raises
     ------
@@ -225,10 +233,8 @@ def at_largest(experiment: Experiment, metric: str) -> NDArray[np.float64]:
         name = experiment.modelled_parameter()
         largest = experiment.points(name)[-1]
         values = values[:, [run.parameters[name] == largest for run in experiment.runs]]
-    median = np.full(len(values), np.nan)
-    occurs = ~np.isnan(values).all(axis=1)
-    median[occurs] = np.nanmedian(values[occurs], axis=1)
-    return median
+    how = centre_of(experiment, metric, aggregate=aggregate)
+    return centre(values[:, None], how)[:, 0]
 
 
 def folded(tree: CallTree, exclusive: NDArray[np.float64]) -> str:

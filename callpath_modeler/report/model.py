@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -263,12 +264,13 @@ def excess_steps(ranking: Ranking) -> list[ExcessStep]:
 
     There is none of a metric that does not add up over call paths.
     """
-    fitted, experiment, base = ranking.fitted, ranking.fitted.line, float(ranking.fitted.points[0])
+    fitted, base = ranking.fitted, float(ranking.fitted.points[0])
     if not fitted.metric.additive:
         return []
+    between = partial(measured_excess, fitted.line, fitted.metric.name, fitted.parameter, base)
     steps = []
     for point in map(float, fitted.points[1:]):
-        found = measured_excess(experiment, fitted.metric.name, fitted.parameter, base, point)
+        found = between(point, aggregate=fitted.models.aggregate)
         steps.append(ExcessStep(base, point, False, found.inclusive, found.exclusive))
     if ranking.target > fitted.points[-1]:
         own, below = ranking.excess.exclusive, ranking.excess.inclusive

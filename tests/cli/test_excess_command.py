@@ -127,3 +127,22 @@ def test_what_cannot_be_answered_ends_in_one_clear_line(run, stored, words, stat
 
 def test_metrics_that_do_not_add_up_are_refused(run, lulesh):
     run("excess", lulesh, "-m", "max_time").fails(2, "max_time does not add up")
+
+
+@pytest.mark.parametrize("how", [None, "min", "mean"])
+def test_losses_are_those_of_the_ranking_at_a_scale_that_was_repeated(run, lulesh, tmp_path, how):
+    kept, chosen = tmp_path / "kept.cpm", ("--aggregate", how) if how else ()
+    run("fit", lulesh, "-m", "time", "-o", kept, *chosen)
+    asked = [(lulesh, *chosen), (kept,), (kept, *chosen)]
+    found = set()
+    for source, *words in asked:
+        lost = json.loads(run("excess", source, *words, "--pair", "1,125", "-f", "json").out)
+        ranked = json.loads(run("rank", source, *words, "--target", "125", "-f", "json").out)
+        assert lost["centre"] == ranked["fit"]["centre"]
+        assert how in (None, lost["centre"])
+        ours = {row["path"]: row["excess_exclusive"] for row in lost["rows"]}
+        theirs = {row["callpath"]: row["excess_exclusive"] for row in ranked["rows"]}
+        shared = [path for path, value in theirs.items() if value is not None]
+        assert [ours[path] for path in shared] == [theirs[path] for path in shared]
+        found.add(lost["pairs"][0]["total_at_scale"])
+    assert len(found) == 1

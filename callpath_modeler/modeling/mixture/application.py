@@ -101,18 +101,9 @@ def fit_mixture(
         If no term of the space fits the points.
     """
     several = points.ndim > 1
-    order = np.lexsort(points.reshape(len(points), -1).T[::-1])
-    points, values = points[order], _Values(y, order)
-    known = joint_hypotheses(space, points) if several else hypotheses(space, points)
-    some, pool = _overview(values, _at_once(known, _SAMPLE))
-    ways = deviations(points, noise_known=pool.known)
-    learn_from = partial(_beliefs, points, values[some], pool, known, ways)
-    beliefs = learn_from("mean", 1.0)
-    how, efficiency = _centre(points, values[some], pool, known, ways, beliefs, aggregate)
-    if how != "mean":
-        beliefs = learn_from(how, efficiency)
-    far = far_tables(points, known, FAR)
-    setting = _Setting(points, pool, how, efficiency, known, ways, beliefs, far)
+    values = _Values(y, np.lexsort(points.reshape(len(points), -1).T[::-1]))
+    setting = _learnt(points[values.order], values, space, aggregate)
+    known, far = setting.known, setting.far
     columns, parts = empty_columns(len(y), len(far)), list(values.chunks(_at_once(known, _CHUNK)))
     chunks = each(partial(_modelled, setting), map(values.__getitem__, parts))
     for part, chunk in zip(parts, chunks, strict=True):
@@ -122,8 +113,8 @@ def fit_mixture(
         space=space,
         shapes=Shapes(only_used(columns, known.shapes) if several else known.shapes),
         method="mixture",
-        aggregate=how,
-        points=points,
+        aggregate=setting.how,
+        points=setting.points,
         confidence=confidence,
         **columns,
     )
@@ -141,6 +132,30 @@ class _Setting:
     ways: Deviations
     beliefs: Beliefs
     far: FloatArray
+
+
+def centre_of_models(
+    points: FloatArray, y: FloatArray, *, space: SearchSpace, aggregate: Aggregate
+) -> Centre:
+    """Return the centre of repetitions that `fit_mixture` makes models of, but make none."""
+    values = _Values(y, np.lexsort(points.reshape(len(points), -1).T[::-1]))
+    return _learnt(points[values.order], values, space, aggregate).how
+
+
+def _learnt(
+    points: FloatArray, values: _Values, space: SearchSpace, aggregate: Aggregate
+) -> _Setting:
+    """Learn noise and habits from some of the rows, and choose the centre of repetitions."""
+    known = joint_hypotheses(space, points) if points.ndim > 1 else hypotheses(space, points)
+    some, pool = _overview(values, _at_once(known, _SAMPLE))
+    ways = deviations(points, noise_known=pool.known)
+    learn_from = partial(_beliefs, points, values[some], pool, known, ways)
+    beliefs = learn_from("mean", 1.0)
+    how, efficiency = _centre(points, values[some], pool, known, ways, beliefs, aggregate)
+    if how != "mean":
+        beliefs = learn_from(how, efficiency)
+    far = far_tables(points, known, FAR)
+    return _Setting(points, pool, how, efficiency, known, ways, beliefs, far)
 
 
 def _modelled(setting: _Setting, ordered: FloatArray) -> Columns:

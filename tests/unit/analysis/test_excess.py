@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from callpath_modeler.analysis.excess import excess_work, measured_excess, median, per_process
+from callpath_modeler.analysis.excess import excess_work, measured_excess, per_process
 from callpath_modeler.profile.experiment import Scaling
 from callpath_modeler.profile.schema import Reduction
 from synthetic import call_tree, experiment
@@ -53,11 +53,14 @@ def test_a_run_without_cost_has_no_excess():
     assert not excess_work(TREE, Scaling.WEAK, (2, nothing), (8, nothing)).exclusive.any()
 
 
-def test_measured_excess_takes_the_median_of_repetitions():
-    made = experiment({"main": [[1, 9, 1], [5, 2, 2]]}, (2, 4))
-    excess = measured_excess(made, "time", "p", 2, 4)
-    assert excess.lost.tolist() == [1]
-    assert excess.exclusive.tolist() == [0.5]
+@pytest.mark.parametrize(
+    ("aggregate", "lost", "share"), [("auto", 4, 4 / 5), ("min", 1, 1 / 2), ("mean", 1.5, 1.5 / 4)]
+)
+def test_repetitions_become_the_cost_that_is_asked_for(aggregate, lost, share):
+    made = experiment({"main": [[1, 5.5, 1], [5, 5, 2]]}, (2, 4))
+    excess = measured_excess(made, "time", "p", 2, 4, aggregate)
+    assert excess.lost.tolist() == [lost]
+    assert excess.exclusive.tolist() == [share]
 
 
 @pytest.mark.parametrize(("base", "scale"), [(2, 4), (4, 32), (2, 32), (8, 16)])
@@ -87,9 +90,3 @@ def test_over_another_parameter_than_p_costs_are_compared_as_they_are():
 def test_a_scale_that_was_not_measured_is_an_error():
     with pytest.raises(ValueError, match="p = 3"):
         measured_excess(experiment({"main": [1] * 5}), "time", "p", 2, 3)
-
-
-def test_the_median_of_nothing_is_missing():
-    table = np.array([[[1.0, NAN], [NAN, NAN]]])
-    assert median(table)[0, 0] == 1
-    assert np.isnan(median(table)[0, 1])
