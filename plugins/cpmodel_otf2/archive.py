@@ -141,19 +141,29 @@ class Archive:
         functions, handle = self._library.functions, self._handle
         for location in self.definitions.locations:
             self._check(functions.Reader_SelectLocation(handle, location.reference), "")
-        count = ctypes.c_uint64()
         # Writers of a single process leave out local definitions: nothing is to be mapped.
         if functions.Reader_OpenDefFiles(handle) == 0:
-            for location in self.definitions.locations:
-                self._read_local_definitions(location, count)
+            for location in self._with_definitions():
+                self._read_local_definitions(location)
             functions.Reader_CloseDefFiles(handle)
         self._check(functions.Reader_OpenEvtFiles(handle), f"{self._path.stem}/")
 
-    def _read_local_definitions(self, location: Location, count: ctypes.c_uint64) -> None:
+    def _with_definitions(self) -> list[Location]:
+        """Return the locations that have definitions of their own; all that have events must."""
+        locations, there = self.definitions.locations, self._path.parent
+        missing = [place for place in locations if not (there / self._local(place)).exists()]
+        if len(missing) < len(locations):
+            for location in missing:
+                if location.events:
+                    raise self._broken(self._local(location), "missing: its events mean nothing")
+        return [location for location in locations if location not in missing]
+
+    def _local(self, location: Location) -> str:
+        return f"{self._path.stem}/{location.reference}.def"
+
+    def _read_local_definitions(self, location: Location) -> None:
         functions, handle = self._library.functions, self._handle
-        name = f"{self._path.stem}/{location.reference}.def"
-        if not (self._path.parent / name).exists():
-            return
+        name, count = self._local(location), ctypes.c_uint64()
         self._require_end(name)
         reader = functions.Reader_GetDefReader(handle, location.reference)
         if not reader:

@@ -16,6 +16,9 @@ from cpmodel_scorep.rows import HeldRows, type_of
 
 _EMPTY_INDEX, _EMPTY_DATA = 22, 11
 
+_NEVER_ZERO = frozenset({"time", "visits"})
+"""Every run takes time: where these are not stored, they were lost."""
+
 
 @dataclass(frozen=True, slots=True)
 class StoredMetric:
@@ -142,6 +145,8 @@ def _in_members(
             note = "its data are missing in the file"
         elif data and data.size > _EMPTY_DATA:
             note = "its index is missing in the file"
+    if not note and definition.name in _NEVER_ZERO:
+        note = "its values are missing in the file"
     if note:
         return MetricStatus.UNSUPPORTED, note, ()
     return MetricStatus.ABSENT, "never non-zero", ()

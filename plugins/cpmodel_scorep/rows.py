@@ -93,12 +93,14 @@ def read_index(container: Container, member: Member, call_paths: int) -> Index:
         return Index(order, np.arange(call_paths))
     if raw[17] != _SPARSE:
         raise broken(f"index format {raw[17]} is unknown")
-    if len(raw) < 22:
+    if len(raw) == 18:
         # The tools write no count at all where there are no rows.
         return Index(order, np.arange(0))
-    (count,) = struct.unpack_from(order + "I", raw, 18)
-    if count > call_paths or 22 + 4 * count > len(raw):
-        raise broken(f"the index counts {count} rows of {call_paths} call paths")
+    (count,) = struct.unpack(order + "I", raw[18:22].ljust(4, b"\xff"))
+    if count > call_paths or 22 + 4 * count != len(raw):
+        raise broken(
+            f"{len(raw)} bytes for an index that counts {count} rows of {call_paths} call paths"
+        )
     numbers = np.frombuffer(raw, order + "u4", count, 22).astype(np.int64)
     if count and (numbers[-1] >= call_paths or np.any(np.diff(numbers) <= 0)):
         raise broken("row numbers of the index are out of order")
@@ -196,6 +198,12 @@ class RawRows:
         self._converter = _Converter(dtype)
         self._row_bytes = columns * dtype.itemsize
         held = max(0, member.size - len(_RAW)) // self._row_bytes
+        if held > len(self.numbers) and not container.resynchronised:
+            raise InputError(
+                f"{container.path}: {member.name} at byte {member.offset}: {held} rows, of which "
+                f"the index names {len(self.numbers)}",
+                hint=COPY_IT_AGAIN,
+            )
         self._held = min(held, len(self.numbers))
         self.missing = len(self.numbers) - self._held
 

@@ -148,7 +148,9 @@ class _Families:
         free = stop - first + 1
         own[outside] = np.arange(free, free + len(outside))
         take(self._rows, at[outside], buffer[free : free + len(outside)])
-        left = self._remainders(buffer, starts, own)
+        # Broken values may be infinite; what comes of those counts as missing.
+        with np.errstate(invalid="ignore", over="ignore"):
+            left = self._remainders(buffer, starts, own)
         if not wanted.all():
             callers, own, left = callers[wanted], own[wanted], left[wanted]
         self._reducer.add(self._tree_row[callers], left, lambda rows: buffer[own[rows]])

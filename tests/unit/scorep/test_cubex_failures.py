@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import os
 import struct
+import warnings
 
 import numpy as np
 import pytest
@@ -323,6 +324,8 @@ def test_definitions_that_make_no_sense_are_refused(tmp_path, change, word):
         ("0.index", b"CUBEX.INDEX\2\0\0\0\0\0\1", "byte order"),
         ("0.index", b"CUBEX.INDEX\1\0\0\0\0\0\2", "format 2"),
         ("0.index", b"CUBEX.INDEX\1\0\0\0\0\0\1\xff\xff\xff\xff", "4294967295 rows"),
+        ("0.index", b"CUBEX.INDEX\1\0\0\0\0\0\1" + b"\3\0", "20 bytes"),
+        ("0.index", b"CUBEX.INDEX\1\0\0\0\0\0\1" + struct.pack("<4I", 2, 0, 1, 2), "counts 2"),
         ("0.index", b"CUBEX.INDEX\1\0\0\0\0\0\1" + struct.pack("<3I", 2, 1, 0), "order"),
         ("0.index", b"CUBEX.INDEX\1\0\0\0\0\0\1" + struct.pack("<2I", 1, 9), "order"),
         ("0.data", b"RUBBISH", "not the data"),
@@ -337,6 +340,13 @@ def test_broken_members_are_refused_by_name_and_place(tmp_path, member, content,
     assert error.hint
 
 
+@pytest.mark.parametrize("named", [0, 2])
+def test_data_of_more_rows_than_the_index_names_are_refused(tmp_path, named):
+    count = struct.pack(f"<{1 + named}I", named, *range(named)) if named else b""
+    content = {**members(), "0.index": b"CUBEX.INDEX\1\0\0\0\0\0\1" + count}
+    assert_refused(write(tmp_path, content), "0.data", f"3 rows, of which the index names {named}")
+
+
 def test_members_that_lack_their_other_half_make_a_metric_unreadable(tmp_path):
     for gone, word in (("0.data", "data"), ("0.index", "index")):
         content = members()
@@ -344,6 +354,22 @@ def test_members_that_lack_their_other_half_make_a_metric_unreadable(tmp_path):
         with CubexReader().open(write(tmp_path, content)) as profile:
             assert profile.metrics[0].status is MetricStatus.UNSUPPORTED
             assert word in profile.metrics[0].note
+
+
+def test_the_run_time_is_lost_not_zero_where_nothing_of_it_is_stored(tmp_path):
+    content = members()
+    del content["0.data"], content["0.index"]
+    with CubexReader().open(write(tmp_path, content)) as profile:
+        assert profile.metrics[0].status is MetricStatus.UNSUPPORTED
+        assert "missing" in profile.metrics[0].note
+
+
+def test_rows_of_infinite_values_count_as_missing_without_a_warning(tmp_path):
+    endless = cw.MetricToWrite("time", np.full((3, 2), np.inf), "INCLUSIVE", unit="sec")
+    path = write(tmp_path, members((endless, VISITS)))
+    with CubexReader().open(path) as profile, warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert np.isnan(profile.reduce("time", Reduction.MAX).exclusive[1:]).all()
 
 
 def test_compressed_definitions_that_are_broken_are_refused(tmp_path):
