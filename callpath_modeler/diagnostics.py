@@ -73,7 +73,9 @@ KINDS: dict[str, Kind] = {
         "call paths missing at some points",
         "they are modelled where they occur; --where leaves out the other scales",
     ),
-    "CPM114": Kind("cost not conserved", "report this with the profile: the reader is wrong"),
+    "CPM114": Kind(
+        "cost not conserved", "copy the profile again; if that does not help, report it"
+    ),
     "CPM115": Kind(
         "maxima add up to more than the run took",
         "use --locations mean for shares of the real run time",

@@ -10,13 +10,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from callpath_modeler.diagnostics import Finding, Notices
+from callpath_modeler.errors import InputError
 from callpath_modeler.profile.calltree import CallTree
 from callpath_modeler.profile.schema import DeclaredMetric, Extent, MetricStatus, Reduction
 from callpath_modeler.readers.base import Reduced
 from callpath_modeler.readers.reductions import Fold, Noticed
+from cpmodel_hpctoolkit.binary import COPY_IT_AGAIN
 from cpmodel_hpctoolkit.locations import Location, Places, Processes
 from cpmodel_hpctoolkit.metrics import Measure, StoredMetric, declare
 from cpmodel_hpctoolkit.reduce import clear, reduce_processes
+
+_PRINTED = 1e-4
+"""Sums in XML have six digits, and each location's value was rounded before it was added."""
 
 
 class Exclusive(NamedTuple):
@@ -68,6 +73,10 @@ class Database(Protocol):
 
     def of_all(self, measure: Measure) -> Exclusive | None:
         """Return the sum over all locations, or None if it is not stored."""
+        ...
+
+    def stored_total(self, measure: Measure) -> float | None:
+        """Return the value of the whole program in all locations, or None if it is not stored."""
         ...
 
 
@@ -142,12 +151,35 @@ class HpctoolkitProfile:
             if of_all is not None:
                 return self._from_sum(of_all, reduction, noticed)
 
+        whole: dict[Location, float] = {}
+        lost = 0
+
         def read(location: Location) -> tuple[NDArray[np.float64], float]:
             found = self.database.of_location(measure, location)
+            nonlocal lost
+            lost += abs(float(found.values.sum()) - found.total) > _PRINTED * abs(found.total)
             clear(found.values, found.noise, noticed)
+            whole[location] = found.total
             return found.values, found.total
 
-        return reduce_processes(processes, read, len(self.call_tree), stored.fold, reduction)
+        paths = len(self.call_tree)
+        reduced = reduce_processes(processes, read, paths, stored.fold, reduction)
+        if lost:
+            message = f"{measure.name}: in {lost} locations call paths do not add up to the total"
+            self._notices.note("CPM114", message, lost, about=measure.name)
+        if not places.streams:
+            self._require_all(measure, sum(whole.values()))
+        return reduced
+
+    def _require_all(self, measure: Measure, found: float) -> None:
+        """Refuse values of locations that are not the stored sum: some of them were lost."""
+        stored = self.database.stored_total(measure)
+        if stored is not None and abs(found - stored) > _PRINTED * abs(stored):
+            raise InputError(
+                f"{self.database.path}: {measure.name} of all processes and threads is {found:g}, "
+                f"stored as their sum is {stored:g}",
+                hint=COPY_IT_AGAIN,
+            )
 
     def _is_sum(self, stored: StoredMetric, processes: Processes, reduction: Reduction) -> bool:
         """Tell whether a statistic follows from the sum over all locations."""

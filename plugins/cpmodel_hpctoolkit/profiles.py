@@ -124,18 +124,16 @@ class ProfileFile:
             on_gpu |= name in _ACCELERATORS
         return Location(len(self.profiles) - 1, rank, on_gpu, node)
 
-    def metrics_in(self, profile: Profile) -> frozenset[int]:
-        """Return the numbers of the metrics that are not zero for the whole program."""
-        if not profile.n_values or not profile.n_contexts:
-            return frozenset()
-        count = min(2, profile.n_contexts)
-        index = self._file.array(_INDEX, profile.index, count, "the contexts of a profile")
-        if index["context"][0] != 0:
-            return frozenset()
-        stop = int(index["start"][1]) if count == 2 else profile.n_values
-        size = min(stop, profile.n_values)
+    def whole(self, profile: Profile) -> dict[int, float]:
+        """Return the values of the whole program by number of their metric."""
+        if not profile.n_values:
+            return {}
+        contexts, starts = self._index(profile)
+        if contexts[0] != 0:
+            return {}
+        size = int(starts[1])
         values = self._file.array(_VALUE, profile.values, size, "the values of a profile")
-        return frozenset(values["metric"][values["value"] != 0].tolist())
+        return dict(zip(values["metric"].tolist(), values["value"].tolist(), strict=True))
 
     def read(self, profile: Profile, metric: int) -> Values:
         """Return the values of the metric with this number, in order of the file."""
@@ -145,17 +143,19 @@ class ProfileFile:
             _VALUE, profile.values, profile.n_values, "the values of a profile"
         )
         chosen = np.flatnonzero(values["metric"] == metric)
+        contexts, starts = self._index(profile)
+        owner = np.repeat(contexts, starts[1:] - starts[:-1])[chosen]
+        return Values(owner, values["value"][chosen].astype(np.float64))
+
+    def _index(self, profile: Profile) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return the contexts [n] of a profile, and where the values of each start [n + 1]."""
         index = self._file.array(
             _INDEX, profile.index, profile.n_contexts, "the contexts of a profile"
         )
-        starts = index["start"]
-        if len(starts) and (np.any(starts[1:] < starts[:-1]) or starts[-1] > profile.n_values):
+        contexts = index["context"].astype(np.int64)
+        starts = np.append(index["start"], np.uint64(profile.n_values)).astype(np.int64)
+        if starts[0] != 0:
+            self._file.refuse(profile.index, "an index of contexts that is not that of the values")
+        if np.any(starts[1:] < starts[:-1]) or np.any(contexts[1:] <= contexts[:-1]):
             self._file.refuse(profile.index, "an index of contexts that is out of order")
-        starts = starts.astype(np.int64)
-        counts = np.diff(starts, append=profile.n_values)
-        first = int(starts[0]) if len(starts) else profile.n_values
-        owner = np.repeat(index["context"], counts)
-        chosen = chosen[chosen >= first]
-        return Values(
-            owner[chosen - first].astype(np.int64), values["value"][chosen].astype(np.float64)
-        )
+        return contexts, starts

@@ -103,6 +103,14 @@ class Version2:
         """Return the sums in the XML, unless there are exact values."""
         return None if self._files else self._of_all(measure)
 
+    def stored_total(self, measure: Measure) -> float | None:
+        """Return the value of the whole program in all locations, or None if it is not stored."""
+        columns = self._metrics[measure.number].columns
+        if "I" not in columns:
+            return None
+        contexts, values = self._summed(columns["I"])
+        return float(values[contexts < 0].sum()) if np.any(contexts < 0) else None
+
     def _of_all(self, measure: Measure) -> Exclusive:
         columns = self._metrics[measure.number].columns
         contexts, values = self._summed(columns["E"])

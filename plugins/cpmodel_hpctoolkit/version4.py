@@ -108,6 +108,13 @@ class Version4:
         summary = self._profiles.summary
         return None if summary is None or not ids else self._exclusive(summary, ids)
 
+    def stored_total(self, measure: Measure) -> float | None:
+        """Return the value of the whole program in all locations, or None if it is not stored."""
+        ids, summary = self._meta.metrics[measure.number].in_summary, self._profiles.summary
+        if summary is None or _ALL not in ids:
+            return None
+        return self._profiles.whole(summary).get(ids[_ALL], 0.0)
+
     def _declared(self) -> Iterator[Measure]:
         summary = self._profiles.summary
         streams = [stream for process in self._places.streams for stream in process]
@@ -125,7 +132,7 @@ class Version4:
 
     def _occurs(self, profile: Profile, ids: Mapping[str, int]) -> bool:
         if _ALL in ids:
-            return ids[_ALL] in self._profiles.metrics_in(profile)
+            return self._profiles.whole(profile).get(ids[_ALL], 0.0) != 0
         return _OWN in ids and bool(self._profiles.read(profile, ids[_OWN]).values.any())
 
     def _exclusive(self, profile: Profile, ids: Mapping[str, int]) -> Exclusive:

@@ -299,6 +299,7 @@ def test_json_and_cali_of_one_run_are_one_profile(opened):
         ("\n__rec=ctx,attr=77,data=1\n", "line 2: attribute 77 is not defined"),
         ("__rec=ctx,attr=8=9,data=1\n", "line 1: 2 attributes, but 1 values"),
         ("__rec=node,id=x,attr=10,data=1\n", "line 1: no Caliper record"),
+        ("__rec=c\0x,attr=8,data=1\n", "line 1: no Caliper record"),
         ("", "holds no times or counts"),
     ],
 )

@@ -14,6 +14,9 @@ from callpath_modeler.readers.registry import Registry
 from callpath_modeler.testing.checks import read_or_refused
 from callpath_modeler.testing.hpctoolkit import write_database
 from cpmodel_hpctoolkit import HpctoolkitLoopsReader, HpctoolkitReader
+from cpmodel_hpctoolkit.binary import BinaryFile
+from cpmodel_hpctoolkit.meta import read_meta
+from cpmodel_hpctoolkit.profiles import ProfileFile
 
 INTERIM = '<?xml version="1.0"?>\n<HPCToolkitExperiment version="4.0"><Header n="a"/>'
 
@@ -59,6 +62,48 @@ def test_a_file_that_is_cut_short_is_refused(reader, tmp_path, contexts, ranks, 
     error = refused(reader, tmp_path)
     assert f"{name}: cut short" in error.message
     assert "at byte 0x" in error.message
+
+
+def places_in(directory):
+    """Return the offsets of values and contexts of the first profile that is no sum."""
+    kinds = read_meta(directory / "meta.db").kinds
+    with BinaryFile(directory / "profile.db") as file:
+        return ProfileFile(file, kinds).profiles[0]
+
+
+@pytest.mark.parametrize(
+    ("row", "word"), [(0, "not that of the values"), (1, "out of order"), (2, "out of order")]
+)
+def test_contexts_that_are_overwritten_with_zeros_are_refused(
+    reader, tmp_path, contexts, ranks, row, word
+):
+    path = write_database(tmp_path, contexts, ranks) / "profile.db"
+    content, place = bytearray(path.read_bytes()), places_in(tmp_path).index + 12 * row
+    content[place : place + 12] = bytes(12) if row else b"\1" * 12
+    path.write_bytes(content)
+    assert word in refused(reader, tmp_path).message
+
+
+def test_profiles_that_are_not_the_stored_sum_are_refused(reader, tmp_path, contexts, ranks):
+    path = write_database(tmp_path, contexts, ranks) / "profile.db"
+    content, place = bytearray(path.read_bytes()), places_in(tmp_path).place
+    content[place : place + 8] = bytes(8)
+    path.write_bytes(content)
+    assert "all processes and threads" in refused(reader, tmp_path).message
+
+
+def test_call_paths_that_do_not_add_up_in_a_location_are_told(reader, tmp_path, contexts, ranks):
+    path = write_database(tmp_path, contexts, ranks) / "profile.db"
+    profile = places_in(tmp_path)
+    content = bytearray(path.read_bytes())
+    # Behind the values of the whole program.
+    lost = slice(profile.values + 40, profile.values + 10 * profile.n_values)
+    content[lost] = bytes(lost.stop - lost.start)
+    path.write_bytes(content)
+    with reader.open(tmp_path) as source:
+        source.reduce("CPUTIME", Reduction.MAX)
+        (finding,) = (found for found in source.findings() if found.code == "CPM114")
+    assert "in 1 locations" in finding.message
 
 
 def test_a_later_major_version_is_refused(reader, tmp_path, contexts, ranks):

@@ -47,8 +47,10 @@ RENAMED = "main/f<int>(int)"
 STATEMENTS = {6: 12.0, 8: 8.0, 11: 10.0}
 
 
-def write(directory, xml=XML):
+def write(directory, xml=XML, *, threads=1.0):
+    """Write a database whose sum over all locations is `threads` times that of one."""
     directory.mkdir(exist_ok=True)
+    xml = xml.replace('<M n="10" v="30"/><M n="12"', f'<M n="10" v="{30 * threads:g}"/><M n="12"')
     (directory / "experiment.xml").write_text(xml)
     return directory
 
@@ -115,8 +117,19 @@ def test_values_of_threads_come_from_metric_db_files(reader, tmp_path):
         assert source.reduce("CPUTIME", Reduction.MEAN).total == pytest.approx(30e-6 * 2.5)
 
 
+def test_locations_that_are_not_the_stored_sum_are_refused(reader, tmp_path):
+    write(tmp_path, threads=6)
+    for rank in range(3):
+        write_metric_db(tmp_path, rank, 0, 2.0)
+    with reader.open(tmp_path) as source:
+        assert exclusive(source, Reduction.MAX)["main"] == pytest.approx(24)
+    next(tmp_path.glob("*-000002-*.metric-db")).unlink()
+    with reader.open(tmp_path) as source, pytest.raises(InputError, match=r"120, stored .* is 180"):
+        source.reduce("CPUTIME", Reduction.MAX)
+
+
 def test_values_of_threads_are_read_in_either_byte_order(reader, tmp_path):
-    write(tmp_path)
+    write(tmp_path, threads=6)
     write_metric_db(tmp_path, 0, 0, 1.0)
     write_metric_db(tmp_path, 1, 0, 5.0, order="little")
     with reader.open(tmp_path) as source:

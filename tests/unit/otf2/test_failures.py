@@ -72,6 +72,10 @@ def test_the_file_that_is_missing_or_cut_is_named(anchor):
     events.unlink()
     with pytest.raises(InputError, match=r"traces/1\.evt: the events .* are missing"):
         TraceReader().open(anchor).__enter__()
+    events.write_bytes(intact)
+    (anchor.parent / "traces/1.def").unlink()
+    with pytest.raises(InputError, match=r"traces/1\.def: missing"):
+        TraceReader().open(anchor).__enter__()
     (anchor.parent / "traces.def").unlink()
     with pytest.raises(InputError, match=r"traces\.def: the definitions cannot be opened"):
         TraceReader().open(anchor).__enter__()
