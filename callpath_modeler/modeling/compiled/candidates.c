@@ -229,7 +229,7 @@ static int64_t divide(char *base, Rows *rows, Cells *cells, Block *block, Result
 /* All arguments are as of the types above; `of_first` [L] is half the logarithm of what makes the
    first point apart. Candidates come as `row_in` and `chosen_in`, in any order. */
 int64_t candidates(int64_t count, int64_t points, int64_t drifts, int64_t shapes,
-                   int64_t deviations, int64_t size, const double *values, const double *weight,
+                   int64_t deviations, int64_t size, int64_t frugal, const double *values, const double *weight,
                    const double *variance, const double *dof, const double *typical,
                    const double *fitted, const double *table, const double *least,
                    const double *most, const double *falling, const int64_t *first_of,
@@ -240,6 +240,7 @@ int64_t candidates(int64_t count, int64_t points, int64_t drifts, int64_t shapes
                    double *coefficients, double *covariance)
 {
     Rows rows = {.count = count, .points = points, .drifts = drifts, .shapes = shapes,
+                 .frugal = frugal != 0,
                  .values = values, .variance = variance, .dof = dof, .typical = typical,
                  .table = table, .least = least, .most = most, .falling = falling,
                  .first_of = first_of, .second_of = second_of};

@@ -31,7 +31,7 @@ def compiled_candidates(
     covariance = np.empty((size, len(drifts), 6))
     call(
         "candidates",
-        *sizes,
+        *(*sizes, int(known.kept.frugal)),
         *doubles(data.values, data.weight, data.variance, data.dof),
         *doubles(chosen.variance, chosen.fitted, table),
         *doubles(known.table.min(axis=1), known.table.max(axis=1)),

@@ -8,6 +8,7 @@
 #define EXACT_VARIANCE 1e-14
 #define LEAST_SUM 1e-40
 #define LOG_2PI 1.8378770664093453
+#define PI 3.1415926535897932
 #define LOG_2 0.69314718055994531
 #define TINY 1e-300
 #define SHARE_EDGE 1e-3
@@ -19,6 +20,15 @@ INLINE int positive_pair(double constant, double first, double second)
 {
     double least = NO_PART * (fabs(first) + fabs(second) + constant);
     return (first > least) & (second > least);
+}
+
+/* `Price.paid`: whether a constant explains more than it costs. `spread` is its variance, without
+   that of a point; `residual` is what is left with it, `level` the sum of positive coefficients. */
+INLINE int pays(double constant, double spread, double residual, double level, double noise,
+                double used)
+{
+    double variance = larger(spread * larger(noise, residual / larger(used - 3, 1)), TINY);
+    return constant * constant > variance * log_of(level * level / (2 * PI * variance));
 }
 
 #endif

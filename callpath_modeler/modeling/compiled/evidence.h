@@ -25,7 +25,7 @@ typedef struct {
 
 /* Regressions on two shapes each under one drift, as of `PairSums`. */
 typedef struct {
-    Lanes weight, mean, at_x, at_z, xx, xz, zz, x, z;
+    Lanes weight, mean, total, used, at_x, at_z, xx, xz, zz, x, z;
 } PairSums;
 
 /* What is found of candidates under one drift; `level` is that of models where shapes are as on
@@ -152,7 +152,8 @@ INLINE void bare_evidence(const Slopes *sums, Found *found)
 
 /* `PairSums.regressions` and `PairSums.covariance`, but for what is left; the determinant becomes
    `normal`. */
-INLINE void regress_pairs(const PairSums *sums, Found *found, double *normal)
+INLINE void regress_pairs(const PairSums *sums, int frugal, const double *noise, Found *found,
+                          double *normal)
 {
     EACH_LANE {
         double weight = sums->weight[c], at_x = sums->at_x[c], at_z = sums->at_z[c];
@@ -165,10 +166,13 @@ INLINE void regress_pairs(const PairSums *sums, Found *found, double *normal)
         double cx = (at_z * xz - at_x * zz) * inverse;
         double cz = (at_x * xz - at_z * xx) * inverse;
         double cc = 1 / weight - at_x * cx - at_z * cz;
-        int free = constant > 0;
+        double left = sums->total[c] - first * sums->x[c] - second * sums->z[c];
+        double whole = larger(first, 0) + larger(second, 0) + larger(constant, 0) + LEAST_SUM;
+        int worth = pays(constant, cc, left, whole, noise[c], sums->used[c]);
+        int free = (constant > 0) & (!frugal | worth);
         /* As a constant is forced to zero, others follow by their covariance. */
-        double part = smaller(constant, 0) / cc;
-        found->constant[c] = larger(constant, 0);
+        double part = (free ? 0 : constant) / cc;
+        found->constant[c] = free ? constant : 0;
         found->first[c] = first - part * cx;
         found->second[c] = second - part * cz;
         found->size[c] = free ? 3 : 2;

@@ -6,7 +6,7 @@
 #include "bounds.h"
 
 /* Regressions on pairs under the first drift, as `Doubles`; `free` is 1 where the constant is, 0
-   where it would be negative. */
+   where it is left out. */
 typedef struct {
     double *constant, *first, *second, *residual, *determinant, *free; /* [pairs] */
     double *both;           /* [pairs]: sums of products of the shapes */
@@ -42,10 +42,11 @@ static void product_sums(int64_t points, int64_t pairs, const double *restrict p
     }
 }
 
-/* Regress on pairs `begin` to `end` under one drift, as `PairSums.regressions`: through the origin
-   where a constant would be negative. */
-static void regress(const Look *seen, int64_t begin, int64_t end, Pairs *found)
+/* Regress on pairs `begin` to `end` under one drift, as `PairSums.regressions`. */
+INLINE void regress_some(const Row *row, const Look *seen, int64_t begin, int64_t end, int frugal,
+                         Pairs *found)
 {
+    const double noise = row->variance, used = row->used;
     const int32_t *restrict one = found->one, *restrict other = found->other;
     const double weight = seen->weight, mean = seen->mean, total = seen->total;
     const double per_weight = 1 / weight;
@@ -67,15 +68,30 @@ static void regress(const Look *seen, int64_t begin, int64_t end, Pairs *found)
         double cx = (at_z * xz - at_x * zz) * inverse, cz = (at_x * xz - at_z * xx) * inverse;
         double cc = per_weight - at_x * cx - at_z * cz;
         /* As a constant is forced to zero, others follow by their covariance. */
-        double forced = smaller(constant, 0), pull = forced / cc;
+        int free = constant > 0;
+        if (frugal) {
+            double level = larger(first, 0) + larger(second, 0) + larger(constant, 0) + LEAST_SUM;
+            free &= pays(constant, cc, residual, level, noise, used);
+        }
+        double forced = free ? 0 : constant, pull = forced / cc;
         double normal = weight * determinant;
-        constants[p] = larger(constant, 0);
+        constants[p] = free ? constant : 0;
         firsts[p] = first - pull * cx;
         seconds[p] = second - pull * cz;
         residuals[p] = larger(residual + forced * pull, 0);
-        determinants[p] = constant > 0 ? normal : normal * cc;
-        frees[p] = constant > 0 ? 1 : 0;
+        determinants[p] = free ? normal : normal * cc;
+        frees[p] = free ? 1 : 0;
     }
+}
+
+/* The same; what is `frugal` is decided for all. */
+static void regress(const Row *row, const Look *seen, int64_t begin, int64_t end, int frugal,
+                    Pairs *found)
+{
+    if (frugal)
+        regress_some(row, seen, begin, end, 1, found);
+    else
+        regress_some(row, seen, begin, end, 0, found);
 }
 
 /* List those of pairs `begin` to `end` that are probable at all and have positive coefficients, after
@@ -96,7 +112,8 @@ static void list_positive(int64_t begin, int64_t end, const double *restrict pri
 
 /* Write what pairs that are listed in place `begin` and after leave under another drift, as
    `PairSums.residual`; [count]. */
-static void leave(const Look *seen, int64_t begin, const Pairs *found, double *restrict residuals)
+static void leave(const Look *seen, int64_t begin, int frugal, const Pairs *found,
+                  double *restrict residuals)
 {
     const int32_t *restrict one = found->one, *restrict other = found->other;
     const double weight = seen->weight, mean = seen->mean, total = seen->total;
@@ -104,6 +121,7 @@ static void leave(const Look *seen, int64_t begin, const Pairs *found, double *r
     const double *restrict at = seen->at, *restrict square = seen->square;
     const double *restrict product = seen->product, *restrict both = found->both;
     const int32_t *restrict which = found->which;
+    const double *restrict free = found->free;
     double *restrict least = found->least;
 #pragma omp simd
     for (int64_t i = begin; i < found->count; i++) {
@@ -113,7 +131,8 @@ static void leave(const Look *seen, int64_t begin, const Pairs *found, double *r
         double xz = both[p] - at_x * at_z * weight, most = xx * zz;
         double inverse = 1 / larger(most - xz * xz, most * 1e-12);
         double first = (x * zz - z * xz) * inverse, second = (z * xx - x * xz) * inverse;
-        double forced = smaller(mean - at_x * first - at_z * second, 0);
+        double constant = mean - at_x * first - at_z * second;
+        double forced = (free[p] != 0) | !frugal ? smaller(constant, 0) : constant;
         double spread = (at_x * (at_x * zz - 2 * at_z * xz) + at_z * at_z * xx) * inverse;
         double left = total - first * x - second * z + forced * forced / (spread + per_weight);
         residuals[i] = larger(left, 0);

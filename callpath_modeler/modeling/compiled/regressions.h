@@ -17,6 +17,7 @@ enum { CONSTANT, POSITIVE, OFFSET, BARE, PAIR, FAMILIES };
 /* Rows, what their regressions are made of, and the shapes. */
 typedef struct {
     int64_t count, points, drifts, shapes; /* n, K, L, S */
+    int frugal;
     const double *values, *variance, *dof; /* [n, K], [n], [n] */
     const double *typical;                 /* [n]: roughly the variance of a point */
     const double *table;                   /* [S + 1, K]; the last shape is none */
@@ -210,8 +211,11 @@ static void regress_one(const Rows *rows, const int64_t *place, Block *block, in
 static void regress_two(const Rows *rows, const int64_t *place, Block *block, Found *found)
 {
     PairSums sums;
-    Lanes variance, normal;
+    Lanes variance, noise, normal;
     EACH_LANE {
+        noise[c] = rows->variance[block->row[c]];
+        sums.used[c] = rows->used[block->row[c]];
+        sums.total[c] = rows->total[place[c]];
         sums.weight[c] = rows->weight[place[c]];
         sums.mean[c] = rows->mean[place[c]];
         variance[c] = rows->typical[block->row[c]];
@@ -223,7 +227,7 @@ static void regress_two(const Rows *rows, const int64_t *place, Block *block, Fo
               sums.zz, sums.z);
     for (int64_t k = 0; k < rows->points * LANES; k += LANES)
         EACH_LANE sums.xz[c] += block->weights[k + c] * block->x[k + c] * block->z[k + c];
-    regress_pairs(&sums, found, normal);
+    regress_pairs(&sums, rows->frugal, noise, found, normal);
     EACH_LANE found->level[c] = found->constant[c] + found->first[c] * sums.at_x[c]
                                 + found->second[c] * sums.at_z[c];
     sum_up_left(block, rows->points, found->level, found->first, found->second, found->residual);

@@ -17,6 +17,7 @@ typedef struct {
     Fans fans;
     int64_t kept_shapes, kept_pairs;
     double nats;
+    int frugal;
 } Known;
 
 /* Room for what is found of one row. */

@@ -149,10 +149,10 @@ static double try_pairs(const Row *row, const Known *known, const Opened *opened
         else
             product_sums(points, end, known->products, seen->weights, found->both);
         if (l) {
-            leave(seen, listed, found, found->left[l]);
+            leave(seen, listed, known->frugal, found, found->left[l]);
             continue;
         }
-        regress(seen, begin, end, found);
+        regress(row, seen, begin, end, known->frugal, found);
         list_positive(begin, end, prior, found);
     }
     return bound_pairs(row, prior, listed, found);
@@ -310,8 +310,8 @@ int64_t screen(int64_t rows, int64_t points, int64_t shapes, int64_t pairs, int6
                const double *dof, const double *precision, const double *away,
                const double *table, const double *products, const int32_t *first,
                const int32_t *second, const double *falling, const double *prior,
-               int64_t kept_shapes, int64_t kept_pairs, double nats, int64_t axes,
-               int64_t terms, int64_t opened, const int64_t *ends, const int64_t *order,
+               int64_t kept_shapes, int64_t kept_pairs, double nats, int64_t frugal,
+               int64_t axes, int64_t terms, int64_t opened, const int64_t *ends, const int64_t *order,
                const int64_t *level, const double *of_terms, const double *likely, int64_t *row,
                int64_t *shape, int64_t *families, int64_t *pair_row, int64_t *pair,
                int64_t *counts, double *variances, double *fitted)
@@ -319,7 +319,7 @@ int64_t screen(int64_t rows, int64_t points, int64_t shapes, int64_t pairs, int6
     const Known known = {points, shapes,  pairs, drifts,      precision,  away,   table, products,
                          first,  second,  falling, prior,
                          {pairs, axes, terms, opened, ends, order, level, of_terms, likely},
-                         kept_shapes, kept_pairs, nats};
+                         kept_shapes, kept_pairs, nats, frugal != 0};
     Worthy worthy = {row, shape, families, pair_row, pair, 0, 0};
     Look *looks = malloc((size_t)drifts * sizeof *looks);
     double **left = malloc((size_t)drifts * sizeof *left);

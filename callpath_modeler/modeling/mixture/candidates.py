@@ -25,6 +25,7 @@ from callpath_modeler.modeling.mixture.evidence import (
 )
 from callpath_modeler.modeling.mixture.hypotheses import Group, Hypotheses
 from callpath_modeler.modeling.mixture.misfit import in_logarithms, missing_much
+from callpath_modeler.modeling.mixture.pairs import price_of
 from callpath_modeler.modeling.mixture.screen import Chosen
 
 FloatArray = npt.NDArray[np.float64]
@@ -189,7 +190,7 @@ def _candidates(
     rows = _Rows.of(data, known, chosen.fitted, deviations.drifts)
     parts = [_constant_part(rows), *_single_parts(rows, chosen, known)]
     if len(chosen.pair):
-        parts.append(_pair_part(rows, chosen, known))
+        parts.append(_pair_part(rows, data, chosen, known))
     return _joined(parts, rows, data, known, deviations)
 
 
@@ -247,7 +248,7 @@ def _bare_part(
     return _part(row, code, residual, evidence, 1, {1: slope}, {3: 1 / square})
 
 
-def _pair_part(rows: _Rows, chosen: Chosen, known: Hypotheses) -> _Part:
+def _pair_part(rows: _Rows, data: Data, chosen: Chosen, known: Hypotheses) -> _Part:
     row, pair = chosen.pair_row, chosen.pair
     weights = np.take(rows.weights, row, axis=2)
     first, second = (
@@ -258,7 +259,7 @@ def _pair_part(rows: _Rows, chosen: Chosen, known: Hypotheses) -> _Part:
         *(rows.weight[:, row], rows.mean[:, row], rows.total[:, row], first.at, second.at),
         *(first.square, both, second.square, first.product, second.product),
     )
-    found = sums.regressions()
+    found = sums.regressions(price_of(data, row, known))
     covariance = sums.covariance(found.free)
     level = found.constant + found.first * first.at + found.second * second.at
     terms = (found.first, first.away), (found.second, second.away)

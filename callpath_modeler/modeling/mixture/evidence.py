@@ -116,7 +116,7 @@ class Doubles:
     constant, first, second : coefficients, of any sign but that the constant is not negative
     residual : weighted sum of squares
     determinant : of the normal equations of the coefficients that are free
-    free : whether the constant is; where it would be negative it is left out
+    free : whether the constant is; elsewhere it is left out
     """
 
     constant: FloatArray
@@ -150,6 +150,36 @@ class Doubles:
 
 
 @dataclass(frozen=True, slots=True)
+class Price:
+    """What a constant beside two shapes costs: it has to explain more than the room it takes.
+
+    Without it a pair is a hypothesis of its own, ``c1 x + c2 z``, whose evidence has one factor
+    less: how well the constant would be known against how large it could be.
+
+    Attributes
+    ----------
+    variance : [n] of the noise of a point
+    used : [n] how many points have a value
+    """
+
+    variance: FloatArray
+    used: FloatArray
+
+    def paid(
+        self, constant: FloatArray, spread: FloatArray, residual: FloatArray, level: FloatArray
+    ) -> npt.NDArray[np.bool_]:
+        """Tell which constants are worth it, [..., n] as are all arguments.
+
+        `spread` is their variance without that of a point, `residual` what is left with them,
+        `level` the sum of the coefficients that are positive.
+        """
+        of_point = np.maximum(self.variance, residual / np.maximum(self.used - 3, 1.0))
+        variance = np.maximum(spread * of_point, TINY)
+        cost = np.log(level**2 / (2 * np.pi * variance))
+        return np.asarray(constant**2 > variance * cost)
+
+
+@dataclass(frozen=True, slots=True)
 class PairSums:
     """What regressions on two shapes are made of; every column broadcasts against the others.
 
@@ -180,8 +210,11 @@ class PairSums:
         both *= 1e-12
         return np.maximum(found, both, out=found)
 
-    def residual(self) -> FloatArray:
-        """Return what `regressions` leave, without their coefficients."""
+    def residual(self, free: npt.NDArray[np.bool_] | None = None) -> FloatArray:
+        """Return what `regressions` leave, without their coefficients.
+
+        Where constants are not `free` they are left out; by default only those below zero.
+        """
         determinant = self.determinant
         x, z = self.x * self.zz, self.z * self.xx
         x -= self.z * self.xz
@@ -189,7 +222,8 @@ class PairSums:
         forced = self.at_x * x
         forced += self.at_z * z
         forced /= determinant
-        np.minimum(np.subtract(self.mean, forced, out=forced), 0.0, out=forced)
+        np.subtract(self.mean, forced, out=forced)
+        np.minimum(forced, 0.0, out=forced, where=True if free is None else free)
         x *= self.x
         z *= self.z
         x += z
@@ -207,8 +241,11 @@ class PairSums:
         forced -= x
         return np.maximum(forced, 0.0, out=forced)
 
-    def regressions(self) -> Doubles:
-        """Regress on every pair; through the origin where a constant would be negative."""
+    def regressions(self, price: Price | None = None) -> Doubles:
+        """Regress on every pair; through the origin where a constant would be negative.
+
+        And where it does not pay its `price`, if there is one.
+        """
         inverse = 1 / self.determinant
         first = (self.x * self.zz - self.z * self.xz) * inverse
         second = (self.z * self.xx - self.x * self.xz) * inverse
@@ -222,8 +259,12 @@ class PairSums:
         cc = 1 / self.weight - self.at_x * cx
         cc -= self.at_z * cz
         free = constant > 0
+        if price is not None:
+            level = np.maximum(first, 0.0) + np.maximum(second, 0.0) + np.maximum(constant, 0.0)
+            level += LEAST
+            free &= price.paid(constant, cc, residual, level)
         # As a constant is forced to zero, others follow by their covariance: a / p + b p has none.
-        forced = np.minimum(constant, 0.0)
+        forced = np.where(free, 0.0, constant)
         residual += forced * (forced / cc)
         forced /= cc
         first -= forced * cx
@@ -231,7 +272,7 @@ class PairSums:
         normal = self.weight / inverse
         np.multiply(normal, cc, out=normal, where=~free)
         return Doubles(
-            np.maximum(constant, 0.0, out=constant),
+            np.where(free, constant, 0.0),
             first,
             second,
             np.maximum(residual, 0.0, out=residual),

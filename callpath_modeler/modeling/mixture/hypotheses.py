@@ -78,11 +78,14 @@ class Kept:
     shapes, pairs : how many of those with one shape, and of the pairs with positive coefficients:
         the closest
     nats : a hypothesis whose bound is by this much below the best, in nats, is left out
+    frugal : whether a pair has no constant where that explains less than it costs; otherwise only
+        where it would be negative
     """
 
     shapes: int = 42
     pairs: int = 20
     nats: float = 7.0
+    frugal: bool = False
 
 
 @dataclass(frozen=True, slots=True)

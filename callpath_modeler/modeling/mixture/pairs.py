@@ -16,7 +16,13 @@ from callpath_modeler.modeling.mixture.bounds import (
     single,
 )
 from callpath_modeler.modeling.mixture.data import Data
-from callpath_modeler.modeling.mixture.evidence import Doubles, PairSums, all_pairs, pair_volume
+from callpath_modeler.modeling.mixture.evidence import (
+    Doubles,
+    PairSums,
+    Price,
+    all_pairs,
+    pair_volume,
+)
 from callpath_modeler.modeling.mixture.fans import fan_bounds, opened
 from callpath_modeler.modeling.mixture.hypotheses import Hypotheses
 from callpath_modeler.modeling.mixture.spread import EXACT_VARIANCE
@@ -83,7 +89,7 @@ def pair_bounds(
     parts = []
     for start in range(0, max(len(rows), 1), _BLOCK):
         block = rows[start : start + _BLOCK]
-        regressed = _regressed(looks, block, known)
+        regressed = _regressed(looks, block, data, known)
         if known.fans is None or not block.size:
             parts.append(_bounded(regressed, block, data, known, prior))
         else:
@@ -157,12 +163,11 @@ def _bounded_with_fans(
     for place, row in enumerate(rows):
         pair = np.flatnonzero(regressed.found.positive[:, place])
         of_pairs = regressed.bounds(pair, 0 * pair + place, 0 * pair + row, data, prior)
+        here = rows[place : place + 1]
         which = opened(promise[:, place], float(of_pairs.max(initial=best[row])), fans)
-        sums = _pair_sums(looks, row, which, known)
-        others = [each.residual() for each in sums[1:]]
-        found = sums[0].regressions()
-        both = regressed.before(_Regressed(which, found, [found.residual, *others]), place)
-        parts.append(_bounded(both, rows[place : place + 1], data, known, prior))
+        found = _found(_pair_sums(looks, row, which, known), price_of(data, here, known))
+        both = regressed.before(_Regressed(which, *found), place)
+        parts.append(_bounded(both, here, data, known, prior))
     return parts
 
 
@@ -176,16 +181,29 @@ def _pair_sums(looks: list[Look], row: int, pairs: IntArray, known: Hypotheses) 
     ]
 
 
-def _regressed(looks: list[Look], rows: IntArray, known: Hypotheses) -> _Regressed:
+def price_of(data: Data, rows: IntArray, known: Hypotheses) -> Price | None:
+    """Return what constants of pairs cost in some rows, if that is asked."""
+    return Price(data.variance[rows], data.used[rows]) if known.kept.frugal else None
+
+
+def _found(sums: list[PairSums], price: Price | None) -> tuple[Doubles, list[FloatArray]]:
+    """Regress under the first drift, and tell what is left under every one."""
+    found = sums[0].regressions(price)
+    free = None if price is None else found.free
+    return found, [found.residual, *(each.residual(free) for each in sums[1:])]
+
+
+def _regressed(looks: list[Look], rows: IntArray, data: Data, known: Hypotheses) -> _Regressed:
     """Regress rows on all pairs that are tried for every row."""
     seen = [(each.sums.take(rows), each.weights[:, rows]) for each in looks]
-    found, left, count = [], [], len(known.products)
+    found, left, count, price = [], [], len(known.products), price_of(data, rows, known)
     size = max(1, _NUMBERS // max(len(rows), 1))
     for start in range(0, max(count, 1), size):
         part = slice(start, min(start + size, count))
         products, first, second = known.products[part], known.first[part], known.second[part]
         sums = [all_pairs(*each, products, first, second) for each in seen]
-        found.append(sums[0].regressions())
-        left.append([found[-1].residual, *(each.residual() for each in sums[1:])])
+        one, of_drifts = _found(sums, price)
+        found.append(one)
+        left.append(of_drifts)
     residuals = [np.concatenate(each) for each in zip(*left, strict=True)]
     return _Regressed(np.arange(count), Doubles.joined(found), residuals)

@@ -49,7 +49,7 @@ _OPENED = 300
 _SECOND_CLASS = 0.5
 """How probable a finer fraction is against a privileged exponent, in each factor."""
 
-_KEPT = Kept(shapes=250, pairs=10**6, nats=5.5)
+_KEPT = Kept(shapes=250, pairs=10**6, nats=5.5, frugal=True)
 """All pairs that are tried: which of them are close is chance, where there is much noise."""
 
 _NO_PAIRS = np.empty((0, 2), dtype=np.intp)

@@ -7,7 +7,12 @@ import numpy.typing as npt
 import pytest
 from scipy import integrate
 
-from callpath_modeler.modeling.mixture.evidence import all_pairs, constant_evidence, moments
+from callpath_modeler.modeling.mixture.evidence import (
+    Price,
+    all_pairs,
+    constant_evidence,
+    moments,
+)
 
 FloatArray = npt.NDArray[np.float64]
 POINTS = 2.0 ** np.arange(3, 9)
@@ -98,3 +103,32 @@ def test_what_pairs_leave_is_the_same_with_and_without_their_coefficients() -> N
     assert not found.free.all()
     assert found.free.any()
     assert pairs.residual() == pytest.approx(found.residual, rel=1e-6, abs=1e-12)
+
+
+def test_a_constant_that_has_its_price_is_there_only_where_the_evidence_is_for_it() -> None:
+    random, variance, used = np.random.default_rng(52), 0.05**2, 6
+    constants = np.linspace(0, 0.5, 60)[:, None]
+    values = (constants + TABLE[0] + TABLE[2]) * (1 + 0.05 * random.standard_normal((60, used)))
+    weights = 1 / values**2
+    pairs = all_pairs(moments(values.T, weights.T, TABLE), weights.T, PRODUCTS, FIRST, SECOND)
+    free = pairs.regressions()
+    found = pairs.regressions(Price(np.full(60, variance), np.full(60, float(used))))
+    seen = set()
+    for row, pair in zip(*np.nonzero((free.free & free.positive).T), strict=True):
+        root = np.sqrt(weights[row])
+        shapes = [np.ones(used), TABLE[FIRST[pair]], TABLE[SECOND[pair]]]
+        design = np.stack(shapes, axis=1) * root[:, None]
+        of_point = max(variance, free.residual[pair, row] / (used - 3))
+        logs = []
+        for some in (design, design[:, 1:]):
+            _, left, *_ = np.linalg.lstsq(some, values[row] * root, rcond=None)
+            normal, size = np.linalg.det(some.T @ some), some.shape[1]
+            # All with the level of the first: a constant that hardly pays hardly changes it.
+            level = free.constant[pair, row] + free.first[pair, row] + free.second[pair, row]
+            volume = size / 2 * np.log(2 * np.pi * of_point) - np.log(normal) / 2
+            logs.append(volume - size * np.log(level) - left[0] / (2 * of_point))
+        assert found.free[pair, row] == (logs[0] > logs[1])
+        assert (found.constant[pair, row] > 0) == found.free[pair, row]
+        seen.add(bool(found.free[pair, row]))
+    assert seen == {True, False}
+    assert pairs.residual(found.free) == pytest.approx(found.residual, rel=1e-6, abs=1e-12)

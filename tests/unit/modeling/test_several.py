@@ -79,6 +79,18 @@ def test_a_product_is_found_beside_a_factor_of_another_law(law):
     assert found.low[0, 0] <= truth <= found.high[0, 0]
 
 
+def test_what_noise_adds_to_a_sum_of_two_terms_does_not_cost_it_its_law():
+    points = grid(P, N)
+    values = measured(points, [lambda p, n: 500 * n / p + p] * 20, seed=3)
+    # Each by itself: no other call path tells what the habit is.
+    rows = [fit(points, row[None]) for row in values]
+    found = [along(models, 0, [1.0, 50.0]).predict([2048.0]) for models in rows]
+    truth = 500 * 50 / 2048 + 2048
+    held = [each.low[0, 0] <= truth <= each.high[0, 0] for each in found]
+    assert np.mean(held) >= 0.8
+    assert np.mean([models.coefficients[0, 0] == 0 for models in rows]) >= 0.9
+
+
 def test_far_beyond_both_ends_predictions_are_right_and_the_band_holds(surfaces):
     p, n = 2048.0, 500.0
     truth = np.array([float(law(p, n)) for law in LAWS.values()])
