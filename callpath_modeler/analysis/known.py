@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from functools import cached_property
 
 import numpy as np
@@ -40,6 +41,14 @@ class Known:
         self.modelled = fitted.modelled
         self.total_at_largest = total_at_largest(fitted)
         self.unmodelled, self.unmodelled_share = unmodelled(fitted)
+
+    def asking(self, *, predicted: bool) -> Known:
+        """Return the same, by runs or models where a target was measured, as is asked for."""
+        if predicted == self.predicted:
+            return self
+        other = copy(self)  # what was worked out is as true there
+        other.predicted = predicted
+        return other
 
     @cached_property
     def at_largest(self) -> Costs:

@@ -26,6 +26,7 @@ from callpath_modeler.errors import UsageError
 
 if TYPE_CHECKING:
     from callpath_modeler.analysis.forecast import Forecast
+    from callpath_modeler.analysis.known import Known
     from callpath_modeler.asking import Question
     from callpath_modeler.fitted import Fitted
     from callpath_modeler.loading import LoadOptions
@@ -34,11 +35,8 @@ if TYPE_CHECKING:
     from callpath_modeler.report.listing import Listing
     from callpath_modeler.tui.surroundings import Answer, Surroundings
 
-_SAID_ANEW = ("--target", "--at", "--metric", "--inclusive", "--exclusive")
+_SAID_ANEW = ("--target", "--at", "--metric", "--inclusive", "--exclusive", "--predicted")
 """Options that a view in words says itself."""
-
-_OF_CHECK = (*_SAID_ANEW, "--predicted")
-"""The same, for the command that does not choose between runs and models at a target."""
 
 _EXPECTATIONS = "expectations.toml"
 """What the examples of the documentation call the file."""
@@ -141,7 +139,7 @@ class _Here:
 
         self._console, self._ctx, self._load = console, ctx, load
         self._paths: tuple[str, ...] = ctx.params["experiment"]
-        self._again = retold(ctx, without=_SAID_ANEW, in_full=True)
+        self._same = retold(ctx, without=_SAID_ANEW, in_full=True)
         self._asked = parse_target(ctx.params["target"], ctx.params["at"])
         self._fitting = replace(fitting, parameter=self._asked.parameter or fitting.parameter)
 
@@ -162,12 +160,17 @@ class _Here:
             raise UsageError("no target scale", hint="e.g. 4096, 1e6 or inf")
         return asking.checked_target(fitted, value)
 
-    def command(self, wanted: Wanted, target: float, metric: str) -> str:
+    def command(self, wanted: Wanted, known: Known, target: float) -> str:
         """Write the command that prints a view."""
         from callpath_modeler.tui.words import words_of
 
-        words = [*self._at(target), "-m", metric, *words_of(wanted)]
-        return self._again.line("views", shlex.join(words))
+        words = [*self._asked_of(known, target), *words_of(wanted)]
+        return self._same.line("views", shlex.join(words))
+
+    def _asked_of(self, known: Known, target: float) -> list[str]:
+        """Return the options that ask for values at a target."""
+        metric = ["-m", known.fitted.metric.name]
+        return [*self._at(target), *metric, *["--predicted"] * known.predicted]
 
     def save(self, forecast: Forecast, wanted: Wanted, path: Path) -> str:
         """Write a view to a file."""
@@ -178,7 +181,9 @@ class _Here:
 
         shown, form = ForecastView(forecast, wanted), format_of(None, path)
         if form == TABLE:
-            lines = views_text(shown, width=None, full_names=False, again=self._again,
+            words = shlex.join(self._asked_of(forecast.known, forecast.target))
+            again = replace(self._same, options=f"{words} {self._same.options}".rstrip())
+            lines = views_text(shown, width=None, full_names=False, again=again,
                                ascii_only=self._console.ascii_only)  # fmt: skip
             render_lines(self._console, lines, path, force=False)
         else:
@@ -202,9 +207,10 @@ class _Here:
             look = Look(width, full_names=False, ascii_only=self._console.ascii_only)
             return difference_listing(found, found.order[:_LISTED], look)
 
-        words = [*(self._at(forecast.target) if found.predicted else []),
-                 "-m", fitted.metric.name, "-i" if inclusive else "-e",
-                 *unset(self._ctx, "select")]  # fmt: skip
+        asked = ["-m", fitted.metric.name]
+        if found.at_target is not None:
+            asked = self._asked_of(forecast.known, forecast.target)
+        words = [*asked, "-i" if inclusive else "-e", *unset(self._ctx, "select")]
         both = retold(self._ctx, sources=[other, *self._paths], without=_SAID_ANEW, in_full=True,
                       of_files=True)  # fmt: skip
         command = both.line("diff", shlex.join(words))
@@ -231,8 +237,7 @@ class _Here:
         def listing(width: int) -> Listing:
             return check_listing(found, width, ascii_only=self._console.ascii_only)
 
-        again = retold(self._ctx, without=_OF_CHECK, in_full=True)
-        command = again.line("check", shlex.join([str(path), *at, "-m", metric]))
+        command = self._same.line("check", shlex.join([str(path), *at, "-m", metric]))
         return Answer(f"expectations: {path}", listing, command)
 
     def expectations(self) -> str:

@@ -16,10 +16,12 @@ from textual.containers import Container
 from textual.events import Resize
 from textual.widgets import Static
 
+from callpath_modeler.analysis.at_target import basis_of
 from callpath_modeler.analysis.forecast import Forecast, forecast
 from callpath_modeler.analysis.known import Known
 from callpath_modeler.errors import CallpathModelerError
 from callpath_modeler.profile.views import ViewKind
+from callpath_modeler.report.answer import at_text
 from callpath_modeler.tui import keys, panes
 from callpath_modeler.tui.ahead import foreseen
 from callpath_modeler.tui.background import Background, IsWanted
@@ -60,6 +62,7 @@ class Browser(App[None]):
         self.theme = "ansi-dark"
         self.session = session
         self.target = session.forecast.target
+        self._predicted = session.forecast.known.predicted
         self._given = given
         self._message = given.message
         self._background = Background(self)
@@ -114,7 +117,8 @@ class Browser(App[None]):
         self.query_one("#head", Static).update(_joined(lines))
         said = panes.status(self.session, self._message, width, ascii_only=plain)
         self.query_one("#status", Static).update(said)
-        self.query_one("#keys", Static).update(keys.line(width, ascii_only=plain))
+        known = keys.line(width, other=self._other_basis, ascii_only=plain)
+        self.query_one("#keys", Static).update(known)
         self._draw_pane()
 
     def on_pane_resized(self) -> None:
@@ -210,8 +214,8 @@ class Browser(App[None]):
 
     def action_command(self) -> None:
         """Show and copy the command that prints this view."""
-        metric = self.session.forecast.fitted.metric.name
-        self._say_command(self._given.command(self.session.wanted(), self.target, metric))
+        known = self.session.forecast.known.asking(predicted=self._predicted)
+        self._say_command(self._given.command(self.session.wanted(), known, self.target))
 
     def _say_command(self, text: str) -> None:
         self.copy_to_clipboard(text)
@@ -243,8 +247,27 @@ class Browser(App[None]):
         self._message = ""
         self._foresee(self.session.forecast.known, self.target)
 
+    @property
+    def _other_basis(self) -> str:
+        """What values at the target can be beside what they are: measured or predicted."""
+        if self.session.forecast.known.measured.point(self.target) is None:
+            return ""
+        return basis_of(self._predicted)
+
+    def action_basis(self) -> None:
+        """Show what models say of a target that was measured, or what was measured again."""
+        known, other = self.session.forecast.known, self._other_basis
+        if not other:
+            at = at_text(known.fitted, self.target)
+            self.say(f"{at} was not run two times or more: values are predicted")
+            return
+        self._predicted = not self._predicted
+        self._message = f"values are {other}; p shows what is {self._other_basis}"
+        self._foresee(known, self.target)
+
     def _foresee(self, known: Known, target: float) -> None:
         """Predict at a target: at once, or in a worker while what was there stays."""
+        known = known.asking(predicted=self._predicted)
         if len(known.modelled) <= AT_ONCE:
             self._show_forecast(Ready(forecast(known, target)))
             return
@@ -275,10 +298,9 @@ class Browser(App[None]):
 
     def _change_metric(self, names: Sequence[str]) -> None:
         skipped: list[str] = []
-        predicted = self.session.forecast.known.predicted
         for name in names:
             try:
-                known = Known(self._given.models_of(name), predicted=predicted)
+                known = Known(self._given.models_of(name), predicted=self._predicted)
                 made = forecast(known, self.target, bands=len(known.modelled) <= AT_ONCE)
             except CallpathModelerError as error:
                 skipped.append(error.message)
@@ -297,19 +319,18 @@ class Browser(App[None]):
 
     # Prompts
 
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Tell whether a key does something now: in a prompt, letters are letters."""
+        if action == "prompt":
+            return len(self.screen_stack) == 1 and not self.query_one(Prompt).display
+        return super().check_action(action, parameters)
+
     def action_prompt(self, what: str) -> None:
         """Ask for a line of text."""
-        titles = {
-            "target": f"target {self.session.forecast.fitted.parameter} = (a number, or inf)",
-            "search": "search for a name",
-            "filter": "filter: a pattern of call paths, e.g. main/**/MPI_*; empty shows all",
-            "compare": "compare with another experiment, measured before: its path",
-            "check": "expectations: the path of a file .toml",
-            "write": "write the view to: NAME.txt, .csv, .json, .md ...",
-        }
         begun = {"filter": self.session.pattern, "check": self._given.expectations}
         self.query_one("#status").display = False
-        self.query_one(Prompt).ask(what, titles[what], begun.get(what, ""))
+        parameter = self.session.forecast.fitted.parameter
+        self.query_one(Prompt).ask(what, parameter, begun.get(what, ""))
 
     def action_leave_prompt(self) -> None:
         """Ask no more."""

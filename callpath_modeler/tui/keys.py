@@ -41,6 +41,7 @@ _ACTIONS = (
     ("left_square_bracket", "target(0.5)"),
     ("right_square_bracket", "target(2.0)"),
     ("t", "prompt('target')"),
+    ("p", "basis"),
     ("slash", "prompt('search')"),
     ("n", "found(1)"),
     ("N", "found(-1)"),
@@ -53,7 +54,11 @@ _ACTIONS = (
     ("escape", "leave_prompt"),
 )
 
-BINDINGS: list[BindingType] = [Binding(keys, action) for keys, action in _ACTIONS]
+BINDINGS: list[BindingType] = [
+    # What is typed behind such a key, or pasted with it, comes at once: it is for the prompt.
+    Binding(keys, action, priority=action.startswith("prompt"))
+    for keys, action in _ACTIONS
+]
 
 KEYS = (
     "↑↓ move  →← open close  [ ] target ½ ×2  t target  1 2 3 view  H hot path  / search  "
@@ -67,7 +72,7 @@ Move         up down or j k; page up, page down, home, end; u  the caller
 Open, close  right or l, left or h; Enter does either;   H  the hot path
              e  open   E  all below   c  close   C  all below
 Views        1  top-down   2  bottom-up   3  flat
-Target       [  half   ]  double   t  type it: 4096, 1e6, inf
+Target       [  half   ]  double   t  type it   p  measured or predicted
 Values       i  inclusive, exclusive   m  next metric   g  growth heat
              s  next order   S  the other way round
 Choose       /  search   n N  next, previous
@@ -87,10 +92,20 @@ over the mean of the processes. A target that was run two times or more
 is measured; model is how far off that models are. In the chart ● is
 measured, ░ the band, ┊ the end of the data and ◆ the target."""
 
+_TARGET = "t target"
+"""The key behind which that one stands that is there at some targets only."""
 
-def line(width: int, *, ascii_only: bool = False) -> Text:
-    """Return as many of the keys as there is room for, the way to the others always."""
+
+def line(width: int, *, other: str = "", ascii_only: bool = False) -> Text:
+    """Return as many of the keys as there is room for, the way to the others always.
+
+    Parameters
+    ----------
+    other : what values at the target can be, too: ``measured`` or ``predicted``; "" = nothing
+    """
     known = (KEYS_ASCII if ascii_only else KEYS).split("  ")
+    if other:
+        known.insert(known.index(_TARGET) + 1, f"p {other}")
     last = "  ".join(known[-2:])
     shown = ""
     for key in known[:-2]:

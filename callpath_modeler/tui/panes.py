@@ -71,7 +71,8 @@ def _answer(session: Session, target: float, *, ascii_only: bool) -> list[str]:
     total, low, high = forecast.total
     if np.isinf(target):
         return ["shares in the limit"]
-    value, how = amount_text(total, low, high, unit, ascii_only=ascii_only), known_by(forecast)
+    value = amount_text(total, low, high, unit, ascii_only=ascii_only)
+    how = known_by(forecast)[::-1]  # what runs there took says that it is inside the data, too
     if forecast.repetitions:
         how.append(f"models: {off_by(forecast.predicted_total, total)}")
     if not forecast.has_bands:

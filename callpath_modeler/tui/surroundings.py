@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from callpath_modeler.analysis.forecast import Forecast
+from callpath_modeler.analysis.known import Known
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.profile.wanted import Wanted
 from callpath_modeler.report.listing import Listing
@@ -36,7 +37,7 @@ class Surroundings:
     ----------
     models_of : makes the models of another metric
     target_of : reads a target as it is typed
-    command : writes the command that prints a view at a target, of a metric
+    command : writes the command that prints a view of what is known, at a target
     save : writes a view to a file, and returns what to say of it
     compare : compares what is shown with another experiment; told whether inclusive values lead
     check : holds the expectations of a file against the models
@@ -47,7 +48,7 @@ class Surroundings:
 
     models_of: Callable[[str], Fitted]
     target_of: Callable[[str, Fitted], float]
-    command: Callable[[Wanted, float, str], str]
+    command: Callable[[Wanted, Known, float], str]
     save: Callable[[Forecast, Wanted, Path], str]
     compare: Callable[[str, Forecast, bool], Answer]
     check: Callable[[str, Forecast], Answer]

@@ -5,6 +5,16 @@ from __future__ import annotations
 from textual.message import Message
 from textual.widgets import Input, Static
 
+_TITLES = {
+    "target": "target {parameter} = (a number, or inf)",
+    "search": "search for a name",
+    "filter": "filter: a pattern of call paths, e.g. main/**/MPI_*; empty shows all",
+    "compare": "compare with another experiment, measured before: its path",
+    "check": "expectations: the path of a file .toml",
+    "write": "write the view to: NAME.txt, .csv, .json, .md ...",
+}
+"""What a line says that waits to be typed in."""
+
 
 class Pane(Static):
     """What there is to know of a node; it says when it has another size."""
@@ -38,19 +48,20 @@ class Prompt(Input):
         """Hide."""
         self.display = False
 
-    def ask(self, what: str, title: str, text: str = "") -> None:
+    def ask(self, what: str, parameter: str, text: str = "") -> None:
         """Ask for something.
 
         Parameters
         ----------
-        title : stands there as long as nothing is typed
+        what : target, search, filter, compare, check or write
+        parameter : that targets are along
         text : what is there to begin with
         """
         self._asked = what
-        self.placeholder = title
+        self.placeholder = _TITLES[what].format(parameter=parameter)
         self.value = text
         self.display = True
-        self.focus()
+        self.screen.set_focus(self)  # now: `focus` would let keys pass that were typed meanwhile
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         """Pass on what was typed."""

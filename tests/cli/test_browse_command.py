@@ -43,8 +43,8 @@ def session(stored):
 
 def printed(run, surroundings, session):
     """What the command that `y` shows prints."""
-    metric = session.forecast.fitted.metric.name
-    line = surroundings.command(session.wanted(), session.forecast.target, metric)
+    shown = session.forecast
+    line = surroundings.command(session.wanted(), shown.known, shown.target)
     program, *words = shlex.split(line)
     assert program == "cpmodel"
     outcome = run(*words, "-f", "csv")
@@ -94,7 +94,7 @@ def test_the_command_of_a_view_that_is_zoomed_prints_its_rows(run, surroundings,
 
 
 def test_a_target_that_was_halved_often_is_said_in_full(surroundings, session):
-    line = surroundings.command(session.wanted(), 1000 / 2**11, "time")
+    line = surroundings.command(session.wanted(), session.forecast.known, 1000 / 2**11)
     assert f"--target {1000 / 2**11!r} " in line
 
 

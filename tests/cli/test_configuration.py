@@ -507,7 +507,7 @@ def test_the_command_of_a_view_in_the_browser_is_complete(run, stored, tmp_path)
     session = Session(forecast(Known(fitted), 500.0), Wanted(least=0.01, inclusive=False))
     with ctx:
         here = browse._surroundings(Console(), ctx, pipeline.LoadOptions(), pipeline.FitOptions())
-    line = here.command(session.wanted(), 500.0, "time")
+    line = here.command(session.wanted(), session.forecast.known, 500.0)
     assert "--confidence" not in line
     rows = list(csv.DictReader(io.StringIO(run(*shlex.split(line)[1:], "-f", "csv").out)))
     shown = node_columns(session.outline)

@@ -53,7 +53,10 @@ def answer(name, command):
 GIVEN = Surroundings(
     models_of=no_metric,
     target_of=target_of,
-    command=lambda wanted, target, metric: f"views {wanted.kind} {target:g} {metric}",
+    command=lambda wanted, known, target: (
+        f"views {wanted.kind} {target:g} {known.fitted.metric.name}"
+        + " --predicted" * known.predicted
+    ),
     save=lambda _, wanted, path: f"{path}: {wanted.kind}",
     compare=lambda name, _, inclusive: answer(name, f"diff {name} {inclusive}"),
     check=lambda name, made: answer(name, f"check {name} {made.target:g}"),

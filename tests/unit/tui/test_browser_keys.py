@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
-from driver import drive
+import pytest
+from driver import GIVEN, drive
 from test_session import VALUES, text
+from textual.events import Key
 
 from callpath_modeler.analysis.known import Known
 from synthetic import fitted
@@ -59,7 +63,7 @@ def test_keys_halve_double_and_type_the_target_and_everything_ranks_anew():
         assert screen.session.forecast.target == 256
         await screen.press("t", "2", "enter")
         assert text(screen.session)[0] == "main"
-        screen.says("inside the data")
+        screen.says("1 run there")
         await screen.press("t", *"inf", "enter")
         screen.says("shares in the limit")
         await screen.press("right_square_bracket")
@@ -69,6 +73,84 @@ def test_keys_halve_double_and_type_the_target_and_everything_ranks_anew():
         await screen.press("t", "escape")
         assert screen.session.forecast.target == np.inf
         assert screen.app.focused is screen.app.table
+
+    drive(steps)
+
+
+STEP = {
+    "main": [[5.0, 5.1]] * 5,
+    "main/step": [[1.0, 1.1], [1.0, 1.1], [9.0, 9.1], [1.0, 1.1], [1.0, 1.1]],
+}
+"""Two runs of each scale; no model knows of p = 8."""
+
+
+def test_a_key_shows_what_models_say_of_a_target_that_was_run_and_what_was_measured_again():
+    async def steps(screen):
+        screen.says("p = 8 ")
+        screen.says("measured, 2 runs")
+        assert "p predicted" in screen.lines[-1]
+        await screen.press("p")
+        screen.says("values are predicted; p shows what is measured")
+        screen.says("2 runs there")
+        assert "p measured" in screen.lines[-1]
+        assert screen.session.forecast.known.predicted
+        await screen.press("y")
+        screen.says("views top-down 8 time --predicted")
+        await screen.press("x", "right_square_bracket", "left_square_bracket")
+        screen.says("2 runs there")
+        await screen.press("p")
+        screen.says("measured, 2 runs")
+        await screen.press("y")
+        assert not any("--predicted" in line for line in screen.lines)
+
+    drive(steps, fitted(STEP), target=8.0, size=(120, 30))
+
+
+@pytest.mark.parametrize("size", [(80, 24), (140, 40)])
+def test_where_no_runs_are_to_be_had_the_key_says_so_and_is_not_offered(size):
+    async def steps(screen):
+        assert "p predicted" not in screen.lines[-1]
+        await screen.press("p")
+        screen.says("p = 12 was not run two times or more: values are predicted")
+        assert not screen.session.forecast.known.predicted
+        await screen.press("t", "4", "enter")
+        assert "p predicted" in screen.lines[-1]
+
+    drive(steps, fitted(STEP), target=12.0, size=size)
+
+
+def test_another_metric_is_shown_as_this_one_is():
+    async def steps(screen):
+        await screen.press("p", "m")
+        assert screen.session.forecast.known.predicted
+        screen.says("2 runs there")
+
+    given = replace(GIVEN, models_of=lambda _: fitted(STEP))
+    drive(steps, two_metrics(fitted(STEP)), target=8.0, given=given, size=(120, 30))
+
+
+def two_metrics(fit):
+    declared = {**fit.experiment.declared, "cpu_time": ""}
+    return replace(fit, experiment=replace(fit.experiment, declared=declared))
+
+
+def test_what_is_typed_at_once_is_for_the_prompt_that_its_first_key_opens():
+    async def steps(screen):
+        for key, character in (("slash", "/"), *zip("grows", "grows"), ("enter", None)):
+            screen.app.post_message(Key(key, character))
+        await screen.press()
+        screen.says("2 found")
+        await screen.press("f", *"**/", *"dfwxt", "enter")
+        screen.says("no call path matches '**/dfwxt'")
+
+    drive(steps)
+
+
+def test_keys_that_open_prompts_do_nothing_where_something_else_is_over_the_view():
+    async def steps(screen):
+        await screen.press("question_mark", "d")
+        assert not screen.app.query_one("#prompt").display
+        screen.says("p = 128")
 
     drive(steps)
 
@@ -206,9 +288,9 @@ def test_a_browser_that_asks_models_does_so_at_every_target():
               for name, law in VALUES.items()}  # fmt: skip
 
     async def steps(screen):
-        assert "inside the data" in screen.lines[1]
+        assert "3 runs there" in screen.lines[1]
         await screen.press("left_square_bracket")
-        assert "inside the data" in screen.lines[1]
+        assert "3 runs there" in screen.lines[1]
         assert screen.session.forecast.basis == "predicted"
 
     drive(steps, Known(fitted(values), predicted=True), target=32.0)
