@@ -1,5 +1,6 @@
 """Performance models: arrays in, arrays out; never sees a name or a path."""
 
+from callpath_modeler.modeling.differences import Difference
 from callpath_modeler.modeling.fitting import (
     MOST_PARAMETERS,
     Method,
@@ -29,6 +30,7 @@ __all__ = [
     "Alternative",
     "Break",
     "Centre",
+    "Difference",
     "FitStatus",
     "Growth",
     "GrowthSyntaxError",

@@ -18,6 +18,7 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
+from callpath_modeler.modeling.differences import Difference
 from callpath_modeler.modeling.growth import CONSTANT_GROWTH, Growth, raised
 from callpath_modeler.modeling.products import Product
 from callpath_modeler.modeling.terms import Term
@@ -32,6 +33,7 @@ class Kind(StrEnum):
     DROP = "drop"  # 1 up to `at`, then 0: to one that takes less
     BEND = "bend"  # flat up to `at`, then a power: a segment of another law
     PLATEAU = "plateau"  # a power up to `at`, then flat: all neighbours are there
+    FLOOR = "floor"  # falls by a power up to `at`, then flat: no more work to share
     CEILING = "ceiling"  # 1 - exp(-p / at): saturates
     LEVELS = "levels"  # levels of a tree of fan-out `at`
     BLOCKS = "blocks"  # nodes of `at` processes each
@@ -45,6 +47,7 @@ _VALUES: Mapping[Kind, Callable[[FloatArray, float, float], FloatArray]] = {
     Kind.DROP: lambda p, at, _: np.where(p > at, 0.0, 1.0),
     Kind.BEND: lambda p, at, power: np.maximum(1.0, p / at) ** power,
     Kind.PLATEAU: lambda p, at, power: np.minimum(1.0, p / at) ** power,
+    Kind.FLOOR: lambda p, at, power: np.maximum(1.0, at / p) ** power,
     Kind.CEILING: lambda p, at, _: -np.expm1(-p / at),
     Kind.LEVELS: lambda p, at, _: np.ceil(np.log(np.maximum(p, 1.0)) / np.log(at) * _WITHIN),
     Kind.BLOCKS: lambda p, at, _: np.ceil(p / at * _WITHIN),
@@ -54,6 +57,7 @@ _TEXTS: Mapping[Kind, str] = {
     Kind.DROP: "[{p} <= {at}]",
     Kind.BEND: "max(1, {p}/{at}){power}",
     Kind.PLATEAU: "min(1, {p}/{at}){power}",
+    Kind.FLOOR: "max(1, {at}/{p}){power}",
     Kind.CEILING: "(1 - exp(-{p}/{at}))",
     Kind.LEVELS: "ceil(log_{at}({p}))",
     Kind.BLOCKS: "ceil({p}/{at})",
@@ -71,7 +75,7 @@ class Break:
     at : float
         Where, in the parameter's unit; the fan-out of `LEVELS`, the size of `BLOCKS`.
     exponent : Fraction
-        The power beyond a `BEND`, or up to a `PLATEAU`.
+        The power beyond a `BEND`, or up to a `PLATEAU`; that of 1 / p up to a `FLOOR`.
     """
 
     kind: Kind
@@ -109,7 +113,7 @@ class Break:
         return cls(Kind(header["kind"]), float(header["at"]), Fraction(header["exponent"]))
 
 
-Shape = Term | Break | Product
+Shape = Term | Difference | Break | Product
 
 
 class Shapes(tuple[Shape, ...]):  # noqa: SLOT001 - what is known of them is kept in a dict
@@ -179,15 +183,15 @@ class Shapes(tuple[Shape, ...]):  # noqa: SLOT001 - what is known of them is kep
         return np.array([*ends, False])
 
 
-_MOST_PLACES = 500
+_MOST_PLACES = 400
 
 
 def breaks(points: FloatArray) -> tuple[Break, ...]:
     """Return the breaks that measurements at `points` [K], ascending, could show.
 
     A step up or down between any two neighbours, a bend and, of five points or more, a plateau
-    from any inner point on, a ceiling reached within or beyond the points, levels and blocks of
-    usual sizes. Below four points every two-coefficient law fits about as well, and none is
+    and a floor from any inner point on, a ceiling reached within or beyond the points, levels and
+    blocks of usual sizes. Below four points every two-coefficient law fits about as well, and none is
     returned; of very many points only some are tried.
     """
     if len(points) < 4 or points[0] <= 0:
@@ -199,7 +203,10 @@ def breaks(points: FloatArray) -> tuple[Break, ...]:
         found += [Break(Kind.BEND, float(at), Fraction(half, 2)) for half in (1, 2, 4)]
     if len(points) > 4:
         found += [
-            Break(Kind.PLATEAU, float(at), Fraction(half, 2)) for at in inner for half in (1, 2)
+            Break(kind, float(at), Fraction(half, 2))
+            for kind in (Kind.PLATEAU, Kind.FLOOR)
+            for at in inner
+            for half in (1, 2)
         ]
     found += [Break(Kind.CEILING, float(at)) for at in np.geomspace(points[0], 2 * points[-1], 4)]
     if points[0] >= 1:
@@ -225,6 +232,8 @@ def shapes_from_header(header: Sequence[dict[str, Any]]) -> Shapes:
         return Shapes(
             Product.from_header(entry)
             if "factors" in entry
+            else Difference.from_header(entry)
+            if "larger" in entry
             else Break.from_header(entry)
             if "kind" in entry
             else Term.from_header(entry)

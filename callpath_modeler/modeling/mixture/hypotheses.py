@@ -10,6 +10,7 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from callpath_modeler.modeling.differences import Difference, differences
 from callpath_modeler.modeling.evaluation import shape_table
 from callpath_modeler.modeling.shapes import Break, Kind, Shape, breaks
 from callpath_modeler.modeling.terms import SearchSpace, Term
@@ -27,9 +28,9 @@ class Group(IntEnum):
     GROWING = 1  # c1 x or c0 + c1 x, x growing, coefficients positive
     FALLING = 2  # c1 x or c0 + c1 x, x decreasing, positive: strong scaling
     BREAK = 3  # c0 + c1 x, x a step, bend, ceiling, ...: outside the model class
-    EASING = 4  # as BREAK, x a step down or a plateau, which meet much that falls or scatters
+    EASING = 4  # as BREAK, x a step down or what levels off, which meet much that falls or scatters
     OFFSET = 5  # c1 x - c0, x growing; or c0 - c1 x, x decreasing: still positive at all points
-    PAIR = 6  # c0 + c1 x + c2 z, all positive; x growing or decreasing, z growing
+    PAIR = 6  # c0 + c1 x + c2 z, all positive, x and z growing or decreasing; or c1 (x - z)
 
 
 OUTSIDE = (Group.BREAK, Group.EASING)
@@ -44,9 +45,12 @@ _PRIOR = {
     Group.OFFSET: 0.10,
     Group.PAIR: 0.06,
 }
+_FLOOR = 0.1
+"""Against other breaks, how probable a floor is: what falls does so towards a constant mostly."""
 _WITHOUT_CONSTANT = 0.35
 """Of the hypotheses with one shape and positive coefficients, the share that have no constant."""
 
+_EASING = (Kind.DROP, Kind.PLATEAU, Kind.FLOOR)
 _FEWEST_FOR_EASING = 5
 """Points that tell what eases to something from a law that falls; to nothing takes four."""
 
@@ -82,7 +86,7 @@ class Kept:
         where it would be negative
     """
 
-    shapes: int = 42
+    shapes: int = 47
     pairs: int = 20
     nats: float = 7.0
     frugal: bool = False
@@ -206,7 +210,7 @@ def hypotheses(space: SearchSpace, points: FloatArray) -> Hypotheses:
     terms = [term for term in space.terms if points[0] >= 1 or not term.log]
     if not terms:
         raise ValueError("all terms of the space have logarithms, which are negative below 1")
-    every: list[Shape] = [*terms, *breaks(points)]
+    every: list[Shape] = [*terms, *differences(space, points), *breaks(points)]
     shapes, table, scale = distinct(every, points)
     pairs = _pairs(shapes) if space.max_terms > 1 else []
     groups = np.array([_group(shape) for shape in shapes], dtype=np.intp)
@@ -261,8 +265,9 @@ def weighted(
     alone, bare = weight * (1 - _WITHOUT_CONSTANT), weight * _WITHOUT_CONSTANT
     if known.table.shape[1] < _FEWEST_FOR_EASING:
         alone[known.single_group == Group.EASING] = 0.0
-    # An offset break is another break.
-    offset = weight * ~np.isin(known.single_group, OUTSIDE)
+    # With a constant, differences would be offsets, and offset breaks other breaks.
+    alone[known.single_group == Group.PAIR] = 0.0
+    offset = weight * ~np.isin(known.single_group, (*OUTSIDE, Group.PAIR))
     each = np.concatenate([[1.0], alone, offset, bare, pair_weight])
     size = max(prior) + 1
     whole = np.bincount(known.kinds, weights=each, minlength=size)
@@ -277,7 +282,9 @@ def weighted(
 
 def _group(shape: Shape) -> Group:
     if isinstance(shape, Break):
-        return Group.EASING if shape.kind in {Kind.DROP, Kind.PLATEAU} else Group.BREAK
+        return Group.EASING if shape.kind in _EASING else Group.BREAK
+    if isinstance(shape, Difference):
+        return Group.PAIR
     return Group.FALLING if shape.decreasing else Group.GROWING
 
 
@@ -300,7 +307,10 @@ def distinct(candidates: Sequence[S], points: FloatArray) -> tuple[list[S], Floa
 
 
 def _pairs(shapes: Sequence[Shape]) -> list[tuple[int, int]]:
-    """Pair growing terms with each other and with decreasing ones."""
+    """Pair growing terms with each other and with decreasing ones, and these with the steepest.
+
+    Work that all share falls faster than its surface.
+    """
     rising = [
         (code, shape)
         for code, shape in enumerate(shapes)
@@ -310,12 +320,17 @@ def _pairs(shapes: Sequence[Shape]) -> list[tuple[int, int]]:
     growing = [code for code, shape in rising if few or intricacy(shape) <= _PAIRED]
     falling = [code for code, shape in enumerate(shapes) if shape.decreasing]
     pairs = [(a, b) for a in growing for b in growing if a < b]
+    pairs += [(falling[0], b) for b in falling[1:]]
     return pairs + [(a, b) for a in falling for b in growing]
 
 
 def _plainness(shape: Shape) -> float:
     """Weigh a shape: laws of programs are plain as a rule."""
-    return float(np.exp(-_PLAINNESS * intricacy(shape))) if isinstance(shape, Term) else 1.0
+    if isinstance(shape, Term):
+        return float(np.exp(-_PLAINNESS * intricacy(shape)))
+    if isinstance(shape, Difference):
+        return float((_plainness(shape.larger) * _plainness(shape.smaller)) ** _TOGETHER)
+    return _FLOOR if isinstance(shape, Break) and shape.kind is Kind.FLOOR else 1.0
 
 
 def intricacy(shape: Term) -> float:

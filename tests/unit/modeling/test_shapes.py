@@ -9,7 +9,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from callpath_modeler.modeling import Break, FitStatus, Growth, Models, Shape, Term, fit
+from callpath_modeler.modeling import (
+    Break,
+    Difference,
+    FitStatus,
+    Growth,
+    Models,
+    Shape,
+    Term,
+    fit,
+)
 from callpath_modeler.modeling.models import column_names
 from callpath_modeler.modeling.shapes import Kind, breaks, shapes_from_header, shapes_to_header
 
@@ -18,10 +27,11 @@ STEP = Break(Kind.STEP, 91)
 DROP = Break(Kind.DROP, 91)
 BEND = Break(Kind.BEND, 64, TWO)
 PLATEAU = Break(Kind.PLATEAU, 64, TWO)
+FLOOR = Break(Kind.FLOOR, 64, TWO)
 CEILING = Break(Kind.CEILING, 20)
 LEVELS = Break(Kind.LEVELS, 3)
 BLOCKS = Break(Kind.BLOCKS, 24)
-ALL = (STEP, DROP, BEND, PLATEAU, CEILING, LEVELS, BLOCKS)
+ALL = (STEP, DROP, BEND, PLATEAU, FLOOR, CEILING, LEVELS, BLOCKS)
 CONSTANT = Growth(Fraction(0), 0)
 
 
@@ -33,6 +43,7 @@ CONSTANT = Growth(Fraction(0), 0)
         (BEND, [1, 64, 128, 640], [1, 1, 4, 100]),
         (Break(Kind.BEND, 16, HALF), [4, 16, 64], [1, 1, 2]),
         (PLATEAU, [16, 64, 65, 1e9], [1 / 16, 1, 1, 1]),
+        (FLOOR, [16, 32, 64, 65, 1e9], [16, 4, 1, 1, 1]),
         (CEILING, [20, 40, 1e6], [1 - np.exp(-1), 1 - np.exp(-2), 1]),
         (LEVELS, [1, 2, 3, 4, 9, 27, 28, 3**20], [0, 1, 1, 2, 2, 3, 4, 20]),
         (BLOCKS, [1, 24, 25, 48, 49, 2400], [1, 1, 2, 2, 3, 100]),
@@ -54,6 +65,7 @@ def test_a_break_has_the_values_its_formula_says(
         (Break(Kind.BEND, 64, ONE), "max(1, p/64)", "max(1, p/64)"),
         (Break(Kind.BEND, 64, HALF), "max(1, p/64)^(1/2)", "max(1, p/64)^½"),
         (PLATEAU, "min(1, p/64)^2", "min(1, p/64)²"),
+        (FLOOR, "max(1, 64/p)^2", "max(1, 64/p)²"),
         (CEILING, "(1 - exp(-p/20))", "(1 - exp(-p/20))"),
         (LEVELS, "ceil(log_3(p))", "ceil(log_3(p))"),
         (BLOCKS, "ceil(p/24)", "ceil(p/24)"),
@@ -73,6 +85,7 @@ def test_a_break_is_written_as_a_factor(shape: Break, text: str, pretty: str) ->
         (BEND, Growth(TWO, 0), np.inf),
         (Break(Kind.BEND, 8, HALF), Growth(HALF, 0), np.inf),
         (PLATEAU, CONSTANT, 1.0),
+        (FLOOR, CONSTANT, 1.0),
         (CEILING, CONSTANT, 1.0),
         (LEVELS, Growth(Fraction(0), 1), np.inf),
         (BLOCKS, Growth(ONE, 0), np.inf),
@@ -92,15 +105,20 @@ def test_a_break_grows_as_its_values_do_in_the_end(
 
 @settings(max_examples=40, deadline=None)
 @given(shape=st.sampled_from(ALL), p=st.lists(st.floats(1e-3, 1e12), min_size=2, max_size=20))
-def test_no_break_is_negative_and_only_a_drop_falls(shape: Break, p: list[float]) -> None:
+def test_no_break_is_negative_and_only_drops_and_floors_fall(shape: Break, p: list[float]) -> None:
     values = shape(np.sort(p))
     assert (values >= 0).all()
-    rises = -np.diff(values) if shape.kind is Kind.DROP else np.diff(values)
+    rises = np.diff(values) * (-1 if shape.kind in {Kind.DROP, Kind.FLOOR} else 1)
     assert (rises >= 0).all()
 
 
 def test_shapes_survive_json() -> None:
-    shapes: tuple[Shape, ...] = (Term(Fraction(-2, 3), 0), *ALL, Term(Fraction(3, 2), 2))
+    shapes: tuple[Shape, ...] = (
+        Term(Fraction(-2, 3), 0),
+        *ALL,
+        Difference(Term(TWO, 0), Term(ONE, 0)),
+        Term(Fraction(3, 2), 2),
+    )
     again = shapes_from_header(json.loads(json.dumps(shapes_to_header(shapes))))
     assert again == shapes
 
@@ -113,6 +131,7 @@ def test_shapes_survive_json() -> None:
         {"kind": "step", "at": None, "exponent": "0"},
         {"kind": "bend", "at": 3, "exponent": "x"},
         {"kind": "bend", "at": 3, "exponent": "1/0"},
+        {"larger": {"exponent": "1", "log": 0, "rate": "0"}},
         {"log": 1},
         {"exponent": "1/0", "log": 1},
         {},
@@ -136,7 +155,7 @@ def test_breaks_lie_where_measurements_could_show_them() -> None:
 def test_below_four_points_and_below_one_process_there_are_fewer_breaks() -> None:
     assert breaks(np.array([4.0, 16, 64])) == ()
     kinds = {shape.kind for shape in breaks(np.array([0.25, 0.5, 1, 2, 4]))}
-    assert kinds == {Kind.STEP, Kind.DROP, Kind.BEND, Kind.PLATEAU, Kind.CEILING}
+    assert kinds == set(Kind) - {Kind.LEVELS, Kind.BLOCKS}
 
 
 def test_of_very_many_points_some_are_tried_for_breaks() -> None:
@@ -147,9 +166,10 @@ def test_of_very_many_points_some_are_tried_for_breaks() -> None:
     assert places[-1] > 0.99 * points[-1]
 
 
-def test_plateaus_are_looked_for_from_five_points_on() -> None:
-    assert Kind.PLATEAU not in {shape.kind for shape in breaks(np.array([4.0, 16, 64, 256]))}
-    found = [s for s in breaks(np.array([1.0, 4, 16, 64, 256])) if s.kind is Kind.PLATEAU]
+@pytest.mark.parametrize("kind", [Kind.PLATEAU, Kind.FLOOR])
+def test_plateaus_and_floors_are_looked_for_from_five_points_on(kind: Kind) -> None:
+    assert kind not in {shape.kind for shape in breaks(np.array([4.0, 16, 64, 256]))}
+    found = [s for s in breaks(np.array([1.0, 4, 16, 64, 256])) if s.kind is kind]
     assert {(s.at, s.exponent) for s in found} == {(q, e) for q in (4, 16, 64) for e in (HALF, ONE)}
 
 
@@ -163,6 +183,7 @@ LAWS = {
     "5 + 2.5 * [p <= 90.51]": lambda p: 5 + 2.5 * (p < 90),
     "2.5 * [p <= 181]": lambda p: 2.5 * (p < 180),
     "1.25 + 8 * min(1, p/64)": lambda p: 1.25 + 8 * np.minimum(1, p / 64),
+    "2.5 * max(1, 64/p)": lambda p: 2.5 * np.maximum(1, 64 / p),
 }
 
 
@@ -173,34 +194,34 @@ def broken() -> Models:
 
 
 def test_breaks_without_noise_come_out_as_they_went_in(broken: Models) -> None:
-    assert [broken.formula(row) for row in range(8)] == list(LAWS)
-    assert (broken.status[:8] == FitStatus.OUTSIDE).all()
-    assert broken.doubtful().tolist() == [True] * 8 + [False] * 2
+    assert [broken.formula(row) for row in range(9)] == list(LAWS)
+    assert (broken.status[:9] == FitStatus.OUTSIDE).all()
+    assert broken.doubtful().tolist() == [True] * 9 + [False] * 2
     assert broken.formula(0, "n", pretty=True) == "5 + 5.5 [n > 90.51]"
 
 
 def test_growth_ranks_of_breaks_stand_among_those_of_terms(broken: Models) -> None:
-    growths = ["O(1)", "O(p^2)", "O(p)", "O(p)", "O(log p)", *["O(1)"] * 3, "O(p)", "O(p^-1)"]
-    assert [str(broken.growth(row)) for row in range(10)] == growths
+    growths = ["O(1)", "O(p^2)", "O(p)", "O(p)", "O(log p)", *["O(1)"] * 4, "O(p)", "O(p^-1)"]
+    assert [str(broken.growth(row)) for row in range(11)] == growths
     ranks = broken.growth_rank()
-    assert ranks[2] == ranks[3] == ranks[8]
-    assert ranks[0] == ranks[5] == ranks[6] == ranks[7]
-    assert ranks[9] < ranks[0] < ranks[4] < ranks[2] < ranks[1]
+    assert ranks[2] == ranks[3] == ranks[9]
+    assert ranks[0] == ranks[5] == ranks[6] == ranks[7] == ranks[8]
+    assert ranks[10] < ranks[0] < ranks[4] < ranks[2] < ranks[1]
 
 
 def test_what_a_step_adds_and_a_drop_leaves_is_the_leading_constant(broken: Models) -> None:
     leading = broken.leading_coefficient()
-    assert leading == pytest.approx([10.5, 5.5, 2.5, 1.5, 2.5, 5, 0, 9.25, 0.5, 8])
+    assert leading == pytest.approx([10.5, 5.5, 2.5, 1.5, 2.5, 5, 0, 9.25, 2.5, 0.5, 8])
 
 
 def test_breaks_are_predicted_to_infinity(broken: Models) -> None:
     band = broken.predict([1.0, 4096.0, np.inf])
     inf = np.inf
-    assert band.value[:, 2] == pytest.approx([10.5, inf, inf, inf, inf, 5, 0, 9.25, inf, 0])
+    assert band.value[:, 2] == pytest.approx([10.5, inf, inf, inf, inf, 5, 0, 9.25, 2.5, inf, 0])
     assert not np.isnan(band.low).any()
     assert not np.isnan(band.high).any()
     expected = [law(np.array([4096.0]))[0] for law in LAWS.values()]
-    assert band.value[:8, 1] == pytest.approx(expected)
+    assert band.value[:9, 1] == pytest.approx(expected)
     assert band.value[4, 0] == 0  # no level below two processes
 
 

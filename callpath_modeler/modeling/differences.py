@@ -1,0 +1,88 @@
+"""Shapes that come to nothing at one process: a term less a slower one, as ``p - p**(2/3)``.
+
+Messages between neighbours in a grid of d dimensions are ``2 d (p - p**((d - 1) / d))`` in all,
+those of everybody to everybody ``p**2 - p``. As two terms with coefficients of their own they
+would be negative somewhere; as one shape they have one coefficient and are positive beyond 1.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from callpath_modeler.modeling.growth import Growth
+from callpath_modeler.modeling.terms import SearchSpace, Term
+
+FloatArray = npt.NDArray[np.float64]
+
+_ONE = Term(Fraction(0), 0)
+_P = Term(Fraction(1), 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """A term less a slower one that is as large at 1.
+
+    Parameters
+    ----------
+    larger, smaller : Term
+        The terms; `smaller` may be 1.
+    """
+
+    larger: Term
+    smaller: Term
+
+    decreasing = False
+
+    def __call__(self, p: npt.ArrayLike) -> FloatArray:
+        """Value at `p`, which may be infinite; the shape of `p`. It is negative below 1."""
+        scale = np.asarray(p, dtype=np.float64)
+        with np.errstate(invalid="ignore"):
+            value = self.larger(scale) - self.smaller(scale)
+        return np.where(np.isinf(scale), np.inf, value)
+
+    @property
+    def growth(self) -> Growth:
+        """How fast it grows."""
+        return self.larger.growth
+
+    def text(self, parameter: str = "p", *, pretty: bool = False) -> str:
+        """Write the shape as a factor of a formula, for example ``(p - p^(2/3))``."""
+        larger, smaller = (
+            term.text(parameter, pretty=pretty) or "1" for term in (self.larger, self.smaller)
+        )
+        return f"({larger} - {smaller})"
+
+    def to_header(self) -> dict[str, Any]:
+        """Describe the shape with texts and numbers that JSON can hold."""
+        return {"larger": self.larger.to_header(), "smaller": self.smaller.to_header()}
+
+    @classmethod
+    def from_header(cls, header: dict[str, Any]) -> Self:
+        """Undo `to_header`; `ValueError` or `KeyError` if it does not describe a difference."""
+        return cls(Term.from_header(header["larger"]), Term.from_header(header["smaller"]))
+
+
+_SEEN_ANYWHERE = (
+    Difference(_P, Term(Fraction(1, 2), 0)),
+    Difference(_P, Term(Fraction(2, 3), 0)),
+    Difference(Term(Fraction(2), 0), _P),
+)
+_SEEN_AT_ONE = (Difference(_P, _ONE), Difference(Term(Fraction(1), 1), Term(Fraction(0), 1)))
+"""From 8 to 128, p^(3/4) log2(p) and its square do the same to 2 %."""
+
+
+def differences(space: SearchSpace, points: FloatArray) -> tuple[Difference, ...]:
+    """Return the differences of terms of a space that measurements at `points` [K] could show.
+
+    None if the points, ascending, begin below 1; some only where they begin at 1.
+    """
+    if points[0] < 1 or space.max_terms < 2:
+        return ()
+    known = {_ONE, *space.terms}
+    found = (*_SEEN_ANYWHERE, *(_SEEN_AT_ONE if points[0] == 1 else ()))
+    return tuple(each for each in found if {each.larger, each.smaller} <= known)

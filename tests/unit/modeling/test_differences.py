@@ -1,0 +1,101 @@
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from callpath_modeler.modeling import (
+    DEFAULT_SPACE,
+    Difference,
+    FitStatus,
+    Growth,
+    SearchSpace,
+    Term,
+    fit,
+)
+from callpath_modeler.modeling.differences import differences
+
+FloatArray = npt.NDArray[np.float64]
+
+P = Term(Fraction(1), 0)
+ALL = differences(DEFAULT_SPACE, np.array([1.0, 2, 4]))
+
+
+def test_a_difference_has_the_values_and_the_growth_its_formula_says() -> None:
+    shape = Difference(P, Term(Fraction(2, 3), 0))
+    assert shape([1, 8, 1000]) == pytest.approx([0, 4, 900])
+    assert shape.text("n") == "(n - n^(2/3))"
+    assert shape.text(pretty=True) == "(p - p^⅔)"
+    assert shape.growth == Growth(Fraction(1), 0)
+    assert Difference(P, Term(Fraction(0), 0)).text() == "(p - 1)"
+
+
+@pytest.mark.parametrize("shape", ALL, ids=str)
+def test_differences_are_nothing_at_one_process_and_rise_from_there(shape: Difference) -> None:
+    values = shape(np.append(2.0 ** np.arange(40), np.inf))
+    assert values[0] == 0
+    assert (np.diff(values[:-1]) > 0).all()
+    assert np.isposinf(values[-1])
+
+
+def test_differences_are_of_terms_of_the_space_and_for_points_that_show_them() -> None:
+    far = differences(DEFAULT_SPACE, np.array([8.0, 16, 32]))
+    assert {shape.text() for shape in far} == {"(p - p^(1/2))", "(p - p^(2/3))", "(p^2 - p)"}
+    assert {shape.text() for shape in ALL} - {shape.text() for shape in far} == {
+        "(p - 1)",
+        "(p * log2(p) - log2(p))",
+    }
+    assert differences(DEFAULT_SPACE, np.array([0.5, 1, 2])) == ()
+    assert differences(SearchSpace.of([1, 2], [0], 1), np.array([1.0, 2])) == ()
+    whole = differences(SearchSpace.of([1, 2], [0]), np.array([1.0, 2]))
+    assert {shape.text() for shape in whole} == {"(p - 1)", "(p^2 - p)"}
+
+
+COUNTS = {
+    "6 * (p - p^(2/3))": lambda p: 6 * p - 6 * np.cbrt(p) ** 2,
+    "4 * (p - p^(1/2))": lambda p: 4 * (p - np.sqrt(p)),
+    "0.5 * (p^2 - p)": lambda p: p * (p - 1) / 2,
+}
+
+
+@pytest.mark.parametrize(
+    "points", [[1, 2, 4, 8, 16, 32], [8, 27, 64, 125, 216], [48, 96, 192, 384]]
+)
+def test_messages_of_neighbours_and_of_all_pairs_are_counted_at_any_scale(
+    points: list[float],
+) -> None:
+    p = np.array(points, float)
+    models = fit(p, np.stack([law(p) for law in COUNTS.values()])[..., None])
+    assert [models.formula(row) for row in range(3)] == list(COUNTS)
+    far = np.array([1e6])
+    band = models.predict(far)
+    truth = np.array([law(far) for law in COUNTS.values()])
+    assert band.value == pytest.approx(truth, rel=1e-6)
+    assert band.high - band.low == pytest.approx(0 * truth, abs=1e-3 * truth.max())
+    assert (models.status == FitStatus.OK).all()
+
+
+def test_what_one_process_does_not_do_is_nothing_there_in_spite_of_noise() -> None:
+    rng = np.random.default_rng(3)
+    p = 2.0 ** np.arange(6)
+    y = 12 * (p - 1) * (1 + 0.02 * rng.standard_normal((40, 5, 6)))
+    models = fit(p, y.transpose(0, 2, 1))
+    texts = [models.formula(row) for row in range(40)]
+    assert np.mean([text.endswith("* (p - 1)") for text in texts]) > 0.9
+    band = models.predict([512.0])
+    assert np.median(band.value) == pytest.approx(12 * 511, rel=0.02)
+    assert ((band.low <= 12 * 511) & (band.high >= 12 * 511)).mean() >= 0.9
+
+
+@pytest.mark.parametrize("points", [[8, 16, 32, 64, 128], [1, 8, 27, 64, 125]])
+def test_volume_and_surface_of_shared_work_are_told_apart(points: list[float]) -> None:
+    def law(p: FloatArray) -> FloatArray:
+        return 1e6 / p + 1e5 / np.cbrt(p) ** 2
+
+    p = np.array(points, float)
+    models = fit(p, law(p)[None, :, None])
+    assert models.formula(0) == "1e+06 * p^-1 + 1e+05 * p^(-2/3)"
+    assert str(models.growth(0)) == "O(p^(-2/3))"
+    assert models.predict([1e4]).value[0] == pytest.approx(law(np.array([1e4])), rel=1e-6)
