@@ -191,8 +191,8 @@ def breaks(points: FloatArray) -> tuple[Break, ...]:
 
     A step up or down between any two neighbours, a bend and, of five points or more, a plateau
     and a floor from any inner point on, a ceiling reached within or beyond the points, levels and
-    blocks of usual sizes. Below four points every two-coefficient law fits about as well, and none is
-    returned; of very many points only some are tried.
+    blocks of usual sizes. Below four points every two-coefficient law fits about as well, and none
+    is returned; of very many points only some are tried.
     """
     if len(points) < 4 or points[0] <= 0:
         return ()
