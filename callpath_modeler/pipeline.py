@@ -29,6 +29,7 @@ from callpath_modeler.modeling import Aggregate, FitStatus, Method, Models, Sear
 from callpath_modeler.parallel import Workers, worth
 from callpath_modeler.profile.experiment import Experiment
 from callpath_modeler.readers.reading import Progress
+from callpath_modeler.units import counted, percent
 
 RECOMMENDED_POINTS = 5
 
@@ -181,7 +182,7 @@ def _check_points(
             listed = ", ".join(f"{value:g}" for value in values)
             fixed = f"{parameter}={values[-1]:g}" if parameter != parameters[0] else fix
             raise DataError(
-                f"{len(values)} points of {parameter} ({listed}): too few for a model",
+                f"{counted(len(values), 'point')} of {parameter} ({listed}): too few for a model",
                 hint=f"measure at {least} scales at least, better at {RECOMMENDED_POINTS} or more"
                 + (f"; or fix it: --where '{fixed}'" if several else ""),
             )
@@ -225,18 +226,19 @@ def _fit_findings(
     total = np.nansum(centres)
     found = []
     for code, status, words in (
-        ("CPM201", FitStatus.TOO_FEW_POINTS, "occur at too few points for a model"),
-        ("CPM202", FitStatus.OUTSIDE, "deviate from every model by more than their noise"),
-        ("CPM203", FitStatus.NOISY, "vary more between repetitions than between points"),
+        ("CPM201", FitStatus.TOO_FEW_POINTS, "measured at too few points"),
+        ("CPM202", FitStatus.OUTSIDE, "off every model by more than noise explains"),
+        ("CPM203", FitStatus.NOISY, "with repetitions further apart than points"),
     ):
         rows = models.status == status
         if rows.any():
             share = np.nansum(centres[rows]) / total if total > 0 else 0.0
-            message = f"{int(rows.sum())} call paths, {share:.1%} of the cost, {words}"
-            found.append(Finding(code, "models", message, int(rows.sum())))
+            count = int(rows.sum())
+            message = f"{counted(count, 'call path')}, {percent(share)} of the cost, {words}"
+            found.append(Finding(code, "models", message, count))
     for parameter, column in zip(parameters, points.T, strict=True):
         if (count := len(np.unique(column))) < RECOMMENDED_POINTS:
-            found.append(Finding("CPM204", "models", f"{count} points of {parameter}"))
+            found.append(Finding("CPM204", "models", f"{counted(count, 'point')} of {parameter}"))
     return found
 
 

@@ -37,6 +37,8 @@ class AtTarget:
     value, low, high : exclusive or inclusive ones with bands, or intervals of what was measured,
         which are NaN where repetitions do not tell
     total : the sum of all with its band or interval; NaN where it has no meaning
+    modelled : the part of `value` that is of call paths with a model
+    modelled_total : that of the total
     """
 
     repetitions: int
@@ -45,12 +47,14 @@ class AtTarget:
     low: Values
     high: Values
     total: Total
+    modelled: Values
+    modelled_total: float
 
 
 def predicted_at(fitted: Fitted, own: Predicted, view: Predicted) -> AtTarget:
     """Return predictions of call paths by themselves, and as they are viewed."""
     total = summed(own) if fitted.metric.additive else (np.nan,) * 3
-    return AtTarget(0, own.value, view.value, view.low, view.high, total)
+    return AtTarget(0, own.value, view.value, view.low, view.high, total, view.value, total[0])
 
 
 def measured_at(measured: Measured, point: int, *, inclusive: bool) -> AtTarget:
@@ -63,8 +67,20 @@ def measured_at(measured: Measured, point: int, *, inclusive: bool) -> AtTarget:
 
     value = viewed(own)
     band = measured.interval(value, viewed(measured.runs), point, confidence)
-    total = total_at(measured, point) if fitted.metric.additive else (np.nan,) * 3
-    return AtTarget(measured.repetitions(point), own, value, band.low, band.high, total)
+    modelled = np.where(fitted.modelled, own, np.nan)
+    whole, total = np.nan, (np.nan,) * 3
+    if fitted.metric.additive:
+        whole, total = float(np.nansum(modelled)), total_at(measured, point)
+    return AtTarget(
+        repetitions=measured.repetitions(point),
+        own=own,
+        value=value,
+        low=band.low,
+        high=band.high,
+        total=total,
+        modelled=viewed(modelled),
+        modelled_total=whole,
+    )
 
 
 def total_at(measured: Measured, point: int) -> Total:

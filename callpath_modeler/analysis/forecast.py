@@ -43,7 +43,8 @@ class Foreseen:
     ----------
     at_largest : measured at the largest scale; NaN = did not occur there
     value, low, high : at the target, with band or interval; NaN = not known, of the band: not made
-    predicted : what models say of the value
+    modelled : the part of the value that is of call paths with a model
+    predicted : what models say of that part
     share_at_largest, share : fractions of the total
     excess : excess work between the smallest scale and the target
     growth : code of the fastest growth in the value; -1 = no model
@@ -54,6 +55,7 @@ class Foreseen:
     value: Values
     low: Values
     high: Values
+    modelled: Values
     predicted: Values
     share_at_largest: Values
     share: Values
@@ -63,8 +65,8 @@ class Foreseen:
 
     @property
     def deviation(self) -> Values:
-        """How far models are off at the target, as fractions of the value."""
-        return deviation(self.predicted, self.value)
+        """How far models are off at the target, as fractions of what they know."""
+        return deviation(self.predicted, self.modelled)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -116,7 +118,8 @@ class Forecast:
     target : value of the parameter; ``inf`` = by growth alone
     repetitions : runs of the target, if values are measured; 0 = they are predicted
     value : at the target, [call paths, 1]
-    predicted : what models say of it, [call paths, 1]
+    modelled : the same of call paths with a model, [call paths, 1]
+    predicted : what models say of these, [call paths, 1]
     decides : what tells which nodes are large, [call paths, 1]: the value; in the limit, the share
     whole : 100 % of that; 0 = of nothing
     bands : what bands are made of; None = not made, and at infinity, where nothing has one
@@ -127,6 +130,7 @@ class Forecast:
     target: float
     repetitions: int
     value: Costs
+    modelled: Costs
     predicted: Costs
     decides: Costs
     whole: float
@@ -152,6 +156,11 @@ class Forecast:
     def predicted_total(self) -> float:
         """What models say of the total."""
         return float(self.predicted.total[0])
+
+    @property
+    def modelled_total(self) -> float:
+        """The part of the total that is of call paths with a model."""
+        return float(self.modelled.total[0])
 
     @property
     def base(self) -> float:
@@ -212,6 +221,7 @@ class Forecast:
         known = self.known
         value, measured, before = of(self.value), of(known.at_largest), of(self.at_base)
         decides = value if self.decides is self.value else of(self.decides)
+        modelled = value if self.modelled is self.value else of(self.modelled)
         predicted = value if self.predicted is self.value else of(self.predicted)
         reaches = None if self.bands is None else of(self.bands.costs)
         own, whole = (
@@ -219,6 +229,7 @@ class Forecast:
                 value=value[kind][:, 0],
                 at_largest=measured[kind][:, 0],
                 at_base=before[kind][:, 0],
+                modelled=modelled[kind][:, 0],
                 predicted=predicted[kind][:, 0],
                 decides=decides[kind][:, 0],
                 reaches=None if reaches is None else reaches[kind],
@@ -233,6 +244,7 @@ class Forecast:
         value: Values,
         at_largest: Values,
         at_base: Values,
+        modelled: Values,
         predicted: Values,
         decides: Values,
         reaches: Values | None,
@@ -248,6 +260,7 @@ class Forecast:
             value=value,
             low=low,
             high=high,
+            modelled=modelled,
             predicted=predicted,
             share_at_largest=at_largest / total if total > 0 else nothing,
             share=share,
@@ -334,12 +347,15 @@ def forecast(fitted: Fitted | Known, target: float, *, bands: bool = True) -> Fo
     said = known.summed(predicted)
     total = float(np.nansum(predicted))
     band = (total, total) if np.isinf(target) else (np.nan, np.nan)
-    made = Forecast(known, target, 0, said, said, said, total, None, (total, *band))
+    made = Forecast(known, target, 0, said, said, said, said, total, None, (total, *band))
     point = known.point(target)
     if point is not None:
-        value = Costs.of(known.fitted.experiment.tree, np.asarray(known.fitted.measured[:, point]))
+        tree, own = known.fitted.experiment.tree, np.asarray(known.fitted.measured[:, point])
+        value = modelled = Costs.of(tree, own)
+        if not known.modelled.all():
+            modelled = Costs.of(tree, np.where(known.modelled, own, np.nan))
         total, runs = float(value.total[0]), known.measured.repetitions(point)
-        made = replace(made, repetitions=runs, value=value, decides=value,
+        made = replace(made, repetitions=runs, value=value, modelled=modelled, decides=value,
                        whole=total, total=(total, np.nan, np.nan))  # fmt: skip
     elif np.isinf(target) and not 0 < total < np.inf:
         share = share_at_target(known.fitted, predicted, total, target)

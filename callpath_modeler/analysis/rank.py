@@ -58,7 +58,8 @@ class Ranking:
     at_largest : measured value at the largest scale; NaN = did not occur there
     value, low, high : at the target. Predicted, with bands, NaN = no model; or measured, with
         intervals, NaN = did not occur there, of the interval: repetitions do not tell
-    predicted : what models say of the same, and of the total
+    modelled, modelled_total : the part of value and total that is of call paths with a model
+    predicted : what models say of that part
     leader : the row whose model grows fastest of those that the value is made of; -1 = no model
     share_at_largest, share : fractions of the total
     own_share : fraction of the total at the target of each call path by itself
@@ -83,6 +84,8 @@ class Ranking:
     value: NDArray[np.float64]
     low: NDArray[np.float64]
     high: NDArray[np.float64]
+    modelled: NDArray[np.float64]
+    modelled_total: float
     predicted: AtTarget
     leader: NDArray[np.intp]
     share_at_largest: NDArray[np.float64]
@@ -109,8 +112,8 @@ class Ranking:
 
     @property
     def deviation(self) -> NDArray[np.float64]:
-        """How far models are off at the target, as fractions of the value, [call paths]."""
-        return deviation(self.predicted.value, self.value)
+        """How far models are off at the target, as fractions of what they know, [call paths]."""
+        return deviation(self.predicted.value, self.modelled)
 
     def __repr__(self) -> str:
         return (
@@ -183,6 +186,8 @@ def rank(
         value=found.value,
         low=found.low,
         high=found.high,
+        modelled=found.modelled,
+        modelled_total=found.modelled_total,
         predicted=said,
         leader=view.leader,
         share_at_largest=share_before,

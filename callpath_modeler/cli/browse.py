@@ -90,13 +90,15 @@ def command(
     )
     from callpath_modeler.tui.app import AT_ONCE, Browser
     from callpath_modeler.tui.session import Session
+    from callpath_modeler.units import counted
 
     known = Known(fitted, predicted=question.predicted)
     made = forecast(known, target, bands=len(fitted.experiment.tree) <= AT_ONCE)
     findings = console.heard(findings_at(fitted, target))
     given = _surroundings(console, ctx, load, fitting)
     if findings:
-        given = replace(given, message=f"{len(findings)} findings: they are listed when you quit")
+        told = f"{counted(len(findings), 'finding')}, listed when you quit"
+        given = replace(given, message=told)
     console.without_color()
     Browser(Session(made, wanted), given).run()
     console.findings(findings)

@@ -26,6 +26,7 @@ from callpath_modeler.cli.settings import (
     settable,
     told,
     variable_of,
+    variables_of,
 )
 from callpath_modeler.config import ConfigFile, Places, Setting
 from callpath_modeler.errors import DataError, UsageError
@@ -138,6 +139,7 @@ def _configure(ctx: click.Context, sources: Sequence[str] | None) -> None:
     if isinstance(root.obj, Console) and root is not ctx:
         _dress(root, found)
         ctx.obj = root.obj
+        _note_strangers(root.obj, ctx)
         if found.files and root.obj.verbose:
             listed = ", ".join(file.fingerprint.path for file in found.files)
             root.obj.note(f"configuration: {listed}")
@@ -145,6 +147,19 @@ def _configure(ctx: click.Context, sources: Sequence[str] | None) -> None:
             from callpath_modeler.modeling.compiled.library import way
 
             root.obj.note(f"models are made {way()}")
+
+
+def _note_strangers(console: Console, ctx: click.Context) -> None:
+    """Say which variables are meant for us, as it seems, and set nothing."""
+    root = ctx.find_root()
+    mine = variables_of(ctx.command) | variables_of(root.command)
+    # Those of other commands are ours, too, but to know them takes to import these.
+    if any(name.startswith(f"{PREFIX}_") and name not in mine for name in os.environ):
+        from callpath_modeler.cli.origins import strangers
+
+        for name, hint in strangers(root).items():
+            if hint:  # others may be of whoever installed us: CPMODEL_HOME
+                console.note(f"{name} sets nothing; {hint}")
 
 
 def _dress(root: click.Context, found: Configuration) -> None:

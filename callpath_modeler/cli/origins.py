@@ -12,13 +12,21 @@ import click
 from click.core import ParameterSource
 
 from callpath_modeler.cli.configured import INSTEAD, configuration_of, value_of
-from callpath_modeler.cli.settings import ELSEWHERE, PREFIX, catalogue, commands_of, key_of
+from callpath_modeler.cli.settings import (
+    ELSEWHERE,
+    PREFIX,
+    catalogue,
+    commands_of,
+    key_of,
+    variables_of,
+)
 from callpath_modeler.config import PARAMETERS
 from callpath_modeler.modeling.compiled.library import VARIABLE
 from callpath_modeler.report.configuration import Told
-from callpath_modeler.toml.format import nearest
 
 _LINE = "command line"
+_ALIKE = 0.75
+"""From this likeness on, of 1, a variable is meant that has another name."""
 
 
 def origins(ctx: click.Context) -> list[Told]:
@@ -95,20 +103,23 @@ def _of_one_command(root: click.Context) -> Iterator[Told]:
                 yield Told(f"{key_of(option)} ({command.name})", os.environ[variable], variable)
 
 
-def strangers(root: click.Context) -> list[str]:
+def strangers(root: click.Context) -> dict[str, str]:
     """Return the variables that are named like ours and are none, each with what may be meant."""
-    known = {VARIABLE}
-    for command in (root.command, *commands_of(root)):
-        begin = PREFIX if command is root.command else f"{PREFIX}_{command.name}"
-        for option in command.params:
-            names = [option.envvar] if isinstance(option.envvar, str) else option.envvar or ()
-            known |= {*names, f"{begin}_{option.name}".upper()}
-    found = sorted(name for name in os.environ if name.startswith(f"{PREFIX}_"))
-    return [
-        f"{name}; {nearest(name, known)}" if get_close_matches(name, known) else name
-        for name in found
-        if name not in known
-    ]
+    begin = f"{PREFIX}_"
+    known = {VARIABLE}.union(*map(variables_of, (root.command, *commands_of(root))))
+    keys = [name.removeprefix(begin) for name in known]
+    of_this = f"{begin}{root.invoked_subcommand}".upper()
+
+    def meant(name: str) -> str:
+        key = name.removeprefix(begin)
+        of_one = [one for one in known if one.endswith(f"_{key}")]
+        if of_one:
+            return f"for one command: {min(of_one, key=lambda one: (of_this not in one, one))}"
+        close = get_close_matches(key, keys, n=1, cutoff=_ALIKE)
+        return f"did you mean {begin}{close[0]}?" if close else ""
+
+    found = sorted(name for name in os.environ if name.startswith(begin) and name not in known)
+    return {name: meant(name) for name in found}
 
 
 def _general(key: str, option: click.Option) -> str:

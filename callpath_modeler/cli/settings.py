@@ -108,6 +108,16 @@ def name_variables(command: click.Command) -> None:
             option.envvar = [name.upper() for name in names[: 1 + (key in general)]]
 
 
+def variables_of(command: click.Command) -> set[str]:
+    """Return all variables that set options of a command, or those before the commands."""
+    begin = PREFIX if isinstance(command, click.Group) else f"{PREFIX}_{command.name}"
+    found: set[str] = set()
+    for option in command.params:
+        names = [option.envvar] if isinstance(option.envvar, str) else option.envvar or ()
+        found |= {*names, f"{begin}_{option.name}".upper()}
+    return found
+
+
 def form_of(options: Mapping[str, click.Option], commands: Iterable[str]) -> Format[Any]:
     """Return what configuration files may hold, as the options have it.
 

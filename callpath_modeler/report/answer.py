@@ -88,16 +88,19 @@ def _runs(measured: Measured, target: float) -> list[str]:
 
 def model_notes(answer: Ranking | Forecast, *, ascii_only: bool) -> list[str]:
     """Say what models say of the total beside what was measured."""
-    fitted, said = answer.fitted, answer.predicted_total
+    fitted, said, total = answer.fitted, answer.predicted_total, answer.total[0]
     if not answer.repetitions or not np.isfinite(said):
         return []
     value = quantity(said, fitted.metric.unit, ascii_only=ascii_only)
-    return [f"The models say {value}, {off_by(said, answer.total[0])}."]
+    known = answer.modelled_total / total if total > 0 else 1.0
+    part = f"; they know {percent(known)} of the cost" * (1 - known >= _WORTH_A_WORD)
+    return [f"The models say {value}, {off_by(answer)}{part}."]
 
 
-def off_by(predicted: float, measured: float) -> str:
-    """Say how far a prediction is off: ``+13 %``."""
-    return signed_percent(float(deviation(np.array([predicted]), np.array([measured]))[0]))
+def off_by(answer: Ranking | Forecast) -> str:
+    """Say how far models are off in total, of what they know: ``+13 %``."""
+    said, measured = (np.array([v]) for v in (answer.predicted_total, answer.modelled_total))
+    return signed_percent(float(deviation(said, measured)[0]))
 
 
 def missing_notes(ranking: Ranking) -> list[str]:

@@ -32,7 +32,13 @@ def draw(
     Parameters
     ----------
     width, height : of the plotting area, in terminal cells
+
+    Returns
+    -------
+    No line at all where everything is zero.
     """
+    if not curve.has_scale:
+        return []
     signs = _ASCII if ascii_only else _UNICODE
     axes = Axes.of(curve, linear=linear)
     scale = _Cells(axes, width, height)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from rich.cells import cell_len
@@ -32,14 +32,14 @@ class Told:
 def configuration_text(
     told: Sequence[Told],
     places: Places,
-    strangers: Sequence[str] = (),
+    strangers: Mapping[str, str] | None = None,
     width: int | None = None,
 ) -> list[Text]:
     """Return the lines of `cpmodel info --config`: files, what they set, and what is left.
 
     Parameters
     ----------
-    strangers : variables that look like options and are none
+    strangers : variables that look like options and are none, with what may be meant
     width : columns; what is wider goes on below its beginning; None = any
     """
     given = [(one.setting, one.origin, one.value or "-") for one in told if one.origin]
@@ -50,7 +50,8 @@ def configuration_text(
         [("not set", "default"), *defaults],
     ]
     if strangers:
-        blocks.insert(2, [("variables that set nothing",), *((name,) for name in strangers)])
+        listed = (f"{name}; {hint}" if hint else name for name, hint in strangers.items())
+        blocks.insert(2, [("variables that set nothing",), *((line,) for line in listed)])
     lines: list[Text] = []
     for block in blocks:
         # The last column may be long: what does not fit goes on below it.

@@ -41,6 +41,13 @@ class Curve:
     seen: tuple[float, float, float] | None = None
 
     @property
+    def has_scale(self) -> bool:
+        """Whether anything is above zero: nothing else says how high a chart is to be."""
+        seen = [] if self.seen is None else self.seen
+        shown = np.concatenate([self.measured, self.value, self.high, seen])
+        return bool((shown > 0).any())
+
+    @property
     def at_target(self) -> tuple[float, float, float] | None:
         """Value, low and high at the target: measured, or else the model's; None without one."""
         if self.target is None or self.seen is not None:
@@ -68,7 +75,7 @@ class Axes:
 
     @classmethod
     def of(cls, curve: Curve, *, linear: bool = False) -> Axes:
-        """Return axes on which all of a curve has room that does not hide the rest of it."""
+        """Return axes on which all of a curve that has a scale has room, and hides no other."""
         seen = [] if curve.seen is None else curve.seen
         shown = np.concatenate([curve.measured, curve.value, curve.high, curve.low, seen])
         shown = shown[np.isfinite(shown) & (shown >= 0 if linear else shown > 0)]
@@ -77,10 +84,9 @@ class Axes:
         shown = shown[shown <= 30 * peak] if peak > 0 else shown
         positive = curve.measured[curve.measured > 0]
         floor = positive.min() / 10 if len(positive) else peak / 1e6
-        bottom = 0.0 if linear else max(shown.min(), floor) if len(shown) else 0.1
-        top = shown.max() if len(shown) else 1.0
+        bottom, top = 0.0 if linear else max(shown.min(), floor), shown.max()
         if top <= bottom:
-            bottom, top = (0.0, top * 1.5 or 1.0) if linear else (bottom / 1.5, bottom * 1.5)
+            bottom, top = bottom / 1.5, bottom * 1.5
         if not linear:
             bottom, top = bottom / 1.1, top * 1.1
         left = min(curve.points[0], curve.grid[0])

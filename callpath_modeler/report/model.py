@@ -37,6 +37,8 @@ _LABEL = 10
 """Cells of the word that a fact begins with."""
 _GONE = "It does not occur at the largest scale; nothing is predicted."
 """Of call paths that have a model of the smaller scales."""
+_LEGEND = "● measured  ⣀ model  ░ band  ┊ end of the data  ◆ target"
+_LEGEND_ASCII = "o measured  * model  : band  | end of data  X target"
 NOTHING_ELSE = "nothing else fits the data nearly as well"
 """What is said in place of alternatives where there are none."""
 
@@ -63,7 +65,7 @@ def model_text(
     at = float(ranking.value[row]), float(ranking.low[row]), float(ranking.high[row])
     seen = at if ranking.repetitions else None
     curve = curve_of(fitted, rows, ranking.target, linear=linear, count=_GRID, seen=seen)
-    lines += draw(
+    chart = draw(
         curve,
         fitted.metric.unit,
         parameter=fitted.parameter,
@@ -71,11 +73,9 @@ def model_text(
         linear=linear,
         ascii_only=ascii_only,
     )
-    legend = "o measured  * model  : band  | end of data  X target"
-    if not ascii_only:
-        legend = "● measured  ⣀ model  ░ band  ┊ end of the data  ◆ target"
-    lines += [f"    {legend}", "", *_dressed(quality_facts(ranking, row))]
+    lines += [*chart, f"    {_LEGEND_ASCII if ascii_only else _LEGEND}", ""] if chart else []
     lines += [
+        *_dressed(quality_facts(ranking, row)),
         *_others(ranking, row, ascii_only=ascii_only),
         "",
         *_excess(ranking, row),
@@ -178,6 +178,9 @@ def quality_facts(ranking: Ranking, row: int) -> list[Fact]:
         return [("sum of", _sum_of(ranking, row))]
     fitted, models = ranking.fitted, ranking.fitted.models
     status = FitStatus(int(models.status[row]))
+    stands = ("status", f"{fitted.status(row)}: {status.sentence}")
+    if status is FitStatus.ZERO:
+        return [stands]
     noise = models.noise[row]
     parts = [
         f"cross-validated error {_error(float(models.cv_error[row]))}",
@@ -186,7 +189,7 @@ def quality_facts(ranking: Ranking, row: int) -> list[Fact]:
         f"|1 - R^2| {abs(1 - models.r2[row]):.2g}",
         f"{int(models.used[row])} points",
     ]
-    facts = [("quality", "   ".join(parts)), ("status", f"{fitted.status(row)}: {status.sentence}")]
+    facts = [("quality", "   ".join(parts)), stands]
     facts += _control(ranking, row)
     if models.method != "classic":
         chance = f"probability {float(models.weight[row]):.0%}{_chance(ranking, row)}"

@@ -310,7 +310,8 @@ def ranking_cells(
     largest += [*sums(ranking.at_largest), ranking.total_at_largest]
     target += [*sums(ranking.value), ranking.total[0]]
     said = [*ranking.predicted.value[rows], *sums(ranking.predicted.value), ranking.predicted_total]
-    off = deviation(np.array(said), np.array(target))
+    known = [*ranking.modelled[rows], *sums(ranking.modelled), ranking.modelled_total]
+    off = deviation(np.array(said), np.array(known))
     of_rows = ranking.excess.inclusive if ranking.inclusive else ranking.excess.exclusive
     excess = [percent(value) for value in of_rows[rows]]
     excess += [percent(value) for value in sums(ranking.excess.exclusive)]

@@ -239,7 +239,7 @@ def _columns(shown: ForecastView, *, ascii_only: bool) -> list[Column]:
     )
     band = band_text(*forecast.total[1:], unit, ascii_only=ascii_only)
     excess = percent(forecast.total_excess)
-    off = off_by(forecast.predicted_total, forecast.total[0])
+    off = off_by(forecast)
     totals = {"measured": largest, "value": target, "band": band, "model": off, "excess": excess}
     if shown.outline.start != ROOT:
         totals = dict.fromkeys(totals, "")

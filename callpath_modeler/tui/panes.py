@@ -74,7 +74,7 @@ def _answer(session: Session, target: float, *, ascii_only: bool) -> list[str]:
     value = amount_text(total, low, high, unit, ascii_only=ascii_only)
     how = known_by(forecast)[::-1]  # what runs there took says that it is inside the data, too
     if forecast.repetitions:
-        how.append(f"models: {off_by(forecast.predicted_total, total)}")
+        how.append(f"models: {off_by(forecast)}")
     if not forecast.has_bands:
         value += " (band: working …)"
     return [value, *how]

@@ -101,6 +101,7 @@ class State:
         bands = [made.bands.costs] if made.bands is not None else []
         for costs in (
             made.value,
+            made.modelled,
             made.predicted,
             made.decides,
             made.at_base,

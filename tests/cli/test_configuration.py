@@ -433,7 +433,24 @@ def test_variables_that_set_nothing_are_told_of(run, runs, monkeypatch):
         monkeypatch.setenv(f"CPMODEL_{name}", "1")
     out = run("info", runs, "--config").out
     block = out.partition("variables that set nothing\n")[2].partition("\n\n")[0]
-    assert block == "CPMODEL_METRC; did you mean 'CPMODEL_METRIC'?"
+    assert block == "CPMODEL_METRC; did you mean CPMODEL_METRIC?"
+
+
+def test_every_command_tells_of_variables_that_set_nothing(run, runs, monkeypatch):
+    asked = ("rank", runs, "--target", "64")
+    monkeypatch.setenv("CPMODEL_COMPILED", "1")
+    monkeypatch.setenv("CPMODEL_SHOW_PREDICTED", "1")  # of another command
+    assert "sets nothing" not in run(*asked).err
+    monkeypatch.setenv("CPMODEL_PREDICTED", "1")
+    monkeypatch.setenv("CPMODEL_TARGTE", "1")
+    monkeypatch.setenv("CPMODEL_HOME", "/opt/cpmodel")  # as modules of a machine do
+    told = run(*asked)
+    assert told.status == 0
+    assert [line for line in told.err.splitlines() if "sets nothing" in line] == [
+        "CPMODEL_PREDICTED sets nothing; for one command: CPMODEL_RANK_PREDICTED",
+        "CPMODEL_TARGTE sets nothing; did you mean CPMODEL_TARGET?",
+    ]
+    assert "sets nothing" not in run("-q", *asked).err
 
 
 def test_a_key_means_the_same_in_all_commands():

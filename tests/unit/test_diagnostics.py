@@ -7,6 +7,7 @@ import pytest
 
 import callpath_modeler
 from callpath_modeler.diagnostics import KINDS, Finding, count_by_code, summarise
+from synthetic import fitted
 
 ROOT = Path(callpath_modeler.__file__).parent.parent
 SOURCES = [*ROOT.glob("callpath_modeler/**/*.py"), *ROOT.glob("plugins/**/*.py")]
@@ -60,3 +61,11 @@ def test_a_short_summary_says_how_much_more_there_is():
     assert "3 more" in lines[-1]
     assert summarise(found, limit=8) == summarise(found)
     assert summarise([]) == []
+
+
+@pytest.mark.parametrize(("alone", "said"), [(1, "1 call path, "), (2, "2 call paths, ")])
+def test_call_paths_without_a_model_are_counted_in_words(alone, said):
+    values = {"main": [1.0, 2.0, 4.0, 8.0, 16.0]}
+    values |= {f"main/f{k}": [1.0, *[float("nan")] * 4] for k in range(alone)}
+    (finding,) = [found for found in fitted(values).findings if found.code == "CPM201"]
+    assert finding.message == f"{said}{3 * alone} % of the cost, measured at too few points"

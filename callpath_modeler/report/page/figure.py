@@ -23,11 +23,15 @@ _MOST_TICKS = 6
 def figure(curve: Curve, unit: str, parameter: str, *, key: str, told: str) -> Html:
     """Draw a chart, log-log; ticks of the parameter are the measured points and the target.
 
+    Where everything is zero there is none.
+
     Parameters
     ----------
     key : what its ids on the page begin with
     told : what it shows, for those who do not see it
     """
+    if not curve.has_scale:
+        return Html("")
     axes = Axes.of(curve)
     frame = _Frame(axes)
     parts = [

@@ -126,6 +126,22 @@ def test_what_was_measured_is_ranked_without_a_model(fit):
     assert ALONE not in rank(fit, TARGET, predicted=True).order
 
 
+def test_models_are_held_against_what_they_know_and_not_against_what_has_none():
+    exact = {"main": 4 + 0 * P, "main/f": 0.5 * P, "main/alone": LAWS["main/alone"]}
+    fit = cpm.fit(experiment({name: np.tile(v[:, None], 2) for name, v in exact.items()}, P))
+    for inclusive in (False, True):
+        ranking = rank(fit, TARGET, inclusive=inclusive)
+        assert ranking.value[0] == pytest.approx(14 if inclusive else 4)
+        assert ranking.deviation[:2] == pytest.approx([0, 0], abs=1e-9)
+    assert ranking.total[0] == pytest.approx(14)
+    assert ranking.modelled_total == pytest.approx(8)
+    (own, whole) = forecast(fit, TARGET).of_nodes(TopDown(fit.experiment.tree), np.arange(3))
+    for values in (own, whole):
+        assert values.deviation[:2] == pytest.approx([0, 0], abs=1e-9)
+        assert np.isnan(values.deviation[2])
+    assert forecast(fit, TARGET).modelled_total == pytest.approx(8)
+
+
 def test_excess_work_at_a_measured_target_is_that_of_the_centres(fit):
     expected = excess_work(
         fit.experiment.tree,

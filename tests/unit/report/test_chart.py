@@ -79,10 +79,8 @@ def test_the_edge_of_the_data_is_drawn_only_below_a_target_beyond_it():
     "of",
     [
         curve(measured=[5] * 4, model=5.0),
-        curve(measured=[0] * 4, model=0.0),
         curve(measured=[NAN, NAN, 3, 4]),
         curve(measured=[NAN] * 4),
-        curve(measured=[NAN] * 4, model=NAN),
         curve(measured=[0, 1, 2, 3]),
         curve(measured=[1e-12, 1e-9, 1e-3, 1e3]),
         curve(points=[4], measured=[2], target=None),
@@ -108,3 +106,10 @@ def test_a_wild_band_does_not_press_the_data_into_one_line():
 def test_a_constant_is_one_line():
     rows = draw(curve(measured=[5] * 4, model=5.0, spread=0.0), "s", ascii_only=True)
     assert sum("*" in row for row in rows) == 1
+
+
+@pytest.mark.parametrize("linear", [False, True])
+def test_where_everything_is_zero_no_scale_is_made_up(linear):
+    assert draw(curve((0, 0, NAN, 0), model=0.0), "s", linear=linear) == []
+    assert draw(curve([NAN] * 4, model=NAN), "s", linear=linear) == []
+    assert draw(curve((0, 0, 1e-9, 0), model=0.0), "s", linear=linear)

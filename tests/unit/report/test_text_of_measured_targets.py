@@ -72,9 +72,23 @@ def test_the_first_line_is_what_was_measured_and_then_what_models_say(fit):
     first = text(rank(fit, 8.0))[0]
     assert first.startswith("At p = 8 (measured, 3 runs): 2")
     assert re.search(
-        r"odd takes \d+ % and is O\(.*\)\. The models say .* s, [+-][\d.]+ %\.$", first
+        r"odd takes \d+ % and is O\(.*\)\. The models say .* s, [+-][\d.]+ %; "
+        r"they know 73 % of the cost\.$",
+        first,
     )
     assert "could not be modelled" not in first  # it could be measured
+
+
+def test_call_paths_without_a_model_are_no_deviation_of_those_with_one():
+    exact = {"main": 4 + 0 * P, "main/f": 0.5 * P, "main/alone": LAWS["main/alone"]}
+    fit = cpm.fit(experiment({name: np.tile(v[:, None], 2) for name, v in exact.items()}, P))
+    said = "The models say 8.00 s, 0 %; they know 57 % of the cost."
+    view = views_text(seen(fit, 8.0), width=None, full_names=False, ascii_only=False)
+    for lines in (text(rank(fit, 8.0), top=1), [line.plain for line in view]):
+        assert lines[0].endswith(said)
+        sums = [line for line in lines if line.endswith((" others", " total", " main"))]
+        assert len(sums) == 2
+        assert all(re.search(r"s  +0 %  ", line) for line in sums), sums
 
 
 def test_a_total_that_has_no_interval_is_told_without_one():

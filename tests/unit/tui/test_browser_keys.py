@@ -136,7 +136,11 @@ def two_metrics(fit):
 
 def test_what_is_typed_at_once_is_for_the_prompt_that_its_first_key_opens():
     async def steps(screen):
-        for key, character in (("slash", "/"), *zip("grows", "grows"), ("enter", None)):
+        for key, character in (
+            ("slash", "/"),
+            *((letter, letter) for letter in "grows"),
+            ("enter", None),
+        ):
             screen.app.post_message(Key(key, character))
         await screen.press()
         screen.says("2 found")

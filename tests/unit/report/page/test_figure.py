@@ -114,3 +114,9 @@ def test_the_sign_of_a_measured_target_is_at_what_was_measured_with_its_interval
     ends = [float(bar.get(name)) for name in ("y1", "y2")]
     (beside,) = classes(drawn(plain), "reach")
     assert ends != [float(beside.get(name)) for name in ("y1", "y2")]
+
+
+def test_where_everything_is_zero_there_is_no_figure():
+    nothing = dict.fromkeys(("value", "low", "high"), np.zeros(50))
+    made = replace(curve(), measured=np.zeros(3), **nothing)
+    assert figure(made, "s", "p", key="c-1", told="") == ""
