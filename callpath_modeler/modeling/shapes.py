@@ -210,7 +210,7 @@ def breaks(points: FloatArray) -> tuple[Break, ...]:
         ]
     found += [Break(Kind.CEILING, float(at)) for at in np.geomspace(points[0], 2 * points[-1], 4)]
     if points[0] >= 1:
-        found += [Break(Kind.LEVELS, float(fan)) for fan in (3, 4, 8, 16, 32)]
+        found += [Break(Kind.LEVELS, float(fan)) for fan in (2, 3, 4, 8, 16, 32)]
         found += [Break(Kind.BLOCKS, float(size)) for size in (24, 36, 48, 64, 96)]
     return tuple(found)
 

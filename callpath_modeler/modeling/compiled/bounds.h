@@ -240,9 +240,11 @@ static void volumes(const Look *seen, const Singles *found, int64_t shapes, doub
         double away = falling[s] != 0 ? slope - below : edge - beyond;
         far *= far;
         offset[s] = LOG_2PI - 0.5 * log_near(far * far * scatter) + away * away * sharpness;
-        double share = larger(constant / level, SHARE_EDGE);
+        double known = sqrt(variance * found->about_zero[s] / scatter);
+        double rest = room_of_share(constant / level, known / level);
+        double room = falling[s] != 0 ? rest * rest : 4 * larger(constant / level, SHARE_EDGE);
         level *= level;
-        positive[s] = LOG_2PI - 0.5 * log_near(level * level * share * scatter * 4)
+        positive[s] = LOG_2PI - 0.5 * log_near(level * level * room * scatter)
                       + (below * below + beyond * beyond) * sharpness;
         double alone = larger(bare_slope(seen, found, s), lowest);
         double square = larger(alone * alone * found->about_zero[s], SMALLEST);

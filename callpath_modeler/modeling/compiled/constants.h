@@ -12,6 +12,8 @@
 #define LOG_2 0.69314718055994531
 #define TINY 1e-300
 #define SHARE_EDGE 1e-3
+#define FOLDS 6.0
+#define LEAST_SHARE 1e-4
 #define LEAST_LEVEL 0.05
 #define NO_PART 1e-9
 
@@ -29,6 +31,12 @@ INLINE int pays(double constant, double spread, double residual, double level, d
 {
     double variance = larger(spread * larger(noise, residual / larger(used - 3, 1)), TINY);
     return constant * constant > variance * log_of(level * level / (2 * PI * variance));
+}
+
+/* `room_of_share` */
+INLINE double room_of_share(double share, double known)
+{
+    return FOLDS * larger(larger(share, known), LEAST_SHARE);
 }
 
 #endif

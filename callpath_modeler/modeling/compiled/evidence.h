@@ -86,8 +86,9 @@ INLINE void constant_evidence(const Slopes *sums, Found *found)
                                    - finite_log(larger(sums->mean[c], TINY));
 }
 
-/* Writes evidence and slope. */
-INLINE void positive_evidence(const Slopes *sums, const double *variance, Found *found)
+/* Writes evidence and slope; `falling` is of the shapes. */
+INLINE void positive_evidence(const Slopes *sums, const double *falling, const double *variance,
+                              Found *found)
 {
     Lanes below, above, away;
     EACH_LANE {
@@ -95,8 +96,11 @@ INLINE void positive_evidence(const Slopes *sums, const double *variance, Found 
         double no_constant = mean / larger(at, TINY), growing = larger(slope, 0);
         double level = larger(mean - slope * at, 0) + growing + LEAST_SUM, square = level * level;
         double share = smaller(growing / level, 1 - SHARE_EDGE);
+        double known = sqrt(variance[c] * (1 / sums->weight[c] + at * at / sums->square[c]));
+        double rest = room_of_share((mean - slope * at) / level, known / level);
+        double room = falling[c] > 0 ? rest * rest : 4 * (1 - share);
         found->evidence[c] = LOG_2PI - 0.5 * finite_log(sums->weight[c] * sums->square[c]
-                                                    * (square * square) * (4 * (1 - share)));
+                                                        * (square * square) * room);
         double spread = sqrt(variance[c] / sums->square[c]);
         below[c] = (0 - slope) / spread;
         above[c] = (no_constant - slope) / spread;
@@ -151,9 +155,9 @@ INLINE void bare_evidence(const Slopes *sums, Found *found)
 }
 
 /* `PairSums.regressions` and `PairSums.covariance`, but for what is left; the determinant becomes
-   `normal`. */
-INLINE void regress_pairs(const PairSums *sums, int frugal, const double *noise, Found *found,
-                          double *normal)
+   `normal`. Of those that are `asked` constants have to pay. */
+INLINE void regress_pairs(const PairSums *sums, const double *asked, const double *noise,
+                          Found *found, double *normal)
 {
     EACH_LANE {
         double weight = sums->weight[c], at_x = sums->at_x[c], at_z = sums->at_z[c];
@@ -169,7 +173,7 @@ INLINE void regress_pairs(const PairSums *sums, int frugal, const double *noise,
         double left = sums->total[c] - first * sums->x[c] - second * sums->z[c];
         double whole = larger(first, 0) + larger(second, 0) + larger(constant, 0) + LEAST_SUM;
         int worth = pays(constant, cc, left, whole, noise[c], sums->used[c]);
-        int free = (constant > 0) & (!frugal | worth);
+        int free = (constant > 0) & ((asked[c] == 0) | worth);
         /* As a constant is forced to zero, others follow by their covariance. */
         double part = (free ? 0 : constant) / cc;
         found->constant[c] = free ? constant : 0;
@@ -203,8 +207,9 @@ INLINE double log_positive(double number, double spread)
     return z > NEVER ? 0 : log_normal_share(z);
 }
 
-/* Writes the evidence of what `regress_pairs` found. */
-INLINE void pair_evidence(const double *normal, const double *variance, Found *found)
+/* Writes the evidence of what `regress_pairs` found; `falling` are pairs beside a decreasing shape. */
+INLINE void pair_evidence(const double *normal, const double *falling, const double *variance,
+                          Found *found)
 {
     EACH_LANE {
         int free = found->size[c] > 2;
@@ -213,9 +218,11 @@ INLINE void pair_evidence(const double *normal, const double *variance, Found *f
         double evidence = finite_log(level) * (free ? -3 : -2);
         evidence += free ? 1.5 * LOG_2PI + LOG_2 : LOG_2PI + LOG_2;
         evidence -= 0.5 * finite_log(normal[c]);
-        double spread = sqrt(variance[c]);
+        double spread = sqrt(variance[c]), known = spread * sqrt(found->zz[c]);
+        double room = room_of_share(second / level, known / level);
+        evidence -= falling[c] > 0 ? finite_log(room) : 0;
         evidence += log_positive(first, spread * sqrt(found->xx[c]));
-        evidence += log_positive(second, spread * sqrt(found->zz[c]));
+        evidence += log_positive(second, known);
         double away = log_positive(found->constant[c], spread * sqrt(free ? found->cc[c] : 1));
         evidence += free ? away : 0;
         int positive = positive_pair(found->constant[c], first, second);

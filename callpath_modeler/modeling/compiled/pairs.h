@@ -111,8 +111,8 @@ static void list_positive(int64_t begin, int64_t end, const double *restrict pri
 }
 
 /* Write what pairs that are listed in place `begin` and after leave under another drift, as
-   `PairSums.residual`; [count]. */
-static void leave(const Look *seen, int64_t begin, int frugal, const Pairs *found,
+   `PairSums.residual`; [count]. From pair `asked` on constants have to pay. */
+static void leave(const Look *seen, int64_t begin, int64_t asked, const Pairs *found,
                   double *restrict residuals)
 {
     const int32_t *restrict one = found->one, *restrict other = found->other;
@@ -132,7 +132,7 @@ static void leave(const Look *seen, int64_t begin, int frugal, const Pairs *foun
         double inverse = 1 / larger(most - xz * xz, most * 1e-12);
         double first = (x * zz - z * xz) * inverse, second = (z * xx - x * xz) * inverse;
         double constant = mean - at_x * first - at_z * second;
-        double forced = (free[p] != 0) | !frugal ? smaller(constant, 0) : constant;
+        double forced = (free[p] != 0) | (p < asked) ? smaller(constant, 0) : constant;
         double spread = (at_x * (at_x * zz - 2 * at_z * xz) + at_z * at_z * xx) * inverse;
         double left = total - first * x - second * z + forced * forced / (spread + per_weight);
         residuals[i] = larger(left, 0);
@@ -141,8 +141,9 @@ static void leave(const Look *seen, int64_t begin, int frugal, const Pairs *foun
 }
 
 /* Bound the evidence of the pairs that are listed in place `begin` and after, prior included; return
-   the best. */
-static double bound_pairs(const Row *row, const double *restrict prior, int64_t begin, Pairs *found)
+   the best. From pair `growing` on they are beside a decreasing shape. */
+static double bound_pairs(const Row *row, const double *restrict prior, int64_t begin,
+                          int64_t growing, Pairs *found)
 {
     const int32_t *restrict number = found->number;
     const double *restrict constant = found->constant, *restrict first = found->first;
@@ -158,6 +159,7 @@ static double bound_pairs(const Row *row, const double *restrict prior, int64_t 
         double level = first[p] + second[p] + constant[p] + LEAST_SUM;
         double volume = -(2 + free[p]) * log_near(level) + LOG_2PI * (1 + 0.5 * free[p]) + LOG_2
                         - 0.5 * log_near(determinant[p]) + prior[number[p]];
+        volume -= number[p] >= growing ? log_near(room_of_share(second[p] / level, 0)) : 0;
         double per_freedom = free[p] != 0 ? per_three : per_two;
         bound[i] = volume + profile(least[i], dof, noise, used - 2 - free[p], per_freedom);
     }

@@ -189,14 +189,15 @@ static void regress_one(const Rows *rows, const int64_t *place, Block *block, in
     }
     /* Of the regression, whose coefficients may be bounded afterwards. */
     sum_up_left(block, rows->points, sums.mean, sums.slope, found->second, found->residual);
+    Lanes falling;
+    EACH_LANE falling[c] = rows->falling[block->first[c]];
     if (family == POSITIVE)
-        positive_evidence(&sums, variance, found);
+        positive_evidence(&sums, falling, variance, found);
     else {
-        Lanes least, most, falling;
+        Lanes least, most;
         EACH_LANE {
             least[c] = rows->least[block->first[c]];
             most[c] = rows->most[block->first[c]];
-            falling[c] = rows->falling[block->first[c]];
         }
         offset_evidence(&sums, least, most, falling, variance, found);
     }
@@ -211,7 +212,7 @@ static void regress_one(const Rows *rows, const int64_t *place, Block *block, in
 static void regress_two(const Rows *rows, const int64_t *place, Block *block, Found *found)
 {
     PairSums sums;
-    Lanes variance, noise, normal;
+    Lanes variance, noise, normal, falling, asked;
     EACH_LANE {
         noise[c] = rows->variance[block->row[c]];
         sums.used[c] = rows->used[block->row[c]];
@@ -219,6 +220,8 @@ static void regress_two(const Rows *rows, const int64_t *place, Block *block, Fo
         sums.weight[c] = rows->weight[place[c]];
         sums.mean[c] = rows->mean[place[c]];
         variance[c] = rows->typical[block->row[c]];
+        falling[c] = rows->frugal ? 0 : rows->falling[block->first[c]];
+        asked[c] = rows->frugal ? 1 : falling[c];
         sums.xz[c] = 0;
     }
     sum_shape(block, rows->points, block->first_at, sums.weight, sums.mean, block->x, sums.at_x,
@@ -227,11 +230,11 @@ static void regress_two(const Rows *rows, const int64_t *place, Block *block, Fo
               sums.zz, sums.z);
     for (int64_t k = 0; k < rows->points * LANES; k += LANES)
         EACH_LANE sums.xz[c] += block->weights[k + c] * block->x[k + c] * block->z[k + c];
-    regress_pairs(&sums, rows->frugal, noise, found, normal);
+    regress_pairs(&sums, asked, noise, found, normal);
     EACH_LANE found->level[c] = found->constant[c] + found->first[c] * sums.at_x[c]
                                 + found->second[c] * sums.at_z[c];
     sum_up_left(block, rows->points, found->level, found->first, found->second, found->residual);
-    pair_evidence(normal, variance, found);
+    pair_evidence(normal, falling, variance, found);
 }
 
 #endif

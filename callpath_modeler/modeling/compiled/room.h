@@ -18,6 +18,7 @@ typedef struct {
     int64_t kept_shapes, kept_pairs;
     double nats;
     int frugal;
+    int64_t growing; /* pairs, the first ones, that are not beside a decreasing shape */
 } Known;
 
 /* Room for what is found of one row. */

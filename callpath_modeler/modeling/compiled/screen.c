@@ -149,13 +149,16 @@ static double try_pairs(const Row *row, const Known *known, const Opened *opened
         else
             product_sums(points, end, known->products, seen->weights, found->both);
         if (l) {
-            leave(seen, listed, known->frugal, found, found->left[l]);
+            leave(seen, listed, known->frugal ? 0 : known->growing, found, found->left[l]);
             continue;
         }
-        regress(row, seen, begin, end, known->frugal, found);
+        int64_t asked = known->frugal ? begin : known->growing;
+        asked = asked < begin ? begin : asked > end ? end : asked;
+        regress(row, seen, begin, asked, 0, found);
+        regress(row, seen, asked, end, 1, found);
         list_positive(begin, end, prior, found);
     }
-    return bound_pairs(row, prior, listed, found);
+    return bound_pairs(row, prior, listed, known->growing, found);
 }
 
 /* Bound the evidence of pairs, where one shape does not explain the row; return the best. */
@@ -310,7 +313,7 @@ int64_t screen(int64_t rows, int64_t points, int64_t shapes, int64_t pairs, int6
                const double *dof, const double *precision, const double *away,
                const double *table, const double *products, const int32_t *first,
                const int32_t *second, const double *falling, const double *prior,
-               int64_t kept_shapes, int64_t kept_pairs, double nats, int64_t frugal,
+               int64_t kept_shapes, int64_t kept_pairs, double nats, int64_t frugal, int64_t growing,
                int64_t axes, int64_t terms, int64_t opened, const int64_t *ends, const int64_t *order,
                const int64_t *level, const double *of_terms, const double *likely, int64_t *row,
                int64_t *shape, int64_t *families, int64_t *pair_row, int64_t *pair,
@@ -319,7 +322,7 @@ int64_t screen(int64_t rows, int64_t points, int64_t shapes, int64_t pairs, int6
     const Known known = {points, shapes,  pairs, drifts,      precision,  away,   table, products,
                          first,  second,  falling, prior,
                          {pairs, axes, terms, opened, ends, order, level, of_terms, likely},
-                         kept_shapes, kept_pairs, nats, frugal != 0};
+                         kept_shapes, kept_pairs, nats, frugal != 0, growing};
     Worthy worthy = {row, shape, families, pair_row, pair, 0, 0};
     Look *looks = malloc((size_t)drifts * sizeof *looks);
     double **left = malloc((size_t)drifts * sizeof *left);

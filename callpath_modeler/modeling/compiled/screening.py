@@ -47,7 +47,7 @@ def screened(
         *doubles(*precisions(data.points, drifts), known.table.T, known.products.T),
         *(known.first.astype(np.int32), known.second.astype(np.int32)),
         *doubles(known.single_group == Group.FALLING, log_prior),
-        *(kept.shapes, kept.pairs, float(kept.nats), int(kept.frugal)),
+        *(kept.shapes, kept.pairs, float(kept.nats), int(kept.frugal), known.growing),
         *_fans(known, log_prior),
         *(row, shape, families, pair_row, pair, counts, variance, fitted),
     )

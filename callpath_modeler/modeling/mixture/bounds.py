@@ -18,6 +18,7 @@ from callpath_modeler.modeling.mixture.evidence import (
     Moments,
     constant_evidence,
     moments,
+    room_of_share,
 )
 from callpath_modeler.modeling.mixture.hypotheses import Group, Hypotheses
 from callpath_modeler.modeling.mixture.spread import EXACT_VARIANCE
@@ -183,12 +184,15 @@ class Singles:
         edge *= sharpness
         offset += edge
         of_constant = self.constant / level
+        spread = np.sqrt(variance * self.about_zero[falling] / scatter[falling])
+        rest = room_of_share(of_constant[falling], spread / level[falling])
         np.maximum(of_constant, np.float32(SHARE_EDGE), out=of_constant)
+        of_constant *= 4
+        of_constant[falling] = rest * rest
         level *= level
         level *= level
         level *= of_constant
         level *= scatter
-        level *= 4
         _half_log(level, LOG_2PI, out=positive)
         below *= below
         beyond *= beyond

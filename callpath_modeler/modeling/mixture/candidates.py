@@ -219,13 +219,13 @@ def _single_parts(rows: _Rows, chosen: Chosen, known: Hypotheses) -> list[_Part]
         if family == _BARE:
             parts.append(_bare_part(rows, found, row, code, sums.away[:, :, which]))
             continue
+        falling = (known.single_group == Group.FALLING)[shape]
         if family == _OFFSET:
             table = known.table
             least, most = table.min(axis=1)[shape], table.max(axis=1)[shape]
-            falling = (known.single_group == Group.FALLING)[shape]
             evidence, bounded = offset_evidence(found, least, most, falling, chosen.variance[row])
         else:
-            evidence, bounded = positive_evidence(found, chosen.variance[row])
+            evidence, bounded = positive_evidence(found, falling, chosen.variance[row])
         numbers = {0: found.mean - bounded * found.at, 1: bounded}
         elements = dict(zip((0, 1, 3), found.covariance(), strict=True))
         parts.append(_part(row, code, residual[:, which], evidence, 2, numbers, elements))
@@ -259,7 +259,7 @@ def _pair_part(rows: _Rows, data: Data, chosen: Chosen, known: Hypotheses) -> _P
         *(rows.weight[:, row], rows.mean[:, row], rows.total[:, row], first.at, second.at),
         *(first.square, both, second.square, first.product, second.product),
     )
-    found = sums.regressions(price_of(data, row, known))
+    found = sums.regressions(price_of(data, row, pair, known))
     covariance = sums.covariance(found.free)
     level = found.constant + found.first * first.at + found.second * second.at
     terms = (found.first, first.away), (found.second, second.away)
@@ -268,7 +268,7 @@ def _pair_part(rows: _Rows, data: Data, chosen: Chosen, known: Hypotheses) -> _P
         row,
         1 + 3 * len(known.shapes) + pair,
         found.residual,
-        pair_evidence(found, covariance, chosen.variance[row]),
+        pair_evidence(found, covariance, pair >= known.growing, chosen.variance[row]),
         np.where(found.free, 3.0, 2.0),
         dict(enumerate((found.constant, found.first, found.second))),
         dict(enumerate(covariance)),

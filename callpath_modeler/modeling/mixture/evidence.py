@@ -7,19 +7,22 @@ method, exact here up to the slope of the prior): the residual sum of squares en
 likelihood, the determinant of the normal equations pays for each coefficient, and normal integrals
 over the range of allowed signs pay for coefficients at their bounds. The prior has no scale: it is
 uniform in the logarithm of the level, and Beta(1, 1/2) in the share of the level that the shape
-makes up at its largest point.
+makes up at its largest point. What is beside a decreasing shape makes up a share that is uniform in
+its logarithm instead: however little of the work is not shared, it is what is left at large scales.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.intp]
+N = TypeVar("N", FloatArray, npt.NDArray[np.float32])
 
 TINY = 1e-300
 LEAST = 1e-40
@@ -27,6 +30,10 @@ LEAST = 1e-40
 
 SHARE_EDGE = 1e-3
 """Shares nearer to one count as this: beyond it a constant cannot be told from none."""
+
+_FOLDS = 6.0
+_LEAST_SHARE = 1e-4
+"""Over how many powers of e such a share is uniform; and what a share below it counts as."""
 
 _FAR_OUT = 1e-280
 """Of a normal probability: below it only its logarithm is a number."""
@@ -160,15 +167,17 @@ class Price:
     ----------
     variance : [n] of the noise of a point
     used : [n] how many points have a value
+    asked : [..., n] or [..., 1] of which pairs
     """
 
     variance: FloatArray
     used: FloatArray
+    asked: npt.NDArray[np.bool_]
 
     def paid(
         self, constant: FloatArray, spread: FloatArray, residual: FloatArray, level: FloatArray
     ) -> npt.NDArray[np.bool_]:
-        """Tell which constants are worth it, [..., n] as are all arguments.
+        """Tell which constants are worth it or need not be, [..., n] as are all arguments.
 
         `spread` is their variance without that of a point, `residual` what is left with them,
         `level` the sum of the coefficients that are positive.
@@ -176,7 +185,7 @@ class Price:
         of_point = np.maximum(self.variance, residual / np.maximum(self.used - 3, 1.0))
         variance = np.maximum(spread * of_point, TINY)
         cost = np.log(level**2 / (2 * np.pi * variance))
-        return np.asarray(constant**2 > variance * cost)
+        return np.asarray((constant**2 > variance * cost) | ~self.asked)
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,10 +219,10 @@ class PairSums:
         both *= 1e-12
         return np.maximum(found, both, out=found)
 
-    def residual(self, free: npt.NDArray[np.bool_] | None = None) -> FloatArray:
+    def residual(self, kept: npt.NDArray[np.bool_]) -> FloatArray:
         """Return what `regressions` leave, without their coefficients.
 
-        Where constants are not `free` they are left out; by default only those below zero.
+        Constants that are not `kept` are left out, as are those below zero.
         """
         determinant = self.determinant
         x, z = self.x * self.zz, self.z * self.xx
@@ -223,7 +232,7 @@ class PairSums:
         forced += self.at_z * z
         forced /= determinant
         np.subtract(self.mean, forced, out=forced)
-        np.minimum(forced, 0.0, out=forced, where=True if free is None else free)
+        np.minimum(forced, 0.0, out=forced, where=kept)
         x *= self.x
         z *= self.z
         x += z
@@ -241,10 +250,10 @@ class PairSums:
         forced -= x
         return np.maximum(forced, 0.0, out=forced)
 
-    def regressions(self, price: Price | None = None) -> Doubles:
+    def regressions(self, price: Price) -> Doubles:
         """Regress on every pair; through the origin where a constant would be negative.
 
-        And where it does not pay its `price`, if there is one.
+        And where it does not pay its `price`.
         """
         inverse = 1 / self.determinant
         first = (self.x * self.zz - self.z * self.xz) * inverse
@@ -259,7 +268,7 @@ class PairSums:
         cc = 1 / self.weight - self.at_x * cx
         cc -= self.at_z * cz
         free = constant > 0
-        if price is not None:
+        if price.asked.any():
             level = np.maximum(first, 0.0) + np.maximum(second, 0.0) + np.maximum(constant, 0.0)
             level += LEAST
             free &= price.paid(constant, cc, residual, level)
@@ -317,10 +326,17 @@ def constant_evidence(weight: FloatArray, mean: FloatArray) -> FloatArray:
     return np.asarray(0.5 * (LOG_2PI - np.log(weight)) - np.log(np.maximum(mean, TINY)))
 
 
-def positive_evidence(found: Slopes, variance: FloatArray) -> tuple[FloatArray, FloatArray]:
+def room_of_share(share: N, known: N | float) -> N:
+    """Return the inverse of the prior of what is beside a decreasing shape, `known` so well."""
+    return np.asarray(_FOLDS * np.maximum(np.maximum(share, known), _LEAST_SHARE), share.dtype)
+
+
+def positive_evidence(
+    found: Slopes, falling: npt.NDArray[np.bool_], variance: FloatArray
+) -> tuple[FloatArray, FloatArray]:
     """Return log evidences without likelihood where coefficients are positive, and the slopes, [M].
 
-    `variance` [M] is roughly that of a point.
+    `falling` [M] are shapes; `variance` [M] is roughly that of a point.
     """
     mean, slope = found.mean, found.slope
     no_constant = mean / np.maximum(found.at, TINY)
@@ -328,7 +344,10 @@ def positive_evidence(found: Slopes, variance: FloatArray) -> tuple[FloatArray, 
     growing = np.maximum(slope, 0.0)
     level = np.maximum(constant, 0.0) + growing + LEAST
     share = np.clip(growing / level, 0.0, 1 - SHARE_EDGE)
-    evidence = LOG_2PI - 0.5 * np.log(found.weight * found.square * level**4 * (4 * (1 - share)))
+    known = np.sqrt(variance * found.covariance()[0])
+    rest = room_of_share(constant / level, known / level)
+    room = np.where(falling, rest * rest, 4 * (1 - share))
+    evidence = LOG_2PI - 0.5 * np.log(found.weight * found.square * level**4 * room)
     spread = np.sqrt(variance / found.square)
     evidence += _log_between(slope, spread, 0.0, no_constant)
     return evidence, np.minimum(growing, no_constant)
@@ -363,8 +382,13 @@ def bare_evidence(mean: FloatArray, slope: FloatArray, square: FloatArray) -> Fl
     return 0.5 * (LOG_2PI - np.log(square)) - np.log(np.maximum(slope, LEAST_LEVEL * mean))
 
 
-def pair_volume(found: Doubles) -> FloatArray:
-    """Bound log evidences of pairs without likelihood from above; of the shape of `found`."""
+def pair_volume(
+    found: Doubles, falling: npt.NDArray[np.bool_], known: FloatArray | float = 0.0
+) -> FloatArray:
+    """Bound log evidences of pairs without likelihood from above; of the shape of `found`.
+
+    `falling` are pairs beside a decreasing shape, whose other coefficient is `known` so well.
+    """
     level = np.maximum(found.first, 0.0)
     level += np.maximum(found.second, 0.0)
     level += found.constant
@@ -373,19 +397,26 @@ def pair_volume(found: Doubles) -> FloatArray:
     volume *= np.where(found.free, -3.0, -2.0)
     volume += np.where(found.free, 1.5 * LOG_2PI + LOG_2, LOG_2PI + LOG_2)
     volume -= 0.5 * np.log(found.determinant)
+    volume -= np.where(falling, np.log(room_of_share(found.second / level, known / level)), 0.0)
     volume[~found.positive] = -np.inf
     return volume
 
 
 def pair_evidence(
-    found: Doubles, covariance: tuple[FloatArray, ...], variance: FloatArray
+    found: Doubles,
+    covariance: tuple[FloatArray, ...],
+    falling: npt.NDArray[np.bool_],
+    variance: FloatArray,
 ) -> FloatArray:
-    """Return log evidences of pairs without likelihood, [M]; so is `variance`, of a point."""
+    """Return log evidences of pairs without likelihood, [M].
+
+    So are `falling`, as of `pair_volume`, and `variance`, of a point.
+    """
     from scipy import special
 
-    evidence = pair_volume(found)
     spread = np.sqrt(variance)
     cc, _, _, xx, _, zz = covariance
+    evidence = pair_volume(found, falling, spread * np.sqrt(zz))
     for number, square in ((found.first, xx), (found.second, zz)):
         evidence += special.log_ndtr(number / (spread * np.sqrt(square)))
     with np.errstate(divide="ignore", invalid="ignore"):

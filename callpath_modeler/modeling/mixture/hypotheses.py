@@ -82,7 +82,7 @@ class Kept:
     shapes, pairs : how many of those with one shape, and of the pairs with positive coefficients:
         the closest
     nats : a hypothesis whose bound is by this much below the best, in nats, is left out
-    frugal : whether a pair has no constant where that explains less than it costs; otherwise only
+    frugal : whether no pair has a constant that explains less than it costs; otherwise only
         where it would be negative
     """
 
@@ -165,6 +165,16 @@ class Hypotheses:
     held: FloatArray
     log_prior: FloatArray
     fans: Fans | None = None
+
+    @property
+    def growing(self) -> int:
+        """How many pairs, the first ones, are not beside a decreasing shape.
+
+        Along one parameter: what is beside work that is shared may be as little as it likes.
+        """
+        if self.kept.frugal:
+            return len(self.first)
+        return int((self.single_group[self.first] != Group.FALLING).sum())
 
     @property
     def compared(self) -> int:

@@ -113,13 +113,20 @@ class _Regressed:
     residuals: list[FloatArray]
 
     def bounds(
-        self, pair: IntArray, which: IntArray, row: IntArray, data: Data, prior: FloatArray
+        self,
+        pair: IntArray,
+        which: IntArray,
+        row: IntArray,
+        data: Data,
+        growing: int,
+        prior: FloatArray,
     ) -> SingleArray:
         """Bound the evidence of some, [M], in places `pair` and `which`; `row` are their rows."""
         here = self.found.take((pair, which))
         freedom = data.used[row] - np.where(here.free, 3, 2)
         left = least([each[pair, which] for each in self.residuals])
-        bound = single(pair_volume(here) + prior[self.which[pair]])
+        number = self.which[pair]
+        bound = single(pair_volume(here, number >= growing) + prior[number])
         bound += profile(left, data.take(row), freedom)
         return bound
 
@@ -142,7 +149,7 @@ def _bounded(
     residuals = [np.where(positive, each, _NOT_THERE) for each in regressed.residuals]
     pair, which = np.nonzero(positive & ~apart(residuals, known.kept.pairs))
     row, here = rows[which], regressed.found.take((pair, which))
-    bound = regressed.bounds(pair, which, row, data, prior)
+    bound = regressed.bounds(pair, which, row, data, known.growing, prior)
     coefficients = np.array([here.constant, here.first, here.second])
     return Pairs(row, regressed.which[pair], bound, coefficients)
 
@@ -162,10 +169,12 @@ def _bounded_with_fans(
     promise = fan_bounds(looks, rows, data, fans, known.table, prior)
     for place, row in enumerate(rows):
         pair = np.flatnonzero(regressed.found.positive[:, place])
-        of_pairs = regressed.bounds(pair, 0 * pair + place, 0 * pair + row, data, prior)
+        every = 0 * pair
+        of_pairs = regressed.bounds(pair, every + place, every + row, data, known.growing, prior)
         here = rows[place : place + 1]
         which = opened(promise[:, place], float(of_pairs.max(initial=best[row])), fans)
-        found = _found(_pair_sums(looks, row, which, known), price_of(data, here, known))
+        price = price_of(data, here, which[:, None], known)
+        found = _found(_pair_sums(looks, row, which, known), price)
         both = regressed.before(_Regressed(which, *found), place)
         parts.append(_bounded(both, here, data, known, prior))
     return parts
@@ -181,28 +190,30 @@ def _pair_sums(looks: list[Look], row: int, pairs: IntArray, known: Hypotheses) 
     ]
 
 
-def price_of(data: Data, rows: IntArray, known: Hypotheses) -> Price | None:
-    """Return what constants of pairs cost in some rows, if that is asked."""
-    return Price(data.variance[rows], data.used[rows]) if known.kept.frugal else None
+def price_of(data: Data, rows: IntArray, pairs: IntArray, known: Hypotheses) -> Price:
+    """Return what constants cost in some rows [n], and of which of the pairs, [..., n or 1]."""
+    asked = pairs >= (0 if known.kept.frugal else known.growing)
+    return Price(data.variance[rows], data.used[rows], asked)
 
 
-def _found(sums: list[PairSums], price: Price | None) -> tuple[Doubles, list[FloatArray]]:
+def _found(sums: list[PairSums], price: Price) -> tuple[Doubles, list[FloatArray]]:
     """Regress under the first drift, and tell what is left under every one."""
     found = sums[0].regressions(price)
-    free = None if price is None else found.free
-    return found, [found.residual, *(each.residual(free) for each in sums[1:])]
+    kept = found.free | ~price.asked
+    return found, [found.residual, *(each.residual(kept) for each in sums[1:])]
 
 
 def _regressed(looks: list[Look], rows: IntArray, data: Data, known: Hypotheses) -> _Regressed:
     """Regress rows on all pairs that are tried for every row."""
     seen = [(each.sums.take(rows), each.weights[:, rows]) for each in looks]
-    found, left, count, price = [], [], len(known.products), price_of(data, rows, known)
+    found, left, count = [], [], len(known.products)
     size = max(1, _NUMBERS // max(len(rows), 1))
     for start in range(0, max(count, 1), size):
         part = slice(start, min(start + size, count))
         products, first, second = known.products[part], known.first[part], known.second[part]
         sums = [all_pairs(*each, products, first, second) for each in seen]
-        one, of_drifts = _found(sums, price)
+        every = np.arange(count)[part, None]
+        one, of_drifts = _found(sums, price_of(data, rows, every, known))
         found.append(one)
         left.append(of_drifts)
     residuals = [np.concatenate(each) for each in zip(*left, strict=True)]

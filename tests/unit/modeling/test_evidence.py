@@ -9,9 +9,11 @@ from scipy import integrate
 
 from callpath_modeler.modeling.mixture.evidence import (
     Price,
+    Slopes,
     all_pairs,
     constant_evidence,
     moments,
+    positive_evidence,
 )
 
 FloatArray = npt.NDArray[np.float64]
@@ -19,6 +21,8 @@ POINTS = 2.0 ** np.arange(3, 9)
 TABLE = np.stack([POINTS.min() / POINTS, np.log2(POINTS) / 8, POINTS / 256, (POINTS / 256) ** 2])
 FIRST, SECOND = np.array([0, 0, 1, 2]), np.array([1, 2, 3, 3])
 PRODUCTS = TABLE[FIRST] * TABLE[SECOND]
+FREE = Price(np.ones(1), np.ones(1), np.zeros((1, 1), dtype=np.bool_))
+"""Of constants that nobody asks to pay."""
 
 
 def rows() -> tuple[FloatArray, FloatArray]:
@@ -48,7 +52,7 @@ def test_pairs_of_shapes_are_least_squares_with_a_constant_only_where_it_is_posi
     values, weights = rows()
     sums = moments(values.T, weights.T, TABLE)
     pairs = all_pairs(sums, weights.T, PRODUCTS, FIRST, SECOND)
-    found = pairs.regressions()
+    found = pairs.regressions(FREE)
     covariance = np.array(pairs.covariance(found.free))
     seen = set()
     for row in range(4):
@@ -99,10 +103,10 @@ def test_the_evidence_of_a_constant_is_likelihood_times_prior_over_all_constants
 def test_what_pairs_leave_is_the_same_with_and_without_their_coefficients() -> None:
     values, weights = rows()
     pairs = all_pairs(moments(values.T, weights.T, TABLE), weights.T, PRODUCTS, FIRST, SECOND)
-    found = pairs.regressions()
+    found = pairs.regressions(FREE)
     assert not found.free.all()
     assert found.free.any()
-    assert pairs.residual() == pytest.approx(found.residual, rel=1e-6, abs=1e-12)
+    assert pairs.residual(np.True_) == pytest.approx(found.residual, rel=1e-6, abs=1e-12)
 
 
 def test_a_constant_that_has_its_price_is_there_only_where_the_evidence_is_for_it() -> None:
@@ -111,10 +115,12 @@ def test_a_constant_that_has_its_price_is_there_only_where_the_evidence_is_for_i
     values = (constants + TABLE[0] + TABLE[2]) * (1 + 0.05 * random.standard_normal((60, used)))
     weights = 1 / values**2
     pairs = all_pairs(moments(values.T, weights.T, TABLE), weights.T, PRODUCTS, FIRST, SECOND)
-    free = pairs.regressions()
-    found = pairs.regressions(Price(np.full(60, variance), np.full(60, float(used))))
+    free = pairs.regressions(FREE)
+    asked = np.array([True, True, True, False])[:, None]
+    found = pairs.regressions(Price(np.full(60, variance), np.full(60, float(used)), asked))
+    assert (found.free == free.free)[3].all()
     seen = set()
-    for row, pair in zip(*np.nonzero((free.free & free.positive).T), strict=True):
+    for row, pair in zip(*np.nonzero((free.free & free.positive & asked).T), strict=True):
         root = np.sqrt(weights[row])
         shapes = [np.ones(used), TABLE[FIRST[pair]], TABLE[SECOND[pair]]]
         design = np.stack(shapes, axis=1) * root[:, None]
@@ -131,4 +137,34 @@ def test_a_constant_that_has_its_price_is_there_only_where_the_evidence_is_for_i
         assert (found.constant[pair, row] > 0) == found.free[pair, row]
         seen.add(bool(found.free[pair, row]))
     assert seen == {True, False}
-    assert pairs.residual(found.free) == pytest.approx(found.residual, rel=1e-6, abs=1e-12)
+    assert pairs.residual(found.free | ~asked) == pytest.approx(found.residual, rel=1e-6, abs=1e-12)
+
+
+@pytest.mark.parametrize("constant", [0.02, 0.1, 0.5])
+def test_what_is_not_shared_is_as_probable_in_any_order_of_magnitude(constant: float) -> None:
+    x, variance = TABLE[0], 1e-6
+    values = constant + (1 - constant) * x
+    weights = 1 / values**2
+    sums = moments(values[:, None], weights[:, None], x[None])
+    slope = sums.product / sums.square
+    found = Slopes(sums.weight, sums.mean, sums.at[0], sums.square[0], slope[0])
+    closed, bounded = positive_evidence(found, np.array([True]), np.array([variance]))
+    assert bounded == pytest.approx(1 - constant)
+
+    def density(logarithm: float, slope: float) -> float:
+        rest = np.exp(logarithm)
+        level = rest + slope
+        left = (weights * (values - rest - slope * x) ** 2).sum()
+        # Of level and share, uniform in the logarithms of both, as of coefficients.
+        prior = 1 / (6 * rest / level) / level**2
+        return float(np.exp(-left / (2 * variance)) * prior * rest)
+
+    around, spread = np.log(constant), np.sqrt(variance * found.covariance()[0][0]) / constant
+    reach = 8 * np.sqrt(variance * found.covariance()[2][0])
+    area = integrate.dblquad(
+        density,
+        *(1 - constant - reach, 1 - constant + reach),
+        *(around - 8 * spread, around + 8 * spread),
+        epsrel=1e-4,
+    )[0]
+    assert closed[0] + np.log(variance) == pytest.approx(np.log(area), abs=0.02)

@@ -55,6 +55,30 @@ def test_bands_of_95_percent_hold_one_term_laws(noise: float, repetitions: int) 
     assert np.median(band.high[:, 0] / np.maximum(band.low[:, 0], 1e-300)) < 2.2
 
 
+RESTS = {
+    "a constant": (lambda p: 1 + 0 * p, 0.88),
+    "a logarithm": (np.log2, 0.8),
+    "a root": (np.sqrt, 0.8),
+}
+
+
+@pytest.mark.parametrize("name", list(RESTS))
+def test_bands_of_shared_work_hold_what_little_is_not_shared(name: str) -> None:
+    rest, least = RESTS[name]
+    random = np.random.default_rng(24)
+    share = 10 ** random.uniform(-3, 0, (150, 1))
+
+    def law(p: FloatArray) -> FloatArray:
+        return (1 - share) * POINTS[-1] / p + share * rest(p) / rest(POINTS[-1:])
+
+    y = law(POINTS)[..., None] * (1 + 0.02 * random.standard_normal((150, 6, 5)))
+    models = fit(POINTS, y)
+    far = np.array([4.0, 16]) * POINTS[-1]
+    band, truth = models.predict(far), law(far)
+    held = (band.low <= truth) & (truth <= band.high)
+    assert (held.mean(axis=0) >= least).all()
+
+
 BROKEN = {
     "step": lambda p: 5 + 5 * (p > 50),
     "bend": lambda p: 5 * np.maximum(1, p / 32) ** 2,

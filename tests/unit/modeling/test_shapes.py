@@ -252,3 +252,10 @@ def test_shapes_are_in_order_of_growth_and_differ_at_the_points(broken: Models) 
     for code in np.flatnonzero(kinds):
         others = np.delete(form, code, axis=0)
         assert (np.abs(others - form[code]).max(axis=1) > 1e-7).all()
+
+
+def test_steps_of_a_binary_tree_are_seen_between_powers_of_two() -> None:
+    cubes = np.arange(2.0, 8) ** 3
+    models = fit(cubes, np.ceil(np.log2(cubes))[None, :, None])
+    assert models.formula(0) == "1 * ceil(log_2(p))"
+    assert models.predict([1000.0]).value[0] == pytest.approx([10])
