@@ -33,6 +33,7 @@ def fit(
     folds: int | None = None,
     aggregate: Aggregate = "auto",
     confidence: float = 0.95,
+    beside: int = 0,
     each: Map = map,
 ) -> Models:
     """Model every row.
@@ -58,13 +59,16 @@ def fit(
         rows; of the classic method, which knows no other than mean, median and min, the median.
     confidence : float
         Of the bands, between 0 and 1.
+    beside : int
+        So many rows, the first, are there to learn noise and habits from: the models are those of
+        the others.
     each : Map
         Goes through parts of the rows; the models are the same whatever it is.
 
     Returns
     -------
     Models
-        One per row, in order, with an outcome in ``status``.
+        One per row asked about, in order, with an outcome in ``status``.
 
     Raises
     ------
@@ -88,7 +92,7 @@ def fit(
         if folds is not None and not 2 <= folds <= len(points):
             raise ValueError(f"{folds} folds; expected 2 to {len(points)}, the number of points")
         order = np.argsort(points)
-        return fit_classic(
+        made = fit_classic(
             points[order],
             # Sums round by their order; that of points and repetitions is not to show.
             np.sort(values[:, order], axis=2),
@@ -98,12 +102,19 @@ def fit(
             confidence=confidence,
             each=each,
         )
+        return made.take(np.arange(beside, len(made))) if beside else made
     from callpath_modeler.modeling.mixture.application import fit_mixture
 
     if folds is not None:
         raise ValueError("folds belong to the classic method")
     return fit_mixture(
-        points, values, space=chosen, aggregate=aggregate, confidence=confidence, each=each
+        points,
+        values,
+        space=chosen,
+        aggregate=aggregate,
+        confidence=confidence,
+        beside=beside,
+        each=each,
     )
 
 

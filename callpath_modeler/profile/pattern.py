@@ -44,6 +44,7 @@ class Patterns:
     plain : which of them a text spells
     known : of segments that were asked for, which names they fit, [names]
     literal : of segments that were asked for, which names they spell; None = not only that
+    callers : of segments that came before others, the call paths that these spell
     """
 
     tree: CallTree
@@ -52,6 +53,7 @@ class Patterns:
     plain: Mapping[str, Sequence[int]]
     known: dict[str, NDArray[np.bool_]] = field(default_factory=dict)
     literal: dict[str, Sequence[int] | None] = field(default_factory=dict)
+    callers: dict[tuple[str, ...], NDArray[np.integer]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, tree: CallTree) -> Patterns:
@@ -85,7 +87,7 @@ class Patterns:
         if None in names:
             mask = self._from_root(segments)
         else:
-            mask = self._along([places for places in names if places is not None])
+            mask = self._along(segments, [places for places in names if places is not None])
         if not mask.any() and segments[0] != _ANY:
             mask = self._from_root([_ANY, *segments])
         return mask
@@ -103,18 +105,25 @@ class Patterns:
         programs = [row for row in self.tree.roots.tolist() if self.tree.name(row) == PROGRAM]
         return np.array([ROOT, *programs], dtype=np.int64)
 
-    def _along(self, names: Sequence[Sequence[int]]) -> NDArray[np.bool_]:
-        """Return which call paths have these names from the root on."""
-        numbers, order = self._callees
-        rows = self._begins
-        for places in names:
-            wanted = (rows[:, None] + 1) * len(self.spelled) + np.array(places, dtype=np.int64)
-            begin, end = (np.searchsorted(numbers, wanted.ravel(), side) for side in _SIDES)
-            parts = [order[a:b] for a, b in zip(begin, end, strict=True)]
-            rows = np.concatenate(parts) if parts else rows[:0]
+    def _along(self, segments: Sequence[str], names: Sequence[Sequence[int]]) -> NDArray[np.bool_]:
+        """Return which call paths have these names, which segments spell, from the root on."""
+        callers = tuple(segments[:-1])
+        if callers not in self.callers:
+            rows: NDArray[np.integer] = self._begins
+            for places in names[:-1]:
+                rows = self._called(rows, places)
+            self.callers[callers] = rows
         mask = np.zeros(len(self.tree), bool)
-        mask[rows] = True
+        mask[self._called(self.callers[callers], names[-1])] = True
         return mask
+
+    def _called(self, rows: NDArray[np.integer], places: Sequence[int]) -> NDArray[np.integer]:
+        """Return what some call paths call by one of some names."""
+        numbers, order = self._callees
+        wanted = (rows[:, None] + 1) * len(self.spelled) + np.array(places, dtype=np.int64)
+        begin, end = (np.searchsorted(numbers, wanted.ravel(), side) for side in _SIDES)
+        parts = [order[a:b] for a, b in zip(begin, end, strict=True)]
+        return np.concatenate(parts) if parts else rows[:0]
 
     def _spelled_out(self, segment: str) -> Sequence[int] | None:
         """Return which names a segment spells, or None if it may mean others."""

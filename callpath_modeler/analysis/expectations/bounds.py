@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -15,6 +15,7 @@ from callpath_modeler.analysis.expectations.verdicts import Crossing, Judgement,
 from callpath_modeler.modeling.validation import deciding_run_of_value
 
 Values = NDArray[np.float64]
+Flags = NDArray[np.bool_]
 
 _ROUNDING = 1e-6
 """Relative difference that breaks no bound: the bands of exact counts are so wide."""
@@ -44,12 +45,15 @@ class Sides:
     beyond: Band
 
     @classmethod
-    def of_bound(cls, left: Band, bound: Bound) -> Sides:
-        """Return the sides of a bound with a number."""
-        amount = np.full_like(left.value, bound.amount)
-        right = Band(amount, amount, amount)
-        sign = 1.0 if bound.at_most else -1.0
+    def of_bounds(cls, left: Band, amount: Values, at_most: Flags | bool) -> Sides:
+        """Return the sides of bounds with numbers."""
+        right, sign = Band(amount, amount, amount), np.where(at_most, 1.0, -1.0)
         return cls(left, right, varied(lambda parts: sign * (parts[0] - amount), [left]))
+
+    @classmethod
+    def of_bound(cls, left: Band, bound: Bound) -> Sides:
+        """Return the sides of one bound for all."""
+        return cls.of_bounds(left, np.full_like(left.value, bound.amount), bound.at_most)
 
     @property
     def _slack(self) -> Values:
@@ -73,12 +77,62 @@ class Sides:
         return Verdict.KEPT if self.kept.all() else Verdict.UNSURE
 
 
-def judge_bound(bound: Bound, subjects: Subjects, target: float, confidence: float) -> Judgement:
-    """Judge a bound on value, share, excess work or loss at a finite target."""
-    sides = Sides.of_bound(subjects.band(bound.kind, target, confidence), bound)
-    found = judge_sides(
-        bound, sides, subjects, target=target, unit=bound.unit, at_most=bound.at_most
-    )
+@dataclass(frozen=True, slots=True, eq=False)
+class Compared:
+    """The sides of comparisons at a target, and what follows, [n].
+
+    Attributes
+    ----------
+    sides : what is compared
+    measured : whether all that is compared was measured
+    unmodelled : share of the cost that has neither model nor measurement
+    broken, kept : verdicts; where both are false the data do not tell
+    """
+
+    sides: Sides
+    measured: Flags
+    unmodelled: Values
+    broken: Flags
+    kept: Flags
+
+    @classmethod
+    def of(cls, sides: Sides, subjects: Subjects, at_most: Flags | bool) -> Compared:
+        """Compare sides, [subjects]."""
+        measured = np.broadcast_to(sides.beyond.measured, len(subjects))
+        # What was measured needs no model.
+        unmodelled = np.zeros(len(subjects))
+        if not measured.all():
+            unmodelled = np.where(measured, 0.0, subjects.unmodelled())
+        kept = sides.kept & (~np.asarray(at_most) | (unmodelled <= UNCLEAR))
+        return cls(sides, measured, unmodelled, sides.broken, kept)
+
+    @classmethod
+    def with_bounds(cls, bounds: Sequence[Bound], subjects: Subjects, band: Band) -> Compared:
+        """Compare what is known of subjects with a bound for each."""
+        amount = np.array([bound.amount for bound in bounds])
+        at_most = np.array([bound.at_most for bound in bounds])
+        return cls.of(Sides.of_bounds(band, amount, at_most), subjects, at_most)
+
+
+def judge_bound(
+    bound: Bound,
+    subjects: Subjects,
+    target: float,
+    confidence: float,
+    compared: Compared | None = None,
+    first: int = 0,
+) -> Judgement:
+    """Judge a bound on value, share, excess work or loss at a finite target.
+
+    Parameters
+    ----------
+    compared : them compared with it, if that was done already
+    first : which of these is the first of theirs; the others follow
+    """
+    if compared is None:
+        sides = Sides.of_bound(subjects.band(bound.kind, target, confidence), bound)
+        compared = Compared.of(sides, subjects, bound.at_most)
+    found = _concluded(bound, compared, subjects, first, target=target, unit=bound.unit)
     if found.verdict is Verdict.KEPT or bound.kind not in {Kind.VALUE, Kind.SHARE}:
         return found
     if found.verdict is Verdict.UNSURE and found.measured:
@@ -121,17 +175,28 @@ def judge_sides(
     at_most: bool,
 ) -> Judgement:
     """Judge two sides, [subjects], at a finite target."""
-    beyond = sides.beyond
-    measured = np.broadcast_to(beyond.measured, len(subjects))
-    # What was measured needs no model.
-    unmodelled = np.where(measured, 0.0, subjects.unmodelled())
-    broken, kept = sides.broken, sides.kept
-    if at_most:
-        kept &= unmodelled <= UNCLEAR
-    unsure = ~(broken | kept)
-    order = np.lexsort((np.nan_to_num(beyond.value, nan=-np.inf), unsure, broken))
-    worst = int(order[-1])
+    compared = Compared.of(sides, subjects, at_most)
+    return _concluded(criterion, compared, subjects, 0, target=target, unit=unit)
+
+
+def _concluded(
+    criterion: Criterion,
+    compared: Compared,
+    subjects: Subjects,
+    first: int,
+    *,
+    target: float,
+    unit: str,
+) -> Judgement:
+    """Judge subjects, which are among those compared from the first on."""
+    here, sides = slice(first, first + len(subjects)), compared.sides
+    broken = compared.broken[here]
+    unsure, worst = ~(broken | compared.kept[here]), 0
+    if len(subjects) > 1:
+        far = np.nan_to_num(sides.beyond.value[here], nan=-np.inf)
+        worst = int(np.lexsort((far, unsure, broken))[-1])
     verdict = Verdict.BROKEN if broken.any() else Verdict.UNSURE if unsure.any() else Verdict.KEPT
+    at = first + worst
     return Judgement(
         criterion,
         verdict,
@@ -139,10 +204,10 @@ def judge_sides(
         judged=len(subjects),
         broken=int(broken.sum()),
         unsure=int(unsure.sum()),
-        unmodelled=float(unmodelled[worst]),
-        measured=bool(measured[worst]),
-        found=sides.left.at(worst),
-        expected=sides.right.at(worst),
+        unmodelled=float(compared.unmodelled[at]),
+        measured=bool(compared.measured[at]),
+        found=sides.left.at(at),
+        expected=sides.right.at(at),
         unit=unit,
         target=target,
     )

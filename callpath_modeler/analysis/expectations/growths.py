@@ -2,50 +2,96 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
+from numpy.typing import NDArray
 
 from callpath_modeler.analysis.expectations.expectation import GrowthLimit
 from callpath_modeler.analysis.expectations.subjects import Subjects
 from callpath_modeler.analysis.expectations.verdicts import Judgement, Verdict
-from callpath_modeler.modeling.validation import deciding_run, growth_probabilities, judge
+from callpath_modeler.modeling import Models
+from callpath_modeler.modeling.validation import (
+    Limits,
+    Verdicts,
+    deciding_run,
+    growth_probabilities,
+    judge,
+)
 
 _SHOWN = 0.05
 """Growths less probable than this are not named."""
 
 
-def judge_growth(limit: GrowthLimit, subjects: Subjects, confidence: float) -> Judgement:
+@dataclass(frozen=True, slots=True, eq=False)
+class Held:
+    """Models held against limits of growth.
+
+    Attributes
+    ----------
+    models : [n]
+    verdicts : [n]
+    table : [n, growths] how probable each growth is
+    """
+
+    models: Models
+    verdicts: Verdicts
+    table: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, models: Models, limits: Limits, confidence: float) -> Held:
+        """Hold models against limits."""
+        return cls(models, judge(models, limits, confidence), growth_probabilities(models))
+
+
+def judge_growth(
+    limit: GrowthLimit,
+    subjects: Subjects,
+    confidence: float,
+    held: Held | None = None,
+    first: int = 0,
+) -> Judgement:
     """Judge a limit of growth.
 
     One subject is out of it where that is as probable as `confidence`; all are within where the
     probabilities of being out of it do not add up to more than what is left of that for each.
+
+    Parameters
+    ----------
+    held : their models held against the limit, if that was done already
+    first : which of these is the first of theirs; the others follow
     """
-    models = subjects.models()
-    found = judge(models, limit.limits, confidence)
-    known = ~np.isnan(found.within)
-    beyond = np.where(known, 1 - found.within, 1.0)
-    within = known.all() and not found.outside.any()
+    held = held or Held.of(subjects.models(), limit.limits, confidence)
+    here, found = slice(first, first + len(subjects)), held.verdicts
+    surely_in, surely_out, outside = found.kept[here], found.broken[here], found.outside[here]
+    known = ~np.isnan(found.within[here])
+    beyond = np.where(known, 1 - found.within[here], 1.0)
+    within = known.all() and not outside.any()
     kept = within and beyond.sum() <= (1 - confidence) * len(subjects)
-    broken, unsure = found.broken.any(), not kept
+    broken, unsure = surely_out.any(), not kept
     verdict = Verdict.BROKEN if broken else Verdict.UNSURE if unsure else Verdict.KEPT
-    table, growths = growth_probabilities(models), models.shapes.growths
-    fastest = table @ np.arange(len(growths))
-    open_ = ~(found.kept | found.broken)
-    worst = int(np.lexsort((fastest, beyond, open_, found.broken))[-1])
+    table, growths = held.table[here], held.models.shapes.growths
+    open_ = ~(surely_in | surely_out)
+    worst = 0
+    if len(subjects) > 1:
+        fastest = table @ np.arange(len(growths))
+        worst = int(np.lexsort((fastest, beyond, open_, surely_out))[-1])
     probability = table[worst]
     order = np.argsort(-probability, kind="stable")
     named = order[probability[order] >= min(_SHOWN, probability.max())]
     decides = np.inf
     if verdict is Verdict.UNSURE:
-        decides = float(deciding_run(models.take([worst]), limit.limits, confidence)[0])
+        undecided = held.models.take([first + worst])
+        decides = float(deciding_run(undecided, limit.limits, confidence)[0])
     return Judgement(
         limit,
         verdict,
         subjects.row(worst),
         judged=len(subjects),
-        broken=int(found.broken.sum()),
+        broken=int(surely_out.sum()),
         unsure=int(open_.sum()),
         unmodelled=float(~known[worst]),
-        outside=bool(found.outside[worst]),
+        outside=bool(outside[worst]),
         growths=tuple((growths[k], float(probability[k])) for k in named if known[worst]),
         beyond=float(beyond[worst]) if known[worst] else None,
         decides=decides if np.isfinite(decides) else None,

@@ -36,6 +36,7 @@ from callpath_modeler.analysis.expectations.expression import (
 from callpath_modeler.analysis.expectations.growths import judge_growth
 from callpath_modeler.analysis.expectations.rules import Rule, bind
 from callpath_modeler.analysis.expectations.subjects import Subjects
+from callpath_modeler.analysis.expectations.together import Answers, Question, answered
 from callpath_modeler.analysis.expectations.verdicts import Judgement, Outcome, Status, Verdict
 from callpath_modeler.analysis.measured import Measured
 from callpath_modeler.errors import UsageError
@@ -71,21 +72,28 @@ class Judge:
         InputError
             If one cannot be judged: no such metric, a unit of something else, no target.
         """
-        return tuple(self.outcome(each) for each in self.expectations.expectations)
+        asked = [self._asked(each) for each in self.expectations.expectations]
+        known = answered(question for one in asked for question in one.questions)
+        return tuple(self._outcome(one, known) for one in asked)
 
-    def outcome(self, expectation: Expectation) -> Outcome:
-        """Judge one expectation."""
+    def _asked(self, expectation: Expectation) -> _Asked:
+        """Return what an expectation is about, and what it asks of that."""
         fitted = self._models_of(expectation, expectation.metric, "metric")
         if isinstance(expectation.criteria[0], RuleText):
-            return self._ruled(expectation, expectation.criteria[0], fitted)
+            return _Asked(expectation, fitted)
         subjects = self._subjects(expectation, fitted)
-        matched = len(subjects) if subjects is not None else 0
-        judgements: tuple[Judgement, ...] = ()
-        if subjects is not None and matched >= expectation.at_least:
-            judgements = tuple(
-                self._judged(expectation, one, subjects) for one in expectation.criteria
-            )
-        return self._concluded(expectation, fitted, matched, judgements)
+        if subjects is None or len(subjects) < expectation.at_least:
+            return _Asked(expectation, fitted, len(subjects) if subjects is not None else 0)
+        questions = (self._question(expectation, one, subjects) for one in expectation.criteria)
+        return _Asked(expectation, fitted, len(subjects), tuple(questions))
+
+    def _outcome(self, asked: _Asked, known: Answers) -> Outcome:
+        """Judge one expectation."""
+        expectation, fitted = asked.expectation, asked.fitted
+        if isinstance(expectation.criteria[0], RuleText):
+            return self._ruled(expectation, expectation.criteria[0], fitted)
+        judgements = tuple(self._judged(expectation, one, known) for one in asked.questions)
+        return self._concluded(expectation, fitted, asked.matched, judgements)
 
     def _concluded(
         self,
@@ -220,26 +228,31 @@ class Judge:
                 "name call paths by themselves: callpath = ..., without inclusive",
             )
 
-    def _judged(
+    def _question(
         self, expectation: Expectation, criterion: Criterion, subjects: Subjects
-    ) -> Judgement:
-        growth = criterion if isinstance(criterion, GrowthLimit) else None
-        target = None if growth else self._bounded_at(expectation, criterion, subjects.fitted)
+    ) -> Question:
+        is_growth, target = isinstance(criterion, GrowthLimit), None
+        if not is_growth:
+            target = self._bounded_at(expectation, criterion, subjects.fitted)
         # What is gone at the largest scale costs nothing beyond it, and keeps every bound; so does
         # what does not occur at a target that was repeated.
         subjects = subjects.occurring(target)
+        parts = len(expectation.criteria) * max(len(subjects), 1)
+        return Question(criterion, subjects, target, 1 - (1 - expectation.confidence) / parts)
+
+    def _judged(self, expectation: Expectation, question: Question, known: Answers) -> Judgement:
+        criterion, subjects = question.criterion, question.subjects
+        target, confidence = question.target, question.confidence
         if not len(subjects):
             seen = target is not None and subjects.measured.point(target) is not None
             where = target if seen else None
             return Judgement(criterion, Verdict.KEPT, None, 0, 0, 0, measured=seen, target=where)
-        parts = len(expectation.criteria) * len(subjects)
-        confidence = 1 - (1 - expectation.confidence) / parts
-        if growth is not None:
-            return judge_growth(growth, subjects, confidence)
+        if isinstance(criterion, GrowthLimit):
+            return judge_growth(criterion, subjects, confidence, *known.growth(question))
         assert target is not None
         if isinstance(criterion, Bound):
             self._check_unit(expectation, criterion, subjects.fitted)
-            return judge_bound(criterion, subjects, target, confidence)
+            return judge_bound(criterion, subjects, target, confidence, *known.bound(question))
         assert isinstance(criterion, Comparison)
         return self._judge_comparison(expectation, criterion, subjects, target, confidence)
 
@@ -296,6 +309,16 @@ class Judge:
         except ComparisonError as cause:
             message = f"bound = {comparison.text!r}: {cause.message}"
             self._refuse(expectation, "bound", message, f"e.g. {EXAMPLES['bound']}")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Asked:
+    """One expectation: the models it is held against, what it matches, and what it asks."""
+
+    expectation: Expectation
+    fitted: Fitted
+    matched: int = 0
+    questions: tuple[Question, ...] = ()
 
 
 def judge_rule(text: RuleText, rule: Rule, target: float) -> Judgement:

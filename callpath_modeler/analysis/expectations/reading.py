@@ -122,6 +122,7 @@ class _Reader:
         self._written = written
         self._defaults = written.document.defaults
         self._named: list[str] = []
+        self._limits: dict[tuple[str, str | None, tuple[str, ...]], GrowthLimit] = {}
         of_file = self._setting(("target",), written.document.target)
         self._target = self._setting(("defaults", "target"), self._defaults.target) or of_file
 
@@ -253,7 +254,12 @@ class _Reader:
     ) -> tuple[Criterion, ...]:
         found: list[Criterion] = []
         if entry.growth is not None:
-            found.append(self._limit(entry.growth, entry.deviation, place, [*target]))
+            named = tuple(target) or tuple(dict.fromkeys(self._named))
+            said = entry.growth, entry.deviation, named
+            # Of ten thousand expectations, few limits are different ones.
+            if said not in self._limits:
+                self._limits[said] = self._limit(*said, place)
+            found.append(self._limits[said])
         for kind in Kind:
             text = getattr(entry, kind)
             if text is not None:
@@ -273,10 +279,9 @@ class _Reader:
         return tuple(found)
 
     def _limit(
-        self, text: str, deviation: str | None, place: Place, named: Sequence[str]
+        self, text: str, deviation: str | None, named: Sequence[str], place: Place
     ) -> GrowthLimit:
         sign, rest = _split(text)
-        named = named or list(dict.fromkeys(self._named))
         expected, parameter = self._growth(rest, text, (*place, "growth"), named)
         given = None
         if deviation is not None:

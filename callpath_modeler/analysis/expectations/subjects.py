@@ -195,15 +195,15 @@ def models_of_sums(fitted: Fitted, sums: Sums) -> Models:
     measured = ~np.isnan(values).all(axis=(0, 2))
     points, values = points[measured], values[:, measured]
     both = np.concatenate([values, sums(values)])
-    of_all = modeling.fit(
+    found = modeling.fit(
         points[:, 0] if len(names) == 1 else points,
         both,
+        beside=len(values),
         method="classic" if fitted.models.method == "classic" else "mixture",
         space=fitted.models.space,
         aggregate=fitted.models.aggregate,
         confidence=fitted.models.confidence,
     )
-    found = of_all.take(np.arange(len(values), len(both)))
     if len(names) == 1:
         return found
     at = [fitted.held.get(name, 1.0) for name in names]

@@ -82,6 +82,7 @@ def fit_mixture(
     space: SearchSpace,
     aggregate: Aggregate,
     confidence: float,
+    beside: int = 0,
     each: Map = map,
 ) -> Models:
     """Give every hypothesis of every row a probability.
@@ -92,7 +93,7 @@ def fit_mixture(
         In any order.
     y : ndarray [n, K, R]
         Values, NaN = missing.
-    space, aggregate, confidence, each
+    space, aggregate, confidence, beside, each
         As for `fit`, which checks them.
 
     Raises
@@ -105,11 +106,13 @@ def fit_mixture(
     setting = _learnt(points[values.order], values, space, aggregate)
     known, far = setting.known, setting.far
     columns, parts = empty_columns(len(y), len(far)), list(values.chunks(_at_once(known, _CHUNK)))
+    # Parts stay as they are: whoever is asked about, the last digits are the same.
+    parts = [part for part in parts if part.stop > beside]
     chunks = each(partial(_modelled, setting), map(values.__getitem__, parts))
     for part, chunk in zip(parts, chunks, strict=True):
         for name, column in chunk.items():
             columns[name][part] = column
-    return Models(
+    made = Models(
         space=space,
         shapes=Shapes(only_used(columns, known.shapes) if several else known.shapes),
         method="mixture",
@@ -118,6 +121,7 @@ def fit_mixture(
         confidence=confidence,
         **columns,
     )
+    return made.take(np.arange(beside, len(made))) if beside else made
 
 
 @dataclass(frozen=True, slots=True)

@@ -156,6 +156,15 @@ def test_the_same_data_give_the_same_models_to_the_last_bit() -> None:
     assert same(fit(POINTS, power_laws()), fit(POINTS, power_laws()))
 
 
+@pytest.mark.parametrize("method", ["mixture", "classic"])
+def test_rows_that_are_there_to_learn_from_are_left_out_and_change_nothing(method: Any) -> None:
+    y = power_laws(3000)
+    every = fit(POINTS, y, method=method)
+    for beside in (2995, 100):
+        few = fit(POINTS, y, method=method, beside=beside)
+        assert same(few, every.take(np.arange(beside, 3000)))
+
+
 def test_rows_of_the_classic_method_do_not_depend_on_others() -> None:
     y = power_laws(1500, 2)
     whole, part = fit(POINTS, y, method="classic"), fit(POINTS, y[1000:1100], method="classic")
