@@ -29,6 +29,7 @@ class _Measured(msgspec.Struct):
 class _New(msgspec.Struct):
     parameters: list[str]
     measurements: dict[str, dict[str, list[_Measured]]]
+    callpaths: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
 
 
 class _Summary(msgspec.Struct):
@@ -88,6 +89,13 @@ def read(path: Path, text: str) -> Series:
     InputError
         If it is in neither.
     """
+    try:
+        quick = msgspec.json.decode(text, type=_New, strict=False)
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
+        # It takes no NaN, and says less of what is wrong.
+        quick = None
+    if quick is not None and quick.callpaths is msgspec.UNSET:
+        return _new(path, quick)
     document = json_of(path, text)
     if isinstance(document, dict) and "callpaths" in document:
         return _old(path, _converted(path, document, _Old))

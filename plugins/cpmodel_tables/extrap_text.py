@@ -102,6 +102,6 @@ class _Text:
 
     def _numbers(self, number: int, words: list[str]) -> tuple[float, ...]:
         try:
-            return tuple(float(word) for word in words)
+            return tuple(map(float, words))
         except ValueError as cause:
             raise self._error(number, f"not a number: {cause}", "mend it") from cause

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import re
-from collections.abc import Mapping, Sequence
+from array import array
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from callpath_modeler.errors import InputError
-from cpmodel_tables.text import COPY_IT_AGAIN, json_of
+from cpmodel_tables.columns import CHUNK, Cells, Columns, columns_of
+from cpmodel_tables.text import COPY_IT_AGAIN, json_of, opened_text, printable
 
 PARAMETERS = ("params", "parameters")
 """Keys under which a line of JSON may hold its parameters together."""
@@ -26,7 +28,11 @@ HINT = (
 _MISSING = frozenset({"", "na", "n/a", "nan", "null", "none", "-"})
 _ROWS = re.compile(r'\s*(\[\s*)?\{\s*"')
 _MANY = 1000
-_DELIMITERS = (",", "\t", ";")
+_PARQUET_TEXT = ("string", "large_string")
+_AT_ONCE = 1 << 20
+"""Characters of JSON Lines that are taken apart together."""
+
+_MANY_OBJECTS = msgspec.json.Decoder(dict[str, object])
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,63 +122,12 @@ def _is_missing(cell: object) -> bool:
     return cell is None or (isinstance(cell, str) and cell.strip().lower() in _MISSING)
 
 
-def of_delimited(path: Path, text: str) -> Grid:
-    """Take delimited text apart: commas, tabs or semicolons; leading ``#`` lines are comments.
-
-    Raises
-    ------
-    InputError
-        If it has no rows, two columns of one title, or rows of another length.
-    """
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=_delimiter(text), strict=True)
-    titles: list[str] = []
-    rows: list[list[str]] = []
-    lines: list[int] = []
-    try:
-        for row in reader:
-            if not any(cell.strip() for cell in row) or (not titles and row[0].startswith("#")):
-                continue
-            if not titles:
-                titles = [title.strip() for title in row]
-                continue
-            if len(row) != len(titles):
-                raise InputError(
-                    f"{path}: line {reader.line_num}: {len(row)} fields, the header has "
-                    f"{len(titles)}",
-                    hint="put text that holds the delimiter in quotes",
-                )
-            rows.append(row)
-            lines.append(reader.line_num)
-    except csv.Error as cause:
-        raise InputError(f"{path}: line {reader.line_num}: {cause}", hint=HINT) from cause
-    twice = next((title for k, title in enumerate(titles) if title in titles[:k]), None)
-    if twice is not None:
-        raise InputError(f"{path}: two columns are titled {twice!r}", hint="rename one")
-    if not rows:
-        raise InputError(f"{path}: a table without rows", hint=HINT)
-    columns = dict(zip(titles, map(list, zip(*rows, strict=True)), strict=True))
-    return Grid(path, columns, np.array(lines, np.intp))
+def without_rows(path: Path) -> InputError:
+    """Return the error of a table that holds nothing but titles."""
+    return InputError(f"{path}: a table without rows", hint=HINT)
 
 
-def titles_of_delimited(text: str) -> list[str]:
-    """Return the titles in the header of delimited text; none if it is no such text."""
-    rows = csv.reader([_header(text)], delimiter=_delimiter(text))
-    try:
-        return [title.strip() for title in next(rows, [])]
-    except csv.Error:
-        return []
-
-
-def _header(text: str) -> str:
-    lines = (line for line in text.splitlines() if line.strip() and not line.startswith("#"))
-    return next(lines, "")
-
-
-def _delimiter(text: str) -> str:
-    return max(_DELIMITERS, key=_header(text).count)
-
-
-def of_json_lines(path: Path, text: str) -> Grid:
+def of_json_lines(path: Path) -> Grid:
     """Take JSON Lines apart: an object per line.
 
     Raises
@@ -180,16 +135,42 @@ def of_json_lines(path: Path, text: str) -> Grid:
     InputError
         If a line is no object, or there is none.
     """
-    rows: list[dict[str, object]] = []
-    lines: list[int] = []
-    # Not splitlines: JSON text may hold other line ends than these.
-    for number, line in enumerate(text.split("\n"), start=1):
+    columns, parameters, lines = Columns(), dict[str, None](), array("q")
+    first = 1
+    # Not universal: JSON text may hold other line ends than these.
+    with opened_text(path, newline="\n") as text:
+        while some := text.read(_AT_ONCE):
+            some += text.readline()
+            end = first + some.count("\n") + (not some.endswith("\n"))
+            rows = _objects(path, some, first, end, lines)
+            columns.extend(_flat(columns_of(rows), parameters), len(rows))
+            first = end
+    if not columns.rows:
+        raise without_rows(path)
+    return Grid(path, columns.cells, np.array(lines, np.intp), tuple(parameters))
+
+
+def _objects(
+    path: Path, text: str, first: int, end: int, lines: array[int]
+) -> list[dict[str, object]]:
+    """Return the objects in lines of JSON from number `first` to `end`, and note their `lines`."""
+    try:
+        rows = _MANY_OBJECTS.decode_lines(text)
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
+        # It takes no NaN, and does not say which line is wrong.
+        rows = []
+    if len(rows) == end - first:
+        lines.extend(range(first, end))
+        return rows
+    rows = []
+    for number, line in enumerate(text.split("\n"), first):
         if line.strip():
-            rows.append(_object(path, number, line))
+            row = json_of(path, line, number)
+            if not isinstance(row, dict):
+                raise InputError(f"{path}: line {number}: no JSON object", hint=HINT)
+            rows.append(row)
             lines.append(number)
-    if not rows:
-        raise InputError(f"{path}: a table without rows", hint=HINT)
-    return of_rows(path, rows, lines)
+    return rows
 
 
 def of_json(path: Path, text: str) -> Grid:
@@ -205,10 +186,10 @@ def of_json(path: Path, text: str) -> Grid:
     rows = document.get("rows") if isinstance(document, dict) else document
     if not isinstance(rows, list) or not rows or not all(isinstance(row, dict) for row in rows):
         raise InputError(f"{path}: no list of JSON objects", hint=HINT)
-    grid = of_rows(path, rows, range(1, len(rows) + 1))
+    grid = of_rows(path, rows)
     known = units if isinstance(units, dict) else {}
     known = {title: unit for title, unit in known.items() if isinstance(unit, str)}
-    return replace(grid, units=known, place="row")
+    return replace(grid, units=known)
 
 
 def is_json_of_rows(text: str) -> bool:
@@ -240,14 +221,29 @@ def of_parquet(path: Path) -> Grid:
         raise InputError(
             f"{path}: parquet needs pyarrow", hint="pip install 'callpath-modeler[parquet]'"
         ) from cause
+    columns, parameters = Columns(), dict[str, None]()
     try:
-        rows = pq.read_table(path).to_pylist()
+        with pq.ParquetFile(path) as file:
+            for batch in file.iter_batches(1 << 16):
+                _add_batch(columns, parameters, batch)
     except (pa.ArrowException, OSError, ValueError, MemoryError) as cause:
-        reason = str(cause).partition("\n")[0]
+        reason = printable(str(cause).partition("\n")[0])
         raise InputError(f"{path}: no Parquet file: {reason}", hint=COPY_IT_AGAIN) from cause
-    if not rows:
-        raise InputError(f"{path}: a table without rows", hint=HINT)
-    return replace(of_rows(path, rows, range(1, len(rows) + 1)), place="row")
+    return _counted(path, columns, parameters)
+
+
+def _add_batch(columns: Columns, parameters: dict[str, None], batch: Any) -> None:
+    """Append rows of Parquet: a text that comes again, and numbers, without one object each."""
+    cells = {}
+    for name, column in zip(batch.schema.names, batch.columns, strict=True):
+        kind = str(column.type)
+        if kind in _PARQUET_TEXT:
+            coded = column.dictionary_encode()
+            words = [*coded.dictionary.to_pylist(), None]
+            cells[name] = [words[k] for k in coded.indices.fill_null(len(words) - 1).to_pylist()]
+        else:
+            cells[name] = column.to_pylist()
+    columns.extend(_flat(cells, parameters), batch.num_rows)
 
 
 def first_of_json_lines(text: str) -> Grid | None:
@@ -256,29 +252,46 @@ def first_of_json_lines(text: str) -> Grid | None:
         row = json_of(Path(), text.lstrip().partition("\n")[0])
     except InputError:
         return None
-    return of_rows(Path(), [row], [1]) if isinstance(row, dict) else None
+    return of_rows(Path(), [row]) if isinstance(row, dict) else None
 
 
-def of_rows(path: Path, rows: Sequence[Mapping[str, object]], lines: Sequence[int]) -> Grid:
-    """Return the grid of rows that name their cells; parameters may be held in one of them."""
-    flat: list[dict[str, object]] = []
-    parameters: dict[str, None] = {}
-    for row in rows:
-        cells = dict(row)
-        for key in PARAMETERS:
-            held = cells.get(key)
-            if isinstance(held, dict):
-                del cells[key]
-                parameters.update(dict.fromkeys(held))
-                cells = {**held, **cells}
-        flat.append(cells)
-    titles = dict.fromkeys(title for cells in flat for title in cells)
-    columns = {title: [cells.get(title) for cells in flat] for title in titles}
-    return Grid(path, columns, np.array(lines, np.intp), tuple(parameters))
+def of_rows(path: Path, rows: Sequence[dict[str, object]]) -> Grid:
+    """Return the grid of rows that name their cells; parameters may be held in one of them.
+
+    Raises
+    ------
+    InputError
+        If there are none.
+    """
+    columns, parameters = Columns(), dict[str, None]()
+    for first in range(0, len(rows), CHUNK):
+        some = rows[first : first + CHUNK]
+        columns.extend(_flat(columns_of(some), parameters), len(some))
+    return _counted(path, columns, parameters)
 
 
-def _object(path: Path, number: int, line: str) -> dict[str, object]:
-    row = json_of(path, line, number)
-    if not isinstance(row, dict):
-        raise InputError(f"{path}: line {number}: no JSON object", hint=HINT)
-    return row
+def _flat(columns: Cells, parameters: dict[str, None]) -> Cells:
+    """Put parameters that cells hold together beside the other columns, and note their names."""
+    for key in PARAMETERS:
+        held = [cell if isinstance(cell, dict) else {} for cell in columns.get(key, ())]
+        inner = columns_of(held)
+        if not any(held):
+            continue
+        parameters |= dict.fromkeys(inner)
+        others = {title: cells for title, cells in columns.items() if title != key}
+        if not all(held):
+            others[key] = [None if isinstance(cell, dict) else cell for cell in columns[key]]
+        for title in inner.keys() & others.keys():
+            # What stands in the row itself counts.
+            both = zip(others[title], inner[title], strict=True)
+            others[title] = [within if cell is None else cell for cell, within in both]
+        columns = {**inner, **others}
+    return columns
+
+
+def _counted(path: Path, columns: Columns, parameters: Iterable[str]) -> Grid:
+    """Return the grid of rows that are counted from 1."""
+    if not columns.rows:
+        raise without_rows(path)
+    lines = np.arange(1, columns.rows + 1)
+    return Grid(path, columns.cells, lines, tuple(parameters), place="row")

@@ -197,13 +197,16 @@ class _Search:
         """
         order = list(self.grid.columns)
         first = min((order.index(title) for title in values), default=len(order))
-        paths = _codes([self.grid.columns[title] for title in callpath], len(self.grid.lines))
-        setting = np.zeros(len(self.grid.lines), np.intp)
+        rows = len(self.grid.lines)
+        paths = setting = np.zeros(rows, np.intp)
+        for title in callpath:
+            paths = _refined(paths, self.grid.columns[title])
         parameters: list[str] = []
         for title in titles:
-            refined = _codes([setting.tolist(), self.grid.columns[title]], len(setting))
-            filled = len(np.unique(np.stack([paths, refined]), axis=1).T)
-            full = (int(paths.max()) + 1) * (int(refined.max()) + 1)
+            refined = _refined(setting, self.grid.columns[title])
+            settings = int(refined.max()) + 1
+            filled = len(np.unique(paths * settings + refined))
+            full = (int(paths.max()) + 1) * settings
             telling = paths.any() or order.index(title) < first
             if is_processes(title) or (telling and filled > _FILLED * full):
                 parameters.append(title)
@@ -211,18 +214,18 @@ class _Search:
         return parameters, [title for title in titles if title not in parameters]
 
 
-def _codes(columns: Sequence[Sequence[object]], n: int) -> NDArray[np.intp]:
-    """Return a number per row, the same for rows whose cells are the same, [n]."""
-    if not columns:
-        return np.zeros(n, np.intp)
-    rows = list(zip(*columns, strict=True))
+def _refined(number: NDArray[np.intp], cells: Sequence[object]) -> NDArray[np.intp]:
+    """Return a number per row, the same for rows whose `number` and cells are the same, [n]."""
     try:
-        return _numbered(rows)
+        own = _numbered(cells)
     except TypeError:
         # JSON may hold lists, which are no keys.
-        return _numbered([repr(row) for row in rows])
+        own = _numbered([repr(cell) for cell in cells])
+    _, refined = np.unique(number * (int(own.max()) + 1) + own, return_inverse=True)
+    return np.asarray(refined, np.intp)
 
 
-def _numbered(rows: Iterable[Hashable]) -> NDArray[np.intp]:
-    known: dict[Hashable, int] = {}
-    return np.array([known.setdefault(row, len(known)) for row in rows], np.intp)
+def _numbered(cells: Sequence[Hashable]) -> NDArray[np.intp]:
+    known = dict.fromkeys(cells)
+    number = dict(zip(known, range(len(known)), strict=True))
+    return np.fromiter(map(number.__getitem__, cells), np.intp, len(cells))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -34,9 +35,10 @@ class Series:
     parameters: list[str] = field(default_factory=list)
     _callpaths: dict[str, int] = field(default_factory=dict)
     _metrics: dict[str, int] = field(default_factory=dict)
-    _points: list[tuple[float, ...]] = field(default_factory=list)
-    _rows: list[tuple[int, int, int, int]] = field(default_factory=list)
-    _values: list[float] = field(default_factory=list)
+    _points: dict[tuple[float, ...], int] = field(default_factory=dict)
+    # Call path, metric, point, line and number of values of each list of them, then the values.
+    _lists: array[int] = field(default_factory=lambda: array("q"))
+    _values: array[float] = field(default_factory=lambda: array("d"))
 
     def add(
         self,
@@ -47,12 +49,11 @@ class Series:
         line: int = 0,
     ) -> None:
         """Add the repetitions of one call path and metric at one point."""
-        known = self._callpaths.setdefault(callpath or WHOLE, len(self._callpaths))
+        of_path = self._callpaths.setdefault(callpath or WHOLE, len(self._callpaths))
         of_metric = self._metrics.setdefault(metric or ONLY_METRIC, len(self._metrics))
-        for repetition, value in enumerate(values, start=1):
-            self._rows.append((known, of_metric, repetition, line))
-            self._points.append(point)
-            self._values.append(value)
+        at = self._points.setdefault(point, len(self._points))
+        self._lists.extend((of_path, of_metric, at, line, len(values)))
+        self._values.extend(values)
 
     def records(self) -> Records:
         """Return what was added.
@@ -62,7 +63,7 @@ class Series:
         InputError
             If that is nothing, or the name of a call path is empty.
         """
-        if not self._rows:
+        if not self._values:
             raise InputError(f"{self.path}: holds no values", hint=COPY_IT_AGAIN)
         paths = [split_at_arrows(text) for text in self._callpaths]
         for names in paths:
@@ -71,18 +72,20 @@ class Series:
                     f"{self.path}: a name is empty in call path {'->'.join(names)!r}",
                     hint=COPY_IT_AGAIN,
                 )
-        rows = np.array(self._rows, np.intp)
-        points = np.array(self._points, np.float64).reshape(len(rows), len(self.parameters))
-        several = int(rows[:, 2].max()) > 1
+        lists = np.array(self._lists, np.intp).reshape(-1, 5)
+        counts = lists[:, 4]
+        path, metric, at, line = np.repeat(lists[:, :4], counts, axis=0).T
+        first = np.repeat(np.cumsum(counts) - counts, counts)
+        points = np.array(list(self._points)).reshape(len(self._points), len(self.parameters))
         return Records(
             subject=str(self.path),
             paths=paths,
-            path=rows[:, 0],
-            parameters=dict(zip(self.parameters, points.T, strict=True)),
-            repetition=rows[:, 2] if several else np.ones(len(rows), np.intp),
+            path=path,
+            parameters=dict(zip(self.parameters, points[at].T, strict=True)),
+            repetition=1 + np.arange(len(path)) - first,
             titles=list(self._metrics),
-            title=rows[:, 1],
+            title=metric,
             values=np.array(self._values),
-            lines=rows[:, 3] if rows[:, 3].any() else None,
+            lines=line if line.any() else None,
             creator="Extra-P",
         )

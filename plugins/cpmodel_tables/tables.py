@@ -18,16 +18,18 @@ from callpath_modeler.readers.paths import split_at_arrows, split_at_slashes, sp
 from callpath_modeler.readers.records import Records, runs_of
 from callpath_modeler.readers.titles import read_title
 from cpmodel_tables import grid as cells
+from cpmodel_tables.delimited import of_delimited, titles_of_delimited
 from cpmodel_tables.grid import Grid
 from cpmodel_tables.layout import Layout, is_table, layout_of
 from cpmodel_tables.series import WHOLE
-from cpmodel_tables.text import first_text, whole_text
+from cpmodel_tables.text import COPY_IT_AGAIN, first_text, whole_text
 
 _DELIMITED = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
 _JSON_LINES = (".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz")
 _JSON = (".json", ".json.gz")
 _PARQUET = (".parquet",)
 _T = TypeVar("_T", bound=Hashable)
+_Column = TypeVar("_Column", NDArray[np.intp], NDArray[np.float64])
 
 
 class TableReader:
@@ -50,7 +52,7 @@ class TableReader:
         if path.name.endswith(_JSON):
             return Match.CONTENT if cells.is_json_of_rows(text) else Match.NO
         if path.name.endswith(_DELIMITED):
-            known = is_table(cells.titles_of_delimited(text))
+            known = is_table(titles_of_delimited(text))
         else:
             row = cells.first_of_json_lines(text)
             known = row is not None and (bool(row.parameters) or is_table(list(row.columns)))
@@ -71,12 +73,11 @@ class TableReader:
 def _grid(path: Path) -> Grid:
     if path.name.endswith(_PARQUET):
         return cells.of_parquet(path)
-    text = whole_text(path)
     if path.name.endswith(_DELIMITED):
-        return cells.of_delimited(path, text)
+        return of_delimited(path)
     if path.name.endswith(_JSON):
-        return cells.of_json(path, text)
-    return cells.of_json_lines(path, text)
+        return cells.of_json(path, whole_text(path))
+    return cells.of_json_lines(path)
 
 
 def runs_of_grid(grid: Grid) -> list[RunSource]:
@@ -103,15 +104,20 @@ def _records(grid: Grid, layout: Layout) -> Records:
     return Records(
         subject=str(grid.path),
         paths=paths,
-        path=np.tile(path, copies),
-        parameters={name: np.tile(column, copies) for name, column in parameters.items()},
-        repetition=None if repetition is None else np.tile(repetition, copies),
+        path=_copied(path, copies),
+        parameters={name: _copied(column, copies) for name, column in parameters.items()},
+        repetition=None if repetition is None else _copied(repetition, copies),
         titles=titles,
         title=title,
         values=values,
         units=units,
-        lines=np.tile(grid.lines, copies),
+        lines=_copied(grid.lines, copies),
     )
+
+
+def _copied(column: _Column, copies: int) -> _Column:
+    """Return a column as often as there are columns of values."""
+    return column if copies == 1 else np.tile(column, copies)
 
 
 def _paths(grid: Grid, layout: Layout) -> tuple[list[tuple[str, ...]], NDArray[np.intp]]:
@@ -136,6 +142,9 @@ def _paths(grid: Grid, layout: Layout) -> tuple[list[tuple[str, ...]], NDArray[n
     else:
         paths = split_paths(texts)
     for k, names in enumerate(paths):
+        if "\0" in texts[k]:
+            row = int(np.flatnonzero(of_row == k)[0])
+            raise grid.error(row, f"{title}: null bytes in {texts[k][:40]!r}", COPY_IT_AGAIN)
         if "" in names:
             row = int(np.flatnonzero(of_row == k)[0])
             raise grid.error(row, f"{title}: a name is empty in {texts[k]!r}", "name it")
@@ -150,9 +159,9 @@ def _names(grid: Grid, row: int, title: str) -> tuple[str, ...]:
 
 
 def _distinct(items: Sequence[_T]) -> tuple[list[_T], NDArray[np.intp]]:
-    known: dict[_T, int] = {}
-    of_row = np.array([known.setdefault(item, len(known)) for item in items], np.intp)
-    return list(known), of_row
+    distinct = list(dict.fromkeys(items))
+    number = dict(zip(distinct, range(len(distinct)), strict=True))
+    return distinct, np.fromiter(map(number.__getitem__, items), np.intp, len(items))
 
 
 def _of_runs(

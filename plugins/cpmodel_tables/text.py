@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import gzip
+import io
 import json
 import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import BinaryIO, TextIO, cast
 
 from callpath_modeler.errors import InputError
 
 COPY_IT_AGAIN = "copy it again, or export it anew"
 
 _BLOCK = 1 << 16
+_LARGEST = 1 << 30
+"""Bytes that a file may unpack to where it is read as a whole; a few may hold any number."""
 _GZIP = b"\x1f\x8b"
 _MARKS = (
     (b"\xef\xbb\xbf", "utf-8-sig"),
@@ -31,6 +37,35 @@ def first_text(path: Path) -> str:
         return ""
     text = block.decode(_encoding(block), errors="ignore")
     return "" if "\0" in text else text
+
+
+@contextmanager
+def opened_text(path: Path, newline: str) -> Iterator[TextIO]:
+    """Open the text of a file, to be read line by line.
+
+    Parameters
+    ----------
+    newline : of `io.TextIOWrapper`
+
+    Raises
+    ------
+    InputError
+        If it cannot be read, or is no text, be it further on.
+    """
+    try:
+        with path.open("rb") as file:
+            stream: BinaryIO = file
+            if file.peek(2).startswith(_GZIP):
+                stream = cast("BinaryIO", gzip.GzipFile(fileobj=file))
+            encoding = _encoding(cast("io.BufferedReader", stream).peek(3))
+            with io.TextIOWrapper(stream, encoding, newline=newline) as text:
+                yield text
+    except UnicodeDecodeError:
+        # This counts from the beginning of the file, not of a block.
+        whole_text(path)
+        raise
+    except (OSError, EOFError, zlib.error) as cause:
+        raise _unreadable(path, cause) from cause
 
 
 def whole_text(path: Path) -> str:
@@ -61,10 +96,25 @@ def whole_content(path: Path) -> bytes:
     """
     try:
         content = path.read_bytes()
-        return gzip.decompress(content) if content.startswith(_GZIP) else content
+        if not content.startswith(_GZIP):
+            return content
+        with gzip.GzipFile(fileobj=io.BytesIO(content)) as packed:
+            content = packed.read(_LARGEST + 1)
     except (OSError, EOFError, zlib.error) as cause:
-        what = getattr(cause, "strerror", None) or cause
-        raise InputError(f"{path}: cannot be read: {what}", hint=COPY_IT_AGAIN) from cause
+        raise _unreadable(path, cause) from cause
+    if len(content) > _LARGEST:
+        raise InputError(f"{path}: more than 1 GiB unpacked", hint="unpack it, or split it up")
+    return content
+
+
+def _unreadable(path: Path, cause: Exception) -> InputError:
+    what = getattr(cause, "strerror", None) or cause
+    return InputError(f"{path}: cannot be read: {what}", hint=COPY_IT_AGAIN)
+
+
+def printable(text: str) -> str:
+    """Return a message of a library without signs that a terminal would act upon."""
+    return "".join(sign if sign.isprintable() else "?" for sign in text)
 
 
 def json_of(path: Path, text: str, line: int = 0) -> object:

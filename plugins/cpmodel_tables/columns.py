@@ -1,0 +1,52 @@
+"""Columns of cells, gathered many rows at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import chain
+
+Cells = Mapping[str, Sequence[object]]
+"""Cells by title: columns of one length."""
+
+CHUNK = 1 << 12
+"""Rows that are gathered together: they stay in the cache."""
+
+_DISTINCT = 1 << 18
+"""So many texts of a column are kept once each; the others are most likely numbers."""
+
+
+class Columns:
+    """Columns that grow. A text that comes again is kept once: tables repeat call paths a lot.
+
+    Attributes
+    ----------
+    cells : by title, in the order in which titles come up; None = no value
+    rows : how many there are
+    """
+
+    def __init__(self) -> None:
+        self.cells: dict[str, list[object]] = {}
+        self.rows = 0
+        self._known: dict[str, dict[object, object]] = {}
+
+    def extend(self, columns: Cells, rows: int) -> None:
+        """Append `rows` rows, given by columns of that length."""
+        for title in columns:
+            if title not in self.cells:
+                self.cells[title] = [None] * self.rows
+                self._known[title] = {}
+        for title, cells in self.cells.items():
+            missing = title not in columns
+            cells.extend([None] * rows if missing else self._shared(title, columns[title]))
+        self.rows += rows
+
+    def _shared(self, title: str, cells: Sequence[object]) -> list[object]:
+        known = self._known[title]
+        kept = known.setdefault if len(known) < _DISTINCT else known.get
+        return [kept(cell, cell) if type(cell) is str else cell for cell in cells]
+
+
+def columns_of(rows: Sequence[Mapping[str, object]]) -> Cells:
+    """Return the columns of rows that name their cells; None = no value."""
+    titles = dict.fromkeys(chain.from_iterable(rows))
+    return {title: [row.get(title) for row in rows] for title in titles}

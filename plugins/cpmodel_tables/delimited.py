@@ -1,0 +1,121 @@
+"""Delimited text: CSV, TSV, and what spreadsheets write with semicolons."""
+
+from __future__ import annotations
+
+import csv
+from array import array
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from callpath_modeler.errors import InputError
+from cpmodel_tables.columns import CHUNK, Columns
+from cpmodel_tables.grid import HINT, Grid, without_rows
+from cpmodel_tables.text import first_text, opened_text
+
+_DELIMITERS = (",", "\t", ";")
+
+
+def of_delimited(path: Path) -> Grid:
+    """Take delimited text apart: commas, tabs or semicolons; leading ``#`` lines are comments.
+
+    Raises
+    ------
+    InputError
+        If it has no rows, two columns of one title, or rows of another length.
+    """
+    delimiter = _delimiter(first_text(path))
+    table = _Delimited(path)
+    with opened_text(path, newline="") as text:
+        reader = csv.reader(text, delimiter=delimiter, strict=True)
+        try:
+            for row in reader:
+                table.add(row, reader.line_num)
+        except csv.Error as cause:
+            table.gather()
+            raise InputError(f"{path}: line {reader.line_num}: {cause}", hint=HINT) from cause
+    return table.grid()
+
+
+class _Delimited:
+    """Rows of delimited text; the first is the header."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._titles: list[str] = []
+        self._columns = Columns()
+        self._lines = array("q")
+        self._waiting: list[list[str]] = []
+        self._numbers: list[int] = []
+
+    def add(self, row: list[str], line: int) -> None:
+        """Take in a row."""
+        self._waiting.append(row)
+        self._numbers.append(line)
+        if len(self._waiting) == CHUNK:
+            self.gather()
+
+    def gather(self) -> None:
+        """Put the rows that are waiting into columns."""
+        rows, lines = self._waiting, self._numbers
+        self._waiting, self._numbers = [], []
+        # A row with a first cell is not empty: no need to look at the others.
+        if not self._titles or not all(row and row[0].strip() for row in rows):
+            kept = [k for k, row in enumerate(rows) if any(map(str.strip, row))]
+            if not self._titles:
+                kept = self._behind_header(rows, kept)
+            rows, lines = [rows[k] for k in kept], [lines[k] for k in kept]
+        if not rows:
+            return
+        if {*map(len, rows)} != {len(self._titles)}:
+            self._refuse_lengths(rows, lines)
+        cells = zip(*rows, strict=True)
+        self._columns.extend(dict(zip(self._titles, cells, strict=True)), len(rows))
+        self._lines.extend(lines)
+
+    def _behind_header(self, rows: Sequence[list[str]], kept: list[int]) -> list[int]:
+        """Take the titles from the first of the rows to be `kept`, and return the others."""
+        while kept:
+            first, *kept = kept
+            if not rows[first][0].startswith("#"):
+                self._titles = [title.strip() for title in rows[first]]
+                break
+        return kept
+
+    def grid(self) -> Grid:
+        """Return the whole table."""
+        self.gather()
+        titles = self._titles
+        twice = next((title for k, title in enumerate(titles) if title in titles[:k]), None)
+        if twice is not None:
+            raise InputError(f"{self._path}: two columns are titled {twice!r}", hint="rename one")
+        if not self._lines:
+            raise without_rows(self._path)
+        return Grid(self._path, self._columns.cells, np.array(self._lines, np.intp))
+
+    def _refuse_lengths(self, rows: Sequence[list[str]], lines: Sequence[int]) -> None:
+        wanted = len(self._titles)
+        k = next(k for k, row in enumerate(rows) if len(row) != wanted)
+        raise InputError(
+            f"{self._path}: line {lines[k]}: {len(rows[k])} fields, the header has {wanted}",
+            hint="put text that holds the delimiter in quotes",
+        )
+
+
+def titles_of_delimited(text: str) -> list[str]:
+    """Return the titles in the header of delimited text; none if it is no such text."""
+    rows = csv.reader([_header(text)], delimiter=_delimiter(text))
+    try:
+        return [title.strip() for title in next(rows, [])]
+    except csv.Error:
+        return []
+
+
+def _header(text: str) -> str:
+    lines = (line for line in text.splitlines() if line.strip() and not line.startswith("#"))
+    return next(lines, "")
+
+
+def _delimiter(text: str) -> str:
+    return max(_DELIMITERS, key=_header(text).count)
