@@ -11,8 +11,8 @@ Cells = Mapping[str, Sequence[object]]
 CHUNK = 1 << 12
 """Rows that are gathered together: they stay in the cache."""
 
-_DISTINCT = 1 << 18
-"""So many texts of a column are kept once each; the others are most likely numbers."""
+_FEW, _MANY = 1 << 10, 1 << 18
+"""So many texts of a column are kept once: of numbers, which are rarely alike, and of others."""
 
 
 class Columns:
@@ -36,14 +36,24 @@ class Columns:
                 self.cells[title] = [None] * self.rows
                 self._known[title] = {}
         for title, cells in self.cells.items():
-            missing = title not in columns
-            cells.extend([None] * rows if missing else self._shared(title, columns[title]))
+            found = columns.get(title)
+            cells.extend([None] * rows if found is None else self._shared(title, found))
         self.rows += rows
 
-    def _shared(self, title: str, cells: Sequence[object]) -> list[object]:
+    def _shared(self, title: str, cells: Sequence[object]) -> Sequence[object]:
         known = self._known[title]
-        kept = known.setdefault if len(known) < _DISTINCT else known.get
+        if len(known) >= _FEW and _is_number(cells[0]):
+            return cells
+        kept = known.setdefault if len(known) < _MANY else known.get
         return [kept(cell, cell) if type(cell) is str else cell for cell in cells]
+
+
+def _is_number(cell: object) -> bool:
+    try:
+        float(cell)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        return False
+    return True
 
 
 def columns_of(rows: Sequence[Mapping[str, object]]) -> Cells:

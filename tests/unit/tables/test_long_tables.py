@@ -20,7 +20,8 @@ def small_pieces(monkeypatch):
     monkeypatch.setattr("cpmodel_tables.delimited.CHUNK", 7)
     monkeypatch.setattr(grid, "CHUNK", 7)
     monkeypatch.setattr(grid, "_AT_ONCE", 50)
-    monkeypatch.setattr(columns, "_DISTINCT", 4)
+    monkeypatch.setattr(columns, "_FEW", 2)
+    monkeypatch.setattr(columns, "_MANY", 4)
 
 
 def csv_of(*, comments=False):
