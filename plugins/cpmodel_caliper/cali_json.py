@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
+from typing import TypeVar, cast
 
 from callpath_modeler.profile.calltree import ROOT
 from cpmodel_caliper.contents import CHANNELS, RANK, Contents, MalformedError, Quantity
 
+_T = TypeVar("_T")
 _SPLIT = re.compile(r'\s*\{\s*"data"\s*:\s*\[\s*\[')
 _RECORDS = re.compile(r'\s*(?:\{\s*"records"\s*:\s*)?\[\s*\{')
 _TELLING = re.compile(r'"(?:mpi\.rank|time\.duration(?:\.ns)?|[a-z_]+#[^"]+)"\s*:')
@@ -56,27 +58,79 @@ def _of_table(document: Mapping[str, object]) -> Contents:
     for title, about in zip(titles, described, strict=False):
         contents.quantities[title] = _quantity(about)
     labels, paths = _nodes(contents, _list(document, "nodes"))
-    columns = _path_columns(titles, described)
-    for number, row in enumerate(_list(document, "data"), 1):
+    rows = _list(document, "data")
+    for number, row in enumerate(rows, 1):
         if not isinstance(row, list) or len(row) != len(titles):
             raise MalformedError(f"row {number} of the data has not one value per column")
-        node = ROOT
-        said: dict[str, str] = {}
-        values: dict[str, float] = {}
-        for title, about, cell in zip(titles, described, row, strict=False):
-            if cell is None:
-                continue
-            if _is_value(about):
-                _sort(title, cell, said, values, f"row {number}")
-                continue
-            at = _node_number(cell, len(paths), number)
-            if title in columns:
-                node = paths[at] if node == ROOT else contents.path_below(node, paths[at])
-            elif title in _LABELS:
-                said[title] = labels[at]
-        _add(contents, node, said, values, f"row {number}")
+    on_path = _path_columns(titles, described)
+    node = [ROOT] * len(rows)
+    said: dict[str, Sequence[object]] = {}
+    measured: list[tuple[str, Sequence[object]]] = []
+    # Column by column: there may be millions of rows.
+    for title, about, cells in zip(titles, described, zip(*rows, strict=True), strict=False):
+        if _is_value(about):
+            if title in _LABELS:
+                said[title] = cells
+            else:
+                measured.append((title, cells))
+        elif title in on_path:
+            node = _below(contents, node, _told(paths, cells, ROOT))
+        elif title in _LABELS:
+            said[title] = _told(labels, cells, None)
+    kept = _begin(contents, node, said)
+    for title, cells in measured:
+        _add_column(contents, title, cells, kept)
     _take_globals(contents, document)
     return contents
+
+
+def _told(of_node: Sequence[_T], cells: Sequence[object], nothing: _T) -> list[_T]:
+    """Return what is known of the nodes that cells refer to, and `nothing` for empty cells."""
+    count = len(of_node)
+    if {*map(type, cells)} == {int}:
+        numbers = cast("Sequence[int]", cells)
+        if min(numbers) >= 0 and max(numbers) < count:
+            return [of_node[number] for number in numbers]
+    return [
+        nothing if cell is None else of_node[_node_number(cell, count, row)]
+        for row, cell in enumerate(cells, 1)
+    ]
+
+
+def _below(contents: Contents, callers: Sequence[int], nodes: Sequence[int]) -> list[int]:
+    """Return the call paths of `nodes` below their callers; `ROOT` is no call path."""
+    return [
+        node if caller == ROOT else contents.path_below(caller, node)
+        for caller, node in zip(callers, nodes, strict=True)
+    ]
+
+
+def _begin(
+    contents: Contents, nodes: Sequence[int], said: Mapping[str, Sequence[object]]
+) -> Sequence[int | None]:
+    """Begin a record for every row that counts, and return their numbers."""
+    ranks = said.get(RANK, ())
+    if said.keys() <= {RANK} and {*map(type, ranks)} <= {int}:
+        return contents.begin_all(nodes, cast("Sequence[int]", ranks))
+    records = []
+    for row, node in enumerate(nodes):
+        labels = {name: str(cells[row]) for name, cells in said.items() if cells[row] is not None}
+        records.append(_record(contents, node, labels, f"row {row + 1}"))
+    return records
+
+
+def _add_column(
+    contents: Contents, title: str, cells: Sequence[object], records: Sequence[int | None]
+) -> None:
+    """Add the values in the cells of a column to those of the attribute."""
+    if isinstance(records, range) and {*map(type, cells)} == {float}:
+        contents.column(title).records.extend(records)
+        contents.column(title).values.extend(cast("Sequence[float]", cells))
+        return
+    for row, (cell, record) in enumerate(zip(cells, records, strict=True), 1):
+        value = cell if type(cell) is float else _number(title, cell, f"row {row}")
+        if value is not None and record is not None:
+            contents.column(title).add(record, value)
 
 
 def _nodes(contents: Contents, nodes: Sequence[object]) -> tuple[list[str], list[int]]:
@@ -129,51 +183,37 @@ def _of_records(records: Sequence[object], document: Mapping[str, object]) -> Co
         node = ROOT
         for name in str(record[nested[0]]).split("/") if nested else ():
             node = contents.path(node, name)
-        labels: dict[str, str] = {}
-        values: dict[str, float] = {}
+        where = f"record {number}"
+        labels = {name: str(record[name]) for name in _LABELS & record.keys()}
+        begun = _record(contents, node, labels, where)
         for name, cell in record.items():
-            if name not in _NESTED:
-                _sort(name, cell, labels, values, f"record {number}")
-        _add(contents, node, labels, values, f"record {number}")
+            value = None if name in _LABELS or name in _NESTED else _number(name, cell, where)
+            if begun is not None and value is not None:
+                contents.column(name).add(begun, value)
     _take_globals(contents, document)
     return contents
 
 
-def _sort(
-    name: str, cell: object, labels: dict[str, str], values: dict[str, float], where: str
-) -> None:
-    """Put a cell where it belongs: to the labels of its record, or to its values."""
-    if name in _LABELS:
-        labels[name] = str(cell)
-    elif isinstance(cell, int | float) and not isinstance(cell, bool):
+def _number(name: str, cell: object, where: str) -> float | None:
+    """Return the value of an attribute, None if its cell holds none."""
+    if isinstance(cell, int | float) and not isinstance(cell, bool):
         try:
-            values[name] = float(cell)
+            return float(cell)
         except OverflowError:
             raise MalformedError(f"{where}: {name} is no number of this world") from None
-    elif isinstance(cell, str) and "#" in name:
+    if isinstance(cell, str) and "#" in name:
         try:
-            values[name] = float(cell)
+            return float(cell)
         except ValueError:
-            return
+            return None
+    return None
 
 
-def _add(
-    contents: Contents,
-    node: int,
-    labels: Mapping[str, str],
-    values: Mapping[str, float],
-    where: str,
-) -> None:
+def _record(contents: Contents, node: int, labels: Mapping[str, str], where: str) -> int | None:
     try:
-        record = contents.begin(node, labels)
+        return contents.begin(node, labels)
     except ValueError:
         raise MalformedError(f"{where}: {RANK} is no number") from None
-    if record is None:
-        return
-    for name, value in values.items():
-        column = contents.column(name)
-        column.records.append(record)
-        column.values.append(value)
 
 
 def _take_globals(contents: Contents, document: Mapping[str, object]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from callpath_modeler.profile.calltree import ROOT
@@ -37,6 +37,11 @@ class Column:
 
     records: list[int]
     values: list[float]
+
+    def add(self, record: int, value: float) -> None:
+        """Add the value of a record."""
+        self.records.append(record)
+        self.values.append(value)
 
 
 class Contents:
@@ -105,6 +110,13 @@ class Contents:
         self.node.append(node)
         self.rank.append(rank)
         return len(self.node) - 1
+
+    def begin_all(self, nodes: Sequence[int], ranks: Sequence[int]) -> range:
+        """Begin a record for each node, on its rank if there are ranks; return their numbers."""
+        first = len(self.node)
+        self.node += nodes
+        self.rank.extend(ranks or [None] * len(nodes))
+        return range(first, len(self.node))
 
 
 def printable(name: str) -> str:
