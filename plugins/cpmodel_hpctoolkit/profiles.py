@@ -63,11 +63,6 @@ class Values:
     contexts: NDArray[np.int64]
     values: NDArray[np.float64]
 
-    @property
-    def whole(self) -> float:
-        """The value of the whole program."""
-        return float(self.values[self.contexts == 0].sum())
-
 
 class ProfileFile:
     """An open `profile.db`.

@@ -137,17 +137,11 @@ class Version4:
 
     def _exclusive(self, profile: Profile, ids: Mapping[str, int]) -> Exclusive:
         """Return exclusive values from the scope that has them, else as differences."""
-        total = np.nan
+        scope, above = (_OWN, self._enclosing) if _OWN in ids else (_ALL, self._caller)
+        values, noise = self._attributed(self._profiles.read(profile, ids[scope]), above)
         if _ALL in ids:
-            inclusive = self._profiles.read(profile, ids[_ALL])
-            total = inclusive.whole
-        if _OWN in ids:
-            values, noise = self._attributed(
-                self._profiles.read(profile, ids[_OWN]), self._enclosing
-            )
+            total = self._profiles.whole(profile).get(ids[_ALL], 0.0)
         else:
-            values, noise = self._attributed(inclusive, self._caller)
-        if _ALL not in ids:
             total = float(values.sum())
         return Exclusive(values, noise, total)
 
