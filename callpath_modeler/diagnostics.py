@@ -6,6 +6,8 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from callpath_modeler.printable import printable
+
 
 @dataclass(frozen=True, slots=True)
 class Kind:
@@ -37,6 +39,13 @@ class Finding:
     subject: str
     message: str
     count: int = 1
+
+    def __post_init__(self) -> None:
+        # Names of files and call paths may hold anything.
+        for name in ("subject", "message"):
+            text: str = getattr(self, name)
+            if not text.isprintable():
+                object.__setattr__(self, name, printable(text))
 
     @property
     def remedy(self) -> str:

@@ -143,6 +143,8 @@ def _expand(sources: Sequence[str | Path]) -> list[Path]:
     paths: list[Path] = []
     for source in sources:
         text = str(source)
+        if source == "":
+            raise UsageError("a name is empty", hint="is a variable of the shell not set?")
         is_there = _is_there(text)
         # A shell that finds no match hands the pattern through; so do scripts and Windows.
         if not is_there and glob.has_magic(text):

@@ -6,6 +6,8 @@ import re
 from dataclasses import dataclass
 from enum import StrEnum
 
+from callpath_modeler.printable import printable
+
 PROGRAM = "<program>"
 """The name every artificial program root goes by, whatever the executable was called."""
 
@@ -26,7 +28,7 @@ class Region:
 
     Attributes
     ----------
-    name : demangled name, in full
+    name : demangled name, in full; what cannot be printed of it is escaped
     mangled : linker name, or "" where unknown
     file : source file, or what the profile names in its place, or ""
     line : first line, or -1
@@ -44,6 +46,10 @@ class Region:
     role: str = ""
     module: str = ""
     key: str = ""
+
+    def __post_init__(self) -> None:
+        if not self.name.isprintable():
+            object.__setattr__(self, "name", printable(self.name))
 
     def __reduce__(self) -> tuple[type[Region], tuple[str | int, ...]]:
         """Be pickled as the fields alone: between processes there are thousands."""

@@ -124,6 +124,7 @@ def _experiment_of(
     if strangers and options.strict:
         raise DataError(strangers[0].message, hint="without --strict such profiles are left out")
     findings += [finding for run in read for finding in run.findings]
+    _refuse_units(read)
     parameters, origins, disagreements = settle_parameters(read, options.parameter_sources)
     findings += disagreements
     read, runs = _in_order(read, parameters)
@@ -210,6 +211,19 @@ def _refuse_several_metrics(read: Sequence[ReadRun]) -> None:
         f"the run time is another metric in some runs: {listed}",
         hint=chosen or "measure all runs with the same metric",
     )
+
+
+def _refuse_units(read: Sequence[ReadRun]) -> None:
+    """Refuse values of one metric in several units; a run that tells none has any."""
+    units: dict[str, dict[str, str]] = {}
+    for run in read:
+        for metric in (declared.metric for declared in run.declared):
+            if metric.name in run.values and metric.unit:
+                units.setdefault(metric.name, {}).setdefault(metric.unit, run.name)
+    for name, known in units.items():
+        if len(known) > 1:
+            listed = ", ".join(f"in {unit} in {where}" for unit, where in known.items())
+            raise DataError(f"{name} is {listed}", hint="give runs that measured it in one unit")
 
 
 def _in_order(

@@ -56,7 +56,7 @@ def read_files(
     tried = partial(_tried, registry, metrics)
     sizes = [_size(file.path) for file in files] if jobs != 1 else None
     seconds = _SECONDS_PER_FILE * len(files) + _SECONDS_PER_BYTE * sum(sizes or ())
-    agreed = None
+    agreed = reader = None
     with Workers(min(len(files), worth(jobs, seconds))) as workers:
         outcomes = workers.map(
             partial(tried, reduction), files, sizes=sizes, told=told, named=_path_of
@@ -66,8 +66,10 @@ def read_files(
                 yield file, outcome
                 continue
             agreed = agreed or outcome[0].reduction
-            # What a profile would be reduced by alone need not be what the series is.
-            alike = outcome[0].reduction is agreed
+            reader = reader or outcome[0].reader
+            # What a profile would be reduced by alone need not be what the series is. That of
+            # another tool has no place in it, which is said where all are known.
+            alike = outcome[0].reduction is agreed or outcome[0].reader != reader
             yield file, outcome if alike else tried(agreed, file)
 
 

@@ -72,7 +72,7 @@ class Contents:
         found = self._number_of.setdefault((caller, name), len(self.names))
         if found == len(self.names):
             self.callers.append(caller)
-            self.names.append(printable(name))
+            self.names.append(name.strip() or "(unnamed)")
         return found
 
     def path_below(self, caller: int, below: int) -> int:
@@ -117,11 +117,3 @@ class Contents:
         self.node += nodes
         self.rank.extend(ranks or [None] * len(nodes))
         return range(first, len(self.node))
-
-
-def printable(name: str) -> str:
-    """Return a name in one line, without control characters."""
-    name = name.strip()
-    if not name:
-        return "(unnamed)"
-    return name if name.isprintable() else ascii(name)[1:-1]

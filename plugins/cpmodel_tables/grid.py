@@ -14,8 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from callpath_modeler.errors import InputError
+from callpath_modeler.printable import printable
 from cpmodel_tables.columns import CHUNK, Cells, Columns, columns_of
-from cpmodel_tables.text import COPY_IT_AGAIN, json_of, opened_text, printable
+from cpmodel_tables.text import COPY_IT_AGAIN, json_of, opened_text
 
 PARAMETERS = ("params", "parameters")
 """Keys under which a line of JSON may hold its parameters together."""

@@ -112,11 +112,6 @@ def _unreadable(path: Path, cause: Exception) -> InputError:
     return InputError(f"{path}: cannot be read: {what}", hint=COPY_IT_AGAIN)
 
 
-def printable(text: str) -> str:
-    """Return a message of a library without signs that a terminal would act upon."""
-    return "".join(sign if sign.isprintable() else "?" for sign in text)
-
-
 def json_of(path: Path, text: str, line: int = 0) -> object:
     """Return what is written in JSON, of a whole file or of one `line` of it.
 

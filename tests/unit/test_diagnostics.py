@@ -26,6 +26,12 @@ def test_every_kind_has_one_line_of_title_and_remedy():
         assert "\n" not in kind.title + kind.remedy
 
 
+def test_a_finding_is_one_line_whatever_files_are_called():
+    finding = Finding("CPM101", "runs/app\nx.p8\x1b[31m", "cut\tshort")
+    assert finding.subject == r"runs/app\nx.p8\x1b[31m"
+    assert finding.message == r"cut\tshort"
+
+
 def test_titles_are_told_apart():
     titles = [kind.title for kind in KINDS.values()]
     assert len(set(titles)) == len(titles)

@@ -57,7 +57,7 @@ def test_graphml_reads_back_as_it_was():
         }
 
 
-@pytest.mark.parametrize("name", ['say "hi"', "a\\b", "f<int>&", "é ü", "line\nbreak"])
+@pytest.mark.parametrize("name", ['say "hi"', "a\\b", "f<int>&", "é ü", r"line\nbreak"])
 def test_names_with_special_signs_survive_in_both_formats(name):
     tree = CallTree.from_parents([ROOT], [0], [Region(name)])
     graph = call_path_graph(tree)

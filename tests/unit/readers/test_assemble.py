@@ -8,7 +8,7 @@ from callpath_modeler.errors import DataError, InputError, UsageError
 from callpath_modeler.profile.experiment import Scaling
 from callpath_modeler.profile.schema import Extent, Metric, Reduction
 from callpath_modeler.readers.assemble import ReadOptions, assemble
-from synthetic import TIME, VISITS, FakeReader, FakeSource, call_tree, registry
+from synthetic import TIME, VISITS, FakeMean, FakeReader, FakeSource, call_tree, registry
 
 PATHS = ["main", "main/f", "main/g"]
 BAD = InputError("it is cut short", hint="measure again")
@@ -94,6 +94,26 @@ def test_profiles_of_several_tools_are_a_data_error(reader, tmp_path):
     files = [*series(reader, tmp_path), other.add(tmp_path, "app.p16", profile(16))]
     with pytest.raises(DataError, match="several tools in one series: fake, other"):
         assemble(files, registry(reader, other), ReadOptions())
+
+
+def test_profiles_of_several_tools_are_one_error_however_they_were_reduced(reader, tmp_path):
+    other = FakeReader("other", ".other")
+    reduced = FakeMean(call_tree(PATHS), {TIME: [1.0, 2.0, 3.0]}, Extent(16))
+    own, others = series(reader, tmp_path), [other.add(tmp_path, "app.p16", reduced)]
+    for files in ([*own, *others], [*others, *own]):
+        with pytest.raises(DataError, match="several tools in one series: fake, other"):
+            assemble(files, registry(reader, other), ReadOptions())
+
+
+def test_values_of_one_metric_in_several_units_are_a_data_error(reader, tmp_path):
+    def measured(p, unit):
+        values = {Metric("time", unit): [1.0, 2.0, 3.0]}
+        return reader.add(tmp_path, f"app.p{p}", FakeSource(call_tree(PATHS), values, Extent(p)))
+
+    files = [measured(2, "s"), measured(4, ""), measured(8, "ticks")]
+    with pytest.raises(DataError, match=r"in s in \S+app\.p2\.fake, in ticks in \S+app\.p8\.fake"):
+        assemble(files, registry(reader), ReadOptions(metrics=("time",)))
+    assert len(assemble(files[:2], registry(reader), ReadOptions(metrics=("time",))).runs) == 2
 
 
 def test_a_post_processed_profile_among_plain_ones_is_a_data_error(reader, tmp_path):
