@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from pathlib import Path
+from tokenize import TokenError
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -236,7 +237,7 @@ def _read_header(path: Path) -> _Header:
         ) from cause
     try:
         header = msgspec.json.decode(content, type=_Header)
-    except msgspec.DecodeError as cause:
+    except (msgspec.DecodeError, UnicodeDecodeError) as cause:
         schema = _schema(content)
         if schema in (None, SCHEMA):
             raise _broken(path, f"{_HEADER}: {cause}") from cause
@@ -252,7 +253,7 @@ def _read_header(path: Path) -> _Header:
 def _schema(content: bytes) -> int | None:
     try:
         return msgspec.json.decode(content, type=_Version).schema
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, UnicodeDecodeError):
         return None
 
 
@@ -261,7 +262,8 @@ def _array(path: Path, header: _Header, name: str) -> np.ndarray:
         stored = np.load(path / f"{name}.npy", mmap_mode="r", allow_pickle=False)
     except OSError as cause:
         raise _broken(path, f"{name}.npy: {cause.strerror or cause}") from cause
-    except (ValueError, EOFError) as cause:
+    except (ValueError, EOFError, TokenError) as cause:
+        # The header of an array is an expression of Python.
         raise _broken(path, f"{name}.npy: {cause}") from cause
     if (stored.dtype.str, list(stored.shape)) != header.arrays.get(name):
         raise _broken(path, f"{name}.npy: not the array that was written")

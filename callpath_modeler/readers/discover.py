@@ -298,6 +298,8 @@ def _from_manifest(path: Path) -> list[RunFile]:
     if manifest.schema != 1:
         raise InputError(f"{path}: schema {manifest.schema} is not known", hint="schema = 1")
     for run in manifest.run:
+        if "\0" in run.path:
+            raise InputError(f"{path}: a null byte in path {run.path!r}", hint="mend the path")
         for name, value in run.parameters.items():
             if not math.isfinite(value):
                 raise InputError(f"{path}: {name} = {value} of {run.path}", hint="give a number")

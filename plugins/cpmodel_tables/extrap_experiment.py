@@ -7,6 +7,7 @@ import zipfile
 import zlib
 from collections.abc import Sequence
 from pathlib import Path
+from tokenize import TokenError
 
 import numpy as np
 
@@ -24,7 +25,7 @@ _LARGEST = 1 << 31
 """No member is believed to be larger than this."""
 
 _DAMAGED = (zipfile.BadZipFile, zlib.error, OSError, EOFError, ValueError, NotImplementedError,
-            RuntimeError)  # fmt: skip
+            RuntimeError, TokenError)  # fmt: skip
 
 
 def is_experiment(path: Path) -> bool:

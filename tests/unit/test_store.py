@@ -145,6 +145,13 @@ def test_an_array_of_another_shape_or_type_is_an_input_error(path, fit, name, ar
         opened(path, fit)
 
 
+def test_an_array_whose_header_does_not_end_is_an_input_error(path, fit):
+    array = path / "total-0.npy"
+    array.write_bytes(array.read_bytes().replace(b")", b" "))
+    with pytest.raises(InputError, match="total-0"):
+        opened(path, fit)
+
+
 @pytest.mark.parametrize("column", [[-1, 0, 5], [0, 0, 0], [1, -1, 0]])
 def test_a_tree_that_is_none_is_an_input_error(path, fit, column):
     tree = np.load(path / "tree.npy")
@@ -162,9 +169,11 @@ def test_a_region_beyond_the_table_is_an_input_error(path, fit):
         opened(path, fit)
 
 
-@pytest.mark.parametrize("text", ["[]", "{}", '{"schema": 2}', '{"schema": "x"}', "\x00", "{"])
-def test_a_header_that_is_none_is_an_input_error(path, fit, text):
-    (path / "header.json").write_text(text)
+@pytest.mark.parametrize(
+    "content", [b"[]", b"{}", b'{"schema": 2}', b'{"schema": "x"}', b"\x00", b"{", b"\x8a"]
+)
+def test_a_header_that_is_none_is_an_input_error(path, fit, content):
+    (path / "header.json").write_bytes(content)
     with pytest.raises(InputError, match="broken store"):
         opened(path, fit)
 

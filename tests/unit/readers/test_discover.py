@@ -187,6 +187,7 @@ def test_a_manifest_says_which_runs_there_are(tmp_path):
         "schema = 1\n[[run]]\nrepetition = 1",
         'schema = 1\n[[run]]\npath = "a"\nparameters = { p = "many" }',
         'schema = 1\nother = 2\n[[run]]\npath = "a"',
+        'schema = 1\n[[run]]\npath = "a\\u0000"',
     ],
 )
 def test_a_malformed_manifest_is_an_input_error_with_a_hint(tmp_path, text):

@@ -119,6 +119,14 @@ def test_an_experiment_without_repetitions_gives_means_and_says_so(load):
             "damaged",
         ),
         (
+            archive(
+                summaries([0, 0]),
+                indx=b"Extra-P INDEX\0\0\0" + bytes(8) + (16).to_bytes(8, "little"),
+                vals=b"Extra-P VALUES\0\0\x93NUMPY\1\0\5\0{'a(\n",
+            ),
+            "damaged",
+        ),
+        (
             archive({**summaries(), "parameters": ["p", "n"]}),
             "a point of 1 numbers for 2 parameters",
         ),
