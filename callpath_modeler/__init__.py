@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from callpath_modeler.readers.assemble import ReadOptions
     from callpath_modeler.report.diff_table import difference_table
     from callpath_modeler.report.export import graph
-    from callpath_modeler.report.ranking import ranking_table
+    from callpath_modeler.report.ranking_table import ranking_table
 
 _HOMES = {
     "BrokenExpectationsError": "analysis.expectations.check",
@@ -61,7 +61,7 @@ _HOMES = {
     "losses": "analysis.ensemble",
     "measured_excess": "analysis.excess",
     "rank": "analysis.rank",
-    "ranking_table": "report.ranking",
+    "ranking_table": "report.ranking_table",
 }
 
 __all__ = [

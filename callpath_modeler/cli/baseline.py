@@ -15,9 +15,9 @@ from callpath_modeler.cli.options import (
     FORCE,
     fit_options,
     load_options,
-    parse_share,
     question_options,
 )
+from callpath_modeler.cli.viewing import parse_share
 from callpath_modeler.errors import UsageError
 
 if TYPE_CHECKING:

@@ -16,12 +16,11 @@ from callpath_modeler.cli.options import (
     EXPERIMENT,
     fit_options,
     load_options,
-    sort_options,
     target_options,
-    view_options,
 )
 from callpath_modeler.cli.retelling import retold
 from callpath_modeler.cli.tables import TABLE, format_of
+from callpath_modeler.cli.viewing import sort_options, view_options
 from callpath_modeler.errors import UsageError
 
 if TYPE_CHECKING:

@@ -18,7 +18,6 @@ from callpath_modeler.cli.options import (
     PARAMETER,
     load_options,
     metric_options,
-    view_options,
 )
 from callpath_modeler.cli.retelling import retold
 from callpath_modeler.cli.tables import (
@@ -28,6 +27,7 @@ from callpath_modeler.cli.tables import (
     refuse_columns,
     table_options,
 )
+from callpath_modeler.cli.viewing import view_options
 from callpath_modeler.errors import DataError, UsageError
 
 if TYPE_CHECKING:

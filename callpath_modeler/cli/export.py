@@ -87,7 +87,7 @@ def command(
     from callpath_modeler import pipeline
     from callpath_modeler.cli.render import render_table
     from callpath_modeler.report import export
-    from callpath_modeler.report.ranking import ranking_table
+    from callpath_modeler.report.ranking_table import ranking_table
 
     form = _form(format_, output)
     ctx = click.get_current_context()

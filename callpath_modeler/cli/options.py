@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from callpath_modeler.cli.gathering import F, added, gathered
 from callpath_modeler.errors import UsageError
 
 if TYPE_CHECKING:
@@ -15,12 +15,8 @@ if TYPE_CHECKING:
     from callpath_modeler.loading import LoadOptions
     from callpath_modeler.modeling import SearchSpace
     from callpath_modeler.pipeline import FitOptions
-    from callpath_modeler.profile.wanted import Wanted
 
-F = TypeVar("F", bound=Callable[..., Any])
-
-_TOP_OF_A_TABLE = 10
-_EITHER = "--inclusive and --exclusive exclude each other"
+EITHER = "--inclusive and --exclusive exclude each other"
 
 
 def _every_parameter(
@@ -125,99 +121,31 @@ _FIT = (
         help="Folds of the classic cross-validation. Default: leave one out.",
     ),
 )
-_VIEW = (
-    click.option(
-        "--view",
-        type=click.Choice(["top-down", "bottom-up", "flat"]),
-        default="top-down",
-        show_default=True,
-        help="Who calls what; which function, called by whom; functions alone.",
-    ),
-    click.option(
-        "--group",
-        metavar="A,B",
-        help="Levels of the flat view: paradigm, module, file, region. Default: region.",
-    ),
-    click.option("--depth", type=click.IntRange(1), metavar="N", help="Show so many levels."),
-    click.option(
-        "--min-share",
-        metavar="SHARE",
-        help="Smaller ones share a line. Default: 1% in a table, else 0.",
-    ),
-    click.option("--zoom", metavar="PATH", default="", help="Begin with this node of the view."),
-    click.option(
-        "--filter",
-        "keep",
-        metavar="PATTERN",
-        default="",
-        help="Give lines to call paths that match, e.g. '**/MPI_*'; the others share some.",
-    ),
-    click.option(
-        "--open",
-        "opened",
-        metavar="PATH",
-        multiple=True,
-        help="Open one level, and all down to this node; PATH/** with all below it.",
-    ),
-    click.option(
-        "--close", "closed", metavar="PATH", multiple=True, help="Show nothing below this node."
-    ),
-    click.option(
-        "--lines",
-        "most",
-        type=click.IntRange(1),
-        metavar="N",
-        help="From so many lines on, open nothing.",
-    ),
-)
-_SORT = (
-    click.option(
-        "--sort",
-        type=click.Choice(["value", "measured", "high", "excess", "growth", "trust", "name"]),
-        default="value",
-        show_default=True,
-        help="Order of siblings: high is the upper end of the band.",
-    ),
-    click.option("--reverse", is_flag=True, help="The smallest first."),
-)
 
 
 def load_options(command: F) -> F:
     """Add the options that say which runs to read, and how; they arrive as ``load``."""
-    return _gathered(command, (*_LOAD, _JOBS), "load", _make_load)
+    return gathered(command, (*_LOAD, _JOBS), "load", _make_load)
 
 
 def fit_options(command: F) -> F:
     """Add the options that say how to model; they arrive as ``fitting``."""
-    return _gathered(command, _FIT, "fitting", _make_fit)
+    return gathered(command, _FIT, "fitting", _make_fit)
 
 
 def question_options(command: F) -> F:
     """Add the options that say what is asked; they arrive as ``question``."""
-    return _gathered(command, _ASK, "question", _make_question)
+    return gathered(command, _ASK, "question", _make_question)
 
 
 def target_options(command: F) -> F:
     """Add those of `question_options`, and ``predicted``: of runs or models at the target."""
-    return _gathered(command, (*_ASK, _PREDICTED), "question", _make_question_at_target)
+    return gathered(command, (*_ASK, _PREDICTED), "question", _make_question_at_target)
 
 
 def metric_options(command: F) -> F:
     """Add ``metric``, ``inclusive`` and ``exclusive``."""
     return added(command, _METRIC)
-
-
-def sort_options(command: F) -> F:
-    """Add ``sort`` and ``reverse``: how siblings of a view of predictions are ordered."""
-    return added(command, _SORT)
-
-
-def view_options(command: F) -> F:
-    """Add the options that choose a view; they arrive as ``viewing``.
-
-    That is a function that makes a `Wanted` of format, ``top``, ``inclusive`` and ``exclusive``.
-    """
-    return _gathered(command, _VIEW, "viewing", _make_view)
 
 
 def shared_names() -> frozenset[str]:
@@ -236,30 +164,6 @@ def _parameter(option: Callable[..., Any]) -> click.Parameter:
 
     parameter: click.Parameter = option(bare).__click_params__[0]
     return parameter
-
-
-def added(command: F, options: tuple[Callable[[F], F], ...]) -> F:
-    """Add options to a command, in this order."""
-    for option in reversed(options):
-        command = option(command)
-    return command
-
-
-def _gathered(
-    command: F, options: tuple[Callable[[F], F], ...], name: str, make: Callable[..., object]
-) -> F:
-    """Add `options` to a command; their values arrive as one object called `name`."""
-    code = make.__code__
-    taken = code.co_varnames[: code.co_kwonlyargcount]
-
-    @functools.wraps(command)
-    def wrapper(*args: Any, **kwargs: Any) -> Any:
-        kwargs[name] = make(**{key: kwargs.pop(key) for key in taken})
-        return command(*args, **kwargs)
-
-    wrapped: Any = wrapper
-    gathered: F = added(wrapped, options)
-    return gathered
 
 
 def _make_load(
@@ -305,75 +209,13 @@ def _preset() -> frozenset[str]:
     )
 
 
-def _make_view(
-    *,
-    view: str,
-    group: str | None,
-    depth: int | None,
-    min_share: str | None,
-    zoom: str,
-    keep: str,
-    opened: tuple[str, ...],
-    closed: tuple[str, ...],
-    most: int | None,
-) -> Callable[[str, int | None, bool, bool], Wanted]:
-    from callpath_modeler.profile.groups import Grouping
-    from callpath_modeler.profile.views import ViewKind
-    from callpath_modeler.profile.wanted import Wanted
-
-    kind = ViewKind(view)
-    if group is not None and kind is not ViewKind.FLAT:
-        raise UsageError("--group is for the flat view", hint="add --view flat")
-    try:
-        by = tuple(Grouping(name) for name in (group or "region").split(","))
-    except ValueError:
-        raise UsageError(
-            f"--group {group!r}: no such level", hint=f"of {', '.join(Grouping)}"
-        ) from None
-
-    def wanted(form: str, top: int | None, inclusive: bool, exclusive: bool) -> Wanted:
-        if inclusive and exclusive:
-            raise UsageError(_EITHER, hint="give one of them")
-        for_people = form == "table"
-        share = "1%" if min_share is None and for_people else min_share or "0"
-        first = _TOP_OF_A_TABLE if top is None and for_people else top
-        order = inclusive if inclusive or exclusive else None
-        return Wanted(
-            kind=kind,
-            by=by,
-            inclusive=order,
-            depth=depth,
-            top=first,
-            least=parse_share(share, "--min-share"),
-            zoom=zoom,
-            keep=keep,
-            opened=opened,
-            closed=closed,
-            most=most,
-        )
-
-    return wanted
-
-
-def parse_share(text: str, option: str) -> float:
-    """Return the fraction that ``1%`` or ``0.01`` writes, or raise `UsageError`."""
-    number = text.strip().removesuffix("%")
-    try:
-        share = float(number) / (100 if "%" in text else 1)
-    except ValueError:
-        share = -1.0
-    if not 0 <= share <= 1:
-        raise UsageError(f"{option} {text!r} is no share", hint="e.g. 1% or 0.01")
-    return share
-
-
 def _make_question(
     *, target: str | None, at: str | None, metric: str | None, inclusive: bool, exclusive: bool
 ) -> Question:
     from callpath_modeler.asking import Question
 
     if inclusive and exclusive:
-        raise UsageError(_EITHER, hint="give one of them")
+        raise UsageError(EITHER, hint="give one of them")
     return Question(target, at, metric, inclusive)
 
 

@@ -90,7 +90,8 @@ def command(
 
     from callpath_modeler.cli.render import render_lines, render_table
     from callpath_modeler.pipeline import ranking_of
-    from callpath_modeler.report.ranking import ranking_table, ranking_text
+    from callpath_modeler.report.ranking import ranking_text
+    from callpath_modeler.report.ranking_table import ranking_table
 
     if explain_trust:
         console.note(_TRUST.rstrip())
@@ -125,7 +126,7 @@ def command(
 
 def _chosen(ranking: Ranking, select: str | None) -> NDArray[np.intp]:
     from callpath_modeler.profile.pattern import match, unmatched
-    from callpath_modeler.report.ranking import all_rows
+    from callpath_modeler.report.ranking_table import all_rows
 
     rows = all_rows(ranking)
     if select is None:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from callpath_modeler.cli.options import FORCE, F, added
+from callpath_modeler.cli.gathering import F, added
+from callpath_modeler.cli.options import FORCE
 from callpath_modeler.errors import UsageError
 
 if TYPE_CHECKING:

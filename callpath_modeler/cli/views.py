@@ -15,9 +15,7 @@ from callpath_modeler.cli.options import (
     EXPERIMENT,
     fit_options,
     load_options,
-    sort_options,
     target_options,
-    view_options,
 )
 from callpath_modeler.cli.retelling import retold
 from callpath_modeler.cli.tables import (
@@ -27,6 +25,7 @@ from callpath_modeler.cli.tables import (
     refuse_columns,
     table_options,
 )
+from callpath_modeler.cli.viewing import sort_options, view_options
 
 if TYPE_CHECKING:
     from callpath_modeler.asking import Question

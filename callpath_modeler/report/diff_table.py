@@ -12,7 +12,7 @@ from callpath_modeler.analysis.limits import Breach
 from callpath_modeler.comparing import Compared
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.report.formats import Cell, Table, json_number, provenance
-from callpath_modeler.report.ranking import fit_settings
+from callpath_modeler.report.ranking_table import fit_settings
 
 VERDICTS = {1: "worse", -1: "better", 0: "not shown"}
 """What the mark of a change is called."""

@@ -12,7 +12,7 @@ from callpath_modeler.profile.experiment import Experiment
 from callpath_modeler.profile.graph import Attribute, call_path_graph, to_dot, to_graphml
 from callpath_modeler.profile.schema import Metric
 from callpath_modeler.report.formats import Cell, Table
-from callpath_modeler.report.ranking import fit_settings, formula_texts, growth_texts
+from callpath_modeler.report.ranking_table import fit_settings, formula_texts, growth_texts
 
 if TYPE_CHECKING:
     import networkx as nx

@@ -19,7 +19,7 @@ from callpath_modeler.report.answer import at_text, target_text
 from callpath_modeler.report.chart import draw
 from callpath_modeler.report.columns import amount_text
 from callpath_modeler.report.curve import curve_of, measured_of
-from callpath_modeler.report.ranking import formula_text, growth_text
+from callpath_modeler.report.ranking_table import formula_text, growth_text
 from callpath_modeler.units import (
     counted,
     parameter_value,

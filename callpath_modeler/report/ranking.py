@@ -1,8 +1,7 @@
-"""A ranking as a table for machines and as lines for people."""
+"""A ranking as lines for people."""
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
@@ -29,8 +28,8 @@ from callpath_modeler.report.columns import (
     telling,
     value_titles,
 )
-from callpath_modeler.report.formats import Cell, Table, json_number, provenance
 from callpath_modeler.report.layout import Column, table, wrap
+from callpath_modeler.report.ranking_table import growth_texts
 from callpath_modeler.units import (
     counted,
     parameter_value,
@@ -44,143 +43,10 @@ from callpath_modeler.units import (
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from callpath_modeler.diagnostics import Finding
-
 _GREY = "dim"
 
 _WORTH_A_WORD = 0.005
 """From which excess work on it is said of call paths that have no line."""
-
-
-def all_rows(ranking: Ranking) -> NDArray[np.intp]:
-    """Return every call path that occurred: ranked ones in order, then those without a value."""
-    occurs = ~np.isnan(ranking.fitted.measured).all(axis=1)
-    rest = np.setdiff1d(np.flatnonzero(occurs), ranking.order)
-    return np.concatenate([ranking.order, rest])
-
-
-def fit_settings(fitted: Fitted) -> dict[str, object]:
-    """Return how the models were fitted, as JSON values; `centre` is what auto chose."""
-    settings = dict(fitted.settings)
-    numbers = {"confidence": float(settings.pop("confidence"))}
-    chosen = {"centre": fitted.models.aggregate}
-    return {**settings, **chosen, **numbers, "hypotheses": json.loads(settings["hypotheses"])}
-
-
-def growth_text(ranking: Ranking, row: int, *, pretty: bool = False) -> str:
-    """Return the fastest growth of what a ranked value is made of; nothing without a model."""
-    return growth_texts(ranking, np.array([row]), pretty=pretty)[0]
-
-
-def growth_texts(ranking: Ranking, rows: NDArray[np.intp], *, pretty: bool = False) -> list[str]:
-    """Return the growth of each of some ranked values, as `growth_text` does."""
-    fitted, leader = ranking.fitted, ranking.leader[rows]
-    texts = fitted.models.growth_texts(leader, fitted.parameter, pretty=pretty)
-    return [text if row >= 0 else "" for text, row in zip(texts, leader.tolist(), strict=True)]
-
-
-def formula_text(ranking: Ranking, row: int, *, pretty: bool = False) -> str:
-    """Return the model of a ranked value: its own, or the sum over what it calls, or nothing."""
-    return formula_texts(ranking, np.array([row]), pretty=pretty)[0]
-
-
-def formula_texts(ranking: Ranking, rows: NDArray[np.intp], *, pretty: bool = False) -> list[str]:
-    """Return the models of some ranked values, each as `formula_text` does."""
-    fitted, tree = ranking.fitted, ranking.fitted.experiment.tree
-    models, name, leader = fitted.models, fitted.parameter, ranking.leader[rows].tolist()
-    if ranking.inclusive:
-        subtrees = (np.arange(row, tree.end[row]) for row in rows)
-        texts = [models.sum_formula(subtree, name, pretty=pretty) for subtree in subtrees]
-    else:
-        texts = models.formulas(rows, name, pretty=pretty)
-    return [text if row >= 0 else "" for text, row in zip(texts, leader, strict=True)]
-
-
-def ranking_table(
-    ranking: Ranking, rows: NDArray[np.intp] | None = None, findings: Sequence[Finding] = ()
-) -> Table:
-    """Return ranked call paths, worst first, and after them those without a value.
-
-    Parameters
-    ----------
-    rows : the rows of the experiment to tell of, in order; None = all
-    findings : what JSON is to say beside the rows
-    """
-    rows = all_rows(ranking) if rows is None else rows
-    fitted, tree = ranking.fitted, ranking.fitted.experiment.tree
-    ids = tree.ids()
-    place = {row: k for k, row in enumerate(ranking.order.tolist(), start=1)}
-    is_ranked = np.zeros(len(tree), bool)
-    is_ranked[ranking.order] = True
-    columns: dict[str, list[Cell]] = {
-        "rank": [place.get(row) for row in rows.tolist()],
-        "callpath": [*tree.paths(rows)],
-        "id": [f"@{ids[row]}" for row in rows.tolist()],
-        "metric": [fitted.metric.name] * len(rows),
-        "growth": [text or None for text in growth_texts(ranking, rows)],
-        "model": [text or None for text in formula_texts(ranking, rows)],
-    }
-    numbers = {
-        "value_at_largest": ranking.at_largest,
-        "value_at_target": ranking.value,
-        "low": ranking.low,
-        "high": ranking.high,
-        "share_at_largest": ranking.share_at_largest,
-        "share_at_target": ranking.share,
-        "excess_inclusive": ranking.excess.inclusive,
-        "excess_exclusive": ranking.excess.exclusive,
-        "loss": ranking.lost,
-    }
-    of_target = {"value_at_target", "low", "high", "share_at_target"}
-    if not ranking.repetitions:
-        # What is known to be absent has no cost, and loses none; of others nothing is known.
-        of_target |= {"excess_exclusive", "loss"}
-    for name, values in numbers.items():
-        shown = np.where(is_ranked, values, np.nan) if name in of_target else values
-        columns[name] = shown[rows].tolist()
-    columns["trust"] = [mark if mark >= 0 else None for mark in ranking.trust[rows].tolist()]
-    columns["top10"] = np.where(is_ranked, ranking.first, np.nan)[rows].tolist()
-    # The status goes with the growth: it is that of the model which grows fastest.
-    speaks = np.where(ranking.leader >= 0, ranking.leader, np.arange(len(tree)))
-    columns["status"] = [*fitted.statuses(speaks[rows])]
-    columns["basis"] = [ranking.basis if ranked else None for ranked in is_ranked[rows].tolist()]
-    of_models = {
-        "predicted": ranking.predicted.value,
-        "predicted_low": ranking.predicted.low,
-        "predicted_high": ranking.predicted.high,
-    }
-    columns |= {name: values[rows].tolist() for name, values in of_models.items()}
-    unit = fitted.metric.unit
-    united = ("value_at_largest", "value_at_target", "low", "high", "loss", *of_models)
-    return Table(columns, dict.fromkeys(united, unit), _header(ranking, findings))
-
-
-def _header(ranking: Ranking, findings: Sequence[Finding]) -> dict[str, object]:
-    fitted, experiment = ranking.fitted, ranking.fitted.experiment
-    total, low, high = (json_number(number) for number in ranking.total)
-    return {
-        **provenance(experiment, findings),
-        "metric": fitted.metric.name,
-        "values": "inclusive" if ranking.inclusive else "exclusive",
-        **measured_json(fitted),
-        "target": json_number(ranking.target),
-        "base": ranking.base,
-        "by": str(ranking.by),
-        "basis": ranking.basis,
-        "repetitions": ranking.repetitions,
-        "total": {
-            "at_largest": json_number(ranking.total_at_largest),
-            "at_target": total,
-            "low": low,
-            "high": high,
-            "predicted": json_number(ranking.predicted_total),
-        },
-        "unmodelled": {
-            "callpaths": len(ranking.unmodelled),
-            "share": ranking.unmodelled_share if fitted.metric.additive else None,
-        },
-        "fit": fit_settings(fitted),
-    }
 
 
 def ranking_text(
@@ -243,16 +109,6 @@ def points_text(fitted: Fitted) -> str:
     runs = len(fitted.experiment.runs)
     text = f"{fitted.parameter} = {spread} ({counted(len(fitted.points), 'point')}, {runs} runs)"
     return text + (f", measured at {setting_text(fitted.measured_at)}" if fitted.held else "")
-
-
-def measured_json(fitted: Fitted) -> dict[str, object]:
-    """Return what JSON says of the points: the parameter, its values, where others are."""
-    return {
-        "parameter": fitted.parameter,
-        "points": [float(point) for point in fitted.points],
-        "held": dict(fitted.held),
-        "measured_at": dict(fitted.measured_at),
-    }
 
 
 def distinct_names(tree: CallTree, rows: NDArray[np.intp], *, full: bool) -> list[list[str]]:

@@ -36,7 +36,8 @@ from callpath_modeler.report.outlines import (
     node_columns,
     tree_lines,
 )
-from callpath_modeler.report.ranking import fit_settings, measured_json, points_text
+from callpath_modeler.report.ranking import points_text
+from callpath_modeler.report.ranking_table import fit_settings, measured_json
 from callpath_modeler.units import (
     counted,
     percent,

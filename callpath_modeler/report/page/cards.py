@@ -40,7 +40,7 @@ from callpath_modeler.report.page.markup import (
 )
 from callpath_modeler.report.page.names import Names, cut
 from callpath_modeler.report.page.ranking import trust_text
-from callpath_modeler.report.ranking import formula_text, growth_text
+from callpath_modeler.report.ranking_table import formula_text, growth_text
 from callpath_modeler.units import parameter_value, percent, quantity
 
 _GRID = 72

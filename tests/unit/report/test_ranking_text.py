@@ -14,7 +14,8 @@ from callpath_modeler.report.export import graph_text, models_table, values_tabl
 from callpath_modeler.report.formats import to_json
 from callpath_modeler.report.info import info_table, info_text
 from callpath_modeler.report.model import model_text
-from callpath_modeler.report.ranking import all_rows, ranking_table, ranking_text
+from callpath_modeler.report.ranking import ranking_text
+from callpath_modeler.report.ranking_table import all_rows, ranking_table
 from synthetic import POINTS, experiment, fitted
 
 P = np.array(POINTS)

@@ -20,7 +20,8 @@ from callpath_modeler.report.export import graph
 from callpath_modeler.report.formats import to_json
 from callpath_modeler.report.model import model_text
 from callpath_modeler.report.node import NodeReport
-from callpath_modeler.report.ranking import all_rows, ranking_table, ranking_text
+from callpath_modeler.report.ranking import ranking_text
+from callpath_modeler.report.ranking_table import all_rows, ranking_table
 from callpath_modeler.report.views import ForecastView, views_table, views_text
 from synthetic import POINTS, experiment
 

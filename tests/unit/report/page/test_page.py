@@ -20,7 +20,7 @@ from callpath_modeler.profile.schema import Region
 from callpath_modeler.report.again import Again
 from callpath_modeler.report.page.content import Content, Making
 from callpath_modeler.report.page.document import page
-from callpath_modeler.report.ranking import ranking_table
+from callpath_modeler.report.ranking_table import ranking_table
 from synthetic import POINTS, TIME, experiment, fitted
 
 P = np.array(POINTS)

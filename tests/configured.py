@@ -1,0 +1,26 @@
+"""Configuration files written, and what is told of them."""
+
+from __future__ import annotations
+
+import csv
+import io
+from pathlib import Path
+
+
+def write(path: Path, text: str) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    return path
+
+
+def told(run, *words: object) -> dict[str, tuple[str, str]]:
+    """What `cpmodel info --config` says: value and origin of every setting."""
+    done = run(*words, "--config", "-f", "csv")
+    assert done.status == 0, done.err
+    return {row["setting"]: (row["value"], row["from"])
+            for row in csv.DictReader(io.StringIO(done.out))}  # fmt: skip
+
+
+def target(done) -> str:
+    assert done.status == 0, done.err
+    return done.out.partition(" (")[0]
