@@ -13,9 +13,10 @@ from results import Table
 
 import callpath_modeler as cpm
 from callpath_modeler.analysis.diff import Difference, difference
-from callpath_modeler.analysis.excess import CARRIES_COST, median
+from callpath_modeler.analysis.excess import CARRIES_COST
 from callpath_modeler.analysis.limits import Limits, breaches
 from callpath_modeler.analysis.pairing import pair_up
+from callpath_modeler.modeling import centre
 from callpath_modeler.pipeline import FitOptions, fit
 
 FloatArray = NDArray[np.float64]
@@ -70,7 +71,7 @@ def _unchanged(experiment: cpm.Experiment) -> Iterator[_Verdict]:
 
 def _caught(name: str, experiment: cpm.Experiment) -> tuple[str, ...]:
     values, setting = experiment.values(), _settings(experiment)
-    cost = np.nan_to_num(median(values[:, setting == setting.max()]))
+    cost = np.nan_to_num(_median(values[:, setting == setting.max()]))
     planted = [
         (int(row), seed)
         for row in np.flatnonzero(cost >= CARRIES_COST * cost.sum())
@@ -95,6 +96,11 @@ def _halves(experiment: cpm.Experiment) -> Iterator[_Verdict]:
         yield _verdict(*reversed(halves))
 
 
+def _median(values: FloatArray) -> FloatArray:
+    """Return the median over the last of two axes; NaN where nothing was measured."""
+    return centre(values[:, None])[:, 0]
+
+
 def _settings(experiment: cpm.Experiment) -> FloatArray:
     return np.array([run.parameters["p"] for run in experiment.runs])
 
@@ -106,7 +112,7 @@ def _copy(
     column = experiment.columns["time"]
     setting, values = _settings(experiment), np.empty_like(column.exclusive)
     for p in np.unique(setting):
-        values[:, setting == p] = median(column.exclusive[:, setting == p])[:, None]
+        values[:, setting == p] = _median(column.exclusive[:, setting == p])[:, None]
     values *= np.exp(_NOISE * random.standard_normal(values.shape))
     if grows is not None:
         values[grows] *= (setting / setting.min()) ** 0.5

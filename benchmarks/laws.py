@@ -8,6 +8,7 @@ from __future__ import annotations
 import importlib.util
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -25,6 +26,9 @@ MULTIPLES = (1, 4, 16, 128)
 
 APPLICATION = "application"
 """The law of a call path of a program in which most are constant and few grow steeply."""
+
+REST = "rest"
+"""Work that all share, and some that they do not, however little."""
 
 _APPLICATIONS, _CALL_PATHS = 10, 200
 _LAWS = 300
@@ -135,7 +139,10 @@ def draw(bench: Any, scenario: Scenario, seed: int) -> list[Draw]:
     # Spelled as the protocol's own command line does: this is what noise is seeded by.
     about = scenario.regime, scenario.repetitions, float(scenario.noise), "uniform", seed
     if scenario.law != APPLICATION:
-        truths = bench.make_truths(scenario.law, _LAWS, p, seed)
+        if scenario.law == REST:
+            truths = _with_rests(bench, p, seed)
+        else:
+            truths = bench.make_truths(scenario.law, _LAWS, p, seed)
         noise = bench.seed_of("noise", scenario.law, *about)
         drawn = _measured(bench, scenario, truths, noise)
         return drawn.alone() if scenario.alone else [drawn]
@@ -147,6 +154,26 @@ def draw(bench: Any, scenario: Scenario, seed: int) -> list[Draw]:
         noise = bench.seed_of("appnoise", number, *about)
         found.append(_measured(bench, scenario, truths, noise))
     return found
+
+
+def _with_rests(bench: Any, p: FloatArray, seed: int) -> list[Any]:
+    """Return laws of shared work beside a rest that makes up any share at the largest point."""
+    rng = np.random.default_rng(bench.seed_of(REST, seed))
+    shares, kinds = 10 ** rng.uniform(-3, 0, _LAWS), rng.integers(4, size=_LAWS)
+    found = []
+    for share, kind in zip(shares, kinds, strict=True):
+        lead = ((0, 0), (0, 1), (0.5, 0), (1, 0))[kind]
+        shared, rest = (1 - share) * p[-1], share / bench.term(p[-1], *lead)
+        law = partial(_shared, bench, shared, rest, lead)
+        found.append(bench.Truth(law, lead, terms=((rest, *lead),)))
+    return found
+
+
+def _shared(
+    bench: Any, shared: float, rest: float, lead: tuple[float, float], p: FloatArray
+) -> FloatArray:
+    law: FloatArray = shared / p + rest * bench.term(p, *lead)
+    return law
 
 
 def _measured(bench: Any, scenario: Scenario, truths: Sequence[Any], seed: int) -> Draw:

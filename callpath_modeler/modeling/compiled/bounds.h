@@ -241,7 +241,7 @@ static void volumes(const Look *seen, const Singles *found, int64_t shapes, doub
         far *= far;
         offset[s] = LOG_2PI - 0.5 * log_near(far * far * scatter) + away * away * sharpness;
         double known = sqrt(variance * found->about_zero[s] / scatter);
-        double rest = room_of_share(constant / level, known / level);
+        double rest = room_of_share(constant / level, known / level, CONSTANT_FOLDS);
         double room = falling[s] != 0 ? rest * rest : 4 * larger(constant / level, SHARE_EDGE);
         level *= level;
         positive[s] = LOG_2PI - 0.5 * log_near(level * level * room * scatter)

@@ -12,7 +12,8 @@
 #define LOG_2 0.69314718055994531
 #define TINY 1e-300
 #define SHARE_EDGE 1e-3
-#define FOLDS 6.0
+#define CONSTANT_FOLDS 6.0
+#define GROWING_FOLDS 12.0
 #define LEAST_SHARE 1e-4
 #define LEAST_LEVEL 0.05
 #define NO_PART 1e-9
@@ -34,9 +35,9 @@ INLINE int pays(double constant, double spread, double residual, double level, d
 }
 
 /* `room_of_share` */
-INLINE double room_of_share(double share, double known)
+INLINE double room_of_share(double share, double known, double folds)
 {
-    return FOLDS * larger(larger(share, known), LEAST_SHARE);
+    return folds * larger(larger(share, known), LEAST_SHARE);
 }
 
 #endif

@@ -97,7 +97,7 @@ INLINE void positive_evidence(const Slopes *sums, const double *falling, const d
         double level = larger(mean - slope * at, 0) + growing + LEAST_SUM, square = level * level;
         double share = smaller(growing / level, 1 - SHARE_EDGE);
         double known = sqrt(variance[c] * (1 / sums->weight[c] + at * at / sums->square[c]));
-        double rest = room_of_share((mean - slope * at) / level, known / level);
+        double rest = room_of_share((mean - slope * at) / level, known / level, CONSTANT_FOLDS);
         double room = falling[c] > 0 ? rest * rest : 4 * (1 - share);
         found->evidence[c] = LOG_2PI - 0.5 * finite_log(sums->weight[c] * sums->square[c]
                                                         * (square * square) * room);
@@ -219,7 +219,7 @@ INLINE void pair_evidence(const double *normal, const double *falling, const dou
         evidence += free ? 1.5 * LOG_2PI + LOG_2 : LOG_2PI + LOG_2;
         evidence -= 0.5 * finite_log(normal[c]);
         double spread = sqrt(variance[c]), known = spread * sqrt(found->zz[c]);
-        double room = room_of_share(second / level, known / level);
+        double room = room_of_share(second / level, known / level, GROWING_FOLDS);
         evidence -= falling[c] > 0 ? finite_log(room) : 0;
         evidence += log_positive(first, spread * sqrt(found->xx[c]));
         evidence += log_positive(second, known);

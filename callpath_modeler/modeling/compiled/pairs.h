@@ -159,7 +159,8 @@ static double bound_pairs(const Row *row, const double *restrict prior, int64_t 
         double level = first[p] + second[p] + constant[p] + LEAST_SUM;
         double volume = -(2 + free[p]) * log_near(level) + LOG_2PI * (1 + 0.5 * free[p]) + LOG_2
                         - 0.5 * log_near(determinant[p]) + prior[number[p]];
-        volume -= number[p] >= growing ? log_near(room_of_share(second[p] / level, 0)) : 0;
+        double room = room_of_share(second[p] / level, 0, GROWING_FOLDS);
+        volume -= number[p] >= growing ? log_near(room) : 0;
         double per_freedom = free[p] != 0 ? per_three : per_two;
         bound[i] = volume + profile(least[i], dof, noise, used - 2 - free[p], per_freedom);
     }

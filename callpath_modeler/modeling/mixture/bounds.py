@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from callpath_modeler.modeling.mixture.data import Data
 from callpath_modeler.modeling.mixture.evidence import (
+    CONSTANT_FOLDS,
     LEAST_LEVEL,
     LOG_2PI,
     SHARE_EDGE,
@@ -185,7 +186,7 @@ class Singles:
         offset += edge
         of_constant = self.constant / level
         spread = np.sqrt(variance * self.about_zero[falling] / scatter[falling])
-        rest = room_of_share(of_constant[falling], spread / level[falling])
+        rest = room_of_share(of_constant[falling], spread / level[falling], CONSTANT_FOLDS)
         np.maximum(of_constant, np.float32(SHARE_EDGE), out=of_constant)
         of_constant *= 4
         of_constant[falling] = rest * rest

@@ -31,9 +31,10 @@ LEAST = 1e-40
 SHARE_EDGE = 1e-3
 """Shares nearer to one count as this: beyond it a constant cannot be told from none."""
 
-_FOLDS = 6.0
+CONSTANT_FOLDS, GROWING_FOLDS = 6.0, 12.0
+"""Over how many powers of e such a share is uniform, of a constant and of another shape."""
 _LEAST_SHARE = 1e-4
-"""Over how many powers of e such a share is uniform; and what a share below it counts as."""
+"""What a share below it counts as."""
 
 _FAR_OUT = 1e-280
 """Of a normal probability: below it only its logarithm is a number."""
@@ -326,9 +327,9 @@ def constant_evidence(weight: FloatArray, mean: FloatArray) -> FloatArray:
     return np.asarray(0.5 * (LOG_2PI - np.log(weight)) - np.log(np.maximum(mean, TINY)))
 
 
-def room_of_share(share: N, known: N | float) -> N:
+def room_of_share(share: N, known: N | float, folds: float) -> N:
     """Return the inverse of the prior of what is beside a decreasing shape, `known` so well."""
-    return np.asarray(_FOLDS * np.maximum(np.maximum(share, known), _LEAST_SHARE), share.dtype)
+    return np.asarray(folds * np.maximum(np.maximum(share, known), _LEAST_SHARE), share.dtype)
 
 
 def positive_evidence(
@@ -345,7 +346,7 @@ def positive_evidence(
     level = np.maximum(constant, 0.0) + growing + LEAST
     share = np.clip(growing / level, 0.0, 1 - SHARE_EDGE)
     known = np.sqrt(variance * found.covariance()[0])
-    rest = room_of_share(constant / level, known / level)
+    rest = room_of_share(constant / level, known / level, CONSTANT_FOLDS)
     room = np.where(falling, rest * rest, 4 * (1 - share))
     evidence = LOG_2PI - 0.5 * np.log(found.weight * found.square * level**4 * room)
     spread = np.sqrt(variance / found.square)
@@ -397,7 +398,8 @@ def pair_volume(
     volume *= np.where(found.free, -3.0, -2.0)
     volume += np.where(found.free, 1.5 * LOG_2PI + LOG_2, LOG_2PI + LOG_2)
     volume -= 0.5 * np.log(found.determinant)
-    volume -= np.where(falling, np.log(room_of_share(found.second / level, known / level)), 0.0)
+    room = room_of_share(found.second / level, known / level, GROWING_FOLDS)
+    volume -= np.where(falling, np.log(room), 0.0)
     volume[~found.positive] = -np.inf
     return volume
 
