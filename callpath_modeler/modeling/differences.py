@@ -19,7 +19,7 @@ from callpath_modeler.modeling.terms import SearchSpace, Term
 
 FloatArray = npt.NDArray[np.float64]
 
-_ONE = Term(Fraction(0), 0)
+ONE = Term(Fraction(0), 0)
 _P = Term(Fraction(1), 0)
 
 
@@ -30,7 +30,7 @@ class Difference:
     Parameters
     ----------
     larger, smaller : Term
-        The terms; `smaller` may be 1.
+        The terms; one of them may be 1.
     """
 
     larger: Term
@@ -39,11 +39,12 @@ class Difference:
     decreasing = False
 
     def __call__(self, p: npt.ArrayLike) -> FloatArray:
-        """Value at `p`, which may be infinite; the shape of `p`. It is negative below 1."""
+        """Value at `p`, which may be infinite; the shape of `p`. It is not positive up to 1."""
         scale = np.asarray(p, dtype=np.float64)
         with np.errstate(invalid="ignore"):
             value = self.larger(scale) - self.smaller(scale)
-        return np.where(np.isinf(scale), np.inf, value)
+        # What is infinite less what is infinite is no number.
+        return np.where(np.isinf(self.larger(scale)), np.inf, value)
 
     @property
     def growth(self) -> Growth:
@@ -72,7 +73,7 @@ _SEEN_ANYWHERE = (
     Difference(_P, Term(Fraction(2, 3), 0)),
     Difference(Term(Fraction(2), 0), _P),
 )
-_SEEN_AT_ONE = (Difference(_P, _ONE), Difference(Term(Fraction(1), 1), Term(Fraction(0), 1)))
+_SEEN_AT_ONE = (Difference(_P, ONE), Difference(Term(Fraction(1), 1), Term(Fraction(0), 1)))
 """From 8 to 128, p^(3/4) log2(p) and its square do the same to 2 %."""
 
 
@@ -83,6 +84,6 @@ def differences(space: SearchSpace, points: FloatArray) -> tuple[Difference, ...
     """
     if points[0] < 1 or space.max_terms < 2:
         return ()
-    known = {_ONE, *space.terms}
+    known = {ONE, *space.terms}
     found = (*_SEEN_ANYWHERE, *(_SEEN_AT_ONE if points[0] == 1 else ()))
     return tuple(each for each in found if {each.larger, each.smaller} <= known)

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
+from callpath_modeler.modeling.differences import Difference
 from callpath_modeler.modeling.growth import growth_values
-from callpath_modeler.modeling.products import Product
+from callpath_modeler.modeling.products import Factor, Product
 from callpath_modeler.modeling.shapes import Shape
 from callpath_modeler.modeling.terms import Term
 
@@ -77,9 +78,21 @@ def _product_values(products: Sequence[Product], p: FloatArray) -> FloatArray:
         # Terms are slow to compare; those of one search are the same objects.
         distinct = {id(factor): factor for factor in factors}
         number = {name: k for k, name in enumerate(distinct)}
-        orders = np.array([factor.growth.order for factor in distinct.values()])
-        values *= growth_values(orders, column)[[number[id(factor)] for factor in factors]]
+        values *= _factor_values(list(distinct.values()), column)[
+            [number[id(factor)] for factor in factors]
+        ]
     return values
+
+
+def _factor_values(factors: Sequence[Factor], p: FloatArray) -> FloatArray:
+    """Evaluate factors at all targets, [F, m]: terms in one go, and differences out of these."""
+    less = [k for k, each in enumerate(factors) if isinstance(each, Difference)]
+    larger = [each.larger if isinstance(each, Difference) else each for each in factors]
+    smaller = [each.smaller for each in factors if isinstance(each, Difference)]
+    orders = np.array([term.growth.order for term in (*larger, *smaller)])
+    values = growth_values(orders, p)
+    values[less] -= values[len(larger) :]
+    return values[: len(larger)]
 
 
 def peaks(table: FloatArray) -> FloatArray:

@@ -12,6 +12,7 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
+from callpath_modeler.modeling.differences import Difference
 from callpath_modeler.modeling.growth import CONSTANT_GROWTH, Growth
 from callpath_modeler.modeling.terms import Term
 
@@ -21,17 +22,20 @@ NOTHING = Term(Fraction(0), 0)
 """The factor of a parameter that a product does not depend on."""
 
 
+Factor = Term | Difference
+
+
 @dataclass(frozen=True, slots=True)
 class Product:
-    """A product of one term per parameter: ``x**i log2(x)**j * y**k log2(y)**l * ...``.
+    """A product of one factor per parameter: ``x**i log2(x)**j * (y**k - 1) * ...``.
 
     Parameters
     ----------
-    factors : tuple of Term
+    factors : tuple of Term or Difference
         One per parameter; `NOTHING` where the product does not depend on it.
     """
 
-    factors: tuple[Term, ...]
+    factors: tuple[Factor, ...]
 
     def __call__(self, points: npt.ArrayLike) -> FloatArray:
         """Value at `points` [m, D], above zero; [m]."""
@@ -75,4 +79,9 @@ class Product:
     @classmethod
     def from_header(cls, header: dict[str, Any]) -> Self:
         """Undo `to_header`; `ValueError` or `KeyError` if it does not describe a product."""
-        return cls(tuple(Term.from_header(factor) for factor in header["factors"]))
+        return cls(
+            tuple(
+                Difference.from_header(factor) if "larger" in factor else Term.from_header(factor)
+                for factor in header["factors"]
+            )
+        )

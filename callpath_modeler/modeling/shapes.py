@@ -179,7 +179,7 @@ class Shapes(tuple[Shape, ...]):  # noqa: SLOT001 - what is known of them is kep
         return self._breaks_that_end_at(0.0)
 
     def _breaks_that_end_at(self, value: float) -> npt.NDArray[np.bool_]:
-        ends = [isinstance(shape, Break) and shape(np.inf) == value for shape in self]
+        ends = [isinstance(shape, Break | Difference) and shape(np.inf) == value for shape in self]
         return np.array([*ends, False])
 
 

@@ -12,6 +12,7 @@ typedef struct {
     double *both;           /* [pairs]: sums of products of the shapes */
     int32_t *one, *other;   /* [pairs]: these shapes */
     int32_t *number;        /* [pairs]: which of all pairs each is */
+    int32_t *listed;        /* [pairs]: whether each is among those that follow */
     int32_t *which;    /* [count]: those with positive coefficients that are not out of question */
     double **left;     /* [drifts, count]: what they leave */
     double *least;     /* [count]: what they leave under any drift */
@@ -100,10 +101,17 @@ static void regress(const Row *row, const Look *seen, int64_t begin, int64_t end
 static void list_positive(int64_t begin, int64_t end, const double *restrict prior, Pairs *found)
 {
     int64_t count = found->count;
+    const double *restrict constant = found->constant, *restrict first = found->first;
+    const double *restrict second = found->second;
+    const int32_t *restrict number = found->number;
+    int32_t *restrict listed = found->listed, *restrict which = found->which;
+#pragma omp simd
+    for (int64_t p = begin; p < end; p++)
+        listed[p] = positive_pair(constant[p], first[p], second[p])
+                    & (prior[number[p]] > -INFINITY);
     for (int64_t p = begin; p < end; p++) {
-        found->which[count] = (int32_t)p;
-        count += positive_pair(found->constant[p], found->first[p], found->second[p])
-                 & (prior[found->number[p]] > -INFINITY);
+        which[count] = (int32_t)p;
+        count += listed[p];
     }
     for (int64_t i = found->count; i < count; i++)
         found->left[0][i] = found->least[i] = found->residual[found->which[i]];

@@ -61,7 +61,7 @@ static double *make_room(const Known *known, Look *looks, double **left, Room *r
 {
     const int64_t shapes = known->shapes, pairs = most_pairs(known), points = known->points;
     const int64_t longest = shapes > pairs ? shapes : pairs, fans = known->fans.axes * shapes;
-    const int64_t size = known->drifts * (points + 5 * shapes + pairs) + 14 * shapes + 13 * pairs
+    const int64_t size = known->drifts * (points + 5 * shapes + pairs) + 14 * shapes + 14 * pairs
                          + 3 * points + 2 * longest + fans + known->fans.opened
                          + known->fans.axes * (2 * points + 1);
     double *all = malloc((size_t)size * sizeof *all), *next = all;
@@ -90,7 +90,7 @@ static double *make_room(const Known *known, Look *looks, double **left, Room *r
                            &two->bound};
     for (size_t i = 0; i < sizeof of_pairs / sizeof *of_pairs; i++)
         *of_pairs[i] = part(&next, pairs);
-    int32_t **numbers[] = {&two->one, &two->other, &two->number, &two->which};
+    int32_t **numbers[] = {&two->one, &two->other, &two->number, &two->listed, &two->which};
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
         *numbers[i] = (int32_t *)part(&next, pairs);
     two->left = left;

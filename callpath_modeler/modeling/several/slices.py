@@ -14,10 +14,9 @@ import numpy.typing as npt
 from callpath_modeler.modeling.evaluation import peaks, shape_table
 from callpath_modeler.modeling.growth import Growth
 from callpath_modeler.modeling.models import Models, column_names
-from callpath_modeler.modeling.products import NOTHING, Product
+from callpath_modeler.modeling.products import NOTHING, Factor, Product
 from callpath_modeler.modeling.roots import covariances, rescaled, roots_of
 from callpath_modeler.modeling.shapes import Shape, Shapes
-from callpath_modeler.modeling.terms import Term
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.intp]
@@ -127,14 +126,14 @@ def _place(shape: Shape) -> tuple[Growth, str]:
 
 def _split(
     models: Models, axis: int, held: FloatArray
-) -> tuple[tuple[Term, ...], IntArray, FloatArray]:
-    """Return the terms left, and of each product (and of none, the last) its term and its factor.
+) -> tuple[tuple[Factor, ...], IntArray, FloatArray]:
+    """Return the factors left, and of each product (and of none, the last) its one and a number.
 
-    The term is -1 where the product does not depend on the parameter that is left.
+    The factor is -1 where the product does not depend on the parameter that is left.
     """
     products = [shape for shape in models.shapes if isinstance(shape, Product)]
     left = [shape.factors[axis] for shape in products]
-    terms = tuple(sorted({term for term in left if term != NOTHING}))
+    terms = tuple(sorted({factor for factor in left if factor != NOTHING}, key=_place))
     number = {term: code for code, term in enumerate(terms)}
     code = np.array([*(number.get(term, -1) for term in left), -1], dtype=np.intp)
     rest = [

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from itertools import product
 
 import numpy as np
 import pytest
 
-from callpath_modeler.modeling import SearchSpace
+from callpath_modeler.modeling import Difference, Product, SearchSpace, Term
 from callpath_modeler.modeling.mixture.bounds import look
 from callpath_modeler.modeling.mixture.data import error_unit, relative_weights
 from callpath_modeler.modeling.mixture.fans import fan_bounds, left_beside, opened
@@ -16,6 +17,7 @@ from many_rows import rows_to_fit
 
 POINTS = np.array(list(product((4.0, 8.0, 16.0, 32.0), (10.0, 20.0, 30.0), (1.0, 2.0, 4.0))))
 SPACE = SearchSpace.of(["-1", "1/2", 1, 2], [0, 1], max_terms=2)
+TREE = Term(Fraction(-1), 1)
 
 
 @pytest.fixture(scope="module")
@@ -57,6 +59,10 @@ def test_a_pair_has_the_shape_and_the_term_that_its_number_says(known):
     assert len(known.first) == fans.start + len(known.shapes) * size
 
 
+def is_seldom(shape):
+    return any(isinstance(factor, Difference) or factor == TREE for factor in shape.factors)
+
+
 def test_each_shape_is_beside_each_term_once(known):
     prior = known.log_prior[1 + 3 * len(known.shapes) :]
     there = np.isfinite(prior)
@@ -64,7 +70,11 @@ def test_each_shape_is_beside_each_term_once(known):
     assert len(set(pairs)) == len(pairs)
     falling = {code for code, shape in enumerate(known.shapes) if shape.decreasing}
     assert not any({first, second} <= falling or first == second for first, second in pairs)
-    growing = [code for code in range(len(known.shapes)) if code not in falling]
+    growing = [
+        code
+        for code, shape in enumerate(known.shapes)
+        if code not in falling and not is_seldom(shape)
+    ]
     expected = {
         (min(code, term), max(code, term))
         for code in growing
@@ -72,6 +82,28 @@ def test_each_shape_is_beside_each_term_once(known):
         if code != term
     }
     assert expected <= set(pairs)
+
+
+def test_what_is_seldom_a_factor_is_beside_plain_ones_only(known):
+    pairs = slice(1 + 3 * len(known.shapes), None)
+    there = np.flatnonzero(np.isfinite(known.log_prior[pairs]))
+    steep = Term(Fraction(2), 1)
+    for pair in there:
+        shapes = [known.shapes[code] for code in (known.first[pair], known.second[pair])]
+        with_it = list(filter(is_seldom, shapes))
+        if not with_it:
+            continue
+        assert all(len(shape.axes) > 1 for shape in with_it) or len(with_it) == 2
+        assert not any(steep in shape.factors for shape in shapes if len(shape.axes) == 1)
+        for shape in with_it:
+            assert steep not in shape.factors
+            assert sum(is_seldom(Product((factor,))) for factor in shape.factors) == 1
+    alone = [code for code, shape in enumerate(known.shapes) if is_seldom(shape)]
+    singles = np.array([code for code in alone if len(known.shapes[code].axes) == 1])
+    prior = known.log_prior[1 : pairs.start].reshape(3, -1)
+    assert len(singles)
+    assert np.isneginf(prior[:, singles]).all()
+    assert np.isfinite(prior[:, sorted({*alone} - {*singles.tolist()})]).all()
 
 
 def test_no_pair_of_a_fan_leaves_less_than_its_shape_beside_any_function(known, seen):

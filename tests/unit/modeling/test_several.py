@@ -8,7 +8,17 @@ from itertools import product
 import numpy as np
 import pytest
 
-from callpath_modeler.modeling import Models, Product, SearchSpace, Term, along, fit, with_rows
+from callpath_modeler.modeling import (
+    Difference,
+    FitStatus,
+    Models,
+    Product,
+    SearchSpace,
+    Term,
+    along,
+    fit,
+    with_rows,
+)
 from callpath_modeler.modeling.evaluation import peaks, shape_table
 from callpath_modeler.modeling.fitting import default_space
 from callpath_modeler.modeling.growth import Growth
@@ -77,6 +87,74 @@ def test_a_product_is_found_beside_a_factor_of_another_law(law):
     truth = float(law(2048.0, 200.0))
     assert found.value[0, 0] == pytest.approx(truth, rel=0.1)
     assert found.low[0, 0] <= truth <= found.high[0, 0]
+
+
+EXCHANGES = {
+    "8 * (p - 1) * n": lambda p, n: 8 * (p - 1) * n,
+    "100 * (1 - p^-1) * n^2": lambda p, n: 100 * (1 - 1 / p) * n**2,
+    "5000 + 8 * (p - 1) * n": lambda p, n: 5000 + 8 * (p - 1) * n,
+    "300 * (p - 1) + 8 * (p - 1) * n": lambda p, n: (p - 1) * (300 + 8 * n),
+    "50 * log2(p) + 200 * (1 - p^-1) * n": lambda p, n: 200 * n * (1 - 1 / p) + 50 * np.log2(p),
+    "2 * (p^2 - p) * n": lambda p, n: 2 * p * (p - 1) * n,
+    "1000 * p^-1 * log2(p) * n": lambda p, n: 1000 * n * np.log2(p) / p,
+    "5 * p^(-2/3) * n^2 + 1 * p^-1 * n^3": lambda p, n: n**3 / p + 5 * n**2 / p ** (2 / 3),
+}
+
+
+@pytest.mark.parametrize("first", [1.0, 2.0, 8.0])
+def test_exchanges_with_all_but_oneself_and_surfaces_of_volumes_are_found(first):
+    points = grid(first * 2.0 ** np.arange(5), N)
+    models = fit(points, measured(points, EXCHANGES.values(), noise=0.0, repetitions=1))
+    found = [set(models.formula(row, ("p", "n")).split(" + ")) for row in range(len(models))]
+    assert found == [set(formula.split(" + ")) for formula in EXCHANGES]
+    assert (models.status == FitStatus.OK).all()
+    at = np.array([16 * points[-1, 0], 200.0])
+    truth = np.array([law(*at) for law in EXCHANGES.values()])
+    for axis in range(2):
+        band = along(models, axis, at).predict([at[axis]])
+        assert band.value[:, 0] == pytest.approx(truth)
+        assert (band.low[:, 0] > 0.99 * truth).all()
+        assert (band.high[:, 0] < 1.01 * truth).all()
+
+
+@pytest.mark.parametrize(
+    ("formula", "law"),
+    [
+        ("2 * (p - 1) * n * m", lambda p, n, m: 2 * (p - 1) * n * m),
+        ("50 * n + 2 * (p - 1) * m", lambda p, n, m: 50 * n + 2 * (p - 1) * m),
+        (
+            "5 * p^(-2/3) * n^2 * m + 1 * p^-1 * n^3 * m",
+            lambda p, n, m: m * (n**3 / p + 5 * n**2 / p ** (2 / 3)),
+        ),
+    ],
+)
+def test_of_three_parameters_exchanges_and_surfaces_have_further_factors(formula, law):
+    points = grid(P[:4], N[:4], (2.0, 4.0, 8.0))
+    models = fit(points, measured(points, [law], noise=0.0, repetitions=1))
+    found = models.formula(0, ("p", "n", "m"))
+    assert set(found.split(" + ")) == set(formula.split(" + "))
+
+
+@pytest.mark.parametrize("first", [1.0, 8.0])
+def test_slices_of_differences_have_the_error_of_their_product(first):
+    points = grid(first * 2.0 ** np.arange(5), N)
+    laws = [EXCHANGES[name] for name in list(EXCHANGES)[:5]]
+    values = measured(points, laws, noise=0.1)
+    models = fit(points, values)
+    for p, n in product((2.0, 8.0, 128.0, 2048.0), (10.0, 50.0, 200.0)):
+        truth = np.array([law(p, n) for law in laws])
+        for axis, target in enumerate((p, n)):
+            line = along(models, axis, [p, n])
+            band = line.predict([target])
+            inside = first <= p <= 16 * first and 10 <= n <= 50
+            assert band.value == pytest.approx(models.values([[p, n]]))
+            assert (band.low > 0).all()
+            if inside:
+                assert (band.high / band.low < 1.3).all()
+                assert (band.low[:, 0] <= truth).all()
+                assert (truth <= band.high[:, 0]).all()
+    along_p = along(models, 0, [1.0, 20.0])
+    assert [str(along_p.growth(row)) for row in (0, 1)] == ["O(p)", "O(1)"]
 
 
 def test_what_noise_adds_to_a_sum_of_two_terms_does_not_cost_it_its_law():
@@ -349,3 +427,23 @@ def test_a_product_knows_its_growth_and_its_parameters():
     assert Product((Term(Fraction(-1), 0), NOTHING)).decreasing
     assert not Product((NOTHING, root)).decreasing
     assert shape.text(("p", "n", "k")) == "p^-1 * k^(1/2) * log2(k)"
+
+
+def test_a_difference_may_be_a_factor():
+    root, shared = (Term(Fraction(power), 0) for power in ("1/2", "-1"))
+    rising, easing = Difference(root, NOTHING), Difference(NOTHING, shared)
+    points = np.array([[1.0, 3.0], [4.0, 3.0], [16.0, 5.0]])
+    shapes = [Product((rising, NOTHING)), Product((easing, root)), Product((root, shared))]
+    table = shape_table(shapes, points)[:-1]
+    assert table == pytest.approx(np.array([shape(points) for shape in shapes]))
+    assert table[0].tolist() == [0.0, 1.0, 3.0]
+    assert table[1] == pytest.approx([0.0, 0.75 * np.sqrt(3), 0.9375 * np.sqrt(5)])
+    assert (rising.growth, easing.growth) == (Growth(Fraction(1, 2), 0), Growth(Fraction(0), 0))
+    assert easing(np.inf) == 1
+    assert rising(np.inf) == np.inf
+    shape = Product((easing, Term(Fraction(2), 0)))
+    assert not shape.decreasing
+    assert shape.text(("p", "n")) == "(1 - p^-1) * n^2"
+    assert shape.text(("p", "n"), pretty=True) == "(1 - p⁻¹) n²"
+    assert Product((rising, NOTHING)).text(("p", "n")) == "(p^(1/2) - 1)"
+    assert Product.from_header(shape.to_header()) == shape

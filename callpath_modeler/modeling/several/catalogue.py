@@ -1,0 +1,220 @@
+"""The products of factors that laws in several parameters are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from itertools import combinations
+
+import numpy as np
+import numpy.typing as npt
+
+from callpath_modeler.modeling.differences import ONE, Difference
+from callpath_modeler.modeling.mixture.hypotheses import ALIKE, intricacy
+from callpath_modeler.modeling.products import NOTHING, Factor, Product
+from callpath_modeler.modeling.terms import SearchSpace, Term
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.intp]
+BoolArray = npt.NDArray[np.bool_]
+
+_MOST_OF_TWO = 8500
+_MOST_OF_MORE = 3000
+"""Products of two factors, all of them up to three parameters; of three, and of four."""
+_MOST_FACTORS = 16
+"""Of a parameter in products of more than two: terms beyond are not plain anyway."""
+
+_MOST_SELDOM = 1000
+"""Of each number of factors, products with a factor that is seldom one."""
+
+_SECOND_CLASS = 0.5
+"""How probable a finer fraction is against a privileged exponent, in each factor."""
+
+_LOGARITHM, SHARED = Term(Fraction(0), 1), Term(Fraction(-1), 0)
+_WHOLE = Term(Fraction(1), 0)
+_PEERS = (
+    Difference(_WHOLE, ONE),
+    Difference(ONE, SHARED),
+    Difference(Term(Fraction(2), 0), _WHOLE),
+)
+"""Of all processes those but oneself are met: p - 1 in exchanges of all with all and in rings,
+p^2 - p of all of them together, 1 - 1/p in what passes everything on. More of them, such as
+sqrt(p) - 1, would cost products of fractions their laws where there is noise."""
+_TREE = Term(Fraction(-1), 1)
+"""Steps of a tree in which each handles its share."""
+_SELDOM = 2.0
+"""How much more intricate a product is for one of these."""
+PLAIN, _PLAINEST = 1.0, 0.25
+"""How intricate one factor beside them is at most; and several together."""
+
+_FRACTION = 0.1
+_FALLING = 0.1
+_FURTHER_FACTOR = 0.1
+"""What roots, decreasing factors and each factor more add to how intricate a product is; the last
+for each parameter beyond the first, since products grow in number with them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Catalogue:
+    """Products of factors, as numbers: thousands of objects would take longer than a fit.
+
+    Attributes
+    ----------
+    factors : of each of D parameters; the first of them is none
+    code : [D, S] which factor of each
+    cost : [S] how far each is from those that programs are known to have
+    """
+
+    factors: tuple[list[Factor], ...]
+    code: IntArray
+    cost: FloatArray
+
+    @classmethod
+    def of(cls, space: SearchSpace, points: FloatArray) -> Catalogue:
+        """Return the plainest products of factors over `points` [K, D].
+
+        Of one or two of them, nearly all.
+        """
+        terms = [_terms(space, column) for column in points.T]
+        beside = [_seldom(each, column) for each, column in zip(terms, points.T, strict=True)]
+        count = len(terms)
+        plain = [sorted(each, key=lambda term: (_of_factor(term), term)) for each in terms]
+        ordered = [[NOTHING, *rest, *each] for each, rest in zip(plain, beside, strict=True)]
+        found = []
+        for used in range(1, count + 1):
+            sizes, most, limit = [len(each) for each in ordered], _MOST_OF_TWO, PLAIN
+            if used > 2:
+                few = [1 + len(rest) + _MOST_FACTORS for rest in beside]
+                sizes = [min(each) for each in zip(sizes, few, strict=True)]
+                most, limit = _MOST_OF_MORE, _PLAINEST
+            code = np.concatenate(
+                [_codes(sizes, axes) for axes in combinations(range(count), used)], 1
+            )
+            every = cls(tuple(ordered), code, np.zeros(code.shape[1]))
+            cost, seldom = every._of_each(_of_factor), every._of_each(is_seldom) > 0
+            others, counted = (cost * ~seldom).sum(axis=0), seldom.sum(axis=0)
+            further = _FURTHER_FACTOR * (count - 1) * (used - 1)
+            every = replace(every, cost=cost.sum(axis=0) + further)
+            usual = every.take(np.flatnonzero(counted == 0))
+            found.append(usual.take(plainest(usual.cost, most)))
+            rare = every.take(np.flatnonzero((counted == 1) & (others <= limit + ALIKE)))
+            found.append(rare.take(plainest(rare.cost, _MOST_SELDOM)))
+        codes = np.concatenate([some.code for some in found], axis=1)
+        return cls(tuple(ordered), codes, np.concatenate([some.cost for some in found]))
+
+    def take(self, which: IntArray) -> Catalogue:
+        """Return some of them."""
+        return replace(self, code=self.code[:, which], cost=self.cost[which])
+
+    @property
+    def single(self) -> BoolArray:
+        """Which have one factor."""
+        return np.asarray((self.code > 0).sum(axis=0) == 1)
+
+    @property
+    def seldom(self) -> BoolArray:
+        """Which have a factor that is seldom one."""
+        return np.asarray(self._of_each(is_seldom).any(axis=0))
+
+    @property
+    def axis(self) -> IntArray:
+        """The parameter of those that have one factor; -1 for the others."""
+        return np.where(self.single, (self.code > 0).argmax(axis=0), -1)
+
+    @property
+    def falls(self) -> BoolArray:
+        """Which fall with a parameter."""
+        return np.asarray(self._of_each(lambda term: float(term.decreasing)).any(axis=0))
+
+    @property
+    def falling(self) -> BoolArray:
+        """Which rise with no parameter; as `Product.decreasing`."""
+        falls = self._of_each(lambda term: float(term == NOTHING or term.decreasing))
+        return np.asarray(falls.all(axis=0), dtype=np.bool_)
+
+    def values(self, points: FloatArray) -> FloatArray:
+        """Return the values at points [K, D], [S, K]."""
+        found = np.ones((self.code.shape[1], len(points)))
+        for factors, which, column in zip(self.factors, self.code, points.T, strict=True):
+            of = np.array([np.ones(len(column)), *(term(column) for term in factors[1:])])
+            found *= of[which]
+        return found
+
+    def weight(self, space: SearchSpace) -> FloatArray:
+        """Return how probable each is for the class of its factors, [S]."""
+        first_class: dict[Factor, bool] = dict(zip(space.terms, space.first_class, strict=True))
+        each = self._of_each(lambda term: 1.0 if first_class.get(term, True) else _SECOND_CLASS)
+        return np.asarray(each.prod(axis=0))
+
+    def by_growth(self, which: IntArray) -> IntArray:
+        """Put some in order of their growth where all parameters grow alike."""
+        keys = [
+            self._of_each(part)[:, which].sum(axis=0).round(9)
+            for part in (
+                lambda factor: float(factor.growth.log),
+                lambda factor: float(factor.growth.exponent),
+                lambda factor: float(factor.growth.rate),
+            )
+        ]
+        return which[np.lexsort(keys)]
+
+    def shapes(self) -> tuple[Product, ...]:
+        """Return the products themselves."""
+        return tuple(
+            Product(tuple(of[code] for of, code in zip(self.factors, codes, strict=True)))
+            for codes in self.code.T.tolist()
+        )
+
+    def _of_each(self, number: Callable[[Factor], float]) -> FloatArray:
+        """Return a number of every factor, [D, S]."""
+        return np.array(
+            [
+                np.array([number(term) for term in factors])[which]
+                for factors, which in zip(self.factors, self.code, strict=True)
+            ]
+        )
+
+
+def _terms(space: SearchSpace, values: FloatArray) -> list[Term]:
+    return [term for term in space.terms if values.min() >= 1 or not term.log]
+
+
+def _seldom(terms: list[Term], values: FloatArray) -> list[Factor]:
+    """Return factors of one parameter that are met beside plain ones of another, if at all."""
+    if values.min() < 1:
+        return []
+    known = {ONE, *terms}
+    peers: list[Factor] = [each for each in _PEERS if {each.larger, each.smaller} <= known]
+    return [*peers, _TREE] if {SHARED, _LOGARITHM} <= known else peers
+
+
+def is_seldom(factor: Factor) -> bool:
+    """Tell whether a factor is met beside plain ones only."""
+    return isinstance(factor, Difference) or factor == _TREE
+
+
+def _codes(sizes: Sequence[int], axes: Sequence[int]) -> IntArray:
+    """Return all products of one factor of each of some parameters, [D, S]."""
+    each = np.indices([sizes[axis] - 1 for axis in axes]).reshape(len(axes), -1) + 1
+    code = np.zeros((len(sizes), each.shape[1]), dtype=np.intp)
+    code[list(axes)] = each
+    return code
+
+
+def _of_factor(factor: Factor) -> float:
+    if isinstance(factor, Difference):
+        return _SELDOM + _of_factor(factor.smaller if factor.larger == ONE else factor.larger)
+    # Whole powers count for less than in one parameter: sizes of problems come in cubes.
+    whole = factor.exponent.denominator == 1 and not factor.log
+    plain = intricacy(factor) / 2 if whole else intricacy(factor)
+    plain += _FRACTION * (factor.exponent.denominator > 1) + _FALLING * factor.decreasing
+    return plain + _SELDOM * (factor == _TREE)
+
+
+def plainest(costs: FloatArray, most: int) -> IntArray:
+    """Return which are plainest, at most so many; of those as plain all or none."""
+    cost = np.round(costs, 9)
+    if len(cost) <= most:
+        return np.arange(len(cost))
+    return np.flatnonzero(cost < np.partition(cost, most)[most])
