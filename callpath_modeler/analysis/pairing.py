@@ -18,8 +18,9 @@ from callpath_modeler.profile.calltree import CallTree
 from callpath_modeler.profile.experiment import Experiment
 from callpath_modeler.profile.groups import Values
 from callpath_modeler.profile.line import Line, nearest_line
-from callpath_modeler.profile.schema import Metric
+from callpath_modeler.profile.schema import PROGRAM, Metric
 from callpath_modeler.profile.unify import unify
+from callpath_modeler.readers.program import of_one_program
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -120,7 +121,9 @@ def pair_up(
     chosen = _common_metric(base[0], new[0], metric)
     unified = unify([base[0].tree, new[0].tree])
     in_base, in_new = unified.rows
-    if not np.isin(in_base, in_new).any():
+    common = np.intersect1d(in_base, in_new).tolist()
+    # All that two programs have in common may be the artificial root.
+    if all(unified.tree.name(row) == PROGRAM for row in common):
         raise DataError(
             f"{base[0].name} and {new[0].name} have no call path in common",
             hint="compare two experiments of one program",
@@ -267,7 +270,7 @@ def _apart(
 
 
 def pair_findings(pair: Pair) -> list[Finding]:
-    """Say what may keep the two from being alike: other parameters, functions of one name."""
+    """Say what may keep the two from being alike: parameters, programs, functions of one name."""
     before, after = (side.experiment.constants for side in pair.sides)
     shared = (name for name in before if name in after and name != pair.parameter)
     found = [
@@ -275,6 +278,8 @@ def pair_findings(pair: Pair) -> list[Finding]:
         for name in shared
         if before[name] != after[name]
     ]
+    if not of_one_program(*(side.experiment.tree for side in pair.sides)):
+        found.append(Finding("CPM121", "base and new", "share hardly a function"))
     return found + [
         Finding(
             "CPM123", name, "first lines differ between base and new: told apart by their order"

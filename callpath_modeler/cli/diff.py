@@ -84,6 +84,8 @@ def command(
             f"diff compares two experiments, not {len(experiment)}",
             hint="quote globs: cpmodel diff 'base/*.cubex' 'new/*.cubex'",
         )
+    if question.predicted and question.target is question.at is None:
+        raise UsageError("--predicted: no target is asked for", hint="add --target P")
     form = format_of(format_, output)
     refuse_columns(form, columns)
     limits = None if fail_on is None else Limits.parse(fail_on)

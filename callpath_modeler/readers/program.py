@@ -57,7 +57,7 @@ def one_program(runs: Sequence[_R]) -> tuple[list[_R], list[Finding]]:
     for run in runs:
         names = functions[id(run.tree)]
         for known, members in groups:
-            if len(names & known) >= _SAME_PROGRAM * min(len(names), len(known)):
+            if _are_of_one(names, known):
                 members.append(run)
                 break
         else:
@@ -80,6 +80,15 @@ def one_program(runs: Sequence[_R]) -> tuple[list[_R], list[Finding]]:
     ]
     kept = {id(run) for run in groups[0][1]}
     return [run for run in runs if id(run) in kept], findings
+
+
+def of_one_program(one: CallTree, other: CallTree) -> bool:
+    """Tell whether two call trees are of one program, as `one_program` does."""
+    return _are_of_one(_own_functions(one), _own_functions(other))
+
+
+def _are_of_one(one: frozenset[str], other: frozenset[str]) -> bool:
+    return len(one & other) >= _SAME_PROGRAM * min(len(one), len(other))
 
 
 def _own_functions(tree: CallTree) -> frozenset[str]:

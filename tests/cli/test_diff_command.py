@@ -227,6 +227,7 @@ def test_nothing_is_half_written(run, before, after, tmp_path):
         (["BASE", "NEW", "--fail-on", "slower"], 2, "'slower' is no limit"),
         (["BASE", "NEW", "--target", "inf"], 2, "--target inf"),
         (["BASE", "NEW", "--at", "n=3"], 2, "'n'"),
+        (["BASE", "NEW", "--predicted"], 2, "--predicted: no target"),
         (["BASE", "NEW", "-m", "bytes"], 2, "bytes"),
         (["BASE", "nowhere.cpm"], 3, "nowhere.cpm"),
     ],
@@ -234,3 +235,23 @@ def test_nothing_is_half_written(run, before, after, tmp_path):
 def test_what_makes_no_sense_is_refused_in_one_line(run, before, after, arguments, status, words):
     known = {"BASE": before, "NEW": after}
     run("diff", *(known.get(word, word) for word in arguments)).fails(status, words)
+
+
+@pytest.mark.parametrize("other", ["<program>/work", "<program>/main/solve"])
+def test_another_program_is_not_compared_as_if_it_were_this_one(run, table, other):
+    base = {f"<program>/{path}": law for path, law in LAWS.items()}
+    told = run("diff", table("base", base), table("other", {other: (1.0, 0)}), "-f", "csv")
+    if "solve" in other:
+        assert told.status == 0
+        assert "CPM121" not in told.err
+    else:
+        told.fails(4, "have no call path in common")
+
+
+def test_two_programs_that_begin_alike_are_said_to_be_two(run, table, before):
+    other = {"main": (1.0, 0)} | {f"main/other{k}": (1.0, 0) for k in range(9)}
+    base = {"main": (1.0, 0)} | {f"main/f{k}": (1.0, 0) for k in range(9)}
+    told = run("diff", table("base", base), table("new", other))
+    assert told.status == 0
+    assert "CPM121 profile of another program: base and new: share hardly a function" in told.err
+    assert "CPM121" not in run("diff", before, table("again", LAWS, 2)).err
