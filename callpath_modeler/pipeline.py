@@ -272,7 +272,7 @@ def models_of_loaded(
     return fit(experiment, metric, fit_options)
 
 
-def centre_of(
+def aggregate_of(
     experiment: Experiment,
     sources: Sequence[str | Path],
     metric: str | None,

@@ -83,7 +83,7 @@ def command(
     from callpath_modeler.asking import held_findings, parse_target
     from callpath_modeler.cli.render import render_lines, render_table
     from callpath_modeler.loading import load as read
-    from callpath_modeler.pipeline import FitOptions, centre_of
+    from callpath_modeler.pipeline import FitOptions, aggregate_of
     from callpath_modeler.report.excess import ExcessView, excess_table, excess_text
 
     form = format_of(format_, output)
@@ -103,7 +103,7 @@ def command(
             held=held,
             pair=chosen,
             base=first,
-            aggregate=centre_of(experiment_read, experiment, metric, load, how),
+            aggregate=aggregate_of(experiment_read, experiment, metric, load, how),
         )
     except DataError:
         # A run that was left out may be the scale that is missing.

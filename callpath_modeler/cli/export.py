@@ -152,7 +152,7 @@ def _measured(
         metrics = dict.fromkeys([first, *(v.metric for v in experiment.columns.values())])
         largest = {}
         for one in metrics:
-            how = pipeline.centre_of(experiment, sources, one.name, wanted, fitting)
+            how = pipeline.aggregate_of(experiment, sources, one.name, wanted, fitting)
             largest[one] = exchange.at_largest(experiment, one.name, how)
         console.write(_profile(form, experiment.tree, largest), output, overwrite=force)
     else:

@@ -288,7 +288,8 @@ def _growth_cells(found: Difference, rows: NDArray[np.intp], look: Look) -> list
 def _footer(found: Difference, look: Look, header: str) -> list[str]:
     """Return what is to be said below the table, given its header."""
     lines = [*_legend(found, header), *_common_scales(found), *_unmatched(found, look)]
-    if found.left_out.any():
+    # Where runs tell, what models leave out matters to their own column alone.
+    if found.left_out.any() and (not found.is_measured or f" {_MODELS} " in header):
         costs = found.costs.new
         share = percent(float(np.nansum(costs[:-1][found.left_out]) / costs[-1]))
         part = "" if found.inclusive or not found.pair.metric.additive else f", {share} of the cost"
