@@ -79,6 +79,8 @@ def fit(
     parameters = _parameters(experiment, options)
     points, values = experiment.by_setting(chosen.name, parameters)
     measured = ~np.isnan(values).all(axis=(0, 2))
+    if not measured.any():
+        raise DataError(f"no call path has a value of {chosen.name}", hint="see `cpmodel info`")
     points, values = points[measured], values[:, measured]
     _check_points(points, parameters, options)
     _check_method(options)

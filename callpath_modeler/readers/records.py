@@ -155,7 +155,9 @@ def runs_of(records: Records, noticed: Sequence[Finding] = ()) -> list[RunSource
     keys, run = _runs(records, setting)
     tree, row = tree_of(records.paths)
     notices = [Notices(records.subject) for _ in keys]
-    columns = list(_columns(records, tree, row, run, notices))
+    # What is too large to be added up is set aside where runs are read.
+    with np.errstate(over="ignore", invalid="ignore"):
+        columns = list(_columns(records, tree, row, run, notices))
     metadata = {"program": records.program, "creator": records.creator}
     metadata = {key: text for key, text in metadata.items() if text}
     numbered = records.repetition is not None or max(number for _, number in keys) > 1

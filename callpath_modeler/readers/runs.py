@@ -6,6 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import numpy as np
+
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.errors import DataError, InputError
 from callpath_modeler.profile.calltree import CallTree
@@ -28,6 +30,9 @@ from callpath_modeler.readers.registry import Registry, blaming
 from callpath_modeler.units import parameter_value
 
 READABLE = (MetricStatus.DATA, MetricStatus.ABSENT)
+
+_LARGEST = 1e100
+"""Nobody measures more: bits were flipped. Squares of larger values would be infinite."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +127,13 @@ def read_run(
     if run.repetition is not None:
         file = replace(file, repetition=run.repetition)
     declared = tuple(source.metrics)
-    values = {name: source.reduce(name, reduction) for name in _wanted(declared, metrics)}
+    values: dict[str, Reduced] = {}
+    noticed: list[Finding] = []
+    for metric in _wanted(declared, metrics):
+        values[metric], beyond = _sensible(source.reduce(metric, reduction))
+        if beyond:
+            message = f"{metric}: {beyond} values beyond {_LARGEST:g}"
+            noticed.append(Finding("CPM117", name, message, beyond))
     return ReadRun(
         name,
         file,
@@ -134,8 +145,18 @@ def read_run(
         declared,
         reduction,
         values,
-        tuple(source.findings()),
+        (*source.findings(), *noticed),
     )
+
+
+def _sensible(found: Reduced) -> tuple[Reduced, int]:
+    """Make values that cannot be measured missing, and say how many there were."""
+    beyond = np.abs(found.exclusive) > _LARGEST
+    count = int(np.count_nonzero(beyond))
+    if not count and not abs(found.total) > _LARGEST:
+        return found, 0
+    exclusive = np.where(beyond, np.nan, found.exclusive)
+    return replace(found, exclusive=exclusive, total=float(np.nansum(exclusive))), max(1, count)
 
 
 def _which(run: RunSource) -> str:

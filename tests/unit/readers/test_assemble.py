@@ -105,6 +105,16 @@ def test_profiles_of_several_tools_are_one_error_however_they_were_reduced(reade
             assemble(files, registry(reader, other), ReadOptions())
 
 
+def test_values_that_nobody_can_measure_are_missing_and_counted(reader, tmp_path):
+    files = series(reader, tmp_path)
+    files.append(reader.add(tmp_path, "app.p16", profile(16, time=[1.0, 1e200, 3.0])))
+    made = assemble(files, registry(reader), ReadOptions())
+    assert np.flatnonzero(np.isnan(made.values("time")[:, 3])).tolist() == [1]
+    assert made.columns["time"].total[3] == 4.0
+    (finding,) = (found for found in made.findings if found.code == "CPM117")
+    assert finding.message == "time: 1 values beyond 1e+100"
+
+
 def test_values_of_one_metric_in_several_units_are_a_data_error(reader, tmp_path):
     def measured(p, unit):
         values = {Metric("time", unit): [1.0, 2.0, 3.0]}

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
 from contextlib import suppress
 
 import numpy as np
 import pytest
 
-from callpath_modeler import loading
+from callpath_modeler import loading, pipeline
 from callpath_modeler.errors import DataError, InputError, UsageError
 from callpath_modeler.readers.base import Match
 from cpmodel_tables import ExtrapReader, TableReader
@@ -179,3 +180,14 @@ def test_random_damage_is_values_or_an_error_of_ours(load):
                     damaged[at] = int(rng.choice(np.frombuffer(b'0,;\n"-/{}[]().e\xff\0', "u1")))
             with suppress(InputError, DataError, UsageError):
                 load(name, bytes(damaged))
+
+
+def test_values_too_large_to_add_up_end_in_one_line_without_a_warning(load):
+    text = "callpath,p,time\n" + "".join(f"main,{p},{p}e307\nmain/f,{p},1e308\n" for p in (2, 4, 8))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        experiment = load("a.csv", text)
+    assert np.isnan(experiment.values("time")).all()
+    assert "CPM117" in {finding.code for finding in experiment.findings}
+    with pytest.raises(DataError, match="no call path has a value of time"):
+        pipeline.fit(experiment)
