@@ -150,13 +150,16 @@ class Archive:
 
     def _with_definitions(self) -> list[Location]:
         """Return the locations that have definitions of their own; all that have events must."""
-        locations, there = self.definitions.locations, self._path.parent
-        missing = [place for place in locations if not (there / self._local(place)).exists()]
-        if len(missing) < len(locations):
-            for location in missing:
-                if location.events:
+        there = self._path.parent
+        known = [
+            (location, (there / self._local(location)).exists())
+            for location in self.definitions.locations
+        ]
+        if any(exists for _, exists in known):
+            for location, exists in known:
+                if location.events and not exists:
                     raise self._broken(self._local(location), "missing: its events mean nothing")
-        return [location for location in locations if location not in missing]
+        return [location for location, exists in known if exists]
 
     def _local(self, location: Location) -> str:
         return f"{self._path.stem}/{location.reference}.def"

@@ -274,14 +274,15 @@ def of_rows(path: Path, rows: Sequence[dict[str, object]]) -> Grid:
 def _flat(columns: Cells, parameters: dict[str, None]) -> Cells:
     """Put parameters that cells hold together beside the other columns, and note their names."""
     for key in PARAMETERS:
-        held = [cell if isinstance(cell, dict) else {} for cell in columns.get(key, ())]
-        inner = columns_of(held)
-        if not any(held):
+        is_held = [isinstance(cell, dict) for cell in columns.get(key, ())]
+        if not any(is_held):
             continue
+        cells = list(zip(columns[key], is_held, strict=True))
+        inner = columns_of([cell if held else {} for cell, held in cells])  # type: ignore[misc]
         parameters |= dict.fromkeys(inner)
-        others = {title: cells for title, cells in columns.items() if title != key}
-        if not all(held):
-            others[key] = [None if isinstance(cell, dict) else cell for cell in columns[key]]
+        others = {title: rest for title, rest in columns.items() if title != key}
+        if not all(is_held):
+            others[key] = [None if held else cell for cell, held in cells]
         for title in inner.keys() & others.keys():
             # What stands in the row itself counts.
             both = zip(others[title], inner[title], strict=True)

@@ -94,6 +94,19 @@ def test_what_stands_in_the_row_itself_counts_before_parameters_held_together(lo
     assert load("a.jsonl", written(rows)).points("p").tolist() == [1, 2, 4]
 
 
+@pytest.mark.parametrize("held", [(), (2,), (2, 4)])
+def test_parameters_held_in_some_rows_only_leave_no_column(load, held):
+    rows = [
+        {"params": {"p": p} if p in held else {}, "callpath": "main", "time": p}
+        | ({} if p in held else {"p": p})
+        for p in (2, 4, 8)
+    ]
+    experiment = load("a.jsonl", written(rows))
+    assert experiment.points("p").tolist() == [2, 4, 8]
+    assert experiment.values("time").tolist() == [[2, 4, 8]]
+    assert experiment.findings == ()
+
+
 @pytest.mark.parametrize("name", ["a.csv", "a.jsonl", "a.csv.gz"])
 @pytest.mark.parametrize("at", [2, 8, 9, 200, 300])
 def test_the_line_of_an_error_is_that_of_the_file(load, name, at):
