@@ -21,7 +21,7 @@ POINTS = (2.0, 4.0, 8.0)
 WHOLE = {
     "main": [[1.0, 1.5], [1.25, 1.0], [1.0, 1.0]],
     "main/solve": [[2.0, 2.1], [4.0, 4.1], [8.0, 8.3]],
-    "main/solve/MPI_Send": [[0.1, 0.2], [0.3, 1 / 3], [1e-9, 5e300]],
+    "main/solve/MPI_Send": [[0.1, 0.2], [0.3, 1 / 3], [1e-9, 5e99]],
 }
 PARTLY = {**WHOLE, "main/late": [[ABSENT, ABSENT], [ABSENT, 7.0], [1.0, 2.0]]}
 
