@@ -32,7 +32,7 @@ FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.intp]
 BoolArray = npt.NDArray[np.bool_]
 
-_OPENED = 280
+_OPENED = 250
 """Fans of pairs that are looked into for a row."""
 
 _KEPT = Kept(shapes=250, pairs=10**6, nats=5.5, frugal=True)
