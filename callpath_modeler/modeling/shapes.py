@@ -30,6 +30,7 @@ class Kind(StrEnum):
     """Kinds of breaks."""
 
     STEP = "step"  # 1 beyond `at`, else 0: a protocol or an algorithm switches
+    LEAP = "leap"  # a power beyond `at`, else 0: beside that power, all of it takes longer there
     DROP = "drop"  # 1 up to `at`, then 0: to one that takes less
     BEND = "bend"  # flat up to `at`, then a power: a segment of another law
     PLATEAU = "plateau"  # a power up to `at`, then flat: all neighbours are there
@@ -44,6 +45,7 @@ _WITHIN = 1 - 1e-9
 
 _VALUES: Mapping[Kind, Callable[[FloatArray, float, float], FloatArray]] = {
     Kind.STEP: lambda p, at, _: np.where(p > at, 1.0, 0.0),
+    Kind.LEAP: lambda p, at, power: np.where(p > at, p**power, 0.0),
     Kind.DROP: lambda p, at, _: np.where(p > at, 0.0, 1.0),
     Kind.BEND: lambda p, at, power: np.maximum(1.0, p / at) ** power,
     Kind.PLATEAU: lambda p, at, power: np.minimum(1.0, p / at) ** power,
@@ -54,6 +56,7 @@ _VALUES: Mapping[Kind, Callable[[FloatArray, float, float], FloatArray]] = {
 }
 _TEXTS: Mapping[Kind, str] = {
     Kind.STEP: "[{p} > {at}]",
+    Kind.LEAP: "[{p} > {at}] * {power}",
     Kind.DROP: "[{p} <= {at}]",
     Kind.BEND: "max(1, {p}/{at}){power}",
     Kind.PLATEAU: "min(1, {p}/{at}){power}",
@@ -75,7 +78,8 @@ class Break:
     at : float
         Where, in the parameter's unit; the fan-out of `LEVELS`, the size of `BLOCKS`.
     exponent : Fraction
-        The power beyond a `BEND`, or up to a `PLATEAU`; that of 1 / p up to a `FLOOR`.
+        The power beyond a `BEND` or of a `LEAP`, or up to a `PLATEAU`; that of 1 / p up to a
+        `FLOOR`.
     """
 
     kind: Kind
@@ -92,7 +96,7 @@ class Break:
     @property
     def growth(self) -> Growth:
         """How fast it grows in the end."""
-        if self.kind is Kind.BEND:
+        if self.kind in {Kind.BEND, Kind.LEAP}:
             return Growth(self.exponent, 0)
         if self.kind is Kind.LEVELS:
             return Growth(Fraction(0), 1)
@@ -100,8 +104,10 @@ class Break:
 
     def text(self, parameter: str = "p", *, pretty: bool = False) -> str:
         """Write the shape as a factor of a formula, for example ``[p > 91]``."""
-        power = raised("", self.exponent, pretty=pretty) if self.exponent else ""
-        return _TEXTS[self.kind].format(p=parameter, at=f"{self.at:.4g}", power=power)
+        base = parameter if self.kind is Kind.LEAP else ""
+        power = raised(base, self.exponent, pretty=pretty) if self.exponent else ""
+        text = _TEXTS[self.kind].format(p=parameter, at=f"{self.at:.4g}", power=power)
+        return text.replace(" * ", " ") if pretty else text
 
     def to_header(self) -> dict[str, Any]:
         """Describe the shape with texts and numbers that JSON can hold."""
@@ -178,11 +184,18 @@ class Shapes(tuple[Shape, ...]):  # noqa: SLOT001 - what is known of them is kep
         """Which breaks add nothing in the end, as drops do, [S + 1]."""
         return self._breaks_that_end_at(0.0)
 
+    @cached_property
+    def leaps(self) -> npt.NDArray[np.bool_]:
+        """Which are leaps, which other powers are beside, [S + 1]."""
+        found = [isinstance(shape, Break) and shape.kind is Kind.LEAP for shape in self]
+        return np.array([*found, False])
+
     def _breaks_that_end_at(self, value: float) -> npt.NDArray[np.bool_]:
         ends = [isinstance(shape, Break | Difference) and shape(np.inf) == value for shape in self]
         return np.array([*ends, False])
 
 
+_LEAPS = (-6, -4, -3, 3, 6)
 _MOST_PLACES = 400
 
 
@@ -190,15 +203,16 @@ def breaks(points: FloatArray) -> tuple[Break, ...]:
     """Return the breaks that measurements at `points` [K], ascending, could show.
 
     A step up or down between any two neighbours, a bend and, of five points or more, a plateau
-    and a floor from any inner point on, a ceiling reached within or beyond the points, levels and
-    blocks of usual sizes. Below four points every two-coefficient law fits about as well, and none
-    is returned; of very many points only some are tried.
+    and a floor from any inner point on, leaps before the last point, a ceiling reached within or
+    beyond the points, levels and blocks of usual sizes. None below four points, where every law of
+    two coefficients fits about as well; of very many points only some are tried.
     """
     if len(points) < 4 or points[0] <= 0:
         return ()
     every = -(-len(points) // _MOST_PLACES)
     middle, inner = np.sqrt(points[1:] * points[:-1])[::every], points[1:-1:every]
     found = [Break(kind, float(at)) for kind in (Kind.STEP, Kind.DROP) for at in middle]
+    found += [Break(Kind.LEAP, float(middle[-1]), Fraction(sixths, 6)) for sixths in _LEAPS]
     for at in inner:
         found += [Break(Kind.BEND, float(at), Fraction(half, 2)) for half in (1, 2, 4)]
     if len(points) > 4:

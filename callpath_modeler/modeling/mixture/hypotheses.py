@@ -27,7 +27,7 @@ class Group(IntEnum):
     CONSTANT = 0
     GROWING = 1  # c1 x or c0 + c1 x, x growing, coefficients positive
     FALLING = 2  # c1 x or c0 + c1 x, x decreasing, positive: strong scaling
-    BREAK = 3  # c0 + c1 x, x a step, bend, ceiling, ...: outside the model class
+    BREAK = 3  # c0 + c1 x, x a step, bend, ceiling, ...; + c2 z at last: outside the model class
     EASING = 4  # as BREAK, x a step down or what levels off, which meet much that falls or scatters
     OFFSET = 5  # c1 x - c0, x growing; or c0 - c1 x, x decreasing: still positive at all points
     PAIR = 6  # c0 + c1 x + c2 z, all positive, x and z growing or decreasing; or c1 (x - z)
@@ -47,6 +47,8 @@ _PRIOR = {
 }
 _FLOOR = 0.1
 """Against other breaks, how probable a floor is: what falls does so towards a constant mostly."""
+_LATE, _PLAIN = 0.1, 0.4
+"""The same of what is beside a law from the last point on; and how intricate that law may be."""
 _WITHOUT_CONSTANT = 0.35
 """Of the hypotheses with one shape and positive coefficients, the share that have no constant."""
 
@@ -185,14 +187,14 @@ class Hypotheses:
     @property
     def groups(self) -> IntArray:
         """Group of every hypothesis, in the order of `log_prior`."""
-        n = len(self.shapes)
+        n, breaks = len(self.shapes), np.isin(self.single_group, OUTSIDE)
         return np.concatenate(
             [
                 [Group.CONSTANT],
                 self.single_group,
                 np.full(n, Group.OFFSET),
                 self.single_group,
-                np.full(len(self.first), Group.PAIR),
+                np.where(breaks[self.second], Group.BREAK, Group.PAIR),
             ]
         )
 
@@ -225,7 +227,7 @@ def hypotheses(space: SearchSpace, points: FloatArray) -> Hypotheses:
     pairs = _pairs(shapes) if space.max_terms > 1 else []
     groups = np.array([_group(shape) for shape in shapes], dtype=np.intp)
     plain = np.array([_plainness(shape) for shape in shapes])
-    both = np.array([(plain[a] * plain[b]) ** _TOGETHER for a, b in pairs])
+    both = np.array([_together(shapes[a], shapes[b]) for a, b in pairs])
     known = assembled(tuple(shapes), table, scale, groups, pairs)
     return weighted(known, plain, both, _PRIOR)
 
@@ -309,7 +311,9 @@ def distinct(candidates: Sequence[S], points: FloatArray) -> tuple[list[S], Floa
     kept, seen = [], set()
     for k in np.flatnonzero(varies).tolist():
         form = forms[k].tobytes()
-        if not (isinstance(candidates[k], Break) and form in seen):
+        shape = candidates[k]
+        # Leaps differ beyond the points.
+        if not (isinstance(shape, Break) and shape.kind is not Kind.LEAP and form in seen):
             kept.append(k)
         seen.add(form)
     kept.sort(key=lambda k: candidates[k].growth.order)
@@ -319,7 +323,9 @@ def distinct(candidates: Sequence[S], points: FloatArray) -> tuple[list[S], Floa
 def _pairs(shapes: Sequence[Shape]) -> list[tuple[int, int]]:
     """Pair growing terms with each other and with decreasing ones, and these with the steepest.
 
-    Work that all share falls faster than its surface.
+    Work that all share falls faster than its surface. What takes longer at the last point than
+    its law says does so by a constant or in proportion from there on. Pairs beside a decreasing
+    shape come last.
     """
     rising = [
         (code, shape)
@@ -329,9 +335,41 @@ def _pairs(shapes: Sequence[Shape]) -> list[tuple[int, int]]:
     few = len(rising) <= _MOST_PAIRED
     growing = [code for code, shape in rising if few or intricacy(shape) <= _PAIRED]
     falling = [code for code, shape in enumerate(shapes) if shape.decreasing]
+    late = _late(shapes, growing + falling)
     pairs = [(a, b) for a in growing for b in growing if a < b]
+    pairs += [(a, b) for a, b in late if a in growing] + [(a, b) for a, b in late if a in falling]
     pairs += [(falling[0], b) for b in falling[1:]]
     return pairs + [(a, b) for a in falling for b in growing]
+
+
+def _late(shapes: Sequence[Shape], terms: Sequence[int]) -> list[tuple[int, int]]:
+    """Pair some terms with what may be beside them from the last point on."""
+    steps = [(shape.at, code) for code, shape in _of_kind(shapes, Kind.STEP)]
+    leaps = {shape.exponent: code for code, shape in _of_kind(shapes, Kind.LEAP)}
+    pairs = []
+    for code in terms:
+        term = shapes[code]
+        assert isinstance(term, Term)
+        if steps and intricacy(term) <= _PLAIN:
+            pairs.append((code, max(steps)[1]))
+        if not (term.log or term.rate) and term.exponent in leaps:
+            pairs.append((code, leaps[term.exponent]))
+    return pairs
+
+
+def _of_kind(shapes: Sequence[Shape], kind: Kind) -> list[tuple[int, Break]]:
+    return [
+        (code, shape)
+        for code, shape in enumerate(shapes)
+        if isinstance(shape, Break) and shape.kind is kind
+    ]
+
+
+def _together(one: Shape, other: Shape) -> float:
+    """Weigh a pair."""
+    if isinstance(other, Break):
+        return _LATE
+    return float((_plainness(one) * _plainness(other)) ** _TOGETHER)
 
 
 def _plainness(shape: Shape) -> float:
@@ -339,8 +377,11 @@ def _plainness(shape: Shape) -> float:
     if isinstance(shape, Term):
         return float(np.exp(-_PLAINNESS * intricacy(shape)))
     if isinstance(shape, Difference):
-        return float((_plainness(shape.larger) * _plainness(shape.smaller)) ** _TOGETHER)
-    return _FLOOR if isinstance(shape, Break) and shape.kind is Kind.FLOOR else 1.0
+        return _together(shape.larger, shape.smaller)
+    if not isinstance(shape, Break):
+        return 1.0
+    # A leap is nothing by itself.
+    return {Kind.FLOOR: _FLOOR, Kind.LEAP: 0.0}.get(shape.kind, 1.0)
 
 
 def intricacy(shape: Term) -> float:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -20,10 +21,18 @@ from callpath_modeler.modeling import (
     fit,
 )
 from callpath_modeler.modeling.models import column_names
-from callpath_modeler.modeling.shapes import Kind, breaks, shapes_from_header, shapes_to_header
+from callpath_modeler.modeling.shapes import (
+    Kind,
+    Shapes,
+    breaks,
+    shapes_from_header,
+    shapes_to_header,
+)
 
 HALF, ONE, TWO = Fraction(1, 2), Fraction(1), Fraction(2)
 STEP = Break(Kind.STEP, 91)
+P_ITSELF = Term(ONE, 0)
+LEAP = Break(Kind.LEAP, 91, ONE)
 DROP = Break(Kind.DROP, 91)
 BEND = Break(Kind.BEND, 64, TWO)
 PLATEAU = Break(Kind.PLATEAU, 64, TWO)
@@ -31,7 +40,7 @@ FLOOR = Break(Kind.FLOOR, 64, TWO)
 CEILING = Break(Kind.CEILING, 20)
 LEVELS = Break(Kind.LEVELS, 3)
 BLOCKS = Break(Kind.BLOCKS, 24)
-ALL = (STEP, DROP, BEND, PLATEAU, FLOOR, CEILING, LEVELS, BLOCKS)
+ALL = (STEP, LEAP, DROP, BEND, PLATEAU, FLOOR, CEILING, LEVELS, BLOCKS)
 CONSTANT = Growth(Fraction(0), 0)
 
 
@@ -39,6 +48,7 @@ CONSTANT = Growth(Fraction(0), 0)
     ("shape", "p", "values"),
     [
         (STEP, [1, 91, 92, 1e9], [0, 0, 1, 1]),
+        (LEAP, [1, 91, 92, 1e9], [0, 0, 92, 1e9]),
         (DROP, [1, 91, 92, 1e9], [1, 1, 0, 0]),
         (BEND, [1, 64, 128, 640], [1, 1, 4, 100]),
         (Break(Kind.BEND, 16, HALF), [4, 16, 64], [1, 1, 2]),
@@ -60,6 +70,8 @@ def test_a_break_has_the_values_its_formula_says(
     [
         (STEP, "[p > 91]", "[p > 91]"),
         (Break(Kind.STEP, 2.0**6.5), "[p > 90.51]", "[p > 90.51]"),
+        (LEAP, "[p > 91] * p", "[p > 91] p"),
+        (Break(Kind.LEAP, 91, -HALF), "[p > 91] * p^(-1/2)", "[p > 91] p^-½"),
         (DROP, "[p <= 91]", "[p <= 91]"),
         (BEND, "max(1, p/64)^2", "max(1, p/64)²"),
         (Break(Kind.BEND, 64, ONE), "max(1, p/64)", "max(1, p/64)"),
@@ -81,6 +93,7 @@ def test_a_break_is_written_as_a_factor(shape: Break, text: str, pretty: str) ->
     ("shape", "growth", "end"),
     [
         (STEP, CONSTANT, 1.0),
+        (LEAP, Growth(ONE, 0), np.inf),
         (DROP, CONSTANT, 0.0),
         (BEND, Growth(TWO, 0), np.inf),
         (Break(Kind.BEND, 8, HALF), Growth(HALF, 0), np.inf),
@@ -259,3 +272,33 @@ def test_steps_of_a_binary_tree_are_seen_between_powers_of_two() -> None:
     models = fit(cubes, np.ceil(np.log2(cubes))[None, :, None])
     assert models.formula(0) == "1 * ceil(log_2(p))"
     assert models.predict([1000.0]).value[0] == pytest.approx([10])
+
+
+def test_what_takes_longer_at_the_last_point_does_so_by_a_constant_or_in_proportion() -> None:
+    points = 2.0 ** np.arange(3, 9)
+    laws = np.stack([points, 1000 / points, 100 * np.log2(points)])
+    laws[:, -1] *= 2.5
+    models = fit(points, laws[..., None])
+    seen = [
+        {models.formula(row), *(a.formula for a in models.alternatives(row))} for row in range(3)
+    ]
+    assert {"1 * p + 384 * [p > 181]", "1 * p + 1.5 * [p > 181] * p"} <= seen[0]
+    assert {"1000 * p^-1 + 5.859 * [p > 181]", "1000 * p^-1 + 1500 * [p > 181] * p^-1"} <= seen[1]
+    assert "100 * log2(p) + 1200 * [p > 181]" in seen[2]
+    assert (models.status == FitStatus.OUTSIDE).all()
+    band = models.predict([4096.0])
+    assert (band.low[:, 0] < [4500, 1, 2410]).all()
+    assert (band.high[:, 0] > [10200, 6, 2390]).all()
+
+
+def test_the_coefficient_of_a_leap_is_that_of_all_from_there_on() -> None:
+    shapes = Shapes((P_ITSELF, LEAP))
+    models = fit(POINTS, POINTS[None, :, None])
+    leaping = replace(
+        models,
+        shapes=shapes,
+        terms=np.array([[0, 1]], np.int16),
+        coefficients=np.array([[5.0, 2.0, 0.5]]),
+    )
+    assert str(leaping.growth(0)) == "O(p)"
+    assert leaping.leading_coefficient().tolist() == [2.5]
