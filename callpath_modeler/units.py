@@ -133,6 +133,15 @@ def parameter_value(value: float) -> str:
     return f"{value:g}"
 
 
+def rough_value(value: float) -> str:
+    """Write about which value of a parameter it is: in two digits, below ten in one.
+
+    >>> rough_value(418.3), rough_value(8.3), rough_value(1.35e6)
+    ('420', '8', '1400000')
+    """
+    return parameter_value(float(f"{value:.{1 if value < 10 else 2}g}"))
+
+
 def setting_text(values: Mapping[str, float]) -> str:
     """Write values of parameters.
 

@@ -351,7 +351,9 @@ def _look_ahead(look: _Look, scale: float) -> _Ahead:
     for predicted, side in zip(own, pair.sides, strict=True):
         kept = _without(predicted, left_out)
         view = with_callees(pair.tree, kept) if look.inclusive else kept
-        total, low, high = summed(kept) if pair.metric.additive else (np.nan,) * 3
+        total, low, high = (
+            summed(kept.value, kept.low, kept.high) if pair.metric.additive else (np.nan,) * 3
+        )
         ends = np.append(view.low, low), np.append(view.high, high)
         bands.append((np.append(view.value, total), *ends))
         leaders.append(np.where(view.leader >= 0, side.own_rows()[view.leader], -1))

@@ -39,17 +39,29 @@ class Predicted:
 
 def predict(fitted: Fitted, target: float) -> Predicted:
     """Predict every call path by itself at `target`, which may be infinite."""
-    models, modelled, where = fitted.models, fitted.modelled, np.array([target])
+    models, modelled = fitted.models, fitted.modelled
+    value, low, high = costs(fitted, target)
+    growth = np.where(modelled, models.growth_rank(), -1)
+    lead = np.where(modelled, models.leading_coefficient(), 0.0)
+    leader = np.where(modelled, np.arange(len(value)), -1)
+    return Predicted(value, low, high, leader, growth, lead)
+
+
+def costs(
+    fitted: Fitted, target: float
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    """Predict what every call path costs by itself; return value, low and high, each [call paths].
+
+    NaN without a model.
+    """
+    models, where = fitted.models, np.array([target])
     if np.isinf(target):
         columns = (models.values(where),) * 3
     else:
         prediction = models.predict(where)
         columns = (prediction.value, prediction.low, prediction.high)
-    value, low, high = (np.where(modelled, column[:, 0], np.nan) for column in columns)
-    growth = np.where(modelled, models.growth_rank(), -1)
-    lead = np.where(modelled, models.leading_coefficient(), 0.0)
-    leader = np.where(modelled, np.arange(len(value)), -1)
-    return Predicted(value, low, high, leader, growth, lead)
+    value, low, high = (np.where(fitted.modelled, column[:, 0], np.nan) for column in columns)
+    return value, low, high
 
 
 def with_callees(tree: CallTree, own: Predicted) -> Predicted:
@@ -91,12 +103,14 @@ def squared_widths(
     return np.where(np.isnan(down), 0.0, down) ** 2, np.where(np.isnan(up), 0.0, up) ** 2
 
 
-def summed(own: Predicted) -> tuple[float, float, float]:
+def summed(
+    value: NDArray[np.float64], low: NDArray[np.float64], high: NDArray[np.float64]
+) -> tuple[float, float, float]:
     """Return value, low and high of the whole program: of what was predicted, the sum."""
-    total = float(np.nansum(own.value))
+    total = float(np.nansum(value))
     if not np.isfinite(total):
         return total, total, total
-    below, above = squared_widths(own.value, own.low, own.high)
+    below, above = squared_widths(value, low, high)
     return total, max(0.0, total - float(np.sqrt(below.sum()))), total + float(np.sqrt(above.sum()))
 
 

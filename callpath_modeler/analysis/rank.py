@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +21,7 @@ from callpath_modeler.analysis.excess import Excess, ideal, is_summed, scaling_o
 from callpath_modeler.analysis.measured import Measured
 from callpath_modeler.analysis.predict import Predicted, predict, with_callees
 from callpath_modeler.analysis.trust import among_the_first, marks_of_probability, marks_of_trust
+from callpath_modeler.analysis.turning import Turning, turning
 from callpath_modeler.errors import UsageError
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.profile.experiment import inclusive_values
@@ -114,6 +116,11 @@ class Ranking:
     def deviation(self) -> NDArray[np.float64]:
         """How far models are off at the target, as fractions of what they know, [call paths]."""
         return deviation(self.predicted.value, self.modelled)
+
+    @cached_property
+    def turning(self) -> Turning | None:
+        """Where the program is fastest, if that is before the target."""
+        return turning(self.fitted, self.target, self.predicted.total)
 
     def __repr__(self) -> str:
         return (

@@ -11,8 +11,10 @@ from callpath_modeler.profile.pattern import short_name
 from callpath_modeler.report.columns import amount_text
 from callpath_modeler.units import (
     counted,
+    parameter_value,
     percent,
     quantity,
+    rough_value,
     setting_text,
     signed_percent,
     significant,
@@ -56,6 +58,29 @@ def verdict(ranking: Ranking, *, ascii_only: bool) -> str:
         share = percent(float(ranking.own_share[row]))
         answer = f"{where}: {amount}; {name} takes {share} and {growth}."
     return " ".join([answer, *model_notes(ranking, ascii_only=ascii_only), *missing_notes(ranking)])
+
+
+def turning_notes(ranking: Ranking, *, ascii_only: bool) -> list[str]:
+    """Say from how many processes on it does not get faster, if that is before the target."""
+    turning, fitted = ranking.turning, ranking.fitted
+    if turning is None:
+        return []
+    smallest, largest = float(fitted.points[0]), float(fitted.points[-1])
+
+    def scale(value: float) -> str:
+        is_given = value in (smallest, turning.until)
+        return parameter_value(value) if is_given else rough_value(value)
+
+    name = fitted.parameter
+    # Inside the data somebody might take it for what was measured.
+    fastest = "By the models, fastest" if turning.at <= largest else "Fastest"
+    where = f"{name} = {scale(turning.at)}"
+    where = f"{where}, the smallest run" if turning.at == smallest else f"about {where}"
+    amount = amount_text(*turning.total, fitted.metric.unit, ascii_only=ascii_only)
+    first, last = scale(turning.first), scale(turning.last)
+    as_fast = f"{name} = {first} … {last} may be as fast, and " * (first != last)
+    slower = "make it slower" if turning.is_slower else "may make it slower"
+    return [f"{fastest} at {where}: {amount}; {as_fast}more processes {slower}."]
 
 
 def growth_of(fitted: Fitted, row: int, *, pretty: bool) -> str:

@@ -19,7 +19,7 @@ from callpath_modeler.profile.calltree import CallTree
 from callpath_modeler.profile.experiment import Scaling
 from callpath_modeler.profile.pattern import short_name
 from callpath_modeler.report.again import EXPERIMENT, Again
-from callpath_modeler.report.answer import culprit, verdict
+from callpath_modeler.report.answer import culprit, turning_notes, verdict
 from callpath_modeler.report.columns import (
     MODEL_NOTE,
     band_text,
@@ -79,8 +79,12 @@ def ranking_text(
     ids = ranking.fitted.experiment.tree.ids()
     marks = [f"@{ids[row]}" for row in rows]
     body = table(columns, paths, width, ellipsis=say("…"), marks=marks)
+    answer = [
+        verdict(ranking, ascii_only=ascii_only),
+        *turning_notes(ranking, ascii_only=ascii_only),
+    ]
     return [
-        *wrap(say(verdict(ranking, ascii_only=ascii_only)), width, "bold"),
+        *(part for line in answer for part in wrap(say(line), width, "bold")),
         *wrap(say(context(ranking)), width, _GREY),
         Text(""),
         *body,

@@ -151,9 +151,28 @@ def _header(ranking: Ranking, findings: Sequence[Finding]) -> dict[str, object]:
             "high": high,
             "predicted": json_number(ranking.predicted_total),
         },
+        "fastest": _fastest(ranking),
         "unmodelled": {
             "callpaths": len(ranking.unmodelled),
             "share": ranking.unmodelled_share if fitted.metric.additive else None,
         },
         "fit": fit_settings(fitted),
+    }
+
+
+def _fastest(ranking: Ranking) -> dict[str, object] | None:
+    """Return where the program is fastest, if that is before the target."""
+    turning = ranking.turning
+    if turning is None:
+        return None
+    value, low, high = turning.total
+    return {
+        "at": turning.at,
+        "value": value,
+        "low": low,
+        "high": high,
+        "from": turning.first,
+        "to": turning.last,
+        "until": turning.until,
+        "is_slower": turning.is_slower,
     }

@@ -9,6 +9,7 @@ from callpath_modeler.units import (
     parameter_value,
     percent,
     quantity,
+    rough_value,
     significant,
     to_ascii,
 )
@@ -106,3 +107,12 @@ def test_parameter_values_are_written_in_full(value, text):
 
 def test_everything_can_be_written_in_ascii():
     assert to_ascii("●○ … → × µ ∞ é 計") == "*. ... -> x u inf ? ?"
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(418.3, "420"), (99.6, "100"), (9.7, "10"), (8.3, "8"), (1.0, "1"), (0.34, "0.3"),
+     (1.35e6, "1400000")],
+)  # fmt: skip
+def test_a_rough_value_has_two_digits_and_below_ten_one(value, text):
+    assert rough_value(value) == text

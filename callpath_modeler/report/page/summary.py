@@ -14,6 +14,7 @@ from callpath_modeler.report.answer import (
     missing_notes,
     model_notes,
     target_text,
+    turning_notes,
     verdict,
 )
 from callpath_modeler.report.columns import amount_text
@@ -61,6 +62,7 @@ def summary(ranking: Ranking, names: Names) -> Html:
     because = [tag("p", joined(*parts, "."), class_="lede")] if told else []
     return joined(
         tag("h1", tied(cut(headline(ranking), 600))),
+        *(tag("p", note) for note in turning_notes(ranking, ascii_only=False)),
         *because,
         *(tag("p", note) for note in model_notes(ranking, ascii_only=False)),
         *(tag("p", note) for note in missing_notes(ranking)),
