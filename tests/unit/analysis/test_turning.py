@@ -39,7 +39,7 @@ def fit():
     return strong({"main": SHARED, "main/f": ALONE})
 
 
-@pytest.mark.parametrize("target", [1024.0, 1e6, np.inf])
+@pytest.mark.parametrize("target", [1024.0, 1e6, 1e30, np.inf])
 def test_the_least_of_a_known_law_is_found_whatever_the_target(fit, target):
     found = rank(fit, target).turning
     assert found.at == pytest.approx(LEAST, rel=0.005)
