@@ -91,7 +91,9 @@ def _factor_values(factors: Sequence[Factor], p: FloatArray) -> FloatArray:
     smaller = [each.smaller for each in factors if isinstance(each, Difference)]
     orders = np.array([term.growth.order for term in (*larger, *smaller)])
     values = growth_values(orders, p)
-    values[less] -= values[len(larger) :]
+    whole = values[less]
+    # What is infinite less what is infinite is no number.
+    values[less] -= np.where(np.isinf(whole), 0.0, values[len(larger) :])
     return values[: len(larger)]
 
 
@@ -112,7 +114,7 @@ def evaluate(
 
     Parameters
     ----------
-    shapes : sequence of Term, Break or Product
+    shapes : sequence of Shape
         What `terms` refer to.
     terms : ndarray [n, T]
         Codes of terms.

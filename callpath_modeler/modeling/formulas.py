@@ -31,7 +31,7 @@ class Alternative:
     weight : float
         The probability of it and of the hypotheses next to it in growth that it stands for; with
         the classic method its Akaike weight among the chosen model and the alternatives.
-    terms : tuple of Term or Break
+    terms : tuple of Shape
         What it is made of beside the constant.
     coefficients : tuple of float
         The constant, then one per term, in the unit of the metric.

@@ -225,16 +225,16 @@ class Models:
     def leading_coefficient(self) -> FloatArray:
         """Return the coefficient of the leading term, [n]; it ranks rows of the same growth.
 
-        To a leading constant belongs what steps and ceilings add to it in the end, to a leap the
-        power that it is beside.
+        To a leading constant belongs what steps and ceilings add to it in the end; a leap and the
+        power that it is beside belong together.
         """
         lead, shapes = self.lead(), self.shapes
         number = np.take_along_axis(self.coefficients, lead[:, None], axis=1)[:, 0]
         code = np.take_along_axis(self.terms, np.maximum(lead - 1, 0)[:, None], axis=1)
         alike = (shapes.rank[self.terms] == shapes.rank[code]) & (self.terms != code)
-        belongs = np.where(
-            (lead == 0)[:, None], shapes.ends_at_one[self.terms], alike & shapes.leaps[code]
-        )
+        # Of powers that grow leaps lead, of those that fall the powers, which end at zero later.
+        alike &= shapes.leaps[code] | shapes.leaps[self.terms]
+        belongs = np.where((lead == 0)[:, None], shapes.ends_at_one[self.terms], alike)
         return np.asarray(number + np.where(belongs, self.coefficients[:, 1:], 0.0).sum(axis=1))
 
     def growth_rank(self) -> npt.NDArray[np.int64]:

@@ -210,7 +210,8 @@ def breaks(points: FloatArray) -> tuple[Break, ...]:
     if len(points) < 4 or points[0] <= 0:
         return ()
     every = -(-len(points) // _MOST_PLACES)
-    middle, inner = np.sqrt(points[1:] * points[:-1])[::every], points[1:-1:every]
+    # Among some of many is the last place, where leaps are.
+    middle, inner = np.sqrt(points[1:] * points[:-1])[::-every][::-1], points[1:-1:every]
     found = [Break(kind, float(at)) for kind in (Kind.STEP, Kind.DROP) for at in middle]
     found += [Break(Kind.LEAP, float(middle[-1]), Fraction(sixths, 6)) for sixths in _LEAPS]
     for at in inner:

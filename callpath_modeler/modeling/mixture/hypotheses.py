@@ -49,6 +49,8 @@ _FLOOR = 0.1
 """Against other breaks, how probable a floor is: what falls does so towards a constant mostly."""
 _LATE, _PLAIN = 0.1, 0.4
 """The same of what is beside a law from the last point on; and how intricate that law may be."""
+_IN_PROPORTION = 0.999
+"""How probable a leap is against a step, which fits as well: rounding must not choose."""
 _WITHOUT_CONSTANT = 0.35
 """Of the hypotheses with one shape and positive coefficients, the share that have no constant."""
 
@@ -368,7 +370,7 @@ def _of_kind(shapes: Sequence[Shape], kind: Kind) -> list[tuple[int, Break]]:
 def _together(one: Shape, other: Shape) -> float:
     """Weigh a pair."""
     if isinstance(other, Break):
-        return _LATE
+        return _LATE * (_IN_PROPORTION if other.kind is Kind.LEAP else 1.0)
     return float((_plainness(one) * _plainness(other)) ** _TOGETHER)
 
 

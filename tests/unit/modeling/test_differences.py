@@ -16,6 +16,8 @@ from callpath_modeler.modeling import (
     fit,
 )
 from callpath_modeler.modeling.differences import differences
+from callpath_modeler.modeling.evaluation import shape_table
+from callpath_modeler.modeling.products import Product
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -99,3 +101,11 @@ def test_volume_and_surface_of_shared_work_are_told_apart(points: list[float]) -
     assert models.formula(0) == "1e+06 * p^-1 + 1e+05 * p^(-2/3)"
     assert str(models.growth(0)) == "O(p^(-2/3))"
     assert models.predict([1e4]).value[0] == pytest.approx(law(np.array([1e4])), rel=1e-6)
+
+
+@pytest.mark.parametrize("shape", ALL, ids=str)
+def test_a_product_with_a_difference_has_no_end(shape: Difference) -> None:
+    product = Product((shape, P))
+    targets = np.array([[np.inf, 4], [4, np.inf], [np.inf, np.inf], [4, 2]])
+    assert shape_table([product], targets)[0] == pytest.approx(product(targets))
+    assert np.isposinf(product(targets)[:3]).all()

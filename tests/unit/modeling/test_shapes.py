@@ -177,6 +177,8 @@ def test_of_very_many_points_some_are_tried_for_breaks() -> None:
     assert len(found) < 2**12
     places = [shape.at for shape in found if shape.kind is Kind.BEND]
     assert places[-1] > 0.99 * points[-1]
+    for kind in (Kind.STEP, Kind.LEAP):
+        assert points[-2] < max(shape.at for shape in found if shape.kind is kind) < points[-1]
 
 
 @pytest.mark.parametrize("kind", [Kind.PLATEAU, Kind.FLOOR])
@@ -293,14 +295,33 @@ def test_what_takes_longer_at_the_last_point_does_so_by_a_constant_or_in_proport
     assert (band.high[:, 0] > [10200, 6, 2390]).all()
 
 
-def test_the_coefficient_of_a_leap_is_that_of_all_from_there_on() -> None:
-    shapes = Shapes((P_ITSELF, LEAP))
+@pytest.mark.parametrize(
+    ("power", "growth"), [(P_ITSELF, "O(p)"), (Term(-ONE, 0), "O(p^-1)")], ids=str
+)
+def test_the_coefficient_of_a_leap_is_that_of_all_from_there_on(power: Term, growth: str) -> None:
+    shapes = Shapes((power, Break(Kind.LEAP, 91, power.exponent)))
     models = fit(POINTS, POINTS[None, :, None])
     leaping = replace(
         models,
         shapes=shapes,
         terms=np.array([[0, 1]], np.int16),
-        coefficients=np.array([[5.0, 2.0, 0.5]]),
+        coefficients=np.array([[0.0, 2.0, 0.5]]),
     )
-    assert str(leaping.growth(0)) == "O(p)"
+    assert str(leaping.growth(0)) == growth
     assert leaping.leading_coefficient().tolist() == [2.5]
+    far = np.array([1e9])
+    assert leaping.values(far)[0] == pytest.approx(2.5 * power(far))
+
+
+def test_a_jump_at_last_is_the_same_in_every_unit_and_order() -> None:
+    points = 2.0 ** np.arange(3, 9)
+    scatter = 1 + 0.1 * (np.random.default_rng(9).random((40, 6, 5)) - 0.5)
+    rows = np.repeat(np.stack([points, 1000 / points, np.sqrt(points)]), 40, axis=0).reshape(-1, 6)
+    rows[:, -1] *= 2.5
+    values = rows[..., None] * np.tile(scatter, (3, 1, 1))
+    order = np.array([4, 0, 5, 2, 1, 3])
+    first = fit(points, values)
+    again = fit(points[order], values[:, order, ::-1] * 7e9)
+    far = np.array([4096.0])
+    assert again.values(far) == pytest.approx(7e9 * first.values(far), rel=1e-6)
+    assert not first.shapes.leaps[first.terms].any(), "steps are as good, and more probable"
