@@ -16,12 +16,11 @@ from callpath_modeler.modeling.mixture.evidence import (
     LEAST_LEVEL,
     LOG_2PI,
     SHARE_EDGE,
-    Moments,
     constant_evidence,
-    moments,
     room_of_share,
 )
 from callpath_modeler.modeling.mixture.hypotheses import Group, Hypotheses
+from callpath_modeler.modeling.mixture.regressions import Moments, moments
 from callpath_modeler.modeling.mixture.spread import EXACT_VARIANCE
 
 FloatArray = npt.NDArray[np.float64]

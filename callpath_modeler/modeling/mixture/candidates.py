@@ -13,9 +13,6 @@ from callpath_modeler.modeling.compiled.library import compiled
 from callpath_modeler.modeling.mixture.data import Data, error_unit, relative_weights
 from callpath_modeler.modeling.mixture.deviations import Deviations, Drift
 from callpath_modeler.modeling.mixture.evidence import (
-    TINY,
-    PairSums,
-    Slopes,
     bare_evidence,
     constant_evidence,
     likelihood,
@@ -26,6 +23,7 @@ from callpath_modeler.modeling.mixture.evidence import (
 from callpath_modeler.modeling.mixture.hypotheses import Group, Hypotheses
 from callpath_modeler.modeling.mixture.misfit import in_logarithms, missing_much
 from callpath_modeler.modeling.mixture.pairs import price_of
+from callpath_modeler.modeling.mixture.regressions import TINY, PairSums, Slopes
 from callpath_modeler.modeling.mixture.screen import Chosen
 
 FloatArray = npt.NDArray[np.float64]

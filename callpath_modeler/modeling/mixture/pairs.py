@@ -16,15 +16,10 @@ from callpath_modeler.modeling.mixture.bounds import (
     single,
 )
 from callpath_modeler.modeling.mixture.data import Data
-from callpath_modeler.modeling.mixture.evidence import (
-    Doubles,
-    PairSums,
-    Price,
-    all_pairs,
-    pair_volume,
-)
+from callpath_modeler.modeling.mixture.evidence import pair_volume
 from callpath_modeler.modeling.mixture.fans import fan_bounds, opened
 from callpath_modeler.modeling.mixture.hypotheses import Hypotheses
+from callpath_modeler.modeling.mixture.regressions import Doubles, PairSums, Price, all_pairs
 from callpath_modeler.modeling.mixture.spread import EXACT_VARIANCE
 
 FloatArray = npt.NDArray[np.float64]

@@ -21,9 +21,9 @@ from callpath_modeler.modeling.mixture.bounds import (
 )
 from callpath_modeler.modeling.mixture.data import Data, error_unit, floor_of, relative_weights
 from callpath_modeler.modeling.mixture.deviations import Drift
-from callpath_modeler.modeling.mixture.evidence import TINY
 from callpath_modeler.modeling.mixture.hypotheses import Hypotheses
 from callpath_modeler.modeling.mixture.pairs import Pairs, pair_bounds
+from callpath_modeler.modeling.mixture.regressions import TINY
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.intp]

@@ -7,14 +7,8 @@ import numpy.typing as npt
 import pytest
 from scipy import integrate
 
-from callpath_modeler.modeling.mixture.evidence import (
-    Price,
-    Slopes,
-    all_pairs,
-    constant_evidence,
-    moments,
-    positive_evidence,
-)
+from callpath_modeler.modeling.mixture.evidence import constant_evidence, positive_evidence
+from callpath_modeler.modeling.mixture.regressions import Price, Slopes, all_pairs, moments
 
 FloatArray = npt.NDArray[np.float64]
 POINTS = 2.0 ** np.arange(3, 9)
