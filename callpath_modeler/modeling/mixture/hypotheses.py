@@ -229,9 +229,11 @@ def hypotheses(space: SearchSpace, points: FloatArray) -> Hypotheses:
     pairs = _pairs(shapes) if space.max_terms > 1 else []
     groups = np.array([_group(shape) for shape in shapes], dtype=np.intp)
     plain = np.array([_plainness(shape) for shape in shapes])
-    both = np.array([_together(shapes[a], shapes[b]) for a, b in pairs])
+    late = np.array([_lateness(shape) for shape in shapes])
     known = assembled(tuple(shapes), table, scale, groups, pairs)
-    return weighted(known, plain, both, _PRIOR)
+    both = (plain[known.first] * plain[known.second]) ** _TOGETHER
+    beside = late[known.second]
+    return weighted(known, plain, np.where(beside > 0, beside, both), _PRIOR)
 
 
 def assembled(
@@ -367,11 +369,11 @@ def _of_kind(shapes: Sequence[Shape], kind: Kind) -> list[tuple[int, Break]]:
     ]
 
 
-def _together(one: Shape, other: Shape) -> float:
-    """Weigh a pair."""
-    if isinstance(other, Break):
-        return _LATE * (_IN_PROPORTION if other.kind is Kind.LEAP else 1.0)
-    return float((_plainness(one) * _plainness(other)) ** _TOGETHER)
+def _lateness(shape: Shape) -> float:
+    """Weigh what is beside a law from the last point on; zero of anything else."""
+    if not isinstance(shape, Break):
+        return 0.0
+    return {Kind.STEP: _LATE, Kind.LEAP: _LATE * _IN_PROPORTION}.get(shape.kind, 0.0)
 
 
 def _plainness(shape: Shape) -> float:
@@ -379,7 +381,7 @@ def _plainness(shape: Shape) -> float:
     if isinstance(shape, Term):
         return float(np.exp(-_PLAINNESS * intricacy(shape)))
     if isinstance(shape, Difference):
-        return _together(shape.larger, shape.smaller)
+        return float((_plainness(shape.larger) * _plainness(shape.smaller)) ** _TOGETHER)
     if not isinstance(shape, Break):
         return 1.0
     # A leap is nothing by itself.
