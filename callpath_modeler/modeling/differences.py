@@ -7,6 +7,7 @@ would be negative somewhere; as one shape they have one coefficient and are posi
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Self
@@ -40,11 +41,7 @@ class Difference:
 
     def __call__(self, p: npt.ArrayLike) -> FloatArray:
         """Value at `p`, which may be infinite; the shape of `p`. It is not positive up to 1."""
-        scale = np.asarray(p, dtype=np.float64)
-        with np.errstate(invalid="ignore"):
-            value = self.larger(scale) - self.smaller(scale)
-        # What is infinite less what is infinite is no number.
-        return np.where(np.isinf(self.larger(scale)), np.inf, value)
+        return less(self.larger(p), self.smaller(p))
 
     @property
     def growth(self) -> Growth:
@@ -68,6 +65,18 @@ class Difference:
         return cls(Term.from_header(header["larger"]), Term.from_header(header["smaller"]))
 
 
+def less(larger: FloatArray, smaller: FloatArray) -> FloatArray:
+    """Return the difference of values of two terms; infinite where the larger one is."""
+    # What is infinite less what is infinite is no number.
+    return np.asarray(larger - np.where(np.isinf(larger), 0.0, smaller))
+
+
+def made_of(terms: Iterable[Term], found: Iterable[Difference]) -> tuple[Difference, ...]:
+    """Return those differences whose terms are among some, or 1."""
+    known = {ONE, *terms}
+    return tuple(each for each in found if {each.larger, each.smaller} <= known)
+
+
 _SEEN_ANYWHERE = (
     Difference(_P, Term(Fraction(1, 2), 0)),
     Difference(_P, Term(Fraction(2, 3), 0)),
@@ -84,6 +93,4 @@ def differences(space: SearchSpace, points: FloatArray) -> tuple[Difference, ...
     """
     if points[0] < 1 or space.max_terms < 2:
         return ()
-    known = {ONE, *space.terms}
-    found = (*_SEEN_ANYWHERE, *(_SEEN_AT_ONE if points[0] == 1 else ()))
-    return tuple(each for each in found if {each.larger, each.smaller} <= known)
+    return made_of(space.terms, (*_SEEN_ANYWHERE, *(_SEEN_AT_ONE if points[0] == 1 else ())))

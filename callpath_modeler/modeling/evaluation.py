@@ -7,11 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from callpath_modeler.modeling.differences import Difference
+from callpath_modeler.modeling.differences import Difference, less
 from callpath_modeler.modeling.growth import growth_values
 from callpath_modeler.modeling.products import Factor, Product
 from callpath_modeler.modeling.shapes import Shape
-from callpath_modeler.modeling.terms import Term
 
 FloatArray = npt.NDArray[np.float64]
 TermArray = npt.NDArray[np.int16]
@@ -57,15 +56,14 @@ def doublings(points: FloatArray) -> FloatArray:
 def shape_table(shapes: Sequence[Shape], p: FloatArray) -> FloatArray:
     """Evaluate all shapes at all targets, [S + 1, m]; the last row, reached by code -1, is zero."""
     table = np.zeros((len(shapes) + 1, len(p)))
-    # Most are terms, all of which are evaluated in one go.
-    orders = {k: shape.growth.order for k, shape in enumerate(shapes) if isinstance(shape, Term)}
-    if orders:
-        table[list(orders)] = growth_values(np.array(list(orders.values())), p)
+    factors = {k: shape for k, shape in enumerate(shapes) if isinstance(shape, Factor)}
+    if factors:
+        table[list(factors)] = _factor_values(list(factors.values()), p)
     products = {k: shape for k, shape in enumerate(shapes) if isinstance(shape, Product)}
     if products:
         table[list(products)] = _product_values(list(products.values()), p)
     for k, shape in enumerate(shapes):
-        if k not in orders and k not in products:
+        if k not in factors and k not in products:
             table[k] = shape(p)
     return table
 
@@ -86,14 +84,12 @@ def _product_values(products: Sequence[Product], p: FloatArray) -> FloatArray:
 
 def _factor_values(factors: Sequence[Factor], p: FloatArray) -> FloatArray:
     """Evaluate factors at all targets, [F, m]: terms in one go, and differences out of these."""
-    less = [k for k, each in enumerate(factors) if isinstance(each, Difference)]
+    differ = [k for k, each in enumerate(factors) if isinstance(each, Difference)]
     larger = [each.larger if isinstance(each, Difference) else each for each in factors]
     smaller = [each.smaller for each in factors if isinstance(each, Difference)]
     orders = np.array([term.growth.order for term in (*larger, *smaller)])
     values = growth_values(orders, p)
-    whole = values[less]
-    # What is infinite less what is infinite is no number.
-    values[less] -= np.where(np.isinf(whole), 0.0, values[len(larger) :])
+    values[differ] = less(values[differ], values[len(larger) :])
     return values[: len(larger)]
 
 

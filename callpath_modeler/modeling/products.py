@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import reduce
 from operator import mul
 from typing import Any, Self
@@ -12,17 +11,22 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from callpath_modeler.modeling.differences import Difference
+from callpath_modeler.modeling.differences import ONE, Difference
 from callpath_modeler.modeling.growth import CONSTANT_GROWTH, Growth
 from callpath_modeler.modeling.terms import Term
 
 FloatArray = npt.NDArray[np.float64]
 
-NOTHING = Term(Fraction(0), 0)
+NOTHING = ONE
 """The factor of a parameter that a product does not depend on."""
 
 
 Factor = Term | Difference
+
+
+def factor_from_header(header: dict[str, Any]) -> Factor:
+    """Read a factor; `ValueError` or `KeyError` if it is not described."""
+    return Difference.from_header(header) if "larger" in header else Term.from_header(header)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,9 +83,4 @@ class Product:
     @classmethod
     def from_header(cls, header: dict[str, Any]) -> Self:
         """Undo `to_header`; `ValueError` or `KeyError` if it does not describe a product."""
-        return cls(
-            tuple(
-                Difference.from_header(factor) if "larger" in factor else Term.from_header(factor)
-                for factor in header["factors"]
-            )
-        )
+        return cls(tuple(factor_from_header(factor) for factor in header["factors"]))

@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from callpath_modeler.modeling.differences import Difference
 from callpath_modeler.modeling.growth import CONSTANT_GROWTH, Growth, raised
-from callpath_modeler.modeling.products import Product
+from callpath_modeler.modeling.products import Product, factor_from_header
 from callpath_modeler.modeling.terms import Term
 
 FloatArray = npt.NDArray[np.float64]
@@ -247,11 +247,9 @@ def shapes_from_header(header: Sequence[dict[str, Any]]) -> Shapes:
         return Shapes(
             Product.from_header(entry)
             if "factors" in entry
-            else Difference.from_header(entry)
-            if "larger" in entry
             else Break.from_header(entry)
             if "kind" in entry
-            else Term.from_header(entry)
+            else factor_from_header(entry)
             for entry in header
         )
     except (KeyError, TypeError, ArithmeticError) as error:

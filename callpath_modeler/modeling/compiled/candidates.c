@@ -229,11 +229,11 @@ static int64_t divide(char *base, Rows *rows, Cells *cells, Block *block, Result
 /* All arguments are as of the types above; `of_first` [L] is half the logarithm of what makes the
    first point apart. Candidates come as `row_in` and `chosen_in`, in any order. */
 int64_t candidates(int64_t count, int64_t points, int64_t drifts, int64_t shapes,
-                   int64_t deviations, int64_t size, int64_t frugal, const double *values, const double *weight,
-                   const double *variance, const double *dof, const double *typical,
-                   const double *fitted, const double *table, const double *least,
-                   const double *most, const double *falling, const int64_t *first_of,
-                   const int64_t *second_of,
+                   int64_t deviations, int64_t size, int64_t frugal,
+                   const double *values, const double *weight, const double *variance,
+                   const double *dof, const double *typical, const double *fitted,
+                   const double *table, const double *least, const double *most,
+                   const double *falling, const int64_t *first_of, const int64_t *second_of,
                    const double *precision, const double *away, const double *of_first,
                    const double *square, const int64_t *drift, const int64_t *row_in,
                    const int64_t *chosen_in, int64_t *row, int64_t *chosen, double *log_evidence,

@@ -1,4 +1,5 @@
-/* What several of these files have in common, of mixture/evidence.py but for the first number. */
+/* What several of these files have in common, of mixture/evidence.py and
+   mixture/regressions.py but for the first number. */
 #ifndef CALLPATH_MODELER_CONSTANTS_H
 #define CALLPATH_MODELER_CONSTANTS_H
 

@@ -10,7 +10,7 @@ from itertools import combinations
 import numpy as np
 import numpy.typing as npt
 
-from callpath_modeler.modeling.differences import ONE, Difference
+from callpath_modeler.modeling.differences import ONE, Difference, made_of
 from callpath_modeler.modeling.mixture.hypotheses import ALIKE, intricacy
 from callpath_modeler.modeling.products import NOTHING, Factor, Product
 from callpath_modeler.modeling.terms import SearchSpace, Term
@@ -184,9 +184,7 @@ def _seldom(terms: list[Term], values: FloatArray) -> list[Factor]:
     """Return factors of one parameter that are met beside plain ones of another, if at all."""
     if values.min() < 1:
         return []
-    known = {ONE, *terms}
-    peers: list[Factor] = [each for each in _PEERS if {each.larger, each.smaller} <= known]
-    return [*peers, _TREE] if {SHARED, _LOGARITHM} <= known else peers
+    return [*made_of(terms, _PEERS), *([_TREE] if {SHARED, _LOGARITHM} <= set(terms) else [])]
 
 
 def is_seldom(factor: Factor) -> bool:
