@@ -155,7 +155,8 @@ static int64_t put_pairs(const Fans *fans, int64_t shapes, const Opened *opened,
     return begin;
 }
 
-/* Sum up products of the shapes of pairs of open fans, which begin at `begin`. */
+/* Sum up products of the shapes of pairs of open fans, which begin at `begin`: level by level, since
+   there all terms of a parameter stay as they are. */
 static void fan_sums(const Fans *fans, int64_t points, int64_t shapes, const double *table,
                      const double *restrict weights, const Opened *opened, int64_t begin,
                      Pairs *found)
@@ -163,14 +164,19 @@ static void fan_sums(const Fans *fans, int64_t points, int64_t shapes, const dou
     for (int64_t i = 0; i < opened->count; i++) {
         int64_t axis = opened->open[i] / shapes, shape = opened->open[i] % shapes;
         int64_t from = axis ? fans->ends[axis - 1] : 0, size = fans->ends[axis] - from;
-        double *restrict both = found->both + begin;
+        const int64_t *order = fans->order + axis * points, *level = fans->level + axis * points;
+        double *restrict both = found->both + begin, of_level = 0;
         memset(both, 0, (size_t)size * sizeof *both);
-        for (int64_t k = 0; k < points; k++) {
+        for (int64_t j = 0; j < points; j++) {
+            int64_t k = order[j];
+            of_level += weights[k] * table[k * shapes + shape];
+            if (j + 1 < points && level[j + 1] == level[j])
+                continue;
             const double *restrict terms = fans->table + k * fans->terms + from;
-            double weight = weights[k] * table[k * shapes + shape];
 #pragma omp simd
-            for (int64_t j = 0; j < size; j++)
-                both[j] += weight * terms[j];
+            for (int64_t h = 0; h < size; h++)
+                both[h] += of_level * terms[h];
+            of_level = 0;
         }
         begin += size;
     }

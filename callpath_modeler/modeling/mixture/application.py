@@ -45,6 +45,8 @@ IntArray = npt.NDArray[np.intp]
 
 _CHUNK = 2048
 _MOST_HYPOTHESES = 2_000_000
+_MOST_COMPILED = 8_000_000
+"""Of rows that are taken together; the compiled library writes down few of them."""
 _HEAP = 2**24
 """Bytes. An allocator that gives pages back as soon as they are free spends an eighth of the time
 on having them again; one that has seen a block as large come and go keeps what is smaller."""
@@ -105,7 +107,7 @@ def fit_mixture(
     values = _Values(y, np.lexsort(points.reshape(len(points), -1).T[::-1]))
     setting = _learnt(points[values.order], values, space, aggregate)
     known, far = setting.known, setting.far
-    columns, parts = empty_columns(len(y), len(far)), list(values.chunks(_at_once(known, _CHUNK)))
+    columns, parts = empty_columns(len(y), len(far)), list(values.chunks(_chunk(known)))
     # Parts stay as they are: whoever is asked about, the last digits are the same.
     parts = [part for part in parts if part.stop > beside]
     chunks = each(partial(_modelled, setting), map(values.__getitem__, parts))
@@ -181,6 +183,12 @@ def _modelled(setting: _Setting, ordered: FloatArray) -> Columns:
 def _at_once(known: Hypotheses, most: int) -> int:
     """Return how many rows of `most` to take together: many hypotheses need much memory."""
     return max(16, min(most, _MOST_HYPOTHESES // known.compared))
+
+
+def _chunk(known: Hypotheses) -> int:
+    """Return how many rows to model together."""
+    most = _MOST_COMPILED if compiled() else _MOST_HYPOTHESES
+    return max(16, min(_CHUNK, most // known.compared))
 
 
 def _overview(values: _Values, count: int) -> tuple[IntArray, Pool]:

@@ -55,6 +55,7 @@ class _Kind(IntEnum):
     BESIDE = 8  # a factor beside any other product
     ONE_PARAMETER = 9  # two factors of the same
     PRODUCTS = 10  # two of several factors each
+    NEVER = 11
 
 
 _PRIOR = {
@@ -70,6 +71,7 @@ _PRIOR = {
     _Kind.BESIDE: 0.06,
     _Kind.ONE_PARAMETER: 0.01,
     _Kind.PRODUCTS: 0.04,
+    _Kind.NEVER: 0.0,
 }
 
 _HELD = 0.1
@@ -118,6 +120,8 @@ def _kinds(products: Catalogue, first: IntArray, second: IntArray) -> IntArray:
     alone = np.where(single, _Kind.FACTOR, _Kind.PRODUCT)
     alone[falling] = _Kind.FALLING
     offset = np.where(single, _Kind.OFFSET_FACTOR, _Kind.OFFSET_PRODUCT)
+    # Less a constant, what rises with one parameter and falls with another is negative somewhere.
+    offset[products.falls & ~falling] = _Kind.NEVER
     shared = products.falls & ~single
     pair = np.where(shared[first] | shared[second], _Kind.SHARED, _Kind.BESIDE)
     pair[~single[first] & ~single[second]] = _Kind.PRODUCTS

@@ -59,6 +59,10 @@ def test_a_pair_has_the_shape_and_the_term_that_its_number_says(known):
     assert len(known.first) == fans.start + len(known.shapes) * size
 
 
+def falls(shape):
+    return any(factor.decreasing for factor in shape.factors)
+
+
 def is_seldom(shape):
     return any(isinstance(factor, Difference) or factor == TREE for factor in shape.factors)
 
@@ -103,7 +107,10 @@ def test_what_is_seldom_a_factor_is_beside_plain_ones_only(known):
     prior = known.log_prior[1 : pairs.start].reshape(3, -1)
     assert len(singles)
     assert np.isneginf(prior[:, singles]).all()
-    assert np.isfinite(prior[:, sorted({*alone} - {*singles.tolist()})]).all()
+    products = sorted({*alone} - {*singles.tolist()})
+    assert np.isfinite(prior[[0, 2]][:, products]).all()
+    never = [shape.decreasing is False and falls(shape) for shape in known.shapes]
+    assert np.array_equal(np.isneginf(prior[1, products]), np.array(never)[products])
 
 
 def test_no_pair_of_a_fan_leaves_less_than_its_shape_beside_any_function(known, seen):

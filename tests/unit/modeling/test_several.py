@@ -24,6 +24,7 @@ from callpath_modeler.modeling.fitting import default_space
 from callpath_modeler.modeling.growth import Growth
 from callpath_modeler.modeling.products import NOTHING
 from callpath_modeler.modeling.roots import covariances
+from callpath_modeler.modeling.several.catalogue import SHARED
 from callpath_modeler.modeling.several.hypotheses import joint_hypotheses
 
 P = (8.0, 16.0, 32.0, 64.0, 128.0)
@@ -177,6 +178,30 @@ def test_far_beyond_both_ends_predictions_are_right_and_the_band_holds(surfaces)
     assert (found.low[:, 0] <= truth).all()
     assert (truth <= found.high[:, 0]).all()
     assert (found.high[:, 0] / found.low[:, 0] < 1.5).all()
+
+
+def test_nothing_is_negative_beyond_points_where_work_no_longer_fits_into_a_cache():
+    points = grid(P[:3], N[:3])
+    models = fit(points, measured(points, [lambda p, n: n / p * np.where(n / p > 1, 2e3, 1e3)]))
+    for held in ([P[-1], N[0]], [P[-1], N[-1]], [P[-1], 10 * N[-1]]):
+        band = along(models, 0, held).predict([128.0, 2048.0, 1e5])
+        assert (band.value > 0).all()
+        assert (band.low > 0).all()
+
+
+def test_a_product_that_falls_with_a_parameter_is_never_less_a_constant():
+    known = joint_hypotheses(default_space("mixture", several=True), grid(P, N))
+    size = len(known.shapes)
+    offset = np.isfinite(known.log_prior[1 + size : 1 + 2 * size])
+    there = {shape for shape, is_there in zip(known.shapes, offset, strict=True) if is_there}
+    mixed = {
+        shape
+        for shape in known.shapes
+        if any(factor.decreasing for factor in shape.factors) and not shape.decreasing
+    }
+    assert mixed
+    assert not mixed & there
+    assert there >= {Product((SHARED, NOTHING)), Product((SHARED, SHARED))}
 
 
 @pytest.mark.parametrize("axis", [0, 1])
