@@ -12,6 +12,7 @@ import numpy.typing as npt
 from callpath_modeler.modeling.compiled import repetitions
 from callpath_modeler.modeling.compiled.library import compiled
 from callpath_modeler.modeling.mixture.candidates import candidates
+from callpath_modeler.modeling.mixture.correlation import error_correlation
 from callpath_modeler.modeling.mixture.data import Data, data_of
 from callpath_modeler.modeling.mixture.deviations import Deviations, deviations
 from callpath_modeler.modeling.mixture.hypotheses import Hypotheses, hypotheses
@@ -31,7 +32,7 @@ from callpath_modeler.modeling.mixture.posterior import (
     posterior,
 )
 from callpath_modeler.modeling.mixture.screen import Chosen, screen, smoothed
-from callpath_modeler.modeling.mixture.spread import Pool, Within, pooled, row_spread, within
+from callpath_modeler.modeling.mixture.spread import Noise, Pool, Within, pooled, row_spread, within
 from callpath_modeler.modeling.models import MIN_POINTS, Models
 from callpath_modeler.modeling.noise import Aggregate, Centre, relative_efficiency
 from callpath_modeler.modeling.parts import Map
@@ -154,12 +155,16 @@ def _learnt(
     """Learn noise and habits from some of the rows, and choose the centre of repetitions."""
     known = joint_hypotheses(space, points) if points.ndim > 1 else hypotheses(space, points)
     some, pool = _overview(values, _at_once(known, _SAMPLE))
-    ways = deviations(points, noise_known=pool.known)
-    learn_from = partial(_beliefs, points, values[some], pool, known, ways)
-    beliefs = learn_from("mean", 1.0)
-    how, efficiency = _centre(points, values[some], pool, known, ways, beliefs, aggregate)
-    if how != "mean":
-        beliefs = learn_from(how, efficiency)
+    ways, y = deviations(points, noise_known=pool.known), values[some]
+    learn_from = partial(_beliefs, points, y, pool, known, ways)
+    beliefs = learn_from("mean", 1.0, 0.0)
+    means = pool.noise(within(y, "mean"), 1.0)
+    data, unit = data_of(points, means)
+    fitted = fitted_values(_fit(data, known, ways, beliefs), known) if len(y) else means.centre
+    how, efficiency = _centre(y, means, fitted * unit[:, None], aggregate)
+    correlation = error_correlation(data, fitted)
+    if how != "mean" or correlation > 0:
+        beliefs = learn_from(how, efficiency, correlation)
     far = far_tables(points, known, FAR)
     return _Setting(points, pool, how, efficiency, known, ways, beliefs, far)
 
@@ -256,24 +261,15 @@ def _facts(
 
 
 def _centre(
-    points: FloatArray,
-    y: FloatArray,
-    pool: Pool,
-    known: Hypotheses,
-    ways: Deviations,
-    beliefs: Beliefs,
-    aggregate: Aggregate,
+    y: FloatArray, means: Noise, fitted: FloatArray, aggregate: Aggregate
 ) -> tuple[Centre, float]:
     """Choose the centre of repetitions by the noise of some rows about models of means."""
-    if y.shape[2] < 3 or not len(y):
+    if y.shape[2] < 3:
         return ("mean" if aggregate == "auto" else aggregate), 1.0
-    noise = pool.noise(within(y, "mean"), 1.0)
-    data, unit = data_of(points, noise)
-    fitted = fitted_values(_fit(data, known, ways, beliefs), known) * unit[:, None]
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = y / fitted[:, :, None]
         # Where the model is off by more than noise, residuals are not noise.
-        off = np.abs(noise.centre / fitted - 1) > _OFF * np.sqrt(noise.variance)[:, None]
+        off = np.abs(means.centre / fitted - 1) > _OFF * np.sqrt(means.variance)[:, None]
     ratio[off] = np.nan
     return relative_efficiency(ratio[np.isfinite(ratio) & (ratio > 0)], y.shape[2], aggregate)
 
@@ -286,8 +282,9 @@ def _beliefs(
     ways: Deviations,
     how: Centre,
     efficiency: float,
+    correlation: float,
 ) -> Beliefs:
-    """Learn from some rows what to believe of all."""
+    """Learn from some rows what to believe of all; rows whose errors are correlated say less."""
     before, reps = Beliefs(known.log_prior, ways.log_prior), within(y, how)
     # A centre may be zero, or below, where the mean is not.
     usable = np.flatnonzero(
@@ -298,7 +295,8 @@ def _beliefs(
     data, _ = data_of(points, pool.noise(reps.take(usable), efficiency))
     chosen = _chosen(data, known, ways, before)
     found = candidates(data, chosen, known, ways)
-    return Beliefs(*learn(found, known, before.hypotheses, before.deviations))
+    count_as_one = 1 + (len(usable) - 1) * correlation
+    return Beliefs(*learn(found, known, before.hypotheses, before.deviations, count_as_one))
 
 
 def _fit(data: Data, known: Hypotheses, ways: Deviations, beliefs: Beliefs) -> Posterior:

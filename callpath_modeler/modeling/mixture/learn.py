@@ -22,6 +22,7 @@ def learn(
     known: Hypotheses,
     log_prior: FloatArray,
     deviation_prior: FloatArray,
+    count_as_one: float = 1.0,
 ) -> tuple[FloatArray, FloatArray]:
     """Fit the priors to some rows by expectation maximisation, held by what was believed before.
 
@@ -31,6 +32,7 @@ def learn(
     known : the hypotheses, with their kinds
     log_prior : [H] of the hypotheses
     deviation_prior : [D] in logarithms
+    count_as_one : how many rows say as little as one: those that deviate alike
 
     Returns
     -------
@@ -39,13 +41,14 @@ def learn(
     kinds, before, deviation_before = known.kinds, np.exp(log_prior), np.exp(deviation_prior)
     whole = np.bincount(kinds, weights=before, minlength=len(known.held))
     within = np.divide(1.0, whole, out=np.zeros_like(whole), where=whole > 0)
+    of_hypothesis = known.held * count_as_one
     # What was not chosen by any row keeps its share of what is left of its kind.
     chosen = np.zeros(len(kinds), dtype=np.bool_)
     chosen[found.chosen] = True
     which = np.flatnonzero(chosen)
     place = (np.cumsum(chosen) - 1)[found.chosen]
     kind, alone = kinds[which], before[which]
-    held = known.held[kind] * within[kind] * alone
+    held = of_hypothesis[kind] * within[kind] * alone
     likely = np.exp(found.log_evidence)
     prior, deviation = alone, deviation_before
     for _ in range(_ROUNDS):
@@ -54,13 +57,14 @@ def learn(
         share = its * (deviation @ likely)
         per_row = 1 / np.bincount(found.row, share)[found.row]
         count = np.bincount(place, share * per_row, minlength=len(which))
-        seen = deviation * (likely @ (its * per_row)) + _DEVIATION_STRENGTH * deviation_before
+        seen = deviation * (likely @ (its * per_row))
+        seen += count_as_one * _DEVIATION_STRENGTH * deviation_before
         of_kind = np.bincount(kind, weights=count, minlength=len(whole))
-        per_kind = of_kind + _KIND_STRENGTH * whole
-        factor = per_kind / per_kind.sum() / (of_kind + known.held)
+        per_kind = of_kind + count_as_one * _KIND_STRENGTH * whole
+        factor = per_kind / per_kind.sum() / (of_kind + of_hypothesis)
         prior = (count + held) * factor[kind]
         deviation = seen / seen.sum()
-    after = before * (known.held * within * factor)[kinds]
+    after = before * (of_hypothesis * within * factor)[kinds]
     after[which] = prior
     with np.errstate(divide="ignore"):
         return np.log(after), np.log(deviation)

@@ -1,0 +1,85 @@
+"""Runs that were slower as a whole: errors of all call paths that agree say as little as one."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from callpath_modeler.modeling import fit
+from callpath_modeler.modeling.mixture.correlation import error_correlation
+from callpath_modeler.modeling.mixture.data import Data
+
+FloatArray = npt.NDArray[np.float64]
+POINTS = 2.0 ** np.arange(3, 8)
+
+
+def rows(error: FloatArray, points: FloatArray = POINTS) -> tuple[Data, FloatArray]:
+    """Return rows whose errors are given, [n, K], and what was fitted to them."""
+    fitted = np.broadcast_to(0.5 + 0.4 * np.arange(error.shape[1]) / error.shape[1], error.shape)
+    here = ~np.isnan(error)
+    values = np.where(here, fitted * (1 + np.nan_to_num(error)), 0.0)
+    of_noise = np.full(len(error), 1e-4)
+    return Data(points, values, here.astype(float), of_noise, of_noise + 4), np.array(fitted)
+
+
+def normal(shape: tuple[int, ...], seed: int) -> FloatArray:
+    return 0.05 * np.random.default_rng(seed).standard_normal(shape)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_independent_errors_are_not_correlated(seed: int) -> None:
+    assert error_correlation(*rows(normal((200, 5), seed))) < 0.01
+
+
+@pytest.mark.parametrize("share", [0.3, 0.6, 0.9])
+def test_what_all_rows_have_in_common_is_their_correlation(share: float) -> None:
+    found = []
+    points = 2.0 ** np.arange(9)
+    for seed in range(20):
+        common, own = normal((1, 9), seed), normal((200, 9), seed + 100)
+        error = np.sqrt(share) * common + np.sqrt(1 - share) * own
+        found.append(error_correlation(*rows(error, points)))
+    assert np.mean(found) == pytest.approx(share, abs=0.12)
+
+
+def test_growth_that_was_missed_is_no_matter_of_runs() -> None:
+    trend = 0.1 * (np.log(POINTS) - np.log(POINTS).mean())
+    assert error_correlation(*rows(trend + normal((100, 5), 7))) < 0.02
+
+
+def test_errors_are_compared_where_every_point_was_measured() -> None:
+    error = np.tile(normal((1, 5), 8), (60, 1))
+    assert error_correlation(*rows(error)) > 0.8
+    error[:, 2] = np.nan
+    assert error_correlation(*rows(error)) == 0
+
+
+def test_rows_that_are_met_exactly_say_nothing() -> None:
+    assert error_correlation(*rows(np.zeros((50, 5)))) == 0
+    assert error_correlation(*rows(normal((50, 2), 9), POINTS[:2])) == 0
+    assert error_correlation(*rows(normal((1, 5), 9))) == 0
+
+
+def test_errors_of_two_parameters_are_compared_too() -> None:
+    grid = np.stack(np.meshgrid(2.0 ** np.arange(4), [10.0, 20, 40]), axis=-1).reshape(-1, 2)
+    common, own = normal((1, 12), 10), normal((80, 12), 11)
+    assert error_correlation(*rows(own, grid)) < 0.01
+    assert error_correlation(*rows(common + 0.1 * own, grid)) > 0.8
+
+
+@pytest.mark.parametrize("repetitions", [1, 5])
+def test_bands_hold_where_runs_were_slower_as_a_whole(repetitions: int) -> None:
+    p, far = POINTS, np.append(POINTS, 2048.0)
+    laws = [7 + 0 * far, np.log2(far), 10 + np.log2(far), far, 100 + far, np.sqrt(far), far**2]
+    laws += [1000 / far, 0.3 + 1000 / far, far ** (1 / 3), 100 + 3 * np.log2(far), 1000 / far**0.5]
+    truth = np.tile(np.stack(laws), (16, 1))
+    held = []
+    for seed in range(12):
+        random = np.random.default_rng(seed)
+        slower = np.exp(0.05 * random.standard_normal((1, len(p), 1)))
+        own = np.exp(0.02 * random.standard_normal((len(truth), len(p), repetitions)))
+        band = fit(p, truth[:, :-1, None] * slower * own).predict(far[-1:])
+        held.append(((band.low[:, 0] <= truth[:, -1]) & (truth[:, -1] <= band.high[:, 0])).mean())
+    assert np.mean(held) > 0.945
+    assert min(held) > 0.55
