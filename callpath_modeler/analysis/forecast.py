@@ -25,6 +25,7 @@ from callpath_modeler.analysis.measured import Measured
 from callpath_modeler.analysis.predict import squared_widths
 from callpath_modeler.analysis.rank import Loss, loss_at, share_at_target
 from callpath_modeler.analysis.trust import marks_of_trust
+from callpath_modeler.analysis.turning import Turning, turning
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.profile.groups import Codes, Costs, Rows, Values
 from callpath_modeler.profile.outline import Outline, SumCheck
@@ -171,6 +172,13 @@ class Forecast:
     def has_bands(self) -> bool:
         """Whether all bands there can be were made."""
         return self.bands is not None or bool(np.isinf(self.target))
+
+    @cached_property
+    def turning(self) -> Turning | None:
+        """Where the program is fastest, if that is before the target; None without bands."""
+        if self.repetitions or not self.has_bands:
+            return None
+        return turning(self.fitted, self.target, self.total)
 
     @cached_property
     def _loss(self) -> Loss | None:

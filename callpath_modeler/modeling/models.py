@@ -324,8 +324,10 @@ class Models:
         codes = np.flatnonzero(per_term[1:]).astype(np.int16)
         return codes, np.concatenate([[constant], per_term[1:][codes]])
 
-    def alternatives(self, row: int, parameter: Names = "p") -> tuple[Alternative, ...]:
-        """Return the runners-up of one row, best first."""
+    def alternatives(
+        self, row: int, parameter: Names = "p", *, pretty: bool = False
+    ) -> tuple[Alternative, ...]:
+        """Return the runners-up of one row, best first, written as `formula` does."""
         there = np.flatnonzero(self.alternative_weight[row] > 0)
         terms, numbers = (
             column[row, there] for column in (self.alternative_terms, self.alternative_coefficients)
@@ -340,7 +342,7 @@ class Models:
             )
             for slot, text, growth, codes, coefficients in zip(
                 there.tolist(),
-                model_texts(self.shapes, terms, numbers, parameter),
+                model_texts(self.shapes, terms, numbers, parameter, pretty=pretty),
                 self.shapes.growth_rank(terms, numbers).tolist(),
                 terms.tolist(),
                 numbers.tolist(),

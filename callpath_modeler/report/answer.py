@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from callpath_modeler.analysis.forecast import Forecast
     from callpath_modeler.analysis.measured import Measured
     from callpath_modeler.analysis.rank import Ranking
+    from callpath_modeler.analysis.turning import Turning
     from callpath_modeler.fitted import Fitted
 
 _WORTH_A_WORD = 0.02
@@ -60,27 +61,32 @@ def verdict(ranking: Ranking, *, ascii_only: bool) -> str:
     return " ".join([answer, *model_notes(ranking, ascii_only=ascii_only), *missing_notes(ranking)])
 
 
-def turning_notes(ranking: Ranking, *, ascii_only: bool) -> list[str]:
+def turning_notes(answer: Ranking | Forecast, *, ascii_only: bool) -> list[str]:
     """Say from how many processes on it does not get faster, if that is before the target."""
-    turning, fitted = ranking.turning, ranking.fitted
+    turning, fitted = answer.turning, answer.fitted
     if turning is None:
         return []
-    smallest, largest = float(fitted.points[0]), float(fitted.points[-1])
-
-    def scale(value: float) -> str:
-        is_given = value in (smallest, turning.until)
-        return parameter_value(value) if is_given else rough_value(value)
-
-    name = fitted.parameter
-    # Inside the data somebody might take it for what was measured.
-    fastest = "By the models, fastest" if turning.at <= largest else "Fastest"
-    where = f"{name} = {scale(turning.at)}"
-    where = f"{where}, the smallest run" if turning.at == smallest else f"about {where}"
+    where = fastest_at(fitted, turning)
+    where += ", the smallest run" if turning.at == fitted.points[0] else ""
     amount = amount_text(*turning.total, fitted.metric.unit, ascii_only=ascii_only)
-    first, last = scale(turning.first), scale(turning.last)
-    as_fast = f"{name} = {first} … {last} may be as fast, and " * (first != last)
+    first, last = (_scale(fitted, turning, value) for value in (turning.first, turning.last))
+    as_fast = f"{fitted.parameter} = {first} … {last} may be as fast, and " * (first != last)
     slower = "make it slower" if turning.is_slower else "may make it slower"
+    # Inside the data somebody might take it for what was measured.
+    fastest = "By the models, fastest" if turning.at <= fitted.points[-1] else "Fastest"
     return [f"{fastest} at {where}: {amount}; {as_fast}more processes {slower}."]
+
+
+def fastest_at(fitted: Fitted, turning: Turning) -> str:
+    """Say at which scale a program is fastest: ``about p = 420``."""
+    where = f"{fitted.parameter} = {_scale(fitted, turning, turning.at)}"
+    return where if turning.at == fitted.points[0] else f"about {where}"
+
+
+def _scale(fitted: Fitted, turning: Turning, value: float) -> str:
+    """Write a scale: in full if it was given, else about where it is."""
+    is_given = value in (float(fitted.points[0]), turning.until)
+    return parameter_value(value) if is_given else rough_value(value)
 
 
 def growth_of(fitted: Fitted, row: int, *, pretty: bool) -> str:

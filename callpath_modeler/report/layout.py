@@ -23,6 +23,8 @@ _DEEPEST = 200
 """Cells of indentation at most, where nothing is cut: call chains are 50,000 calls deep."""
 _LEAST = 8
 """However narrow the terminal, a call path keeps this many."""
+_LEAST_BESIDE = 5
+"""Beside its mark it is left out if it has fewer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +144,8 @@ def _labels(
     for row, mark in enumerate(marks):
         if count[labels[row]] > 1:
             room = None if space is None else space - cell_len(mark) - 1
-            path = shorten(paths[row], room, ellipsis) if room is None or room > _LEAST else ""
+            is_shown = room is None or room >= _LEAST_BESIDE
+            path = shorten(paths[row], room, ellipsis) if is_shown else ""
             labels[row] = f"{path} {mark}".lstrip()
     return labels
 

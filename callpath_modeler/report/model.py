@@ -8,6 +8,7 @@ from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
+from rich.cells import cell_len, set_cell_size
 
 from callpath_modeler.analysis.excess import measured_excess, scaling_over
 from callpath_modeler.analysis.rank import FIRST, Ranking
@@ -197,9 +198,9 @@ def quality_facts(ranking: Ranking, row: int) -> list[Fact]:
     return facts
 
 
-def listed_alternatives(fitted: Fitted, row: int) -> list[Alternative]:
+def listed_alternatives(fitted: Fitted, row: int, *, ascii_only: bool) -> list[Alternative]:
     """Return what else the model of a call path could be, as far as that is worth a word."""
-    others = fitted.models.alternatives(row, fitted.parameter)
+    others = fitted.models.alternatives(row, fitted.parameter, pretty=not ascii_only)
     return [other for other in others if other.weight >= _WORTH_A_WORD]
 
 
@@ -207,17 +208,18 @@ def _others(ranking: Ranking, row: int, *, ascii_only: bool) -> list[str]:
     if ranking.inclusive:
         return []
     fitted = ranking.fitted
-    others = listed_alternatives(fitted, row)
+    others = listed_alternatives(fitted, row, ascii_only=ascii_only)
     if not others:
         return [f"could also be: {NOTHING_ELSE}"]
     at = at_text(fitted, ranking.target)
     classic = fitted.models.method == "classic"
     title = "could also be" if classic else "could also be (or much like)"
-    lines = [f"{title:<46} {'weight' if classic else 'prob. '} at {at}"]
+    width = max(44, *(cell_len(other.formula) for other in others))
+    lines = [f"{title:<{width + 2}} {'weight' if classic else 'prob. '} at {at}"]
     for other in others:
         value = float(other.values([ranking.target])[0])
         text = quantity(value, fitted.metric.unit, ascii_only=ascii_only)
-        lines.append(f"  {other.formula:<44} {other.weight:>6.0%} {text}")
+        lines.append(f"  {set_cell_size(other.formula, width)} {other.weight:>6.0%} {text}")
     return lines
 
 

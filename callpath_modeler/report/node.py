@@ -200,7 +200,7 @@ class NodeReport:
             return [f"fastest: {self._fastest()}"]
         row = int(parts[0])
         lines = [f"probability {float(fitted.models.weight[row]):.0%}; {self._quality(row)}"]
-        shown = listed_alternatives(fitted, row)
+        shown = listed_alternatives(fitted, row, ascii_only=self.ascii_only)
         lines += ["could also be" if shown else "nothing else fits nearly as well"]
         for other in shown:
             value = float(other.values([self.forecast.target])[0])

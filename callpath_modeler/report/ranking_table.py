@@ -15,6 +15,7 @@ from callpath_modeler.report.formats import Cell, Table, json_number, provenance
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from callpath_modeler.analysis.turning import Turning
     from callpath_modeler.diagnostics import Finding
 
 
@@ -151,7 +152,7 @@ def _header(ranking: Ranking, findings: Sequence[Finding]) -> dict[str, object]:
             "high": high,
             "predicted": json_number(ranking.predicted_total),
         },
-        "fastest": _fastest(ranking),
+        "fastest": turning_json(ranking.turning),
         "unmodelled": {
             "callpaths": len(ranking.unmodelled),
             "share": ranking.unmodelled_share if fitted.metric.additive else None,
@@ -160,9 +161,8 @@ def _header(ranking: Ranking, findings: Sequence[Finding]) -> dict[str, object]:
     }
 
 
-def _fastest(ranking: Ranking) -> dict[str, object] | None:
+def turning_json(turning: Turning | None) -> dict[str, object] | None:
     """Return where the program is fastest, if that is before the target."""
-    turning = ranking.turning
     if turning is None:
         return None
     value, low, high = turning.total

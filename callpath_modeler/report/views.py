@@ -18,7 +18,13 @@ from callpath_modeler.profile.outline import SumCheck
 from callpath_modeler.profile.views import ViewKind
 from callpath_modeler.profile.wanted import Wanted
 from callpath_modeler.report.again import EXPERIMENT, Again
-from callpath_modeler.report.answer import at_text, model_notes, off_by, target_text
+from callpath_modeler.report.answer import (
+    at_text,
+    model_notes,
+    off_by,
+    target_text,
+    turning_notes,
+)
 from callpath_modeler.report.columns import (
     MODEL_NOTE,
     amount_text,
@@ -37,7 +43,7 @@ from callpath_modeler.report.outlines import (
     tree_lines,
 )
 from callpath_modeler.report.ranking import points_text
-from callpath_modeler.report.ranking_table import fit_settings, measured_json
+from callpath_modeler.report.ranking_table import fit_settings, measured_json, turning_json
 from callpath_modeler.units import (
     counted,
     percent,
@@ -151,6 +157,7 @@ def _header(shown: ForecastView, findings: Sequence[Finding]) -> dict[str, objec
             "high": high,
             "predicted": json_number(forecast.predicted_total),
         },
+        "fastest": turning_json(forecast.turning),
         "unmodelled": {
             "callpaths": len(forecast.known.unmodelled),
             "share": forecast.known.unmodelled_share,
@@ -187,7 +194,11 @@ def views_text(
     body = tree_lines(
         shown.outline, columns, width=width, full_names=full_names, ascii_only=ascii_only
     )
-    head = wrap(say(_verdict(shown, ascii_only=ascii_only)), width, "bold")
+    answer = [
+        _verdict(shown, ascii_only=ascii_only),
+        *turning_notes(shown.forecast, ascii_only=ascii_only),
+    ]
+    head = [part for line in answer for part in wrap(say(line), width, "bold")]
     lines = [*head, *wrap(say(_context(shown)), width, _GREY), Text(""), *body, Text("")]
     for line in _footer(shown, again, ascii_only=ascii_only):
         lines += wrap(say(line), width, _GREY, indent="  ")

@@ -32,6 +32,7 @@ def foreseen(
     complete = made.with_bands(is_wanted) if is_wanted() else None
     del made  # as large as the other
     if complete is not None and is_wanted():
+        _ = complete.turning  # it is known from then on
         yield state.prepare(state.kind, complete)
     give_back()
 

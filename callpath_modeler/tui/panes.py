@@ -15,7 +15,7 @@ from callpath_modeler.profile.calltree import ROOT
 from callpath_modeler.profile.schema import Region
 from callpath_modeler.profile.views import ViewKind
 from callpath_modeler.profile.wanted import Sort
-from callpath_modeler.report.answer import beyond, known_by, off_by
+from callpath_modeler.report.answer import beyond, fastest_at, known_by, off_by
 from callpath_modeler.report.columns import amount_text
 from callpath_modeler.report.layout import shorten, wrap
 from callpath_modeler.report.node import NodeReport
@@ -134,22 +134,38 @@ def pane(
     if beside:
         chart = report.chart(width, min(18, height // 3))
         text = [*report.model(), "", *chart, "", *report.alternatives(), *report.facts()]
-        lines = [part for one in text for part in wrap(say(one), width, indent="  ")]
+        lines = _first(text, width, height, say)
     else:
         room = max(36, width * 2 // 5)
         chart = report.chart(room, height)
         left = width - room - 2 if chart else width
         text = [*report.model(), *report.alternatives(), *report.facts()]
-        parts = [part.plain for one in text for part in wrap(say(one), left, indent="  ")]
+        parts = [row.plain for row in _first(text, left, height, say)]
         lines = [
             Text(f"{set_cell_size(a, left)}  {b}".rstrip())
-            for a, b in zip_longest(parts[:height], [say(row) for row in chart], fillvalue="")
+            for a, b in zip_longest(parts, [say(row) for row in chart], fillvalue="")
         ]
     if source is not None and report.regions and len(lines) < height - 1:
         room = min(_SOURCE_LINES, height - len(lines))
         code = source(report.regions[0], room)
         lines += [Text(say(row.expandtabs(4))[:width], style="dim") for row in code]
     return [*title, *lines[:height]]
+
+
+def _first(text: Sequence[str], width: int, height: int, say: Callable[[str], str]) -> list[Text]:
+    """Wrap text, at most `height` lines; where the last is not the end of its own, it says so."""
+    lines: list[Text] = []
+    for one in text:
+        parts, room = wrap(say(one), width, indent="  "), height - len(lines)
+        lines += parts[:room]
+        if len(parts) > room > 0:
+            mark = say(" …")
+            row = lines[-1].plain
+            row = row if cell_len(row + mark) <= width else set_cell_size(row, width - len(mark))
+            lines[-1] = Text(row + mark)
+        if len(lines) >= height:
+            break
+    return lines
 
 
 def _title_and_imbalance(report: NodeReport, width: int) -> list[Text]:
@@ -189,6 +205,8 @@ def status(session: Session, message: str, width: int, *, ascii_only: bool = Fal
     parts += [f"filter {session.pattern}"] if session.pattern else []
     parts += [_sorted_by(session)] if _sorted_by(session) else []
     parts += [f"hidden: below {percent(session.least)}"] if session.hides else []
+    turning = session.forecast.turning
+    parts += [f"fastest {fastest_at(session.forecast.fitted, turning)}"] if turning else []
     known = session.forecast.known
     if len(known.unmodelled):
         share = percent(known.unmodelled_share)

@@ -167,7 +167,7 @@ def _alternatives(ranking: Ranking, row: int) -> list[Html]:
     fitted, unit = ranking.fitted, ranking.fitted.metric.unit
     if ranking.inclusive or ranking.leader[row] < 0:
         return []
-    others = listed_alternatives(fitted, row)
+    others = listed_alternatives(fitted, row, ascii_only=False)
     if not others:
         return [tag("p", f"could also be: {NOTHING_ELSE}", class_="aside")]
     classic = fitted.models.method == "classic"

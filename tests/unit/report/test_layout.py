@@ -88,3 +88,19 @@ def test_a_line_that_fits_stays_as_it_is():
     assert [part.plain for part in wrap("  a  b", 6)] == ["  a  b"]
     assert [part.plain for part in wrap("", 6)] == [""]
     assert [part.plain for part in wrap("x" * 500, None)] == ["x" * 500]
+
+
+def test_paths_that_look_alike_keep_their_ends_beside_their_marks_where_there_is_room():
+    alike = [["main", "a", "solver", "reduce"], ["main", "b", "solver", "reduce"]]
+    marks = ["@1ea757f", "@b455d9a"]
+    values = [Column("value", ["1 s", "2 s"])]
+    shown = {
+        width: [row.plain[7:] for row in table(values, alike, width, marks=marks)[1:]]
+        for width in (22, 21, 20, 7)
+    }
+    assert shown == {
+        22: [f"…educe {mark}" for mark in marks],
+        21: [f"…duce {mark}" for mark in marks],
+        20: marks,
+        7: marks,
+    }

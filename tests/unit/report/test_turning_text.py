@@ -7,12 +7,16 @@ import json
 import numpy as np
 import pytest
 
+from callpath_modeler.analysis.forecast import forecast
 from callpath_modeler.analysis.rank import rank
 from callpath_modeler.profile.experiment import Scaling
+from callpath_modeler.profile.views import ViewKind
+from callpath_modeler.profile.wanted import Wanted
 from callpath_modeler.report.answer import turning_notes
 from callpath_modeler.report.formats import to_json
 from callpath_modeler.report.ranking import ranking_text
 from callpath_modeler.report.ranking_table import ranking_table
+from callpath_modeler.report.views import ForecastView, views_table, views_text
 from synthetic import fitted
 
 POINTS = (8.0, 16.0, 32.0, 64.0, 128.0)
@@ -114,3 +118,22 @@ def test_json_has_it_in_full_and_null_where_it_is_not(fit):
         "is_slower": True,
     }
     assert json.loads(to_json(ranking_table(rank(fit, 256))))["fastest"] is None
+
+
+@pytest.mark.parametrize("target", [4096.0, np.inf])
+def test_views_say_it_in_the_words_and_numbers_of_the_ranking(fit, target):
+    view = ForecastView(forecast(fit, target), Wanted(kind=ViewKind.FLAT))
+    lines = [row.plain for row in views_text(view, width=None, full_names=False, ascii_only=False)]
+    assert lines[1] == said(fit, target)[0]
+    of_view, of_ranking = (
+        json.loads(to_json(table))["fastest"]
+        for table in (views_table(view), ranking_table(rank(fit, target)))
+    )
+    assert of_view == of_ranking
+    assert of_view is not None
+
+
+def test_a_forecast_without_bands_does_not_know_it_yet(fit):
+    without = forecast(fit, 4096.0, bands=False)
+    assert without.turning is None
+    assert without.with_bands().turning is not None

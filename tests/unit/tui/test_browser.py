@@ -9,8 +9,10 @@ import pytest
 from driver import GIVEN, drive
 from test_session import VALUES
 
+from callpath_modeler.profile.experiment import Scaling
 from callpath_modeler.profile.views import ViewKind
-from synthetic import fitted
+from callpath_modeler.tui.panes import pane, report_of
+from synthetic import POINTS, fitted
 
 
 def test_the_answer_is_on_the_screen_before_the_first_key():
@@ -133,3 +135,33 @@ def test_imbalance_shares_the_line_of_the_title_where_no_other_has_room():
     drive(narrow, times)
     drive(narrower, times, size=(60, 24))
     drive(beside, times, size=(160, 50))
+
+
+def test_under_strong_scaling_the_last_line_says_where_the_program_is_fastest():
+    p = np.array(POINTS)
+    falling = fitted({"main": list(1000 / p), "main/f": list(0.001 * p)}, scaling=Scaling.STRONG)
+
+    async def steps(screen):
+        screen.says("fastest about p = 1000")
+        await screen.press("t", *"64", "enter")
+        assert "fastest" not in screen.lines[-2]
+        await screen.press("t", *"inf", "enter")
+        screen.says("fastest about p = 1000")
+
+    drive(steps, falling, target=65536.0)
+
+
+def test_what_there_is_no_room_for_does_not_look_as_if_it_had_ended():
+    async def steps(screen):
+        report = report_of(screen.session)
+        narrow = 28  # too narrow for a chart, whose height depends on that of the pane
+        whole = [row.plain for row in pane(report, narrow, 60, beside=True)]
+        cut = [height for height in range(3, len(whole)) if whole[height].startswith("  ")]
+        assert len(cut) > 3
+        for height in range(3, len(whole)):
+            *above, last = (row.plain for row in pane(report, narrow, height, beside=True))
+            assert above == whole[: height - 1]
+            assert last.endswith(" …") == (height in cut)
+            assert len(last) <= narrow
+
+    drive(steps)
