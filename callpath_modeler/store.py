@@ -3,16 +3,19 @@
 ``header.json`` holds everything that is not an array, and the type and shape of every array;
 ``tree.npy`` the columns of the call tree;
 ``values-K.npy``, ``total-K.npy`` and, of several processes, ``imbalance-K.npy`` the K-th metric;
-``models-K-NAME.npy`` the columns of the K-th set of models. A store appears whole or not at all.
+``models-K-NAME.npy`` the columns of the K-th set of models;
+``checksums.json`` the CRC-32 of every other file. A store appears whole or not at all.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+import zlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from tokenize import TokenError
-from typing import TYPE_CHECKING
+from typing import IO, TYPE_CHECKING
 
 import msgspec
 import numpy as np
@@ -27,9 +30,14 @@ from callpath_modeler.profile.schema import Metric, Reduction, Region
 if TYPE_CHECKING:
     from callpath_modeler.fitted import Fitted
 
-SCHEMA = 2
+SCHEMA = 3
 SUFFIX = ".cpm"
 _HEADER = "header.json"
+_CHECKSUMS = "checksums.json"
+_SOON_READ = 16 * 2**20
+"""Files up to so many bytes are checked whenever they are opened: it takes a few milliseconds."""
+_PIECE = 2**20
+_OTHER = "not as it was written"
 _MAKE_ANEW = "make it anew from the profiles: cpmodel fit PROFILES -o NAME.cpm"
 
 
@@ -65,6 +73,34 @@ class _Header(msgspec.Struct):
     models: list[_ModelsHeader]
 
 
+@dataclass(frozen=True, slots=True)
+class _Store:
+    """A store that is open.
+
+    Attributes
+    ----------
+    path : where it is
+    header : what is no array
+    checksums : CRC-32 of its files, by name
+    """
+
+    path: Path
+    header: _Header
+    checksums: Mapping[str, int]
+
+
+class _Counting:
+    """A file that is written, and the checksum of what was."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file = file
+        self.checksum = 0
+
+    def write(self, data: bytes) -> int:
+        self.checksum = zlib.crc32(data, self.checksum)
+        return self._file.write(data)
+
+
 def is_stored(path: Path) -> bool:
     """Tell whether `path` is a stored experiment, or is named like one."""
     if path.suffix == SUFFIX:
@@ -95,10 +131,14 @@ def _fill(folder: Path, fits: Sequence[Fitted]) -> None:
     experiment = fits[0].experiment
     tree = experiment.tree
     shapes: dict[str, tuple[str, list[int]]] = {}
+    checksums: dict[str, int] = {}
 
     def save(name: str, array: np.ndarray) -> None:
-        np.save(folder / f"{name}.npy", array)
+        with (folder / f"{name}.npy").open("wb") as file:
+            counting = _Counting(file)
+            np.lib.format.write_array(counting, array, allow_pickle=False)
         shapes[name] = array.dtype.str, list(array.shape)
+        checksums[f"{name}.npy"] = counting.checksum
 
     save("tree", tree.columns)
     for k, values in enumerate(experiment.columns.values()):
@@ -146,7 +186,10 @@ def _fill(folder: Path, fits: Sequence[Fitted]) -> None:
         text = msgspec.json.encode(header)
     except UnicodeEncodeError as cause:
         raise OutputError("a file name is no UTF-8 text", hint="rename the runs") from cause
-    (folder / _HEADER).write_bytes(msgspec.json.format(text))
+    content = msgspec.json.format(text)
+    (folder / _HEADER).write_bytes(content)
+    checksums[_HEADER] = zlib.crc32(content)
+    (folder / _CHECKSUMS).write_bytes(msgspec.json.format(msgspec.json.encode(checksums)))
 
 
 def read_experiment(path: Path) -> Experiment:
@@ -157,20 +200,21 @@ def read_experiment(path: Path) -> Experiment:
     InputError
         If it is missing, broken, or of another version.
     """
-    header = _read_header(path)
+    store = _open(path)
+    header = store.header
     columns = {
         metric.name: Values(
             metric,
-            _array(path, header, f"values-{k}"),
-            _array(path, header, f"total-{k}"),
-            # Experiments of one process, and stores that were written before, have none.
-            _array(path, header, name) if (name := f"imbalance-{k}") in header.arrays else None,
+            _array(store, f"values-{k}"),
+            _array(store, f"total-{k}"),
+            # Experiments of one process have none.
+            _array(store, name) if (name := f"imbalance-{k}") in header.arrays else None,
         )
         for k, metric in enumerate(header.metrics)
     }
     return Experiment(
         name=header.name,
-        tree=_tree(path, header),
+        tree=_tree(store),
         runs=tuple(header.runs),
         parameters=tuple(header.parameters),
         constants=header.constants,
@@ -183,27 +227,27 @@ def read_experiment(path: Path) -> Experiment:
     )
 
 
-def _tree(path: Path, header: _Header) -> CallTree:
-    columns = _array(path, header, "tree")
+def _tree(store: _Store) -> CallTree:
+    columns, header = _array(store, "tree"), store.header
     try:
         return CallTree.from_columns(columns, header.regions, header.annotations)
     except ValueError as cause:
-        raise _broken(path, f"tree.npy: {cause}") from cause
+        raise _broken(store.path, f"tree.npy: {cause}") from cause
 
 
 def read_models(
     path: Path, experiment: Experiment, metric: str, settings: dict[str, str] | None
 ) -> Fitted | None:
     """Return the stored models of `metric` that were fitted with `settings`, or any, or None."""
-    whole = _read_header(path)
+    store = _open(path)
     # An experiment alone is opened without the code that models.
     from callpath_modeler.fitted import Fitted, Surface, sliced
     from callpath_modeler.modeling import Models
 
-    for k, header in enumerate(whole.models):
+    for k, header in enumerate(store.header.models):
         if header.metric != metric or (settings is not None and header.settings != settings):
             continue
-        arrays = {name: _array(path, whole, f"models-{k}-{name}") for name in header.columns}
+        arrays = {name: _array(store, f"models-{k}-{name}") for name in header.columns}
         try:
             measured = None if header.parameters else arrays.pop("measured")
             models = Models.from_arrays(arrays, header.models)
@@ -227,7 +271,39 @@ def read_models(
     return None
 
 
-def _read_header(path: Path) -> _Header:
+def verify(path: Path) -> int:
+    """Hold every file of a store against its checksum, however large it is.
+
+    Returns
+    -------
+    int
+        How many files are as they were written.
+
+    Raises
+    ------
+    InputError
+        If one is not.
+    """
+    store = _open(path)
+    for name, told in store.checksums.items():
+        try:
+            found = _checksum(path / name)
+        except OSError as cause:
+            raise _broken(path, f"{name}: {cause.strerror or cause}") from cause
+        if found != told:
+            raise _broken(path, f"{name}: {_OTHER}")
+    return len(store.checksums)
+
+
+def _checksum(path: Path) -> int:
+    checksum = 0
+    with path.open("rb") as file:
+        while piece := file.read(_PIECE):
+            checksum = zlib.crc32(piece, checksum)
+    return checksum
+
+
+def _open(path: Path) -> _Store:
     try:
         content = (path / _HEADER).read_bytes()
     except OSError as cause:
@@ -244,10 +320,23 @@ def _read_header(path: Path) -> _Header:
     else:
         schema = header.schema
         if schema == SCHEMA:
-            return header
+            checksums = _checksums(path)
+            if zlib.crc32(content) != checksums.get(_HEADER):
+                raise _broken(path, f"{_HEADER}: {_OTHER}")
+            return _Store(path, header, checksums)
     raise InputError(
         f"{path}: store of schema {schema}, this version reads {SCHEMA}", hint=_MAKE_ANEW
     )
+
+
+def _checksums(path: Path) -> dict[str, int]:
+    try:
+        content = (path / _CHECKSUMS).read_bytes()
+        return msgspec.json.decode(content, type=dict[str, int])
+    except OSError as cause:
+        raise _broken(path, f"{_CHECKSUMS}: {cause.strerror or cause}") from cause
+    except (msgspec.DecodeError, UnicodeDecodeError) as cause:
+        raise _broken(path, f"{_CHECKSUMS}: {cause}") from cause
 
 
 def _schema(content: bytes) -> int | None:
@@ -257,16 +346,19 @@ def _schema(content: bytes) -> int | None:
         return None
 
 
-def _array(path: Path, header: _Header, name: str) -> np.ndarray:
+def _array(store: _Store, name: str) -> np.ndarray:
+    path, file = store.path, store.path / f"{name}.npy"
     try:
-        stored = np.load(path / f"{name}.npy", mmap_mode="r", allow_pickle=False)
+        stored = np.load(file, mmap_mode="r", allow_pickle=False)
+        is_checked = stored.nbytes <= _SOON_READ
+        is_other = is_checked and _checksum(file) != store.checksums.get(file.name)
     except OSError as cause:
         raise _broken(path, f"{name}.npy: {cause.strerror or cause}") from cause
     except (ValueError, EOFError, TokenError) as cause:
         # The header of an array is an expression of Python.
         raise _broken(path, f"{name}.npy: {cause}") from cause
-    if (stored.dtype.str, list(stored.shape)) != header.arrays.get(name):
-        raise _broken(path, f"{name}.npy: not the array that was written")
+    if is_other or (stored.dtype.str, list(stored.shape)) != store.header.arrays.get(name):
+        raise _broken(path, f"{name}.npy: {_OTHER}")
     # As mapped as before, without what `np.memmap` does at every access to a number.
     return np.asarray(stored)
 

@@ -12,6 +12,7 @@ from callpath_modeler.cli.console import Console
 from callpath_modeler.cli.options import load_options
 from callpath_modeler.cli.tables import format_of, output_options
 from callpath_modeler.errors import DataError, UsageError
+from callpath_modeler.units import counted
 
 if TYPE_CHECKING:
     from callpath_modeler.loading import LoadOptions
@@ -20,7 +21,11 @@ if TYPE_CHECKING:
 @click.command("info", cls=Configured)
 @click.argument("experiment", nargs=-1, metavar="EXP...")
 @click.option("--diagnostics", is_flag=True, help="List every finding.")
-@click.option("--verify", is_flag=True, help="Read again with an independent reader and compare.")
+@click.option(
+    "--verify",
+    is_flag=True,
+    help="Read again with an independent reader and compare; of a .cpm, checksums.",
+)
 @click.option("--write-manifest", is_flag=True, help="Print a manifest runs.toml of the runs.")
 @click.option("--config", is_flag=True, help="Say what options are set to, and where.")
 @load_options
@@ -92,8 +97,12 @@ def _configuration(console: Console, form: str, output: Path | None, *, force: b
 
 def _verify(console: Console, sources: tuple[str, ...], load: LoadOptions) -> None:
     """Compare value by value; end with a DataError if anything differs."""
-    from callpath_modeler import loading
+    from callpath_modeler import loading, store
 
+    if len(sources) == 1 and store.is_stored(Path(sources[0])):
+        count = store.verify(Path(sources[0]))
+        console.result(f"{sources[0]}  {counted(count, 'file')}  as written\n")
+        return
     differing = compared = 0
     for path, agreements in loading.verify(sources, load):
         if agreements is None:

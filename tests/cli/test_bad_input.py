@@ -289,8 +289,20 @@ def test_a_call_path_that_is_none_or_many_is_a_usage_error(run, stored, path, wo
 
 def test_a_store_stands_alone_and_holds_no_profiles(run, stored, lulesh):
     run("rank", stored, lulesh, *RANK).fails(2, "stands alone")
-    run("info", stored, "--verify").fails(2, "no profiles")
+    run("info", stored, lulesh, "--verify").fails(2, "no profiles")
     run("info", stored, "--write-manifest").fails(2, "no profiles")
+
+
+def test_a_store_is_verified_by_its_checksums(run, stored, tmp_path):
+    copy = tmp_path / "copy.cpm"
+    shutil.copytree(stored, copy)
+    assert run("info", copy, "--verify").out.endswith(" files  as written\n")
+    values = copy / "values-0.npy"
+    damaged = bytearray(values.read_bytes())
+    damaged[-1] ^= 1
+    values.write_bytes(damaged)
+    run("info", copy, "--verify").fails(3, "values-0.npy: not as it was written")
+    run("rank", copy, *RANK).fails(3, "values-0.npy: not as it was written")
 
 
 @pytest.mark.parametrize("damage", ["half the files", "no header", "a short array", "a file"])

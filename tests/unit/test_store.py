@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import io
 import json
+import zlib
 from dataclasses import replace
 
 import numpy as np
@@ -96,15 +98,15 @@ def test_what_is_no_store_is_never_replaced(fit, tmp_path, kind):
 
 
 def test_a_failure_half_way_leaves_nothing(fit, tmp_path, monkeypatch):
-    save, written = np.save, []
+    save, written = np.lib.format.write_array, []
 
-    def failing(file, array):
+    def failing(file, array, **options):
         written.append(file)
         if len(written) == 5:
             raise OSError(28, "No space left on device")
-        save(file, array)
+        save(file, array, **options)
 
-    monkeypatch.setattr(np, "save", failing)
+    monkeypatch.setattr(np.lib.format, "write_array", failing)
     with pytest.raises(OutputError, match="No space left"):
         store.write([fit], tmp_path / "a.cpm")
     assert listed(tmp_path) == []
@@ -115,6 +117,20 @@ def test_a_store_is_known_by_its_name_or_its_header(path, tmp_path):
     assert store.is_stored(tmp_path / "renamed")
     assert store.is_stored(tmp_path / "missing.cpm")
     assert not store.is_stored(tmp_path)
+
+
+def replaced(path, name, content):
+    """Put a file in the place of another, with its checksum, as another program might."""
+    (path / name).write_bytes(content)
+    sums = path / "checksums.json"
+    told = json.loads(sums.read_text(encoding="utf-8"))
+    sums.write_text(json.dumps({**told, name: zlib.crc32(content)}), encoding="utf-8")
+
+
+def array_file(array):
+    content = io.BytesIO()
+    np.save(content, array)
+    return content.getvalue()
 
 
 def opened(path, fit):
@@ -137,17 +153,45 @@ def test_every_missing_or_short_file_is_an_input_error_with_a_hint(path, fit):
     opened(path, fit)
 
 
+def test_a_bit_that_flipped_is_an_input_error_wherever_it_is(path, fit):
+    for file in sorted(path.iterdir()):
+        content = file.read_bytes()
+        for place in {len(content) // 2, len(content) - 1, content.find(b"5.0")} - {-1}:
+            damaged = bytearray(content)
+            damaged[place] ^= 1
+            file.write_bytes(damaged)
+            with pytest.raises(InputError, match=r"a\.cpm"):
+                opened(path, fit)
+        file.write_bytes(content)
+    opened(path, fit)
+
+
+def test_what_is_too_large_to_be_checked_at_every_opening_is_when_asked(path, fit, monkeypatch):
+    monkeypatch.setattr(store, "_SOON_READ", 0)
+    values = path / "values-0.npy"
+    damaged = bytearray(values.read_bytes())
+    damaged[-3] ^= 1
+    values.write_bytes(damaged)
+    opened(path, fit)
+    with pytest.raises(InputError, match=r"values-0\.npy: not as it was written"):
+        store.verify(path)
+
+
+def test_a_whole_store_is_found_to_be_so(path):
+    assert store.verify(path) == len(listed(path)) - 1  # its checksums are in the last one
+
+
 @pytest.mark.parametrize("name", ["tree", "values-0", "total-0", "models-0-measured"])
 @pytest.mark.parametrize("array", [np.zeros(2), np.zeros((3, 5), "f4"), np.array(["a"])])
 def test_an_array_of_another_shape_or_type_is_an_input_error(path, fit, name, array):
-    np.save(path / f"{name}.npy", array)
+    replaced(path, f"{name}.npy", array_file(array))
     with pytest.raises(InputError, match=name):
         opened(path, fit)
 
 
 def test_an_array_whose_header_does_not_end_is_an_input_error(path, fit):
     array = path / "total-0.npy"
-    array.write_bytes(array.read_bytes().replace(b")", b" "))
+    replaced(path, array.name, array.read_bytes().replace(b")", b" "))
     with pytest.raises(InputError, match="total-0"):
         opened(path, fit)
 
@@ -156,7 +200,7 @@ def test_an_array_whose_header_does_not_end_is_an_input_error(path, fit):
 def test_a_tree_that_is_none_is_an_input_error(path, fit, column):
     tree = np.load(path / "tree.npy")
     tree[0] = column
-    np.save(path / "tree.npy", tree)
+    replaced(path, "tree.npy", array_file(tree))
     with pytest.raises(InputError, match="tree"):
         opened(path, fit)
 
@@ -164,13 +208,13 @@ def test_a_tree_that_is_none_is_an_input_error(path, fit, column):
 def test_a_region_beyond_the_table_is_an_input_error(path, fit):
     tree = np.load(path / "tree.npy")
     tree[2, 0] = 99
-    np.save(path / "tree.npy", tree)
+    replaced(path, "tree.npy", array_file(tree))
     with pytest.raises(InputError, match="tree"):
         opened(path, fit)
 
 
 @pytest.mark.parametrize(
-    "content", [b"[]", b"{}", b'{"schema": 2}', b'{"schema": "x"}', b"\x00", b"{", b"\x8a"]
+    "content", [b"[]", b"{}", b'{"schema": 3}', b'{"schema": "x"}', b"\x00", b"{", b"\x8a"]
 )
 def test_a_header_that_is_none_is_an_input_error(path, fit, content):
     (path / "header.json").write_bytes(content)
@@ -181,7 +225,7 @@ def test_a_header_that_is_none_is_an_input_error(path, fit, content):
 def test_a_store_of_another_version_says_so(path, fit):
     header = json.loads((path / "header.json").read_text())
     (path / "header.json").write_text(json.dumps({"schema": header["schema"] + 1}))
-    with pytest.raises(InputError, match="schema 3"):
+    with pytest.raises(InputError, match=f"schema {store.SCHEMA + 1}"):
         opened(path, fit)
 
 
