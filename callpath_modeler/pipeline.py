@@ -186,6 +186,7 @@ def _check_points(
             raise DataError(
                 f"{counted(len(values), 'point')} of {parameter} ({listed}): too few for a model",
                 hint=f"measure at {least} scales at least, better at {RECOMMENDED_POINTS} or more"
+                + "; `cpmodel excess` compares two" * (len(values) > 1)
                 + (f"; or fix it: --where '{fixed}'" if several else ""),
             )
 

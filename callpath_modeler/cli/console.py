@@ -267,6 +267,10 @@ def run(command: click.Command) -> NoReturn:
 def _usage_hint(error: click.UsageError) -> str:
     if isinstance(error, click.NoSuchOption) and error.option_name in _BEFORE_THE_COMMAND:
         return f"it goes before the command: cpmodel {error.option_name} ..."
+    if isinstance(error, click.MissingParameter) and error.ctx:
+        # Which one is missing is not what click says where the first takes several words.
+        pieces = error.ctx.command.collect_usage_pieces(error.ctx)
+        return " ".join([error.ctx.command_path, *pieces])
     return f"{error.ctx.command_path} --help" if error.ctx else "cpmodel --help"
 
 

@@ -199,13 +199,28 @@ def find_one(tree: CallTree, pattern: str) -> int:
 
 def unmatched(tree: CallTree, pattern: str) -> UsageError:
     """Return the error for a pattern that names no call path, with the nearest function."""
-    last = pattern.replace("->", "/").rsplit("/", 1)[-1]
-    names = {short_name(region.name) for region in tree.regions}
-    close = get_close_matches(last, names, n=1)
+    meant = nearest(tree, pattern)
     return UsageError(
         f"no call path matches {pattern!r}",
-        hint=f"did you mean '**/{close[0]}'?" if close else "`cpmodel rank` lists call paths",
+        hint=f"did you mean {meant!r}?" if meant else "`cpmodel rank` lists call paths",
     )
+
+
+def nearest(tree: CallTree, pattern: str) -> str:
+    """Return a pattern like one that names no call path, but that names some; or nothing."""
+    if pattern.startswith(("@", "~")):
+        return ""
+    names = sorted({short_name(region.name) for region in tree.regions})
+    parts = pattern.replace("->", "/").split("/")
+    spelt = [_spelt(part, names) for part in parts]
+    whole = "/".join(new or part for new, part in zip(spelt, parts, strict=True))
+    functions = [f"**/{name}" for name in reversed(spelt) if name]
+    return next((meant for meant in (whole, *functions) if match(tree, meant).any()), "")
+
+
+def _spelt(part: str, names: Sequence[str]) -> str:
+    """Return the name that a part of a pattern is, or is like; or nothing."""
+    return part if part in names else next(iter(get_close_matches(part, names, n=1)), "")
 
 
 def short_name(name: str) -> str:

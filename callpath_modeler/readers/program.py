@@ -155,7 +155,8 @@ def recognise_scaling(
     votes = np.cumsum(least[order, 0])
     slope = slopes[order][np.searchsorted(votes, votes[-1] / 2)]
     scaling = Scaling.STRONG if slope < _STRONG_SLOPE else Scaling.WEAK
-    return scaling, f"computation per process goes as p^{slope:.2f}"
+    # Adding zero to a rounded slope takes the sign off "-0.00".
+    return scaling, f"computation per process goes as p^{round(slope, 2) + 0.0:.2f}"
 
 
 def _computes(region: Region) -> bool:

@@ -279,7 +279,7 @@ def _context(shown: ExcessView) -> str:
     why = f" ({experiment.scaling_reason})" if losses.scaling is experiment.scaling else ""
     each = " / p" if is_summed(experiment, losses.parameter) else ""
     return (
-        f"{experiment.name} · {losses.metric.name}, {experiment.reduction} over processes{each} · "
+        f"{experiment.name} · {losses.metric.name}, {experiment.reduction.words}{each} · "
         f"{losses.scaling} scaling{why} · X = {formula}"
     )
 

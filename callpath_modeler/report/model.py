@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -199,9 +199,17 @@ def quality_facts(ranking: Ranking, row: int) -> list[Fact]:
 
 
 def listed_alternatives(fitted: Fitted, row: int, *, ascii_only: bool) -> list[Alternative]:
-    """Return what else the model of a call path could be, as far as that is worth a word."""
-    others = fitted.models.alternatives(row, fitted.parameter, pretty=not ascii_only)
-    return [other for other in others if other.weight >= _WORTH_A_WORD]
+    """Return what else the model of a call path could be, as far as that is worth a word.
+
+    Hypotheses in several parameters that are the same along one are told once.
+    """
+    others: dict[str, Alternative] = {}
+    for other in fitted.models.alternatives(row, fitted.parameter, pretty=not ascii_only):
+        same = others.get(other.formula)
+        weight = other.weight + (same.weight if same else 0.0)
+        others[other.formula] = replace(same or other, weight=weight)
+    ordered = sorted(others.values(), key=lambda other: -other.weight)
+    return [other for other in ordered if other.weight >= _WORTH_A_WORD]
 
 
 def _others(ranking: Ranking, row: int, *, ascii_only: bool) -> list[str]:

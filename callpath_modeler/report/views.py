@@ -234,7 +234,7 @@ def _verdict(shown: ForecastView, *, ascii_only: bool) -> str:
 def _context(shown: ForecastView) -> str:
     fitted, experiment = shown.forecast.fitted, shown.forecast.fitted.experiment
     return (
-        f"{experiment.name} · {fitted.metric.name}, {experiment.reduction} over processes · "
+        f"{experiment.name} · {fitted.metric.name}, {experiment.reduction.words} · "
         f"{points_text(fitted)} · {experiment.scaling} scaling"
     )
 

@@ -163,6 +163,8 @@ def test_two_scales_are_too_few_for_models_but_not_for_a_comparison(run, table):
     assert told.status == 1
     assert "growth" not in told.out
     run("diff", base, new, "--target", "64").fails(4, "too few for a model")
+    run("rank", base, "--target", "64").fails(4, "`cpmodel excess` compares two")
+    assert run("excess", base).status == 0
 
 
 def test_a_test_that_could_never_fail_is_refused(run, table):

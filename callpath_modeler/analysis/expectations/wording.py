@@ -8,6 +8,7 @@ from callpath_modeler.analysis.expectations.expectation import Bound, GrowthLimi
 from callpath_modeler.analysis.expectations.expression import Comparison
 from callpath_modeler.analysis.expectations.verdicts import Judgement, Outcome, Verdict
 from callpath_modeler.fitted import Fitted
+from callpath_modeler.profile.pattern import nearest
 from callpath_modeler.units import (
     counted,
     interval,
@@ -34,16 +35,24 @@ _OF_CONTROL: Mapping[Verdict, str] = {
 def sentence(outcome: Outcome) -> str:
     """Say what came of an expectation, in one line without its name and place."""
     if outcome.missing:
-        return f"{outcome.missing!r} names no call path"
+        return _nothing_named(outcome.missing, outcome.fitted)
+    if outcome.too_few and not outcome.matched:
+        return _nothing_named(outcome.expectation.callpath or "", outcome.fitted)
     if outcome.too_few:
-        wanted = counted(outcome.expectation.at_least, "call path")
-        return f"{outcome.expectation.callpath!r} names {outcome.matched}, expected {wanted}"
+        named = counted(outcome.matched, "call path")
+        least = outcome.expectation.at_least
+        return f"{outcome.expectation.callpath!r} names {named}, expected {least} or more"
     verdict = outcome.verdict
     found = [_said(one, outcome.fitted) for one in outcome.judgements if one.verdict is verdict]
     said = "; ".join(dict.fromkeys(found)) or "names no call path"
     if verdict is Verdict.KEPT and outcome.matched > 1:
         return f"{counted(outcome.matched, 'call path')}, worst {said}"
     return said
+
+
+def _nothing_named(pattern: str, fitted: Fitted) -> str:
+    meant = nearest(fitted.experiment.tree, pattern)
+    return f"{pattern!r} names no call path" + (f"; did you mean {meant!r}?" if meant else "")
 
 
 def _said(judgement: Judgement, fitted: Fitted) -> str:

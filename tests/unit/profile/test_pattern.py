@@ -5,7 +5,7 @@ import pytest
 
 from callpath_modeler.errors import UsageError
 from callpath_modeler.profile.calltree import ROOT, CallTree
-from callpath_modeler.profile.pattern import find_one, match, short_name
+from callpath_modeler.profile.pattern import find_one, match, nearest, short_name
 from callpath_modeler.profile.schema import PROGRAM, Region
 from synthetic import call_tree, chain
 
@@ -156,3 +156,24 @@ def test_patterns_may_have_more_segments_than_a_number_has_bits():
     tree = chain(100)
     assert np.flatnonzero(match(tree, "/".join("f" * 90))).tolist() == [89]
     assert np.flatnonzero(match(tree, "**/" + "/".join("f" * 90))).tolist() == list(range(89, 100))
+
+
+@pytest.mark.parametrize(
+    ("pattern", "meant"),
+    [
+        ("main/solve/ComSBN/MPI_Waitall", "main/solve/CommSBN/MPI_Waitall"),
+        ("main/**/CommSBM/**", "main/**/CommSBN/**"),
+        ("**/MPI_Waital", "**/MPI_Waitall"),
+        ("mian->sovle", "main/solve"),
+        ("main/CommSBN", "**/CommSBN"),
+        ("main/solve/elsewhere/MPI_Wait", "**/MPI_Wait"),
+        ("nothing/like/it", ""),
+        ("**/zzz*/**", ""),
+        ("@1234567", ""),
+        ("~main.*MPI_Waital", ""),
+    ],
+)
+def test_what_names_nothing_may_be_near_to_what_does(pattern, meant):
+    assert not match(TREE, pattern).any()
+    assert nearest(TREE, pattern) == meant
+    assert not meant or match(TREE, meant).any()

@@ -55,3 +55,8 @@ def test_two_problem_sizes_are_not_mixed():
 def test_imbalances_tell_no_scaling():
     made = experiment({"main": list(1 / P)}, reduction=Reduction.IMBALANCE)
     assert recognised(made) == ("weak", "assumed: imbalances do not tell")
+
+
+def test_work_that_does_not_change_is_not_said_to_shrink():
+    made = experiment({"main": [1.0, 1.0, 1.0, 1.0, 0.999]})
+    assert recognised(made)[1] == "computation per process goes as p^0.00"
