@@ -53,7 +53,9 @@ class AtTarget:
 
 def predicted_at(fitted: Fitted, own: Predicted, view: Predicted) -> AtTarget:
     """Return predictions of call paths by themselves, and as they are viewed."""
-    total = summed(own.value, own.low, own.high) if fitted.metric.additive else (np.nan,) * 3
+    total = (np.nan,) * 3
+    if fitted.metric.additive:
+        total = summed(own.value, own.low, own.high, own.correlation)
     return AtTarget(0, own.value, view.value, view.low, view.high, total, view.value, total[0])
 
 

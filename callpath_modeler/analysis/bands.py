@@ -46,6 +46,35 @@ class Band:
         )
 
 
+def addable(value: Values, low: Values, high: Values) -> Values:
+    """Return what adds up where values do, [..., 4]: the reach of bands squared, and as it is.
+
+    Each of both downwards, then upwards. What has no band, for want of a model or at infinity,
+    adds nothing.
+    """
+    with np.errstate(invalid="ignore"):
+        reach = np.stack([value - low, high - value], axis=-1)
+    reach = np.where(np.isnan(reach), 0.0, reach)
+    return np.concatenate([reach**2, reach], axis=-1)
+
+
+def ends_of_sums(value: Values, added: Values, correlation: float) -> tuple[Values, Values]:
+    """Return low and high of sums of predictions, which are never below zero.
+
+    Independent errors add up as squares, common ones as they are: between two call paths there is
+    a correlation r, so the variance of a sum is (1 - r) sum s^2 + r (sum s)^2.
+
+    Parameters
+    ----------
+    value : [...] sums of values
+    added : [..., 4] sums of what `addable` returns of them
+    correlation : between the errors of any two, from 0 to 1; `Models.correlation`
+    """
+    independent, common = added[..., :2], added[..., 2:] ** 2
+    reach = np.sqrt((1 - correlation) * independent + correlation * common)
+    return np.maximum(value - reach[..., 0], 0.0), value + reach[..., 1]
+
+
 def varied(of: Callable[[Sequence[Values]], Values], parts: Sequence[Band]) -> Band:
     """Return a function of several bands; it is measured where all of them are.
 
@@ -72,7 +101,10 @@ def varied(of: Callable[[Sequence[Values]], Values], parts: Sequence[Band]) -> B
 
 
 def without(whole: Band, part: Band) -> Band:
-    """Return what is left of a sum without a part of it; squares of widths subtract."""
+    """Return what is left of a sum without a part of it; squares of widths subtract.
+
+    Where errors are correlated the band is somewhat wider than it had to be.
+    """
     value = np.maximum(whole.value - part.value, 0.0)
     below = (whole.value - whole.low) ** 2 - (part.value - part.low) ** 2
     above = (whole.high - whole.value) ** 2 - (part.high - part.value) ** 2

@@ -352,7 +352,9 @@ def _look_ahead(look: _Look, scale: float) -> _Ahead:
         kept = _without(predicted, left_out)
         view = with_callees(pair.tree, kept) if look.inclusive else kept
         total, low, high = (
-            summed(kept.value, kept.low, kept.high) if pair.metric.additive else (np.nan,) * 3
+            summed(kept.value, kept.low, kept.high, kept.correlation)
+            if pair.metric.additive
+            else (np.nan,) * 3
         )
         ends = np.append(view.low, low), np.append(view.high, high)
         bands.append((np.append(view.value, total), *ends))
@@ -374,13 +376,17 @@ def _predict(side: Side, scale: float) -> Predicted:
         side.spread(np.where(own.leader >= 0, side.rows[own.leader], -1), absent=-1),
         side.spread(own.growth, absent=-1),
         side.spread(own.lead, absent=0.0),
+        own.correlation,
     )
 
 
 def _without(own: Predicted, rows: Flags) -> Predicted:
     columns = (own.value, own.low, own.high, own.leader, own.growth, own.lead)
     absent = (np.nan, np.nan, np.nan, -1, -1, 0.0)
-    return Predicted(*(np.where(rows, x, c) for x, c in zip(absent, columns, strict=True)))
+    value, low, high, leader, growth, lead = (
+        np.where(rows, x, c) for x, c in zip(absent, columns, strict=True)
+    )
+    return Predicted(value, low, high, leader, growth, lead, own.correlation)
 
 
 def _growth(look: _Look, base: Fitted, new: Fitted) -> GrowthChange:

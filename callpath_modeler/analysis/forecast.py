@@ -1,10 +1,9 @@
 """What nodes cost at a target, measured or predicted, in any of the three views.
 
 Values, shares and excess work are exclusive values of call paths that add up, so the value of a
-node of a view is the sum that its measured value is. Of bands, squares of widths add up, as in
-`analysis.predict`: errors of different call paths are taken as independent. What moves all call
-paths alike, a slower machine say, is in no band, neither of a call path nor of a sum. Intervals
-of what was measured are made of the sums of each run, as in `analysis.measured`.
+node of a view is the sum that its measured value is. Bands add up as in `analysis.predict`, with
+the correlation that the errors of call paths have. Intervals of what was measured are made of the
+sums of each run, as in `analysis.measured`.
 
 Predicted values of 10^6 call paths take a tenth of a second, their bands some seconds; so a
 forecast may be made without bands, which come later.
@@ -20,9 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from callpath_modeler.analysis.at_target import Total, basis_of, deviation, total_at
+from callpath_modeler.analysis.bands import addable, ends_of_sums
 from callpath_modeler.analysis.known import Known
 from callpath_modeler.analysis.measured import Measured
-from callpath_modeler.analysis.predict import squared_widths
 from callpath_modeler.analysis.rank import Loss, loss_at, share_at_target
 from callpath_modeler.analysis.trust import marks_of_trust
 from callpath_modeler.analysis.turning import Turning, turning
@@ -76,14 +75,16 @@ class Widths:
 
     Attributes
     ----------
-    costs : squared widths down and up, [call paths, 2]
+    costs : what adds up of them, [call paths, 4]
+    correlation : between the errors of call paths
     """
 
     costs: Costs
+    correlation: float
 
     def ends(self, value: Values, parts: Values) -> tuple[Values, Values]:
-        """Return low and high of values [n], given what `costs` are of these, [n, 2]."""
-        return np.maximum(value - np.sqrt(parts[:, 0]), 0.0), value + np.sqrt(parts[:, 1])
+        """Return low and high of values [n], given what `costs` are of these, [n, 4]."""
+        return ends_of_sums(value, parts, self.correlation)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -319,19 +320,18 @@ class Forecast:
             intervals = Intervals(self.known.runs, self.known.measured, point)
             return replace(self, bands=intervals, total=total_at(self.known.measured, point))
         models, value = self.fitted.models, self.value.exclusive[:, 0]
-        widths = np.zeros((len(value), 2), order="F")
+        added = np.zeros((len(value), 4), order="F")
         for start in range(0, len(value), _CHUNK):
             if not is_wanted():
                 return None
             part = slice(start, start + _CHUNK)
             rows = np.arange(start, min(start + _CHUNK, len(value)))
             band = models.take(rows).predict(np.array([self.target]))
-            reach = squared_widths(value[part], band.low[:, 0], band.high[:, 0])
-            widths[part, 0], widths[part, 1] = reach
-        below, above = np.sqrt(widths.sum(axis=0)).tolist()
-        total = self.total[0]
-        bands = Widths(Costs.of(self.fitted.experiment.tree, widths))
-        return replace(self, bands=bands, total=(total, max(0.0, total - below), total + above))
+            added[part] = addable(value[part], band.low[:, 0], band.high[:, 0])
+        bands = Widths(Costs.of(self.fitted.experiment.tree, added), models.correlation)
+        total = np.array(self.total[:1])
+        low, high = bands.ends(total, added.sum(axis=0)[None])
+        return replace(self, bands=bands, total=(self.total[0], float(low[0]), float(high[0])))
 
 
 def forecast(fitted: Fitted | Known, target: float, *, bands: bool = True) -> Forecast:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from callpath_modeler.analysis.bands import addable, ends_of_sums
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.profile.calltree import CallTree
 from callpath_modeler.profile.experiment import inclusive_values
@@ -27,6 +28,7 @@ class Predicted:
         without a model
     growth : code of that growth, the larger the faster; -1 without a model
     lead : coefficient of that growth, summed over all call paths that share it
+    correlation : between the errors of call paths
     """
 
     value: NDArray[np.float64]
@@ -35,6 +37,7 @@ class Predicted:
     leader: NDArray[np.intp]
     growth: NDArray[np.int64]
     lead: NDArray[np.float64]
+    correlation: float
 
 
 def predict(fitted: Fitted, target: float) -> Predicted:
@@ -44,7 +47,7 @@ def predict(fitted: Fitted, target: float) -> Predicted:
     growth = np.where(modelled, models.growth_rank(), -1)
     lead = np.where(modelled, models.leading_coefficient(), 0.0)
     leader = np.where(modelled, np.arange(len(value)), -1)
-    return Predicted(value, low, high, leader, growth, lead)
+    return Predicted(value, low, high, leader, growth, lead, models.correlation)
 
 
 def costs(
@@ -67,16 +70,10 @@ def costs(
 def with_callees(tree: CallTree, own: Predicted) -> Predicted:
     """Sum predictions over subtrees."""
     value = inclusive_values(tree, own.value)
-    below, above = squared_widths(own.value, own.low, own.high)
+    added = tree.inclusive(addable(own.value, own.low, own.high))
+    low, high = ends_of_sums(value, added, own.correlation)
     growth, lead, leader = _fastest(tree, own.growth, own.lead, own.leader)
-    return Predicted(
-        value,
-        np.maximum(value - np.sqrt(tree.inclusive(below)), 0.0),
-        value + np.sqrt(tree.inclusive(above)),
-        leader,
-        growth,
-        lead,
-    )
+    return Predicted(value, low, high, leader, growth, lead, own.correlation)
 
 
 def predict_sum(
@@ -85,33 +82,23 @@ def predict_sum(
     """Predict what some call paths cost together; return value, low and high, each [points]."""
     parts = fitted.models.take(rows[fitted.modelled[rows]]).predict(points)
     value = parts.value.sum(axis=0)
-    below, above = squared_widths(parts.value, parts.low, parts.high)
-    low = np.maximum(value - np.sqrt(below.sum(axis=0)), 0.0)
-    return value, low, value + np.sqrt(above.sum(axis=0))
-
-
-def squared_widths(
-    value: NDArray[np.float64], low: NDArray[np.float64], high: NDArray[np.float64]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return what adds up where values do: the squares of how far a band reaches down and up.
-
-    The errors of different call paths are taken as independent. What has no band, for want of a
-    model or at infinity, adds nothing.
-    """
-    with np.errstate(invalid="ignore"):
-        down, up = value - low, high - value
-    return np.where(np.isnan(down), 0.0, down) ** 2, np.where(np.isnan(up), 0.0, up) ** 2
+    added = addable(parts.value, parts.low, parts.high).sum(axis=0)
+    return value, *ends_of_sums(value, added, fitted.models.correlation)
 
 
 def summed(
-    value: NDArray[np.float64], low: NDArray[np.float64], high: NDArray[np.float64]
+    value: NDArray[np.float64],
+    low: NDArray[np.float64],
+    high: NDArray[np.float64],
+    correlation: float,
 ) -> tuple[float, float, float]:
     """Return value, low and high of the whole program: of what was predicted, the sum."""
     total = float(np.nansum(value))
     if not np.isfinite(total):
         return total, total, total
-    below, above = squared_widths(value, low, high)
-    return total, max(0.0, total - float(np.sqrt(below.sum()))), total + float(np.sqrt(above.sum()))
+    added = addable(value, low, high).sum(axis=0)
+    ends = ends_of_sums(np.array(total), added, correlation)
+    return total, float(ends[0]), float(ends[1])
 
 
 def _fastest(

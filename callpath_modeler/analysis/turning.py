@@ -76,8 +76,9 @@ def turning(fitted: Fitted, target: float, total: Total) -> Turning | None:
     if not totals[-1] > totals[least] * (1 + _RISES):
         return None
     at = float(points[least])
-    there = summed(*costs(fitted, at))
-    end = total if np.isfinite(target) else summed(*costs(fitted, until))
+    correlation = fitted.models.correlation
+    there = summed(*costs(fitted, at), correlation)
+    end = total if np.isfinite(target) else summed(*costs(fitted, until), correlation)
     first, last = stretch(points, totals, least, there[2])
     return Turning(at, there, first, last, until, end[1] > there[2])
 

@@ -23,7 +23,7 @@ from callpath_modeler.modeling.uncertainty import Mixture, Prediction
 FloatArray = npt.NDArray[np.float64]
 TermArray = npt.NDArray[np.int16]
 
-_VERSION = 3
+_VERSION = 4
 
 _CHUNK = 8192
 """Rows that are summed up at once."""
@@ -54,6 +54,8 @@ class Models:
         all else is known of them with all parameters but one held, by `several.slices.along`.
     confidence : float
         Confidence of the bands.
+    correlation : float
+        Between the errors of rows, where those of many agree: 0 = independent, 1 = the same.
     terms : ndarray [n, T] of int16
         Positions in ``shapes``, slowest growth first; -1 unused.
     coefficients : ndarray [n, T + 1]
@@ -98,6 +100,7 @@ class Models:
     aggregate: Centre
     points: FloatArray
     confidence: float
+    correlation: float
     terms: TermArray
     coefficients: FloatArray
     covariance: FloatArray
@@ -367,6 +370,7 @@ class Models:
             "method": self.method,
             "aggregate": self.aggregate,
             "confidence": self.confidence,
+            "correlation": self.correlation,
             "points": self.points.tolist(),
         }
         return {name: getattr(self, name) for name in column_names()}, header
@@ -400,6 +404,7 @@ class Models:
             aggregate=_centre(header["aggregate"]),
             points=np.array(header["points"], dtype=np.float64),
             confidence=float(header["confidence"]),
+            correlation=float(header["correlation"]),
             **{name: arrays[name].view() for name in column_names()},
         )
 
@@ -413,8 +418,5 @@ def _centre(text: str) -> Centre:
 
 def column_names() -> tuple[str, ...]:
     """Return the names of the fields of `Models` that are columns over rows."""
-    return tuple(
-        field.name
-        for field in fields(Models)
-        if field.name not in ("space", "shapes", "method", "aggregate", "points", "confidence")
-    )
+    names = [field.name for field in fields(Models)]
+    return tuple(names[names.index("terms") :])

@@ -8,11 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from callpath_modeler import modeling
-from callpath_modeler.analysis.bands import Band, varied, without
+from callpath_modeler.analysis.bands import Band, addable, ends_of_sums, varied, without
 from callpath_modeler.analysis.excess import ideal, per_process, scaling_over
 from callpath_modeler.analysis.expectations.expectation import Kind
 from callpath_modeler.analysis.measured import Measured, Sums, sum_over
-from callpath_modeler.analysis.predict import Predicted, predict, predict_sum, squared_widths
+from callpath_modeler.analysis.predict import Predicted, predict, predict_sum
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.modeling import Models
 from callpath_modeler.profile.experiment import inclusive_values
@@ -215,9 +215,8 @@ def _of(subjects: Subjects, own: Predicted) -> Band:
     value = subjects.sums(own.value)
     if subjects.rows is not None and not subjects.inclusive:
         return Band(value, own.low[subjects.rows], own.high[subjects.rows])
-    widths = squared_widths(own.value, own.low, own.high)
-    below, above = (subjects.sums(square) for square in widths)
-    return Band(value, np.maximum(value - np.sqrt(below), 0.0), value + np.sqrt(above))
+    added = subjects.sums(addable(own.value, own.low, own.high))
+    return Band(value, *ends_of_sums(value, added, own.correlation))
 
 
 def _confident(fitted: Fitted, confidence: float) -> Fitted:

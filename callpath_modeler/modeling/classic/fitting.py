@@ -80,6 +80,7 @@ def fit_classic(
         aggregate=aggregate,
         points=points,
         confidence=confidence,
+        correlation=0.0,
         **joined(chunks),
     )
 

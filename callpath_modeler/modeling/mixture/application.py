@@ -122,6 +122,7 @@ def fit_mixture(
         aggregate=setting.how,
         points=setting.points,
         confidence=confidence,
+        correlation=setting.correlation,
         **columns,
     )
     return made.take(np.arange(beside, len(made))) if beside else made
@@ -135,6 +136,7 @@ class _Setting:
     pool: Pool
     how: Centre
     efficiency: float
+    correlation: float
     known: Hypotheses
     ways: Deviations
     beliefs: Beliefs
@@ -166,7 +168,7 @@ def _learnt(
     if how != "mean" or correlation > 0:
         beliefs = learn_from(how, efficiency, correlation)
     far = far_tables(points, known, FAR)
-    return _Setting(points, pool, how, efficiency, known, ways, beliefs, far)
+    return _Setting(points, pool, how, efficiency, correlation, known, ways, beliefs, far)
 
 
 def _modelled(setting: _Setting, ordered: FloatArray) -> Columns:
