@@ -6,14 +6,20 @@
 #include "constants.h"
 #include "rows.h"
 
-#define SMALLEST 1e-37
-#define ALIKE 1e-12
+#define SMALLEST 1e-37f
+#define ALIKE 1e-12f
 #define ROUNDING 1e-12
-#define TIED 1e-5
+#define TIED 1e-5f
 
 /* Eight shapes at a time. */
 #define WIDTH 8
 typedef double Eight __attribute__((vector_size(64), aligned(8)));
+
+/* Shapes and pairs come in whole vectors; what fills the last one up, the last shape again or any
+   pair, is nowhere probable. */
+enum { WHOLE = 16 };
+
+INLINE int64_t whole(int64_t count) { return (count + WHOLE - 1) / WHOLE * WHOLE; }
 
 /* One row: its values and the weights of its points, [points]. */
 typedef struct {
@@ -25,14 +31,15 @@ typedef struct {
 /* All regressions of one row on one shape each, under one drift; as `Look` and `Moments`. */
 typedef struct {
     double *weights; /* [points] */
-    double weight, mean, total;
+    double weight, mean, total, least; /* least: of what shapes leave */
     double *at, *square, *product, *slope, *residual; /* [shapes] */
 } Look;
 
-/* The regressions of a look as `Singles` has them: in units of what the mean is known to. */
+/* The regressions of a look as `Singles` has them: in units of what the mean is known to, in single
+   precision. */
 typedef struct {
-    double unit, mean;
-    double *scatter, *about_zero, *slope, *constant; /* [shapes] */
+    float unit, mean;
+    float *at, *scatter, *about_zero, *slope, *constant; /* [shapes] */
 } Singles;
 
 /* The families of hypotheses with one shape, in the order of the priors. */
@@ -44,8 +51,7 @@ static void shape_sums(int64_t points, int64_t shapes, const double *restrict ta
                        const double *restrict products, double *restrict at, double *restrict raw,
                        double *restrict product)
 {
-    int64_t s = 0;
-    for (; s + WIDTH <= shapes; s += WIDTH) {
+    for (int64_t s = 0; s < shapes; s += WIDTH) {
         Eight mean = {0}, square = {0}, both = {0};
         for (int64_t k = 0; k < points; k++) {
             Eight x = *(const Eight *)(table + k * shapes + s);
@@ -57,16 +63,6 @@ static void shape_sums(int64_t points, int64_t shapes, const double *restrict ta
         *(Eight *)(raw + s) = square;
         *(Eight *)(product + s) = both;
     }
-    for (; s < shapes; s++) {
-        double mean = 0, square = 0, both = 0;
-        for (int64_t k = 0; k < points; k++) {
-            double x = table[k * shapes + s];
-            mean += x * share[k];
-            square += x * x * weights[k];
-            both += x * products[k];
-        }
-        at[s] = mean, raw[s] = square, product[s] = both;
-    }
 }
 
 /* Return the inner product of two vectors. */
@@ -74,79 +70,88 @@ static double inner(const double *restrict one, const double *restrict other, in
 {
     Eight sums = {0};
     double found = 0;
-    int64_t i = 0;
-    for (; i + WIDTH <= count; i += WIDTH)
+    for (int64_t i = 0; i < count; i += WIDTH)
         sums += *(const Eight *)(one + i) * *(const Eight *)(other + i);
-    for (; i < count; i++)
-        found += one[i] * other[i];
     for (int j = 0; j < WIDTH; j++)
         found += sums[j];
     return found;
 }
 
-/* Regress a row on all shapes; `seen->weights` are there already, `work` is [2, points]. */
-static void look(const Row *row, int64_t shapes, const double *table, Look *seen, double *work)
+/* Sum up a row with all shapes; `seen->weights` are there already, `work` is [2, points]. */
+static void sum_up(const Row *row, int64_t shapes, const double *table, Look *seen, double *work)
 {
     const int64_t points = row->points;
     double *share = work, *products = work + points;
     const RowSums sums = sums_of_row(points, row->values, seen->weights, products);
-    const double weight = sums.weight, total = sums.total;
-    seen->weight = weight, seen->mean = sums.mean, seen->total = total;
+    const double weight = sums.weight;
+    seen->weight = weight, seen->mean = sums.mean, seen->total = sums.total;
     for (int64_t k = 0; k < points; k++)
         share[k] = seen->weights[k] / weight;
     shape_sums(points, shapes, table, share, seen->weights, products, seen->at, seen->square,
                seen->product);
     double *restrict at = seen->at, *restrict square = seen->square;
-    double *restrict product = seen->product, *restrict slope = seen->slope;
-    double *restrict residual = seen->residual;
 #pragma omp simd
     for (int64_t s = 0; s < shapes; s++) {
         double raw = square[s];
         square[s] = larger(raw - at[s] * at[s] * weight, raw * 1e-13 + TINY);
-        slope[s] = product[s] / square[s];
-        residual[s] = larger(total - slope[s] * product[s], 0);
     }
 }
 
+/* Regress a row on all shapes. */
+static void look(const Row *row, int64_t shapes, const double *table, Look *seen, double *work)
+{
+    double least = INFINITY;
+    sum_up(row, shapes, table, seen, work);
+    const double *restrict square = seen->square, *restrict product = seen->product;
+    double *restrict slope = seen->slope, *restrict residual = seen->residual;
+    const double total = seen->total;
+#pragma omp simd reduction(min : least)
+    for (int64_t s = 0; s < shapes; s++) {
+        slope[s] = product[s] / square[s];
+        residual[s] = larger(total - slope[s] * product[s], 0);
+        least = smaller(residual[s], least);
+    }
+    seen->least = least;
+}
+
 /* Begin to look for what is least. */
-INLINE void unlimited(double *numbers, int64_t count)
+INLINE void unlimited(float *numbers, int64_t count)
 {
     for (int64_t i = 0; i < count; i++)
         numbers[i] = INFINITY;
 }
 
-INLINE double least_of(const double *numbers, int64_t count)
+INLINE float least_of(const float *numbers, int64_t count)
 {
-    double least = INFINITY;
+    float least = INFINITY;
 #pragma omp simd reduction(min : least)
     for (int64_t i = 0; i < count; i++)
-        least = smaller(numbers[i], least);
+        least = smaller_single(numbers[i], least);
     return least;
 }
 
-INLINE double most_of(const double *numbers, int64_t count)
+INLINE float most_of(const float *numbers, int64_t count)
 {
-    double most = -INFINITY;
+    float most = -INFINITY;
 #pragma omp simd reduction(max : most)
     for (int64_t i = 0; i < count; i++)
-        most = larger(numbers[i], most);
+        most = larger_single(numbers[i], most);
     return most;
 }
 
 /* Bound a log likelihood from above: under the variance that suits `residual` best; `per_freedom` is
    one over the freedom, if that is 1 or more. */
-INLINE double profile(double residual, double dof, double noise, double freedom,
-                      double per_freedom)
+INLINE float profile(float residual, float dof, float noise, float freedom, float per_freedom)
 {
-    double variance = larger(residual * per_freedom, noise);
-    double tail = log_near(1 + residual / (variance * dof));
-    return -0.5 * (freedom * log_near(variance) + (dof + freedom) * tail);
+    float variance = larger_single(residual * per_freedom, noise);
+    float tail = log_single(1 + residual / (variance * dof));
+    return -0.5f * (freedom * log_single(variance) + (dof + freedom) * tail);
 }
 
 /* How many of `count` numbers are `most` or less. */
-INLINE int64_t up_to(const double *numbers, int64_t count, double most)
+INLINE int64_t up_to(const float *numbers, int64_t count, float most)
 {
-    int64_t found = 0;
+    int32_t found = 0;
 #pragma omp simd reduction(+ : found)
     for (int64_t i = 0; i < count; i++)
         found += numbers[i] <= most;
@@ -155,31 +160,22 @@ INLINE int64_t up_to(const double *numbers, int64_t count, double most)
 
 /* Return a number up to which there are `kept` of `count` numbers, or more if some are equal; it is
    `most` or less, and the numbers are 0 or more. Bits of such are in the order of the numbers. */
-static double reach_of(const double *numbers, int64_t count, int64_t kept, double most)
+static float reach_of(const float *numbers, int64_t count, int64_t kept, float most)
 {
-    uint64_t low = bits_of(1.0), high = bits_of(most);
-    if (high <= low || up_to(numbers, count, 1.0) >= kept)
+    uint32_t low = bits_of_single(1.0f), high = bits_of_single(most);
+    if (high <= low || up_to(numbers, count, 1.0f) >= kept)
         low = 0;
     while (high - low > 1) {
-        uint64_t middle = low + (high - low) / 2;
-        int64_t found = up_to(numbers, count, of_bits(middle));
+        uint32_t middle = low + (high - low) / 2;
+        int64_t found = up_to(numbers, count, single_of_bits(middle));
         if (found == kept)
-            return of_bits(middle);
+            return single_of_bits(middle);
         if (found > kept)
             high = middle;
         else
             low = middle;
     }
-    return of_bits(high);
-}
-
-/* Lower `ratio` to what residuals under one drift are against the least of them, if that is less. */
-static void lower_ratio(const double *restrict residual, int64_t count, double *restrict ratio)
-{
-    double per_least = 1 / larger(least_of(residual, count), ROUNDING);
-#pragma omp simd
-    for (int64_t i = 0; i < count; i++)
-        ratio[i] = smaller(residual[i] * per_least, ratio[i]);
+    return single_of_bits(high);
 }
 
 /* Scale a look down. */
@@ -187,68 +183,81 @@ static void scale(const Look *seen, int64_t shapes, Singles *found)
 {
     const double unit = sqrt(seen->weight), mean = seen->mean * unit;
     const double *restrict at = seen->at, *restrict square = seen->square;
-    double *restrict scatter = found->scatter, *restrict about_zero = found->about_zero;
-    double *restrict slope = found->slope, *restrict constant = found->constant;
-    const double per_weight = 1 / seen->weight;
-    found->unit = unit, found->mean = mean;
+    const double *restrict slopes = seen->slope, per_weight = 1 / seen->weight;
+    float *restrict scatter = found->scatter, *restrict about_zero = found->about_zero;
+    float *restrict slope = found->slope, *restrict constant = found->constant;
+    float *restrict ats = found->at;
+    found->unit = (float)unit, found->mean = (float)mean;
 #pragma omp simd
     for (int64_t s = 0; s < shapes; s++) {
-        slope[s] = seen->slope[s] * unit;
-        constant[s] = mean - slope[s] * at[s];
-        scatter[s] = square[s] * per_weight;
-        about_zero[s] = larger(at[s] * at[s] + scatter[s], SMALLEST);
+        /* Of a constant that is next to none single precision would leave nothing. */
+        double its = slopes[s] * unit;
+        float here = (float)at[s], square_here = (float)(square[s] * per_weight);
+        ats[s] = here;
+        slope[s] = (float)its;
+        constant[s] = (float)(mean - its * at[s]);
+        scatter[s] = square_here;
+        about_zero[s] = larger_single(here * here + square_here, SMALLEST);
     }
 }
 
-/* Lower `bare` to what each shape leaves without a constant, if that is less. */
-static void lower_bare(const Look *seen, const Singles *found, int64_t shapes,
-                       double *restrict bare)
+/* Lower to what shapes leave under one drift, if that is less: `least` with a constant, `bare` without,
+   and `ratio`, which is against the least of all. */
+static void lower(const Look *seen, const Singles *found, int64_t shapes, float *restrict least,
+                  float *restrict bare, float *restrict ratio)
 {
-    const double *restrict constant = found->constant, *restrict scatter = found->scatter;
-    const double *restrict about_zero = found->about_zero;
+    const float *restrict constant = found->constant, *restrict scatter = found->scatter;
+    const float *restrict about_zero = found->about_zero;
+    const double *restrict residual = seen->residual, per_least = 1 / larger(seen->least, ROUNDING);
 #pragma omp simd
     for (int64_t s = 0; s < shapes; s++) {
+        float left = (float)residual[s];
         /* As a constant is forced to zero, residuals grow by its square over its variance. */
-        double left = seen->residual[s] + constant[s] * constant[s] * scatter[s] / about_zero[s];
-        bare[s] = smaller(left, bare[s]);
+        float forced = left + constant[s] * constant[s] * scatter[s] / about_zero[s];
+        least[s] = smaller_single(left, least[s]);
+        bare[s] = smaller_single(forced, bare[s]);
+        ratio[s] = smaller_single((float)(residual[s] * per_least), ratio[s]);
     }
 }
 
-/* Slope of a shape without a constant: it makes up for what the constant was. */
-INLINE double bare_slope(const Look *seen, const Singles *found, int64_t s)
+/* Single precision of `room_of_share`. */
+INLINE float room_single(float share, float known, float folds)
 {
-    return found->slope[s] + found->constant[s] * seen->at[s] / found->about_zero[s];
+    return folds * larger_single(larger_single(share, known), (float)LEAST_SHARE);
 }
 
 /* The part of the bounds that depends on coefficients, as `Singles.volumes`; `falling` is 1 or 0. */
-static void volumes(const Look *seen, const Singles *found, int64_t shapes, double variance,
-                    const double *restrict falling, double *restrict positive,
-                    double *restrict offset, double *restrict bare)
+static void volumes(const Singles *found, int64_t shapes, float variance,
+                    const float *restrict falling, float *restrict positive,
+                    float *restrict offset, float *restrict bare)
 {
-    const double mean = found->mean, lowest = LEAST_LEVEL * mean, sharp = -0.5 / variance;
-    const double *restrict at = seen->at, *restrict slopes = found->slope;
-    const double *restrict constants = found->constant, *restrict scatters = found->scatter;
+    const float mean = found->mean, lowest = (float)LEAST_LEVEL * mean, sharp = -0.5f / variance;
+    const float *restrict at = found->at, *restrict slopes = found->slope;
+    const float *restrict constants = found->constant, *restrict scatters = found->scatter;
+    const float *restrict about_zero = found->about_zero, two_pi = (float)LOG_2PI;
 #pragma omp simd
     for (int64_t s = 0; s < shapes; s++) {
-        double slope = slopes[s], constant = constants[s];
-        double scatter = larger(scatters[s], SMALLEST), sharpness = scatters[s] * sharp;
+        float slope = slopes[s], constant = constants[s];
+        float scatter = larger_single(scatters[s], SMALLEST), sharpness = scatters[s] * sharp;
         /* The models at both ends of a slope. */
-        double level = larger(constant + slope, lowest);
-        double edge = constant / larger(at[s], 1e-9);
-        double below = smaller(slope, 0), beyond = smaller(edge, 0);
-        double far = falling[s] != 0 ? larger(constant, lowest) : level;
-        double away = falling[s] != 0 ? slope - below : edge - beyond;
+        float level = larger_single(constant + slope, lowest);
+        float edge = constant / larger_single(at[s], 1e-9f);
+        float below = smaller_single(slope, 0), beyond = smaller_single(edge, 0);
+        float far = falling[s] != 0 ? larger_single(constant, lowest) : level;
+        float away = falling[s] != 0 ? slope - below : edge - beyond;
         far *= far;
-        offset[s] = LOG_2PI - 0.5 * log_near(far * far * scatter) + away * away * sharpness;
-        double known = sqrt(variance * found->about_zero[s] / scatter);
-        double rest = room_of_share(constant / level, known / level, CONSTANT_FOLDS);
-        double room = falling[s] != 0 ? rest * rest : 4 * larger(constant / level, SHARE_EDGE);
+        offset[s] = two_pi - 0.5f * log_single(far * far * scatter) + away * away * sharpness;
+        float known = sqrtf(variance * about_zero[s] / scatter);
+        float per_level = 1 / level, share = constant * per_level;
+        float rest = room_single(share, known * per_level, (float)CONSTANT_FOLDS);
+        float room = falling[s] != 0 ? rest * rest : 4 * larger_single(share, (float)SHARE_EDGE);
         level *= level;
-        positive[s] = LOG_2PI - 0.5 * log_near(level * level * room * scatter)
+        positive[s] = two_pi - 0.5f * log_single(level * level * room * scatter)
                       + (below * below + beyond * beyond) * sharpness;
-        double alone = larger(bare_slope(seen, found, s), lowest);
-        double square = larger(alone * alone * found->about_zero[s], SMALLEST);
-        bare[s] = LOG_2PI / 2 - 0.5 * log_near(square);
+        /* Without a constant the shape makes up for what that was. */
+        float alone = larger_single(slope + constant * at[s] / about_zero[s], lowest);
+        float square = larger_single(alone * alone * about_zero[s], SMALLEST);
+        bare[s] = 0.5f * two_pi - 0.5f * log_single(square);
     }
 }
 

@@ -27,11 +27,11 @@ INLINE int positive_pair(double constant, double first, double second)
 }
 
 /* `Price.paid`: whether a constant explains more than it costs. `spread` is its variance, without
-   that of a point; `residual` is what is left with it, `level` the sum of positive coefficients. */
-INLINE int pays(double constant, double spread, double residual, double level, double noise,
-                double used)
+   that of a point; `left` is what is left with it for each freedom, `level` the sum of positive
+   coefficients. */
+INLINE int pays(double constant, double spread, double left, double level, double noise)
 {
-    double variance = larger(spread * larger(noise, residual / larger(used - 3, 1)), TINY);
+    double variance = larger(spread * larger(noise, left), TINY);
     return constant * constant > variance * log_of(level * level / (2 * PI * variance));
 }
 

@@ -172,7 +172,7 @@ INLINE void regress_pairs(const PairSums *sums, const double *asked, const doubl
         double cc = 1 / weight - at_x * cx - at_z * cz;
         double left = sums->total[c] - first * sums->x[c] - second * sums->z[c];
         double whole = larger(first, 0) + larger(second, 0) + larger(constant, 0) + LEAST_SUM;
-        int worth = pays(constant, cc, left, whole, noise[c], sums->used[c]);
+        int worth = pays(constant, cc, left / larger(sums->used[c] - 3, 1), whole, noise[c]);
         int free = (constant > 0) & ((asked[c] == 0) | worth);
         /* As a constant is forced to zero, others follow by their covariance. */
         double part = (free ? 0 : constant) / cc;

@@ -5,7 +5,7 @@
 #include "pairs.h"
 
 #define VARIES 1e-10
-#define OUT_OF_QUESTION 25.0
+#define OUT_OF_QUESTION 25.0f
 
 /* `Fans`, of S shapes with H terms of D parameters; in the order of the points of each parameter. */
 typedef struct {
@@ -13,12 +13,12 @@ typedef struct {
     const int64_t *ends;          /* [axes] */
     const int64_t *order, *level; /* [axes, points]: points by their values, and which these are */
     const double *table;          /* [points, terms] */
-    const double *likely;         /* [axes, shapes]: the most probable pair of each */
+    const float *likely;          /* [axes, shapes]: the most probable pair of each */
 } Fans;
 
 /* Room for what is found of one row. */
 typedef struct {
-    double *promise;       /* [axes, shapes] */
+    float *promise;        /* [axes, shapes] */
     double *share, *value; /* [axes, points]: 1 over the weight of a level; its mean about that of all */
     double *total;         /* [axes]: what levels leave */
     int64_t *open;         /* [opened]: which are, as places in `promise` */
@@ -47,9 +47,8 @@ static void find_levels(const Row *row, const Look *seen, int64_t axis, const Fa
     found->total[axis] = total;
 }
 
-/* Sum up `width` shapes level by level, eight or less: what is taken from sums of their squares and
-   products. */
-static void level_sums(int64_t points, int64_t shapes, const double *restrict table, int width,
+/* Sum up eight shapes level by level: what is taken from sums of their squares and products. */
+static void level_sums(int64_t points, int64_t shapes, const double *restrict table,
                        const double *restrict weights, int64_t axis, const Fans *fans,
                        const Opened *found, Eight *square, Eight *product)
 {
@@ -58,11 +57,7 @@ static void level_sums(int64_t points, int64_t shapes, const double *restrict ta
     const double *share = found->share + axis * points, *value = found->value + axis * points;
     Eight at = {0}, squares = {0}, products = {0};
     for (int64_t j = 0; j < points; j++) {
-        Eight x = {0};
-        if (width == WIDTH)
-            x = *(const Eight *)(table + order[j] * shapes);
-        else
-            memcpy(&x, table + order[j] * shapes, (size_t)width * sizeof *table);
+        Eight x = *(const Eight *)(table + order[j] * shapes);
         at += x * weights[order[j]];
         if (j + 1 < points && level[j + 1] == level[j])
             continue;
@@ -81,17 +76,17 @@ static void lower_left(const Row *row, int64_t shapes, const double *table, cons
     for (int64_t axis = 0; axis < fans->axes; axis++)
         find_levels(row, seen, axis, fans, found);
     for (int64_t s = 0; s < shapes; s += WIDTH) {
-        int width = (int)(shapes - s < WIDTH ? shapes - s : WIDTH);
         for (int64_t axis = 0; axis < fans->axes; axis++) {
-            double *left = found->promise + axis * shapes + s, total = found->total[axis];
+            float *left = found->promise + axis * shapes + s;
+            double total = found->total[axis];
             Eight square, product;
-            level_sums(row->points, shapes, table + s, width, seen->weights, axis, fans, found,
+            level_sums(row->points, shapes, table + s, seen->weights, axis, fans, found,
                        &square, &product);
-            for (int i = 0; i < width; i++) {
+            for (int i = 0; i < WIDTH; i++) {
                 double at = seen->at[s + i], raw = seen->square[s + i] + seen->weight * at * at;
                 double away = raw - square[i], both = larger(seen->product[s + i] - product[i], 0);
                 double explained = away > VARIES * raw ? both * both / away : 0;
-                left[i] = smaller(larger(total - explained, 0), left[i]);
+                left[i] = smaller_single((float)larger(total - explained, 0), left[i]);
             }
         }
     }
@@ -101,9 +96,10 @@ static void lower_left(const Row *row, int64_t shapes, const double *table, cons
 static void promise_fans(const Row *row, int64_t shapes, int64_t drifts, const double *table,
                          const Fans *fans, const Look *looks, Opened *found)
 {
-    const double dof = row->dof, noise = row->variance, free = larger(row->used - 3, 0);
-    const double per_free = 1 / larger(free, 1), *restrict likely = fans->likely;
-    double *restrict promise = found->promise;
+    const float dof = (float)row->dof, noise = (float)row->variance;
+    const float free = (float)larger(row->used - 3, 0), per_free = 1 / larger_single(free, 1);
+    const float *restrict likely = fans->likely;
+    float *restrict promise = found->promise;
     unlimited(promise, fans->axes * shapes);
     for (int64_t l = 0; l < drifts; l++)
         lower_left(row, shapes, table, fans, looks + l, found);
@@ -113,13 +109,13 @@ static void promise_fans(const Row *row, int64_t shapes, int64_t drifts, const d
 }
 
 /* Open the most promising fans, none that is out of question against the `best` of others. */
-static void open_fans(const Fans *fans, int64_t shapes, double best, Opened *found)
+static void open_fans(const Fans *fans, int64_t shapes, float best, Opened *found)
 {
     const int64_t count = fans->axes * shapes;
-    double *restrict promise = found->promise, top = most_of(promise, count);
-    double reach = top - best + OUT_OF_QUESTION;
+    float *restrict promise = found->promise, top = most_of(promise, count);
+    float reach = top - best + OUT_OF_QUESTION;
     found->count = 0;
-    if (!(reach >= 0))
+    if (!(reach >= 0 && reach < INFINITY))
         return;
     /* By how much they are below the best. */
 #pragma omp simd

@@ -85,6 +85,11 @@ def doubles(*columns: npt.ArrayLike) -> list[npt.NDArray[np.float64]]:
     return [np.ascontiguousarray(column, dtype=np.float64) for column in columns]
 
 
+def singles(*columns: npt.ArrayLike) -> list[npt.NDArray[np.float32]]:
+    """Return arrays as the library reads numbers of single precision, where these are enough."""
+    return [np.ascontiguousarray(column, dtype=np.float32) for column in columns]
+
+
 def integers(*columns: npt.ArrayLike) -> list[npt.NDArray[np.int64]]:
     """Return arrays as the library reads whole numbers."""
     return [np.ascontiguousarray(column, dtype=np.int64) for column in columns]

@@ -8,14 +8,15 @@
 
 /* What rows are compared with. */
 typedef struct {
-    int64_t points, shapes, pairs, drifts; /* pairs: those that are tried with every row */
+    /* Pairs: those that are tried with every row; shapes: whole vectors of them, the last ones none. */
+    int64_t points, shapes, pairs, drifts;
     const double *precision, *away; /* [drifts, points], as of `relative_weights` */
-    const double *table, *products; /* [points, shapes], [points, pairs] */
+    const double *table, *products; /* [points, shapes], [points, whole(pairs)] */
     const int32_t *first, *second;  /* [pairs], and of those of fans after them */
-    const double *falling;          /* [shapes] */
-    const double *prior;            /* [1 + 3 shapes + pairs], and of those of fans after them */
+    const float *falling;           /* [shapes] */
+    const float *prior;             /* [1 + 3 shapes + pairs], and of those of fans after them */
     Fans fans;
-    int64_t kept_shapes, kept_pairs;
+    int64_t there, kept_shapes, kept_pairs; /* there: how many shapes there are */
     double nats;
     int frugal;
     int64_t growing; /* pairs, the first ones, that are not beside a decreasing shape */
@@ -27,13 +28,11 @@ typedef struct {
     Singles singles, other;
     Pairs pairs;
     Opened opened;
-    double *bounds;              /* [3, shapes], -inf = left out */
-    double *least, *bare;        /* [shapes] */
-    int32_t *which;              /* [count]: shapes that are near the best */
-    int64_t count;
-    double *ratio;               /* [shapes or pairs]: how close, against the closest */
+    float *bounds, *top;         /* [3, shapes], -inf = left out; [shapes], the best of each */
+    float *least, *bare;         /* [shapes] */
+    float *ratio;                /* [shapes or pairs]: how close, against the closest */
     double *unit, *points;       /* [points], [2, points] */
-    double *order;               /* [shapes or pairs] */
+    double *order;               /* [shapes] */
 } Room;
 
 /* Take `count` numbers of 8 bytes from what is at `*next`. */
@@ -56,13 +55,18 @@ static int64_t most_pairs(const Known *known)
     return known->pairs + fans->opened * widest;
 }
 
+/* Take as many numbers of single precision, which is more than enough. */
+static float *single_part(double **next, int64_t count) { return (float *)part(next, count); }
+
 /* Lay out room for one row; return 0 where there is none. */
-static double *make_room(const Known *known, Look *looks, double **left, Room *room)
+static double *make_room(const Known *known, Look *looks, float **left, Room *room)
 {
-    const int64_t shapes = known->shapes, pairs = most_pairs(known), points = known->points;
+    /* Both pairs that are tried with every row and those of fans fill their last vector up. */
+    const int64_t shapes = known->shapes, pairs = most_pairs(known) + 2 * WHOLE;
+    const int64_t points = known->points;
     const int64_t longest = shapes > pairs ? shapes : pairs, fans = known->fans.axes * shapes;
-    const int64_t size = known->drifts * (points + 5 * shapes + pairs) + 14 * shapes + 14 * pairs
-                         + 3 * points + 2 * longest + fans + known->fans.opened
+    const int64_t size = known->drifts * (points + 5 * shapes + pairs) + 17 * shapes + 15 * pairs
+                         + 3 * points + longest + fans + known->fans.opened
                          + known->fans.axes * (2 * points + 1);
     double *all = malloc((size_t)size * sizeof *all), *next = all;
     if (!all)
@@ -74,26 +78,29 @@ static double *make_room(const Known *known, Look *looks, double **left, Room *r
         for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
             *parts[i] = part(&next, shapes);
         looks[l].weights = part(&next, points);
-        left[l] = part(&next, pairs);
+        left[l] = single_part(&next, pairs);
     }
     Singles *one = &room->singles, *other = &room->other;
-    double **of_shapes[] = {&one->scatter,   &one->about_zero,   &one->slope,   &one->constant,
-                            &other->scatter, &other->about_zero, &other->slope, &other->constant,
-                            &room->least,    &room->bare};
+    float **of_shapes[] = {&one->at,   &one->scatter,   &one->about_zero,   &one->slope,
+                           &one->constant, &other->at,   &other->scatter, &other->about_zero,
+                           &other->slope, &other->constant, &room->least,    &room->bare};
     for (size_t i = 0; i < sizeof of_shapes / sizeof *of_shapes; i++)
-        *of_shapes[i] = part(&next, shapes);
-    room->bounds = part(&next, FAMILIES * shapes);
-    room->which = (int32_t *)part(&next, shapes);
+        *of_shapes[i] = single_part(&next, shapes);
+    room->bounds = single_part(&next, FAMILIES * shapes);
+    room->top = single_part(&next, shapes);
     Pairs *two = &room->pairs;
-    double **of_pairs[] = {&two->constant,    &two->first, &two->second, &two->residual,
-                           &two->determinant, &two->free,  &two->both,   &two->least,
-                           &two->bound};
+    double **of_pairs[] = {&two->both,        &two->constant, &two->first,   &two->second,
+                           &two->determinant, &two->free};
     for (size_t i = 0; i < sizeof of_pairs / sizeof *of_pairs; i++)
         *of_pairs[i] = part(&next, pairs);
-    int32_t **numbers[] = {&two->one, &two->other, &two->number, &two->listed, &two->which};
+    int32_t **numbers[] = {&two->one, &two->other, &two->number,   &two->marked,   &two->which,
+                           &two->near, &two->first_of, &two->second_of};
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
         *numbers[i] = (int32_t *)part(&next, pairs);
+    two->bound = single_part(&next, pairs);
     two->left = left;
+    memset(two->one, 0, (size_t)pairs * sizeof *two->one);
+    memset(two->other, 0, (size_t)pairs * sizeof *two->other);
     for (int64_t p = 0; p < known->pairs; p++)
         two->one[p] = known->first[p], two->other[p] = known->second[p], two->number[p] = (int32_t)p;
     room->unit = part(&next, points);
@@ -101,10 +108,10 @@ static double *make_room(const Known *known, Look *looks, double **left, Room *r
     room->opened.share = part(&next, known->fans.axes * points);
     room->opened.value = part(&next, known->fans.axes * points);
     room->opened.total = part(&next, known->fans.axes);
-    room->opened.promise = part(&next, fans);
+    room->opened.promise = single_part(&next, fans);
     room->opened.open = (int64_t *)part(&next, known->fans.opened);
-    room->order = part(&next, longest);
-    room->ratio = part(&next, longest);
+    room->order = part(&next, shapes);
+    room->ratio = single_part(&next, longest);
     return all;
 }
 

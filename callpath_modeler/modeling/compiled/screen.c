@@ -6,8 +6,9 @@
 #define MUCH 0.1
 #define FEWEST_FOR_PAIRS 4
 
-/* Against the best, in nats: a hypothesis below it has no part in what is averaged. */
-#define NOTHING 25.0
+/* Against the best, in nats: a hypothesis below it has no part in what is averaged, in single
+   precision. */
+#define NOTHING 16.0f
 
 typedef struct {
     int64_t *row, *shape, *families, *pair_row, *pair; /* what is worth a look */
@@ -34,16 +35,19 @@ static void fit_roughly(const Row *row, const Known *known, double floor, Room *
         double unit = larger(row->values[k], floor);
         seen->weights[k] = row->weight[k] / (unit * unit);
     }
-    look(row, known->shapes, known->table, seen, room->points);
-    double *restrict residual = seen->residual, *restrict slopes = seen->slope;
-#pragma omp simd
+    sum_up(row, known->shapes, known->table, seen, room->points);
+    const double *restrict at = seen->at, *restrict square = seen->square;
+    const double *restrict product = seen->product, mean = seen->mean;
+    double *restrict residual = seen->residual, *restrict slopes = seen->slope, least = INFINITY;
+#pragma omp simd reduction(min : least)
     for (int64_t s = 0; s < known->shapes; s++) {
-        double steepest = seen->mean / larger(seen->at[s], TINY);
-        double slope = smaller(larger(slopes[s], 0), steepest);
+        /* Not steeper than without a constant; two divisions in one. */
+        double here = larger(at[s], TINY), per_both = 1 / (square[s] * here);
+        double slope = smaller(larger(product[s] * here * per_both, 0), mean * square[s] * per_both);
         slopes[s] = slope;
-        residual[s] = (seen->square[s] * slope - 2 * seen->product[s]) * slope;
+        residual[s] = (square[s] * slope - 2 * product[s]) * slope;
+        least = smaller(residual[s], least);
     }
-    double least = least_of(residual, known->shapes);
     int64_t best = 0;
     while (best < known->shapes - 1 && residual[best] != least)
         best++;
@@ -55,46 +59,57 @@ static void fit_roughly(const Row *row, const Known *known, double floor, Room *
     smooth(row, floor, fitted);
 }
 
-/* Leave out what is not among the `kept` closest under any drift: `bounds` [families, count], where
-   `room->ratio` [count] says how close. What is far below the best needs no such look. */
-static void leave_far_out(double *restrict bounds, int families, int64_t count, int64_t kept,
-                          double best, Room *room)
+/* Return up to which `ratio` [count], of how close regressions are against the closest, the `kept`
+   closest are; `bound` [count] is the best of their bounds. What is far below the best of all needs
+   no such look. */
+static float reach_of_kept(const float *restrict bound, const float *restrict ratio, int64_t count,
+                           int64_t kept, float best)
 {
-    const double *restrict ratio = room->ratio, least = best - NOTHING;
-    if (count <= kept)
-        return;
-    double reach = 0;
-    for (int family = 0; family < families; family++) {
-        const double *restrict bound = bounds + family * count;
+    const float least = best - NOTHING;
+    float reach = 0, last = 0;
 #pragma omp simd reduction(max : reach)
-        for (int64_t i = 0; i < count; i++)
-            reach = larger(bound[i] >= least ? ratio[i] : 0, reach);
-    }
+    for (int64_t i = 0; i < count; i++)
+        reach = larger_single(bound[i] >= least ? ratio[i] : 0, reach);
     if (up_to(ratio, count, reach) <= kept)
-        return;
+        return INFINITY;
     reach = reach_of(ratio, count, kept, reach);
-    double last = 0;
 #pragma omp simd reduction(max : last)
     for (int64_t i = 0; i < count; i++)
-        last = larger(ratio[i] <= reach ? ratio[i] : 0, last);
+        last = larger_single(ratio[i] <= reach ? ratio[i] : 0, last);
     /* Rounding does not choose among equals. */
-    reach = (1 + TIED) * last;
-    for (int family = 0; family < families; family++) {
-        double *restrict bound = bounds + family * count;
+    return (1 + TIED) * last;
+}
+
+/* Leave out shapes that are not among the closest under any drift; return the best bound. */
+static float leave_shapes_out(const Known *known, float constant, Room *room)
+{
+    const int64_t shapes = known->shapes;
+    float *restrict positive = room->bounds, *restrict offset = positive + shapes;
+    float *restrict bare = offset + shapes, *restrict top = room->top;
+    const float *restrict ratio = room->ratio;
+    float best = larger_single(most_of(top, shapes), constant);
+    float reach = reach_of_kept(top, ratio, shapes, known->kept_shapes, best);
+    if (reach < INFINITY)
 #pragma omp simd
-        for (int64_t i = 0; i < count; i++)
-            bound[i] = ratio[i] > reach ? -INFINITY : bound[i];
-    }
+        for (int64_t s = 0; s < shapes; s++) {
+            int far = ratio[s] > reach;
+            positive[s] = far ? -INFINITY : positive[s];
+            offset[s] = far ? -INFINITY : offset[s];
+            bare[s] = far ? -INFINITY : bare[s];
+            top[s] = far ? -INFINITY : top[s];
+        }
+    return larger_single(most_of(top, shapes), constant);
 }
 
 /* Bound the evidence of hypotheses with one shape; return that of the constant. */
-static double bound_singles(const Row *row, const Known *known, double variance, Room *room)
+static float bound_singles(const Row *row, const Known *known, double variance, Room *room)
 {
     const int64_t shapes = known->shapes;
-    const double *prior = known->prior;
-    double *restrict least = room->least, *restrict bare = room->bare;
-    double *restrict positive = room->bounds, *restrict offset = positive + shapes;
-    double *restrict alone = offset + shapes, total = INFINITY;
+    const float *restrict prior = known->prior;
+    float *restrict least = room->least, *restrict bare = room->bare;
+    float *restrict positive = room->bounds, *restrict offset = positive + shapes;
+    float *restrict alone = offset + shapes, *restrict top = room->top;
+    double total = INFINITY;
     unlimited(least, shapes);
     unlimited(bare, shapes);
     unlimited(room->ratio, shapes);
@@ -102,178 +117,172 @@ static double bound_singles(const Row *row, const Known *known, double variance,
         const Look *seen = room->looks + l;
         Singles *scaled = l ? &room->other : &room->singles;
         scale(seen, shapes, scaled);
-        lower_bare(seen, scaled, shapes, bare);
-        lower_ratio(seen->residual, shapes, room->ratio);
-#pragma omp simd
-        for (int64_t s = 0; s < shapes; s++)
-            least[s] = smaller(seen->residual[s], least[s]);
+        lower(seen, scaled, shapes, least, bare, room->ratio);
         total = smaller(seen->total, total);
     }
-    volumes(room->looks, &room->singles, shapes, variance, known->falling, positive, offset, alone);
+    for (int64_t s = known->there; s < shapes; s++)
+        room->ratio[s] = INFINITY;
+    volumes(&room->singles, shapes, (float)variance, known->falling, positive, offset, alone);
     /* Where points are missing, a shape may be the same at all that are left. */
-    double alike = row->used < (double)row->points ? ALIKE : -1;
-    const double *restrict scatter = room->singles.scatter;
-    const double *restrict about_zero = room->singles.about_zero;
-    const double dof = row->dof, noise = row->variance, used = row->used;
-    const double per_one = 1 / larger(used - 1, 1), per_two = 1 / larger(used - 2, 1);
+    const float alike = row->used < (double)row->points ? ALIKE : -1;
+    const float *restrict scatter = room->singles.scatter;
+    const float *restrict about_zero = room->singles.about_zero;
+    const float dof = (float)row->dof, noise = (float)row->variance, used = (float)row->used;
+    const float per_one = 1 / larger_single(used - 1, 1), per_two = 1 / larger_single(used - 2, 1);
 #pragma omp simd
     for (int64_t s = 0; s < shapes; s++) {
-        double both = profile(least[s], dof, noise, used - 2, per_two);
-        double one = profile(bare[s], dof, noise, used - 1, per_one);
+        float both = profile(least[s], dof, noise, used - 2, per_two);
+        float one = profile(bare[s], dof, noise, used - 1, per_one);
         int same = scatter[s] <= alike * about_zero[s];
-        positive[s] = same ? -INFINITY : positive[s] + both + prior[1 + s];
-        offset[s] = same ? -INFINITY : offset[s] + both + prior[1 + shapes + s];
-        alone[s] = same ? -INFINITY : alone[s] + one + prior[1 + 2 * shapes + s];
+        float first = same ? -INFINITY : positive[s] + both + prior[1 + s];
+        float second = same ? -INFINITY : offset[s] + both + prior[1 + shapes + s];
+        float third = same ? -INFINITY : alone[s] + one + prior[1 + 2 * shapes + s];
+        positive[s] = first, offset[s] = second, alone[s] = third;
+        top[s] = larger_single(larger_single(first, second), third);
     }
     double mean = larger(room->looks->mean, TINY);
-    double constant = 0.5 * (LOG_2PI - log_of(room->looks->weight)) - log_of(mean) + prior[0]
-                      + profile(total, dof, noise, used - 1, per_one);
-    double best = larger(most_of(positive, FAMILIES * shapes), constant);
-    leave_far_out(positive, FAMILIES, shapes, known->kept_shapes, best, room);
-    return constant;
+    double volume = 0.5 * (LOG_2PI - log_of(room->looks->weight)) - log_of(mean);
+    return (float)volume + prior[0] + profile((float)total, dof, noise, used - 1, per_one);
 }
 
 /* Regress on pairs `begin` to `end`: those of open fans, or without any those that are tried with every
    row. Returns the best bound. */
-static double try_pairs(const Row *row, const Known *known, const Opened *opened, int64_t begin,
-                        int64_t end, Room *room)
+static float try_pairs(const Row *row, const Known *known, const Opened *opened, int64_t begin,
+                       int64_t end, Room *room)
 {
-    const double *prior = known->prior + 1 + 3 * known->shapes;
+    const float *prior = known->prior + 1 + 3 * known->shapes;
     const int64_t points = known->points, listed = room->pairs.count;
     Pairs *found = &room->pairs;
+    int64_t asked = known->frugal ? begin : known->growing;
+    asked = asked < begin ? begin : asked > end ? end : asked;
     for (int64_t l = 0; l < known->drifts; l++) {
         const Look *seen = room->looks + l;
         if (opened)
             fan_sums(&known->fans, points, known->shapes, known->table, seen->weights, opened,
                      begin, found);
         else
-            product_sums(points, end, known->products, seen->weights, found->both);
+            product_sums(points, whole(end), known->products, seen->weights, found->both);
         if (l) {
-            leave(seen, listed, known->frugal ? 0 : known->growing, found, found->left[l]);
+            leave(seen, listed, asked, found, found->left[l]);
             continue;
         }
-        int64_t asked = known->frugal ? begin : known->growing;
-        asked = asked < begin ? begin : asked > end ? end : asked;
-        regress(row, seen, begin, asked, 0, found);
-        regress(row, seen, asked, end, 1, found);
-        list_positive(begin, end, prior, found);
+        list_pairs(row, seen, begin, asked, end, prior, found);
+        regress(row, seen, listed, asked, found);
     }
-    return bound_pairs(row, prior, listed, known->growing, found);
+    return bound_pairs(row, prior, known->drifts, listed, known->growing, found);
+}
+
+/* Leave out pairs that are not among the closest. */
+static void leave_pairs_out(const Known *known, float best, Room *room)
+{
+    Pairs *found = &room->pairs;
+    float *restrict ratio = room->ratio;
+    const int64_t all = whole(found->count);
+    if (found->count <= known->kept_pairs)
+        return;
+    unlimited(ratio, all);
+    for (int64_t i = found->count; i < all; i++)
+        found->bound[i] = -INFINITY;
+    for (int64_t l = 0; l < known->drifts; l++) {
+        const float *restrict left = found->left[l];
+        float per_least = 1 / larger_single(least_of(left, found->count), (float)ROUNDING);
+#pragma omp simd
+        for (int64_t i = 0; i < found->count; i++)
+            ratio[i] = smaller_single(left[i] * per_least, ratio[i]);
+    }
+    float reach = reach_of_kept(found->bound, ratio, all, known->kept_pairs, best);
+    for (int64_t i = 0; i < all; i++)
+        found->bound[i] = ratio[i] > reach ? -INFINITY : found->bound[i];
 }
 
 /* Bound the evidence of pairs, where one shape does not explain the row; return the best. */
-static double bound_doubles(const Row *row, const Known *known, double left, double best,
-                            Room *room)
+static float bound_doubles(const Row *row, const Known *known, double left, float best, Room *room)
 {
     const int64_t pairs = known->pairs, shapes = known->shapes;
     const Fans *fans = &known->fans;
     Pairs *found = &room->pairs;
     /* What rounding leaves asks for no second shape. */
-    found->count = 0;
+    found->count = found->close = 0;
     if (row->used < FEWEST_FOR_PAIRS || !(left > EXACT_VARIANCE))
         return -INFINITY;
     if (pairs)
-        best = larger(try_pairs(row, known, NULL, 0, pairs, room), best);
+        best = larger_single(try_pairs(row, known, NULL, 0, pairs, room), best);
     if (fans->axes) {
         promise_fans(row, shapes, known->drifts, known->table, fans, room->looks, &room->opened);
         open_fans(fans, shapes, best, &room->opened);
         int64_t end = put_pairs(fans, shapes, &room->opened, known->first, known->second, pairs,
                                 found);
-        best = larger(try_pairs(row, known, &room->opened, pairs, end, room), best);
+        best = larger_single(try_pairs(row, known, &room->opened, pairs, end, room), best);
     }
-    unlimited(room->ratio, found->count);
-    for (int64_t l = 0; l < known->drifts; l++)
-        lower_ratio(found->left[l], found->count, room->ratio);
-    leave_far_out(found->bound, 1, found->count, known->kept_pairs, best, room);
-    int64_t near = 0;
+    leave_pairs_out(known, best, room);
     for (int64_t i = 0; i < found->count; i++) {
-        found->which[near] = found->which[i];
-        found->bound[near] = found->bound[i];
-        near += found->bound[i] >= best - NOTHING;
+        found->near[found->close] = (int32_t)i;
+        found->close += found->bound[i] >= best - NOTHING;
     }
-    found->count = near;
-    return most_of(found->bound, near);
-}
-
-/* List the shapes that have a hypothesis which is not far below the best. */
-static void list_near(int64_t shapes, double best, Room *room)
-{
-    const double *restrict positive = room->bounds, *restrict offset = positive + shapes;
-    const double *restrict bare = offset + shapes;
-    int64_t count = 0;
-    for (int64_t s = 0; s < shapes; s++) {
-        room->which[count] = (int32_t)s;
-        count += larger(larger(positive[s], offset[s]), bare[s]) >= best - NOTHING;
-    }
-    room->count = count;
+    return most_of(found->bound, found->count);
 }
 
 /* Write the mean of all models, each as probable as its bound says, as `_averaged`. */
-static void average(const Row *row, const Known *known, double alone, double best, Room *room,
+static void average(const Row *row, const Known *known, float alone, float best, Room *room,
                     double *restrict fitted)
 {
     const int64_t shapes = known->shapes;
-    const Look *seen = room->looks;
     const Singles *singles = &room->singles;
-    const double *restrict positive = room->bounds, *restrict offset = positive + shapes;
-    const double *restrict bare = offset + shapes, mean = singles->mean;
-    const int32_t *restrict which = room->which;
+    const float *restrict positive = room->bounds, *restrict offset = positive + shapes;
+    const float *restrict bare = offset + shapes, *restrict ats = singles->at;
+    const float mean = singles->mean;
+    const float *restrict its = singles->slope, *restrict constants = singles->constant;
+    const float *restrict about_zero = singles->about_zero;
     double *restrict slopes = room->order;
-    double weight = exp_of(alone - best), without = 0, at = 0;
-    memset(slopes, 0, (size_t)shapes * sizeof *slopes);
+    float weight = exp_single(alone - best), without = 0, at = 0;
 #pragma omp simd reduction(+ : weight, without, at)
-    for (int64_t i = 0; i < room->count; i++) {
-        int32_t s = which[i];
-        double of_positive = exp_of(positive[s] - best), of_offset = exp_of(offset[s] - best);
-        double of_bare = exp_of(bare[s] - best), slope = singles->slope[s];
-        double steepest = mean / larger(seen->at[s], 1e-9);
-        double sum = of_positive * smaller(larger(slope, 0), steepest) + of_offset * slope;
-        at += sum * seen->at[s];
+    for (int64_t s = 0; s < shapes; s++) {
+        float of_positive = exp_single(positive[s] - best), of_offset = exp_single(offset[s] - best);
+        float of_bare = exp_single(bare[s] - best), slope = its[s];
+        float steepest = mean / larger_single(ats[s], 1e-9f);
+        float sum = of_positive * smaller_single(larger_single(slope, 0), steepest) + of_offset * slope;
+        at += sum * ats[s];
         weight += of_positive + of_offset;
         without += of_bare;
-        slopes[s] = sum + of_bare * bare_slope(seen, singles, s);
+        slopes[s] = sum + of_bare * (slope + constants[s] * ats[s] / about_zero[s]);
     }
-    double constant = weight * mean - at;
-    weight += without;
+    double constant = weight * mean - at, whole = weight + without;
     const Pairs *pairs = &room->pairs;
-    double *restrict shares = pairs->least;
-#pragma omp simd
-    for (int64_t i = 0; i < pairs->count; i++)
-        shares[i] = exp_of(pairs->bound[i] - best);
-    for (int64_t i = 0; i < pairs->count; i++) {
-        int32_t p = pairs->which[i];
-        double scaled = shares[i] * singles->unit;
-        weight += shares[i];
-        constant += scaled * pairs->constant[p];
-        slopes[pairs->one[p]] += scaled * pairs->first[p];
-        slopes[pairs->other[p]] += scaled * pairs->second[p];
+    for (int64_t j = 0; j < pairs->close; j++) {
+        int32_t i = pairs->near[j], p = pairs->which[i];
+        double share = exp_single(pairs->bound[i] - best), scaled = share * singles->unit;
+        whole += share;
+        constant += scaled * pairs->constant[i];
+        slopes[pairs->one[p]] += scaled * pairs->first[i];
+        slopes[pairs->other[p]] += scaled * pairs->second[i];
     }
-    const double per_unit = 1 / (weight * singles->unit);
+    const double per_unit = 1 / (whole * singles->unit);
     for (int64_t k = 0; k < row->points; k++)
         fitted[k] = (constant + inner(known->table + k * shapes, slopes, shapes)) * per_unit;
 }
 
 /* Note what is not much worse than the best. */
-static void note(int64_t number, const Known *known, double least, const Room *room, Worthy *worthy)
+static void note(int64_t number, const Known *known, float least, const Room *room, Worthy *worthy)
 {
     const int64_t shapes = known->shapes;
-    const double *bounds = room->bounds;
-    for (int64_t i = 0; i < room->count; i++) {
-        int64_t s = room->which[i];
-        int64_t families = (bounds[s] >= least) << POSITIVE
-                           | (bounds[shapes + s] >= least) << OFFSET
-                           | (bounds[2 * shapes + s] >= least) << BARE;
-        if (families) {
-            worthy->row[worthy->singles] = number;
-            worthy->shape[worthy->singles] = s;
-            worthy->families[worthy->singles++] = families;
+    const float *bounds = room->bounds, *top = room->top;
+    for (int64_t s = 0; s < known->there; s++) {
+        if (!(top[s] >= least))
+            continue;
+        worthy->row[worthy->singles] = number;
+        worthy->shape[worthy->singles] = s;
+        worthy->families[worthy->singles++] = (bounds[s] >= least) << POSITIVE
+                                              | (bounds[shapes + s] >= least) << OFFSET
+                                              | (bounds[2 * shapes + s] >= least) << BARE;
+    }
+    const Pairs *pairs = &room->pairs;
+    for (int64_t j = 0; j < pairs->close; j++) {
+        int64_t i = pairs->near[j];
+        if (pairs->bound[i] >= least) {
+            worthy->pair_row[worthy->pairs] = number;
+            worthy->pair[worthy->pairs++] = pairs->number[pairs->which[i]];
         }
     }
-    for (int64_t i = 0; i < room->pairs.count; i++)
-        if (room->pairs.bound[i] >= least) {
-            worthy->pair_row[worthy->pairs] = number;
-            worthy->pair[worthy->pairs++] = room->pairs.number[room->pairs.which[i]];
-        }
 }
 
 /* Screen one row; return roughly the variance of a point. */
@@ -289,17 +298,16 @@ static double screen_row(const Row *row, int64_t number, const Known *known, Roo
                          known->away + l * points, room->looks[l].weights);
         look(row, known->shapes, known->table, room->looks + l, room->points);
     }
-    double left = least_of(room->looks->residual, known->shapes) / larger(row->used - 2, 1);
+    double left = room->looks->least / larger(row->used - 2, 1);
     double variance = larger(larger(left, EXACT_VARIANCE), row->variance);
-    double alone = bound_singles(row, known, variance, room);
-    double best = larger(most_of(room->bounds, FAMILIES * known->shapes), alone);
-    best = larger(bound_doubles(row, known, left, best, room), best);
-    list_near(known->shapes, best, room);
+    float alone = bound_singles(row, known, variance, room);
+    float best = leave_shapes_out(known, alone, room);
+    best = larger_single(bound_doubles(row, known, left, best, room), best);
     if (variance <= MUCH * MUCH) {
         average(row, known, alone, best, room, fitted);
         smooth(row, floor, fitted);
     }
-    note(number, known, best - known->nats, room, worthy);
+    note(number, known, best - (float)known->nats, room, worthy);
     return variance;
 }
 
@@ -308,24 +316,25 @@ static double screen_row(const Row *row, int64_t number, const Known *known, Roo
    Written are `row`, `shape` and `families` (a bit for each) of hypotheses with one shape, as many
    as `counts[0]` says, `pair_row` and `pair` as many as `counts[1]` says, and `variances` [rows] and
    `fitted` [rows, points]. */
-int64_t screen(int64_t rows, int64_t points, int64_t shapes, int64_t pairs, int64_t drifts,
+int64_t screen(int64_t rows, int64_t points, int64_t shapes, int64_t there, int64_t pairs,
+               int64_t drifts,
                const double *values, const double *weight, const double *variance,
                const double *dof, const double *precision, const double *away,
                const double *table, const double *products, const int32_t *first,
-               const int32_t *second, const double *falling, const double *prior,
+               const int32_t *second, const float *falling, const float *prior,
                int64_t kept_shapes, int64_t kept_pairs, double nats, int64_t frugal, int64_t growing,
                int64_t axes, int64_t terms, int64_t opened, const int64_t *ends, const int64_t *order,
-               const int64_t *level, const double *of_terms, const double *likely, int64_t *row,
+               const int64_t *level, const double *of_terms, const float *likely, int64_t *row,
                int64_t *shape, int64_t *families, int64_t *pair_row, int64_t *pair,
                int64_t *counts, double *variances, double *fitted)
 {
     const Known known = {points, shapes,  pairs, drifts,      precision,  away,   table, products,
                          first,  second,  falling, prior,
                          {pairs, axes, terms, opened, ends, order, level, of_terms, likely},
-                         kept_shapes, kept_pairs, nats, frugal != 0, growing};
+                         there, kept_shapes, kept_pairs, nats, frugal != 0, growing};
     Worthy worthy = {row, shape, families, pair_row, pair, 0, 0};
     Look *looks = malloc((size_t)drifts * sizeof *looks);
-    double **left = malloc((size_t)drifts * sizeof *left);
+    float **left = malloc((size_t)drifts * sizeof *left);
     Room room;
     double *all = looks && left ? make_room(&known, looks, left, &room) : 0;
     for (int64_t i = 0; all && i < rows; i++) {

@@ -9,13 +9,16 @@ import numpy as np
 import numpy.typing as npt
 
 from callpath_modeler.modeling.compiled.drifts import precisions
-from callpath_modeler.modeling.compiled.library import call, doubles, integers
+from callpath_modeler.modeling.compiled.library import call, doubles, integers, singles
 from callpath_modeler.modeling.mixture.data import Data
 from callpath_modeler.modeling.mixture.deviations import Drift
 from callpath_modeler.modeling.mixture.hypotheses import Group, Hypotheses
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.intp]
+
+_WHOLE = 16
+"""How many shapes or pairs are looked at together, as in ``bounds.h``."""
 
 
 class Screened(NamedTuple):
@@ -36,19 +39,25 @@ def screened(
     """Choose what is worth a look, whatever the drift; arguments as of `screen`."""
     rows, points = data.values.shape
     shapes, pairs, kept = len(known.shapes), len(known.products), known.kept
+    # Whole vectors; what fills the last one up is nowhere probable.
+    wide = -(-shapes // _WHOLE) * _WHOLE
+    before, of_shapes, of_pairs = np.split(log_prior, [1, 1 + 3 * shapes])
+    of_families = _widened(of_shapes.reshape(3, shapes), wide, -np.inf)
     row, shape, families = np.empty((3, rows * shapes), dtype=np.int64)
     pair_row, pair = np.empty((2, rows * known.compared), dtype=np.int64)
     counts, variance = np.zeros(2, dtype=np.int64), np.empty(rows)
     fitted = np.empty((rows, points))
     call(
         "screen",
-        *(rows, points, shapes, pairs, len(drifts)),
+        *(rows, points, wide, shapes, pairs, len(drifts)),
         *doubles(data.values, data.weight, data.variance, data.dof),
-        *doubles(*precisions(data.points, drifts), known.table.T, known.products.T),
+        *doubles(*precisions(data.points, drifts), _widened(known.table.T, wide)),
+        *doubles(_widened(known.products.T, -(-pairs // _WHOLE) * _WHOLE, 0.0)),
         *(known.first.astype(np.int32), known.second.astype(np.int32)),
-        *doubles(known.single_group == Group.FALLING, log_prior),
+        *singles(_widened(known.single_group == Group.FALLING, wide)),
+        *singles(np.concatenate([before, of_families.ravel(), of_pairs])),
         *(kept.shapes, kept.pairs, float(kept.nats), int(kept.frugal), known.growing),
-        *_fans(known, log_prior),
+        *_fans(known, of_pairs, wide),
         *(row, shape, families, pair_row, pair, counts, variance, fitted),
     )
     alone, paired = counts
@@ -63,16 +72,26 @@ def screened(
     )
 
 
-def _fans(known: Hypotheses, log_prior: FloatArray) -> list[npt.NDArray[Any] | int]:
+def _widened(column: npt.NDArray[Any], size: int, value: float | None = None) -> FloatArray:
+    """Return a column with its last axis filled up to `size`, by default with the last number."""
+    wide = np.empty((*column.shape[:-1], size))
+    filled = column.shape[-1]
+    wide[..., :filled] = column
+    wide[..., filled:] = column[..., -1:] if value is None else value
+    return wide
+
+
+def _fans(known: Hypotheses, of_pairs: FloatArray, wide: int) -> list[npt.NDArray[Any] | int]:
     """Return what ``fans.h`` needs to know."""
     fans = known.fans
     if fans is None:
         nothing = np.empty(0)
-        return [0, 0, 0, *integers(*[nothing] * 3), *doubles(*[nothing] * 2)]
+        return [0, 0, 0, *integers(*[nothing] * 3), *doubles(nothing), *singles(nothing)]
     order = np.argsort(fans.levels, axis=1, kind="stable")
-    likely = fans.likely(log_prior[1 + 3 * len(known.shapes) :]).reshape(-1, len(fans.ends))
+    likely = fans.likely(of_pairs).reshape(-1, len(fans.ends))
     return [
         *(len(fans.ends), len(fans.terms), fans.opened),
         *integers(fans.ends, order, np.take_along_axis(fans.levels, order, axis=1)),
-        *doubles(known.table[fans.terms].T, likely.T),
+        *doubles(known.table[fans.terms].T),
+        *singles(_widened(likely.T, wide, -np.inf)),
     ]
