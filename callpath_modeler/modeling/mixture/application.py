@@ -308,10 +308,15 @@ def _fit(data: Data, known: Hypotheses, ways: Deviations, beliefs: Beliefs) -> P
     """
     np.empty(_HEAP, dtype=np.uint8)
     first, like = data.distinct()
-    few = data.take(first)
-    chosen = _chosen(few, known, ways, beliefs)
-    found = posterior(candidates(few, chosen, known, ways), few, ways, beliefs)
-    return found.repeated(like)
+    if len(first) < len(like):
+        return _fit_each(data.take(first), known, ways, beliefs).repeated(like)
+    return _fit_each(data, known, ways, beliefs)
+
+
+def _fit_each(data: Data, known: Hypotheses, ways: Deviations, beliefs: Beliefs) -> Posterior:
+    """Fit rows, each by itself."""
+    chosen = _chosen(data, known, ways, beliefs)
+    return posterior(candidates(data, chosen, known, ways), data, ways, beliefs)
 
 
 def _chosen(data: Data, known: Hypotheses, ways: Deviations, beliefs: Beliefs) -> Chosen:
