@@ -44,11 +44,11 @@ def row_spread(reps: Summed) -> tuple[FloatArray, FloatArray, FloatArray]:
 
 
 def noise(
-    reps: Summed, pool: Sequence[float], efficiency: float
+    reps: Summed, pool: Sequence[float], profile: FloatArray, efficiency: float
 ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
     """Return variance, dof, spread [n] and weight [n, K] of `Pool.noise`.
 
-    `pool` is dof, level, slope, about and the two ends of reach of a `Pool`.
+    `pool` is dof, level, slope, about and the two ends of reach of a `Pool`, `profile` [K] its own.
     """
     variance, dof, spread = np.empty((3, len(reps[0])))
     weight = np.empty(reps[0].shape)
@@ -56,7 +56,8 @@ def noise(
     told = row_spread(reps)
     written = variance, dof, spread, weight
     size, columns = reps[0].shape, doubles(*reps)
-    call("noise_of_rows", *size, *columns, *told, known, float(efficiency), *written)
+    of_all = known, *doubles(profile)
+    call("noise_of_rows", *size, *columns, *told, *of_all, float(efficiency), *written)
     return written
 
 

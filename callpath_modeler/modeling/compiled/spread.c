@@ -190,10 +190,11 @@ int64_t spread_of_rows(int64_t n, int64_t points, const double *centre, const do
 }
 
 /* `Pool.noise` of rows [n, K] with raw, dof, size [n] of `row_spread`: variance, freedom, spread [n]
-   and weight [n, K]. `pool` is dof, level, slope, about and the two ends of reach. */
+   and weight [n, K]. `pool` is dof, level, slope, about and the two ends of reach; `profile` [K]. */
 int64_t noise_of_rows(int64_t n, int64_t points, const double *centre, const double *count,
                       const double *squares, const double *raw, const double *dof,
-                      const double *size, const double *pool, double efficiency,
+                      const double *size, const double *pool, const double *profile,
+                      double efficiency,
                       double *variance, double *freedom, double *spread, double *weight)
 {
     double borrowed = pool[0], share = smaller(borrowed, MOST_DOF);
@@ -207,12 +208,12 @@ int64_t noise_of_rows(int64_t n, int64_t points, const double *centre, const dou
         }
         double effective = larger(total / larger(used, 1), 1);
         for (int64_t k = row * points; k < (row + 1) * points; k++) {
-            double its = freedom_of(centre[k], count[k]);
-            double local = (share * shrunk + squares[k]) / (share + its);
+            double its = freedom_of(centre[k], count[k]), expected = shrunk * profile[k % points];
+            /* Two values say next to nothing of the noise of their own point. */
+            double local = its > 1 ? (share * expected + squares[k]) / (share + its) : expected;
             double ratio = shrunk / larger(local, EXACT_VARIANCE);
             ratio = smaller(larger(ratio, LEAST_WEIGHT), MOST_WEIGHT);
-            /* Two values say next to nothing of the noise of their own point. */
-            weight[k] = count[k] / effective * (borrowed > 0 && its > 1 ? ratio : 1);
+            weight[k] = count[k] / effective * (borrowed > 0 ? ratio : 1);
         }
         int exact = !(borrowed > 0) || (dof[row] > 0 && raw[row] <= EXACT_VARIANCE);
         variance[row] = exact ? EXACT_VARIANCE

@@ -32,7 +32,15 @@ from callpath_modeler.modeling.mixture.posterior import (
     posterior,
 )
 from callpath_modeler.modeling.mixture.screen import Chosen, screen, smoothed
-from callpath_modeler.modeling.mixture.spread import Noise, Pool, Within, pooled, row_spread, within
+from callpath_modeler.modeling.mixture.spread import (
+    Noise,
+    Pool,
+    Within,
+    pooled,
+    row_spread,
+    spread_of_points,
+    within,
+)
 from callpath_modeler.modeling.models import MIN_POINTS, Models
 from callpath_modeler.modeling.noise import Aggregate, Centre, relative_efficiency
 from callpath_modeler.modeling.parts import Map
@@ -204,12 +212,14 @@ def _overview(values: _Values, count: int) -> tuple[IntArray, Pool]:
     The rows are of all sizes, evenly; the same ones whatever the order of rows.
     """
     raw, dof, size, digest = np.zeros((4, len(values)))
+    of_points = np.zeros((2, len(values.order)))
     usable = np.zeros(len(values), dtype=bool)
     for part in values.chunks(_CHUNK):
         ordered = values[part]
         reps = within(ordered, "mean")
         usable[part] = _status(ordered, reps) == FitStatus.OK
         raw[part], dof[part], size[part] = row_spread(reps)
+        of_points += spread_of_points(reps, np.where(usable[part], raw[part], 0.0))
         with np.errstate(over="ignore"):
             numbers = np.sqrt(np.arange(2.0, 2 + len(values.order)))
             digest[part] = np.nan_to_num(reps.centre) @ numbers
@@ -218,7 +228,7 @@ def _overview(values: _Values, count: int) -> tuple[IntArray, Pool]:
     if not np.diff(size[rows[order]]).all():
         order = np.lexsort((digest[rows], size[rows]))
     some = rows[order[:: max(-(-len(order) // count), 1)]]
-    return some, pooled(raw[rows], dof[rows], size[rows])
+    return some, pooled(raw[rows], dof[rows], size[rows], of_points)
 
 
 def _status(y: FloatArray, reps: Within) -> npt.NDArray[np.int8]:

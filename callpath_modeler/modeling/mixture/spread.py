@@ -25,6 +25,9 @@ _FEWEST_ROWS = 3
 _TREND_ROWS = 12
 _WEIGHT_RANGE = (0.05, 3.0)
 
+_BY_CHANCE = 4.0
+"""Points of the same noise differ by 1 on average; much more than that is believed."""
+
 
 @dataclass(frozen=True, slots=True)
 class Noise:
@@ -101,12 +104,14 @@ class Pool:
     Attributes
     ----------
     known : whether repetitions tell anything
+    profile : [K] how noisy points are, as variances: 1 = as a row is on average
     dof : degrees of freedom that a row borrows; 0 where all repetitions agree
     level, slope, about, reach : the logarithm of the variance that a row of logarithmic size x
         borrows is ``level + slope (x - about)``, with x - about within `reach`
     """
 
     known: bool
+    profile: FloatArray
     dof: float = 0.0
     level: float = 0.0
     slope: float = 0.0
@@ -123,7 +128,9 @@ class Pool:
         """
         if compiled():
             pool = self.dof, self.level, self.slope, self.about, *self.reach
-            variance, dof, spread, weight = repetitions.noise(reps.columns, pool, efficiency)
+            variance, dof, spread, weight = repetitions.noise(
+                reps.columns, pool, self.profile, efficiency
+            )
             known = self.known or bool(self.dof)
             return Noise(reps.centre, variance, dof, weight, known, spread)
         count, squares = reps.count, reps.squares
@@ -140,10 +147,11 @@ class Pool:
         prior = np.exp(self.level + self.slope * np.clip(_log(size) - self.about, *self.reach))
         shrunk = (self.dof * prior + dof * raw) / (self.dof + dof)
         share, freedom = min(self.dof, _MOST_DOF), _freedom(reps)
-        local = (share * shrunk[:, None] + squares) / (share + freedom)
-        ratio = np.clip(shrunk[:, None] / np.maximum(local, EXACT_VARIANCE), *_WEIGHT_RANGE)
+        expected = shrunk[:, None] * self.profile
         # Two values say next to nothing of the noise of their own point.
-        weight = weight * np.where(freedom > 1, ratio, 1.0)
+        local = np.where(freedom > 1, (share * expected + squares) / (share + freedom), expected)
+        ratio = np.clip(shrunk[:, None] / np.maximum(local, EXACT_VARIANCE), *_WEIGHT_RANGE)
+        weight = weight * ratio
         variance = np.maximum(shrunk * efficiency / np.maximum(effective, 1.0), EXACT_VARIANCE)
         variance = np.where(told & (raw <= EXACT_VARIANCE), EXACT_VARIANCE, variance)
         dof = np.minimum(self.dof + dof, _MOST_DOF)
@@ -170,7 +178,30 @@ def _log(size: FloatArray) -> FloatArray:
     return np.asarray(np.log(np.maximum(size, np.finfo(float).tiny)))
 
 
-def pooled(raw: FloatArray, dof: FloatArray, size: FloatArray) -> Pool:
+def spread_of_points(reps: Within, raw: FloatArray) -> FloatArray:
+    """Sum up over noisy rows what their points have of the noise, [2, K].
+
+    First squared deviations, in units of the variance `raw` [n] of rows; then degrees of freedom.
+    """
+    noisy = np.flatnonzero(raw > EXACT_VARIANCE)
+    some = reps.take(noisy)
+    return np.stack([1 / raw[noisy] @ some.squares, _freedom(some).sum(axis=0)])
+
+
+def _profile(of_points: FloatArray) -> FloatArray:
+    """Return how noisy points are, as variances in units of those of rows, [K].
+
+    Differences are shrunk by as much of them as is chance, so that points of the same noise are the
+    same (James and Stein: Estimation with quadratic loss, 1961).
+    """
+    squares, freedom = of_points
+    away = np.divide(squares, freedom, out=np.ones_like(squares), where=freedom > 0) - 1
+    # A variance that is known by f degrees of freedom has a relative one of 2 / f.
+    beyond_chance = float((away**2 * freedom / 2).mean())
+    return np.asarray(1 + away * max(0.0, 1 - _BY_CHANCE / max(beyond_chance, _BY_CHANCE)))
+
+
+def pooled(raw: FloatArray, dof: FloatArray, size: FloatArray, of_points: FloatArray) -> Pool:
     """Pool the spread of repetitions over all rows of one metric.
 
     The relative variance of each row is shrunk towards that of all rows by empirical Bayes: log
@@ -181,11 +212,12 @@ def pooled(raw: FloatArray, dof: FloatArray, size: FloatArray) -> Pool:
     Parameters
     ----------
     raw, dof, size : of `row_spread`
+    of_points : of `spread_of_points`
     """
     noisy = (dof > 0) & (raw > EXACT_VARIANCE)
-    known = bool((dof > 0).any())
+    known, profile = bool((dof > 0).any()), _profile(of_points)
     if not noisy.any():
-        return Pool(known)
+        return Pool(known, profile)
     # Of the degrees of freedom there are few different ones.
     each, which = np.unique(dof[noisy] / 2, return_inverse=True)
     digamma, trigamma, _ = polygammas(each)
@@ -197,13 +229,13 @@ def pooled(raw: FloatArray, dof: FloatArray, size: FloatArray) -> Pool:
     if len(x) >= _TREND_ROWS and np.ptp(x) > 1:
         slope = float(np.clip((away * log).sum() / (away**2).sum(), -1.5, 0.0))
     if len(x) < _FEWEST_ROWS:
-        return Pool(known, 4.0, level, slope, about, reach)
+        return Pool(known, profile, 4.0, level, slope, about, reach)
     scatter = ((log - level - slope * away) ** 2).mean()
     excess = float(scatter - trigamma[which].mean())
     prior_dof = 2 * _inverse_trigamma(excess) if excess > 0.01 else 2 * _MOST_DOF
     prior_dof = min(prior_dof, 2 * _MOST_DOF)
     level += float(polygammas(prior_dof / 2)[0] - np.log(prior_dof / 2))
-    return Pool(known, prior_dof, level, slope, about, reach)
+    return Pool(known, profile, prior_dof, level, slope, about, reach)
 
 
 def noise_of(reps: Within, efficiency: float) -> Noise:
@@ -211,7 +243,8 @@ def noise_of(reps: Within, efficiency: float) -> Noise:
 
     `efficiency` is the variance of the centre against that of a mean.
     """
-    return pooled(*row_spread(reps)).noise(reps, efficiency)
+    told = row_spread(reps)
+    return pooled(*told, spread_of_points(reps, told[0])).noise(reps, efficiency)
 
 
 def _inverse_trigamma(value: float) -> float:

@@ -95,3 +95,27 @@ def test_exact_rows_do_not_make_noisy_ones_look_exact() -> None:
     alone = fit(POINTS, noisy).predict([1024.0])
     narrow = (together.high - together.low)[:20, 0] / (alone.high - alone.low)[:, 0]
     assert np.median(narrow) > 0.5
+
+
+@pytest.mark.parametrize("repetitions", [2, 5])
+def test_points_that_are_noisier_in_all_rows_count_less(repetitions: int) -> None:
+    random = np.random.default_rng(11)
+    spread = 0.02 * np.array([1, 1, 1, 1.5, 2.5])[:, None]
+    y = 10 * np.exp(spread * random.standard_normal((300, 5, repetitions)))
+    weight = noise_of(within(y, "mean"), 1.0).weight.mean(axis=0)
+    assert weight[3:] / weight[:3].mean() == pytest.approx([1 / 1.5**2, 1 / 2.5**2], rel=0.2)
+    alike = 10 * np.exp(0.02 * random.standard_normal((300, 5, 2)))
+    assert (noise_of(within(alike, "mean"), 1.0).weight == 1).all()
+
+
+def test_where_noise_grows_with_scale_bands_hold() -> None:
+    p, far = 2.0 ** np.arange(3, 8), 2.0 ** np.array([3, 4, 5, 6, 7, 11])
+    laws = [7 + 0 * far, 10 + np.log2(far), 100 + far, np.sqrt(far), 1000 / far, far, far**2]
+    truth, held = np.tile(np.stack(laws), (30, 1)), []
+    for seed in range(6):
+        random = np.random.default_rng(seed)
+        own = random.standard_normal((len(truth), 5, 2))
+        y = truth[:, :-1, None] * np.exp(0.01 * 2.0 ** np.arange(5)[:, None] * own)
+        band = fit(p, y).predict(far[-1:])
+        held.append(((band.low[:, 0] <= truth[:, -1]) & (truth[:, -1] <= band.high[:, 0])).mean())
+    assert np.mean(held) > 0.93

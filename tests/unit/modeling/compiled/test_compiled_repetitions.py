@@ -35,14 +35,17 @@ def said(points: FloatArray, y: FloatArray, how: Centre) -> Said:
     reps = spread.within(y, how)
     told = spread.row_spread(reps)
     usable = np.flatnonzero(told[2] > 0)
-    pool = spread.pooled(*(each[usable] for each in told))
+    raw, dof, size = (each[usable] for each in told)
+    of_points = spread.spread_of_points(reps.take(usable), raw)
+    pool = spread.pooled(raw, dof, size, of_points)
+    same = np.ones(len(points))
     return Said(
         reps,
         told,
         application._status(y, reps),
         application._facts(reps.count, points),
         pool.noise(reps.take(usable), 1.3),
-        spread.Pool(known=False).noise(reps, 1.0),
+        spread.Pool(known=False, profile=same).noise(reps, 1.0),
     )
 
 
