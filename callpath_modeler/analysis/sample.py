@@ -19,6 +19,7 @@ from callpath_modeler.modeling.mixture.spread import (
     noise_of,
     pooled,
     row_spread,
+    spread_of_points,
 )
 from callpath_modeler.profile.groups import Values
 
@@ -62,8 +63,13 @@ class Sample:
 
 def pool_of(values: Values) -> Pool:
     """Sum up how repetitions of `values` [n, K, R] scatter over all points and rows."""
-    parts = [row_spread(_in_logarithms(part)) for part in in_chunks(values)]
-    return pooled(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+    of_rows, of_points = [], np.zeros((2, values.shape[1]))
+    for part in in_chunks(values):
+        within = _in_logarithms(part)
+        of_rows.append(row_spread(within))
+        of_points += spread_of_points(within, of_rows[-1][0])
+    raw, dof, size = (np.concatenate(column) for column in zip(*of_rows, strict=True))
+    return pooled(raw, dof, size, of_points)
 
 
 def in_chunks(values: Values) -> list[Values]:
