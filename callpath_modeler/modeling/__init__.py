@@ -1,5 +1,6 @@
 """Performance models: arrays in, arrays out; never sees a name or a path."""
 
+from callpath_modeler.modeling.breaks import Break
 from callpath_modeler.modeling.differences import Difference
 from callpath_modeler.modeling.fitting import (
     MOST_PARAMETERS,
@@ -16,7 +17,7 @@ from callpath_modeler.modeling.noise import Aggregate, Centre, Repetitions, summ
 from callpath_modeler.modeling.notation import GrowthSyntaxError, ParsedGrowth, parse_growth
 from callpath_modeler.modeling.products import Product
 from callpath_modeler.modeling.several.slices import along, with_rows
-from callpath_modeler.modeling.shapes import Break, Shape
+from callpath_modeler.modeling.shapes import Shape
 from callpath_modeler.modeling.status import FitStatus
 from callpath_modeler.modeling.terms import CLASSIC_SPACE, DEFAULT_SPACE, SearchSpace, Term
 from callpath_modeler.modeling.uncertainty import Mixture, Prediction

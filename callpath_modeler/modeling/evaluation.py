@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
+from callpath_modeler.modeling.breaks import Break
 from callpath_modeler.modeling.differences import Difference, less
 from callpath_modeler.modeling.growth import growth_values
 from callpath_modeler.modeling.products import Factor, Product
@@ -62,9 +63,6 @@ def shape_table(shapes: Sequence[Shape], p: FloatArray) -> FloatArray:
     products = {k: shape for k, shape in enumerate(shapes) if isinstance(shape, Product)}
     if products:
         table[list(products)] = _product_values(list(products.values()), p)
-    for k, shape in enumerate(shapes):
-        if k not in factors and k not in products:
-            table[k] = shape(p)
     return table
 
 
@@ -87,9 +85,12 @@ def _factor_values(factors: Sequence[Factor], p: FloatArray) -> FloatArray:
     differ = [k for k, each in enumerate(factors) if isinstance(each, Difference)]
     larger = [each.larger if isinstance(each, Difference) else each for each in factors]
     smaller = [each.smaller for each in factors if isinstance(each, Difference)]
-    orders = np.array([term.growth.order for term in (*larger, *smaller)])
+    orders = np.array([each.growth.order for each in (*larger, *smaller)])
     values = growth_values(orders, p)
     values[differ] = less(values[differ], values[len(larger) :])
+    for k, each in enumerate(factors):
+        if isinstance(each, Break):
+            values[k] = each(p)
     return values[: len(larger)]
 
 

@@ -11,6 +11,7 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
+from callpath_modeler.modeling.breaks import Break
 from callpath_modeler.modeling.differences import ONE, Difference
 from callpath_modeler.modeling.growth import CONSTANT_GROWTH, Growth
 from callpath_modeler.modeling.terms import Term
@@ -21,11 +22,13 @@ NOTHING = ONE
 """The factor of a parameter that a product does not depend on."""
 
 
-Factor = Term | Difference
+Factor = Term | Difference | Break
 
 
 def factor_from_header(header: dict[str, Any]) -> Factor:
     """Read a factor; `ValueError` or `KeyError` if it is not described."""
+    if "kind" in header:
+        return Break.from_header(header)
     return Difference.from_header(header) if "larger" in header else Term.from_header(header)
 
 
@@ -35,7 +38,7 @@ class Product:
 
     Parameters
     ----------
-    factors : tuple of Term or Difference
+    factors : tuple of Term, Difference or Break
         One per parameter; `NOTHING` where the product does not depend on it.
     """
 

@@ -10,9 +10,10 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from callpath_modeler.modeling.breaks import Break, Kind, breaks
 from callpath_modeler.modeling.differences import Difference, differences
 from callpath_modeler.modeling.evaluation import shape_table
-from callpath_modeler.modeling.shapes import Break, Kind, Shape, breaks
+from callpath_modeler.modeling.shapes import Shape
 from callpath_modeler.modeling.terms import SearchSpace, Term
 
 FloatArray = npt.NDArray[np.float64]
@@ -196,7 +197,7 @@ class Hypotheses:
                 self.single_group,
                 np.full(n, Group.OFFSET),
                 self.single_group,
-                np.where(breaks[self.second], Group.BREAK, Group.PAIR),
+                np.where(breaks[self.first] | breaks[self.second], Group.BREAK, Group.PAIR),
             ]
         )
 

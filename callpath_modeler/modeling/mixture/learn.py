@@ -56,11 +56,18 @@ def learn(
         its = prior[place]
         share = its * (deviation @ likely)
         per_row = 1 / np.bincount(found.row, share)[found.row]
-        count = np.bincount(place, share * per_row, minlength=len(which))
+        said = share * per_row
+        count = np.bincount(place, said, minlength=len(which))
         seen = deviation * (likely @ (its * per_row))
         seen += count_as_one * _DEVIATION_STRENGTH * deviation_before
         of_kind = np.bincount(kind, weights=count, minlength=len(whole))
         per_kind = of_kind + count_as_one * _KIND_STRENGTH * whole
+        if known.fans is not None:
+            # One of thousands suits any row: it would convince itself, which is no habit.
+            by_one = np.zeros(len(which))
+            np.maximum.at(by_one, place, said)
+            count = np.asarray(count - by_one)
+            of_kind = np.bincount(kind, weights=count, minlength=len(whole))
         factor = per_kind / per_kind.sum() / (of_kind + of_hypothesis)
         prior = (count + held) * factor[kind]
         deviation = seen / seen.sum()

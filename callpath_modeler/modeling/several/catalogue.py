@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from itertools import combinations
+from itertools import combinations, product
 
 import numpy as np
 import numpy.typing as npt
 
+from callpath_modeler.modeling.breaks import Break
 from callpath_modeler.modeling.differences import ONE, Difference, made_of
 from callpath_modeler.modeling.mixture.hypotheses import ALIKE, intricacy
 from callpath_modeler.modeling.products import NOTHING, Factor, Product
+from callpath_modeler.modeling.several.broken import BESIDE_BREAKS, broken, is_leap, of_break
 from callpath_modeler.modeling.terms import SearchSpace, Term
 
 FloatArray = npt.NDArray[np.float64]
@@ -48,8 +50,13 @@ _SELDOM = 2.0
 PLAIN, _PLAINEST = 1.0, 0.25
 """How intricate one factor beside them is at most; and several together."""
 
+_MOST_BROKEN = 1000
+"""Products with a break."""
+
 _FRACTION = 0.1
 _FALLING = 0.1
+_STEEPEST, _STEEP = 3, 2.0
+"""What lets the last run of a parameter stand alone is rather a break than a power beyond cubes."""
 _FURTHER_FACTOR = 0.1
 """What roots, decreasing factors and each factor more add to how intricate a product is; the last
 for each parameter beyond the first, since products grow in number with them."""
@@ -81,9 +88,11 @@ class Catalogue:
         count = len(terms)
         plain = [sorted(each, key=lambda term: (_of_factor(term), term)) for each in terms]
         ordered = [[NOTHING, *rest, *each] for each, rest in zip(plain, beside, strict=True)]
+        whole = [len(each) for each in ordered]
+        ordered = [[*each, *broken(each, x)] for each, x in zip(ordered, points.T, strict=True)]
         found = []
         for used in range(1, count + 1):
-            sizes, most, limit = [len(each) for each in ordered], _MOST_OF_TWO, PLAIN
+            sizes, most, limit = whole, _MOST_OF_TWO, PLAIN
             if used > 2:
                 few = [1 + len(rest) + _MOST_FACTORS for rest in beside]
                 sizes = [min(each) for each in zip(sizes, few, strict=True)]
@@ -91,17 +100,25 @@ class Catalogue:
             code = np.concatenate(
                 [_codes(sizes, axes) for axes in combinations(range(count), used)], 1
             )
-            every = cls(tuple(ordered), code, np.zeros(code.shape[1]))
-            cost, seldom = every._of_each(_of_factor), every._of_each(is_seldom) > 0
-            others, counted = (cost * ~seldom).sum(axis=0), seldom.sum(axis=0)
-            further = _FURTHER_FACTOR * (count - 1) * (used - 1)
-            every = replace(every, cost=cost.sum(axis=0) + further)
+            every = cls._costed(ordered, code)
+            seldom = every.of_each(is_seldom) > 0
+            others, counted = every.of_each(_of_factor) * ~seldom, seldom.sum(axis=0)
             usual = every.take(np.flatnonzero(counted == 0))
             found.append(usual.take(plainest(usual.cost, most)))
-            rare = every.take(np.flatnonzero((counted == 1) & (others <= limit + ALIKE)))
+            plain_beside = others.sum(axis=0) <= limit + ALIKE
+            rare = every.take(np.flatnonzero((counted == 1) & plain_beside))
             found.append(rare.take(plainest(rare.cost, _MOST_SELDOM)))
+        breaking = cls._costed(ordered, _codes_of_breaks(ordered, whole))
+        found.append(breaking.take(plainest(breaking.cost, _MOST_BROKEN)))
         codes = np.concatenate([some.code for some in found], axis=1)
         return cls(tuple(ordered), codes, np.concatenate([some.cost for some in found]))
+
+    @classmethod
+    def _costed(cls, factors: Sequence[list[Factor]], code: IntArray) -> Catalogue:
+        """Return products with what each costs."""
+        every = cls(tuple(factors), code, np.zeros(code.shape[1]))
+        further = _FURTHER_FACTOR * (len(factors) - 1) * ((code > 0).sum(axis=0) - 1)
+        return replace(every, cost=every.of_each(_of_factor).sum(axis=0) + further)
 
     def take(self, which: IntArray) -> Catalogue:
         """Return some of them."""
@@ -115,7 +132,17 @@ class Catalogue:
     @property
     def seldom(self) -> BoolArray:
         """Which have a factor that is seldom one."""
-        return np.asarray(self._of_each(is_seldom).any(axis=0))
+        return np.asarray(self.of_each(is_seldom).any(axis=0))
+
+    @property
+    def breaks(self) -> BoolArray:
+        """Which break along a parameter."""
+        return np.asarray(self.of_each(lambda factor: isinstance(factor, Break)).any(axis=0))
+
+    @property
+    def leaps(self) -> BoolArray:
+        """Which are nothing but beside what leaps."""
+        return np.asarray(self.of_each(is_leap).any(axis=0))
 
     @property
     def axis(self) -> IntArray:
@@ -125,12 +152,12 @@ class Catalogue:
     @property
     def falls(self) -> BoolArray:
         """Which fall with a parameter."""
-        return np.asarray(self._of_each(lambda term: float(term.decreasing)).any(axis=0))
+        return np.asarray(self.of_each(lambda term: float(term.decreasing)).any(axis=0))
 
     @property
     def falling(self) -> BoolArray:
         """Which rise with no parameter; as `Product.decreasing`."""
-        falls = self._of_each(lambda term: float(term == NOTHING or term.decreasing))
+        falls = self.of_each(lambda term: float(term == NOTHING or term.decreasing))
         return np.asarray(falls.all(axis=0), dtype=np.bool_)
 
     def values(self, points: FloatArray) -> FloatArray:
@@ -144,13 +171,13 @@ class Catalogue:
     def weight(self, space: SearchSpace) -> FloatArray:
         """Return how probable each is for the class of its factors, [S]."""
         first_class: dict[Factor, bool] = dict(zip(space.terms, space.first_class, strict=True))
-        each = self._of_each(lambda term: 1.0 if first_class.get(term, True) else _SECOND_CLASS)
+        each = self.of_each(lambda term: 1.0 if first_class.get(term, True) else _SECOND_CLASS)
         return np.asarray(each.prod(axis=0))
 
     def by_growth(self, which: IntArray) -> IntArray:
         """Put some in order of their growth where all parameters grow alike."""
         keys = [
-            self._of_each(part)[:, which].sum(axis=0).round(9)
+            self.of_each(part)[:, which].sum(axis=0).round(9)
             for part in (
                 lambda factor: float(factor.growth.log),
                 lambda factor: float(factor.growth.exponent),
@@ -166,7 +193,7 @@ class Catalogue:
             for codes in self.code.T.tolist()
         )
 
-    def _of_each(self, number: Callable[[Factor], float]) -> FloatArray:
+    def of_each(self, number: Callable[[Factor], float]) -> FloatArray:
         """Return a number of every factor, [D, S]."""
         return np.array(
             [
@@ -192,6 +219,27 @@ def is_seldom(factor: Factor) -> bool:
     return isinstance(factor, Difference) or factor == _TREE
 
 
+def _codes_of_breaks(ordered: Sequence[list[Factor]], whole: Sequence[int]) -> IntArray:
+    """Return products of one break and plain factors of the other parameters, [D, S].
+
+    Breaks come after the `whole` other factors of each parameter.
+    """
+    plain = [
+        [0]
+        + [
+            code
+            for code in range(1, size)
+            if not is_seldom(factors[code]) and _of_factor(factors[code]) <= BESIDE_BREAKS + ALIKE
+        ]
+        for factors, size in zip(ordered, whole, strict=True)
+    ]
+    found = []
+    for axis, (factors, size) in enumerate(zip(ordered, whole, strict=True)):
+        each = [range(size, len(factors)) if k == axis else few for k, few in enumerate(plain)]
+        found.append(np.array(list(product(*each)), dtype=np.intp).reshape(-1, len(ordered)).T)
+    return np.concatenate(found, axis=1)
+
+
 def _codes(sizes: Sequence[int], axes: Sequence[int]) -> IntArray:
     """Return all products of one factor of each of some parameters, [D, S]."""
     each = np.indices([sizes[axis] - 1 for axis in axes]).reshape(len(axes), -1) + 1
@@ -201,11 +249,14 @@ def _codes(sizes: Sequence[int], axes: Sequence[int]) -> IntArray:
 
 
 def _of_factor(factor: Factor) -> float:
+    if isinstance(factor, Break):
+        return of_break(factor)
     if isinstance(factor, Difference):
         return _SELDOM + _of_factor(factor.smaller if factor.larger == ONE else factor.larger)
     # Whole powers count for less than in one parameter: sizes of problems come in cubes.
     whole = factor.exponent.denominator == 1 and not factor.log
     plain = intricacy(factor) / 2 if whole else intricacy(factor)
+    plain += _STEEP * max(0.0, float(factor.exponent) - _STEEPEST)
     plain += _FRACTION * (factor.exponent.denominator > 1) + _FALLING * factor.decreasing
     return plain + _SELDOM * (factor == _TREE)
 

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from callpath_modeler.modeling.products import Factor
+from callpath_modeler.modeling.several.broken import broken_beside
 from callpath_modeler.modeling.several.catalogue import (
     SHARED,
     Catalogue,
@@ -33,7 +34,7 @@ _SURFACES = (Fraction(2, 3), Fraction(1, 2))
 
 def fixed_pairs(products: Catalogue) -> IntArray:
     """Return pairs [P, 2] that are tried with every row, the slower growing product first."""
-    several = np.flatnonzero(~products.single)
+    several = np.flatnonzero(~products.single & ~products.breaks)
     few = several[plainest(products.cost[several], _MOST_PAIRED)]
     first, second = (few[place] for place in np.triu_indices(len(few), 1))
     # Two that fall in every parameter are one curve, as they are in one parameter.
@@ -41,7 +42,7 @@ def fixed_pairs(products: Catalogue) -> IntArray:
     first, second = first[both], second[both]
     kept = plainest(products.cost[first] + products.cost[second], _MOST_FIXED)
     plain = np.stack([first[kept], second[kept]], axis=1)
-    return np.unique(np.concatenate([plain, _companions(products)]), axis=0)
+    return np.unique(np.concatenate([plain, _companions(products), _leaps(products)]), axis=0)
 
 
 def _companions(products: Catalogue) -> IntArray:
@@ -74,10 +75,26 @@ def _companions(products: Catalogue) -> IntArray:
 
 def _accompanied(products: Catalogue) -> IntArray:
     """Return the plainest products from which others may follow."""
-    several = ~products.single
+    several = ~products.single & ~products.breaks
     of_peers, of_nodes = several & products.seldom, several & products.falls & ~products.seldom
     each = [np.flatnonzero(some) for some in (of_peers, of_nodes)]
     return np.concatenate([k[plainest(products.cost[k], _MOST_ACCOMPANIED)] for k in each])
+
+
+def _leaps(products: Catalogue) -> IntArray:
+    """Return pairs [P, 2] of a plain product and of what is more, or less, of it from a value on.
+
+    In proportion to all of it, or to what does not depend on the parameter whose value that is.
+    """
+    number = {tuple(code): k for k, code in enumerate(products.code.T.tolist())}
+    beside = [broken_beside(factors) for factors in products.factors]
+    found = []
+    for k in np.flatnonzero(products.breaks).tolist():
+        code = tuple(products.code[:, k].tolist())
+        for axis, others in enumerate(beside):
+            laws = [(*code[:axis], other, *code[axis + 1 :]) for other in others[code[axis]]]
+            found += [sorted((number[law], k)) for law in laws if law in number]
+    return np.array(found, dtype=np.intp).reshape(-1, 2)
 
 
 def _parts(axes: Sequence[int], without: Sequence[int]) -> Iterator[tuple[int, ...]]:

@@ -55,7 +55,8 @@ class _Kind(IntEnum):
     BESIDE = 8  # a factor beside any other product
     ONE_PARAMETER = 9  # two factors of the same
     PRODUCTS = 10  # two of several factors each
-    NEVER = 11
+    BREAK = 11  # with a break along a parameter: outside the model class
+    NEVER = 12
 
 
 _PRIOR = {
@@ -71,6 +72,7 @@ _PRIOR = {
     _Kind.BESIDE: 0.06,
     _Kind.ONE_PARAMETER: 0.01,
     _Kind.PRODUCTS: 0.04,
+    _Kind.BREAK: 0.04,
     _Kind.NEVER: 0.0,
 }
 
@@ -96,6 +98,7 @@ def joint_hypotheses(space: SearchSpace, points: FloatArray) -> Hypotheses:
         raise ValueError("no term of the space varies over the points")
     products, table, scale = products.take(kept), table[kept], size[kept]
     group = np.where(products.falling, Group.FALLING, Group.GROWING)
+    group[products.breaks] = Group.BREAK
     weight, plain = products.weight(space), 2.0**-products.cost
     fixed = fixed_pairs(products) if space.max_terms > 1 else _NO_PAIRS
     known = assembled(products.shapes(), table / scale[:, None], scale, group, fixed, _KEPT)
@@ -109,7 +112,7 @@ def joint_hypotheses(space: SearchSpace, points: FloatArray) -> Hypotheses:
     known = replace(known, kinds=_kinds(products, known.first, known.second))
     each = weight * plain
     # What is seldom a factor is no law alone: with a constant x - 1 is what x is.
-    weight = weight * ~(products.single & products.seldom)
+    weight = weight * ~(products.single & products.seldom | products.leaps)
     both = each[known.first] * each[known.second] * there
     return weighted(known, weight * np.sqrt(plain), both, _PRIOR, _HELD)
 
@@ -119,6 +122,7 @@ def _kinds(products: Catalogue, first: IntArray, second: IntArray) -> IntArray:
     single, falling, axis = products.single, products.falling, products.axis
     alone = np.where(single, _Kind.FACTOR, _Kind.PRODUCT)
     alone[falling] = _Kind.FALLING
+    alone[products.breaks] = _Kind.BREAK
     offset = np.where(single, _Kind.OFFSET_FACTOR, _Kind.OFFSET_PRODUCT)
     # Less a constant, what rises with one parameter and falls with another is negative somewhere.
     offset[products.falls & ~falling] = _Kind.NEVER
@@ -127,12 +131,13 @@ def _kinds(products: Catalogue, first: IntArray, second: IntArray) -> IntArray:
     pair[~single[first] & ~single[second]] = _Kind.PRODUCTS
     both = single[first] & single[second]
     pair[both] = np.where(axis[first] == axis[second], _Kind.ONE_PARAMETER, _Kind.SUM)[both]
+    pair[products.breaks[first] | products.breaks[second]] = _Kind.BREAK
     return np.concatenate([[_Kind.CONSTANT], alone, offset, alone, pair])
 
 
 def _fans(products: Catalogue, points: FloatArray, start: int) -> Fans:
     """Return what pairs every product with every term of one parameter."""
-    terms = np.flatnonzero(products.single & ~products.seldom)
+    terms = np.flatnonzero(products.single & ~products.seldom & ~products.breaks)
     terms = terms[np.argsort(products.axis[terms], kind="stable")]
     axes, count = np.unique(products.axis[terms], return_counts=True)
     levels = [np.unique(points[:, axis], return_inverse=True)[1].ravel() for axis in axes]
@@ -147,5 +152,6 @@ def _of_fans(products: Catalogue, terms: IntArray) -> tuple[IntArray, IntArray, 
     # Two terms are a pair once.
     again = (axis[shape] > axis[term]) | ((axis[shape] == axis[term]) & (shape >= term))
     there = ~(products.single[shape] & again) & ~(falling[shape] & falling[term])
+    there &= ~products.breaks[shape]
     there &= ~products.seldom[shape] | ~products.single[shape] & (products.cost[term] <= PLAIN)
     return np.minimum(shape, term), np.maximum(shape, term), there

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from callpath_modeler.modeling import (
+    Break,
     Difference,
     FitStatus,
     Models,
@@ -22,10 +23,14 @@ from callpath_modeler.modeling import (
 from callpath_modeler.modeling.evaluation import peaks, shape_table
 from callpath_modeler.modeling.fitting import default_space
 from callpath_modeler.modeling.growth import Growth
+from callpath_modeler.modeling.mixture.candidates import candidates
+from callpath_modeler.modeling.mixture.learn import learn
+from callpath_modeler.modeling.mixture.screen import screen
 from callpath_modeler.modeling.products import NOTHING
 from callpath_modeler.modeling.roots import covariances
 from callpath_modeler.modeling.several.catalogue import SHARED
 from callpath_modeler.modeling.several.hypotheses import joint_hypotheses
+from many_rows import rows_to_fit
 
 P = (8.0, 16.0, 32.0, 64.0, 128.0)
 N = (10.0, 20.0, 30.0, 40.0, 50.0)
@@ -272,8 +277,14 @@ def test_each_parameter_has_runners_up_that_stand_for_all():
         assert (slices.alternative_weight == sets[:, axis]).all()
 
 
+def breaks(shape):
+    return any(isinstance(factor, Break) for factor in shape.factors)
+
+
 def structure(known, first, second):
     """Name what a pair is made of."""
+    if any(breaks(known.shapes[code]) for code in (first, second)):
+        return "break"
     axes = sorted(len(known.shapes[code].axes) for code in (first, second))
     if axes == [1, 1]:
         alike = known.shapes[first].axes == known.shapes[second].axes
@@ -293,9 +304,9 @@ def test_pairs_of_each_structure_are_a_kind_and_neither_parameter_is_preferred()
     for pair in some:
         its = structure(known, known.first[pair], known.second[pair])
         named.setdefault(its, set()).add(kinds[pair])
-    assert sorted(named) == ["beside", "one parameter", "products", "shared", "sum"]
-    assert sorted(map(len, named.values())) == [1] * 5
-    assert len(set.union(*named.values())) == 5
+    assert sorted(named) == ["beside", "break", "one parameter", "products", "shared", "sum"]
+    assert sorted(map(len, named.values())) == [1] * 6
+    assert len(set.union(*named.values())) == 6
     prior = np.bincount(known.kinds, np.exp(known.log_prior))
     assert prior.sum() == pytest.approx(1)
     alone = [np.exp(known.log_prior[1 + c]) for c, s in enumerate(known.shapes) if s.axes == {0}]
@@ -308,6 +319,22 @@ def test_one_call_path_is_no_habit_of_an_application():
     noisy = measured(points, [lambda p, n: 20 + 40 * (p / 128) ** 1.5 + 40 * (n / 50) ** 2], 0.3)
     # What suits is thousands of pairs, and no one of them gains by being looked at twice.
     assert fit(points, noisy).weight[0] < 0.5
+
+
+@pytest.mark.parametrize(("rows", "habit"), [(1, False), (30, True)])
+def test_what_one_call_path_says_of_a_hypothesis_is_no_habit_but_what_many_say_is(rows, habit):
+    points = grid(P[:3], N[:3])
+    law = measured(points, [lambda p, n: 3 * np.sqrt(p) * n + 50], noise=0.01, repetitions=5)
+    data, ways = rows_to_fit(points, np.concatenate([law] * rows))
+    known = joint_hypotheses(default_space("mixture", several=True), points)
+    chosen = screen(data, known, known.log_prior, ways.extremes)
+    found = candidates(data, chosen, known, ways)
+    after, _ = learn(found, known, known.log_prior, ways.log_prior)
+    code = 1 + [shape.text(("p", "n")) for shape in known.shapes].index("p^(1/2) * n")
+    kind = (known.kinds == known.kinds[code]) & np.isfinite(known.log_prior)
+    gain = after[code] - known.log_prior[code] - np.median(after[kind] - known.log_prior[kind])
+    assert (gain > 1) == habit
+    assert habit or gain == pytest.approx(0, abs=0.01)
 
 
 def test_units_points_rows_and_repetitions_may_come_in_any_order():

@@ -20,11 +20,10 @@ from callpath_modeler.modeling import (
     Term,
     fit,
 )
+from callpath_modeler.modeling.breaks import Kind, breaks
 from callpath_modeler.modeling.models import column_names
 from callpath_modeler.modeling.shapes import (
-    Kind,
     Shapes,
-    breaks,
     shapes_from_header,
     shapes_to_header,
 )

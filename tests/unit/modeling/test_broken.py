@@ -1,0 +1,87 @@
+"""Laws that break along one of several parameters."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import pytest
+
+from callpath_modeler.modeling import Break, FitStatus, Models, along, fit
+from callpath_modeler.modeling.fitting import default_space
+from callpath_modeler.modeling.several.hypotheses import joint_hypotheses
+
+P = (8.0, 16.0, 32.0, 64.0, 128.0)
+N = (10.0, 20.0, 30.0, 40.0, 50.0)
+
+
+def grid(*axes):
+    return np.array(list(product(*axes)))
+
+
+def measured(points, laws, noise=0.02):
+    rng = np.random.default_rng(0)
+    exact = np.array([law(*points.T) for law in laws])
+    return exact[..., None] * (1 + noise * rng.uniform(-0.5, 0.5, (*exact.shape, 3)))
+
+
+@pytest.mark.parametrize(
+    ("formula", "law"),
+    [
+        ("3 * [p > 90.51] * n", lambda p, n: n * np.where(p > 100, 5, 2)),
+        ("3 * [p > 22.63] * n^3", lambda p, n: n**3 * np.where(p > 20, 5, 2)),
+        ("3 * p * [n > 24.49]", lambda p, n: p * np.where(n > 25, 5, 2)),
+        ("2 * [p <= 45.25] * n", lambda p, n: n * np.where(p > 40, 2, 4)),
+        ("5 * min(1, p/32) * n", lambda p, n: 5 * n * np.minimum(p / 32, 1)),
+        ("5 * max(1, p/32) * n", lambda p, n: 5 * n * np.maximum(p / 32, 1)),
+    ],
+)
+@pytest.mark.parametrize("noise", [0.0, 0.02])
+def test_laws_that_break_along_a_parameter_are_outside_and_named(formula, law, noise):
+    points = grid(P, N)
+    models = fit(points, measured(points, [law], noise))
+    assert models.status[0] == FitStatus.OUTSIDE
+    text = models.formula(0, ("p", "n"))
+    shape = formula.partition(" * ")[2]
+    assert text.endswith(shape)
+    if not noise:
+        assert formula in text
+    at = np.array([16 * P[-1], 4 * N[-1]])
+    for axis in range(2):
+        band = along(models, axis, at).predict(at[axis])
+        truth = law(*at)
+        assert band.value[0, 0] == pytest.approx(truth, rel=1e-6 + 2 * noise)
+        assert band.low[0, 0] <= truth * (1 + 1e-9)
+        assert band.high[0, 0] >= truth * (1 - 1e-9)
+
+
+def test_where_the_last_run_takes_longer_the_band_holds_both_a_constant_and_a_share():
+    points = grid(P, N)
+    models = fit(points, measured(points, [lambda p, n: n * p * np.where(p > 100, 2, 1)]))
+    assert models.status[0] == FitStatus.OUTSIDE
+    band = along(models, 0, [1.0, 50.0]).predict([2048.0])
+    for truth in (2 * 50 * 2048, 50 * (2048 + 128)):
+        assert band.low[0, 0] <= truth <= band.high[0, 0]
+    assert band.high[0, 0] < 2.5 * 50 * 2048
+
+
+def test_a_break_of_a_slice_is_that_of_its_parameter_and_a_number_elsewhere():
+    points = grid(P, N)
+    models = fit(points, measured(points, [lambda p, n: n * np.where(p > 100, 5, 2)], noise=0.0))
+    assert along(models, 0, [8.0, 10.0]).formula(0, "p") == "20 + 30 * [p > 90.51]"
+    assert along(models, 1, [64.0, 10.0]).formula(0, "n") == "2 * n"
+    assert along(models, 1, [128.0, 10.0]).formula(0, "n") == "5 * n"
+    again = Models.from_arrays(*models.to_arrays())
+    assert again.formula(0, ("p", "n")) == models.formula(0, ("p", "n"))
+
+
+def test_three_values_of_a_parameter_show_no_break():
+    points = grid(P[:3], N)
+    known = joint_hypotheses(default_space("mixture", several=True), points)
+    broken = {
+        axis
+        for shape in known.shapes
+        for axis, factor in enumerate(shape.factors)
+        if isinstance(factor, Break)
+    }
+    assert broken == {1}
