@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from callpath_modeler.modeling.growth import Growth
-from callpath_modeler.modeling.terms import SearchSpace, Term
+from callpath_modeler.modeling.terms import Term
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -86,11 +86,11 @@ _SEEN_AT_ONE = (Difference(_P, ONE), Difference(Term(Fraction(1), 1), Term(Fract
 """From 8 to 128, p^(3/4) log2(p) and its square do the same to 2 %."""
 
 
-def differences(space: SearchSpace, points: FloatArray) -> tuple[Difference, ...]:
-    """Return the differences of terms of a space that measurements at `points` [K] could show.
+def differences(terms: Iterable[Term], points: FloatArray) -> tuple[Difference, ...]:
+    """Return the differences of some terms that measurements at `points` [K] could show.
 
     None if the points, ascending, begin below 1; some only where they begin at 1.
     """
-    if points[0] < 1 or space.max_terms < 2:
+    if points[0] < 1:
         return ()
-    return made_of(space.terms, (*_SEEN_ANYWHERE, *(_SEEN_AT_ONE if points[0] == 1 else ())))
+    return made_of(terms, (*_SEEN_ANYWHERE, *(_SEEN_AT_ONE if points[0] == 1 else ())))

@@ -105,12 +105,14 @@ def relative_efficiency(
         return ("mean" if how == "auto" else how), 1.0
     drawn = np.random.default_rng(0).choice(np.sort(residuals), (1, _DRAWS, repetitions))
     drawn.sort(axis=2)
+    asked: list[Centre] = [each for each in CENTRES if each != _ONLY_IF_ASKED]
+    if how != "auto":
+        asked = ["mean", how]
     variance: dict[Centre, float] = {}
-    for candidate in CENTRES:
+    for candidate in asked:
         sample = centre_of_sorted(drawn, candidate)[0]
         variance[candidate] = float(sample.var() / sample.mean() ** 2)
-    open_to_auto = [candidate for candidate in CENTRES if candidate != _ONLY_IF_ASKED]
-    best = min(open_to_auto, key=lambda candidate: variance[candidate]) if how == "auto" else how
+    best = min(asked, key=lambda candidate: variance[candidate]) if how == "auto" else how
     if how == "auto" and variance[best] > _CLEARLY * variance["mean"]:
         best = "mean"
     return best, variance[best] / variance["mean"]

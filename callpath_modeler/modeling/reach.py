@@ -63,10 +63,10 @@ class _Shapes:
 
     @classmethod
     def of(cls, models: Models, p: FloatArray) -> _Shapes:
-        inside = shape_table(models.shapes, models.points)
+        every = shape_table(models.shapes, np.concatenate([models.points, p]))
+        inside, at = np.split(every, [len(models.points)], axis=1)
         peak = peaks(inside)
-        at = np.minimum(shape_table(models.shapes, p) / peak[:, None], _LARGEST)
-        return cls(peak, at, inside / peak[:, None])
+        return cls(peak, np.minimum(at / peak[:, None], _LARGEST), inside / peak[:, None])
 
 
 def _mixture(models: Models, p: FloatArray, shapes: _Shapes) -> Mixture:

@@ -219,8 +219,8 @@ class SearchSpace:
         grown = {
             Term(exponent, log)
             for exponent in (*self.exponents, *self.secondary)
-            for log in self.logs
-            if (exponent or log) and not self._left_out(exponent, log)
+            for log in self._logs_of(exponent)
+            if exponent or log
         }
         powers = {exponent for exponent in self.exponents if exponent.denominator == 1}
         exploding = {
@@ -229,10 +229,11 @@ class SearchSpace:
         falling = {Term(exponent, 0) for exponent in self.decreasing}
         return tuple(sorted(grown | exploding | falling, key=lambda term: term.growth.order))
 
-    def _left_out(self, exponent: Fraction, log: int) -> bool:
-        if not self.thinned or exponent in self.exponents or exponent < 1:
-            return False
-        return log > (1 if exponent < Fraction(3, 2) else 0)
+    def _logs_of(self, exponent: Fraction) -> Iterable[int]:
+        if not self.thinned or exponent < 1 or exponent in self.exponents:
+            return self.logs
+        most = 1 if exponent < Fraction(3, 2) else 0
+        return (log for log in self.logs if log <= most)
 
     @property
     def first_class(self) -> tuple[bool, ...]:

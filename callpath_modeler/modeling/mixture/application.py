@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from callpath_modeler.modeling.compiled import repetitions
 from callpath_modeler.modeling.compiled.library import compiled
-from callpath_modeler.modeling.mixture.candidates import candidates
+from callpath_modeler.modeling.mixture.candidates import Candidates, candidates
 from callpath_modeler.modeling.mixture.correlation import error_correlation
 from callpath_modeler.modeling.mixture.data import Data, data_of
 from callpath_modeler.modeling.mixture.deviations import Deviations, deviations
@@ -166,15 +166,19 @@ def _learnt(
     known = joint_hypotheses(space, points) if points.ndim > 1 else hypotheses(space, points)
     some, pool = _overview(values, _at_once(known, _SAMPLE))
     ways, y = deviations(points, noise_known=pool.known), values[some]
-    learn_from = partial(_beliefs, points, y, pool, known, ways)
-    beliefs = learn_from("mean", 1.0, 0.0)
+    before = Beliefs(known.log_prior, ways.log_prior)
     means = pool.noise(within(y, "mean"), 1.0)
     data, unit = data_of(points, means)
-    fitted = fitted_values(_fit(data, known, ways, beliefs), known) if len(y) else means.centre
+    found = _looked_at(data, known, ways, before)
+    beliefs = _beliefs(found, len(y), known, before)
+    fitted = fitted_values(posterior(found, data, ways, beliefs), known)
     how, efficiency = _centre(y, means, fitted * unit[:, None], aggregate)
     correlation = error_correlation(data, fitted)
+    if how != "mean":
+        data = _positive(points, y, pool, how, efficiency)
+        found = _looked_at(data, known, ways, before)
     if how != "mean" or correlation > 0:
-        beliefs = learn_from(how, efficiency, correlation)
+        beliefs = _beliefs(found, len(data.values), known, before, correlation)
     far = far_tables(points, known, FAR)
     return _Setting(points, pool, how, efficiency, correlation, known, ways, beliefs, far)
 
@@ -286,28 +290,25 @@ def _centre(
     return relative_efficiency(ratio[np.isfinite(ratio) & (ratio > 0)], y.shape[2], aggregate)
 
 
+def _positive(
+    points: FloatArray, y: FloatArray, pool: Pool, how: Centre, efficiency: float
+) -> Data:
+    """Return those of some rows whose centres can be fitted.
+
+    A centre may be zero, or below, where the mean is not.
+    """
+    reps = within(y, how)
+    usable = (np.nan_to_num(reps.centre) >= 0).all(axis=1) & (row_spread(reps)[2] > 0)
+    return data_of(points, pool.noise(reps.take(np.flatnonzero(usable)), efficiency))[0]
+
+
 def _beliefs(
-    points: FloatArray,
-    y: FloatArray,
-    pool: Pool,
-    known: Hypotheses,
-    ways: Deviations,
-    how: Centre,
-    efficiency: float,
-    correlation: float,
+    found: Candidates, rows: int, known: Hypotheses, before: Beliefs, correlation: float = 0.0
 ) -> Beliefs:
-    """Learn from some rows what to believe of all; rows whose errors are correlated say less."""
-    before, reps = Beliefs(known.log_prior, ways.log_prior), within(y, how)
-    # A centre may be zero, or below, where the mean is not.
-    usable = np.flatnonzero(
-        (np.nan_to_num(reps.centre) >= 0).all(axis=1) & (row_spread(reps)[2] > 0)
-    )
-    if not usable.size:
+    """Learn from some rows what to believe of all; those whose errors are correlated say less."""
+    if not rows:
         return before
-    data, _ = data_of(points, pool.noise(reps.take(usable), efficiency))
-    chosen = _chosen(data, known, ways, before)
-    found = candidates(data, chosen, known, ways)
-    count_as_one = 1 + (len(usable) - 1) * correlation
+    count_as_one = 1 + (rows - 1) * correlation
     return Beliefs(*learn(found, known, before.hypotheses, before.deviations, count_as_one))
 
 
@@ -319,14 +320,15 @@ def _fit(data: Data, known: Hypotheses, ways: Deviations, beliefs: Beliefs) -> P
     np.empty(_HEAP, dtype=np.uint8)
     first, like = data.distinct()
     if len(first) < len(like):
-        return _fit_each(data.take(first), known, ways, beliefs).repeated(like)
-    return _fit_each(data, known, ways, beliefs)
+        few = data.take(first)
+        found = _looked_at(few, known, ways, beliefs)
+        return posterior(found, few, ways, beliefs).repeated(like)
+    return posterior(_looked_at(data, known, ways, beliefs), data, ways, beliefs)
 
 
-def _fit_each(data: Data, known: Hypotheses, ways: Deviations, beliefs: Beliefs) -> Posterior:
-    """Fit rows, each by itself."""
-    chosen = _chosen(data, known, ways, beliefs)
-    return posterior(candidates(data, chosen, known, ways), data, ways, beliefs)
+def _looked_at(data: Data, known: Hypotheses, ways: Deviations, beliefs: Beliefs) -> Candidates:
+    """Look at what is worth it of each row, by what is believed."""
+    return candidates(data, _chosen(data, known, ways, beliefs), known, ways)
 
 
 def _chosen(data: Data, known: Hypotheses, ways: Deviations, beliefs: Beliefs) -> Chosen:

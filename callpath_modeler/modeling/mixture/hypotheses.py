@@ -225,7 +225,8 @@ def hypotheses(space: SearchSpace, points: FloatArray) -> Hypotheses:
     terms = [term for term in space.terms if points[0] >= 1 or not term.log]
     if not terms:
         raise ValueError("all terms of the space have logarithms, which are negative below 1")
-    every: list[Shape] = [*terms, *differences(space, points), *breaks(points)]
+    of_two = differences(terms, points) if space.max_terms > 1 else ()
+    every: list[Shape] = [*terms, *of_two, *breaks(points)]
     shapes, table, scale = distinct(every, points)
     pairs = _pairs(shapes) if space.max_terms > 1 else []
     groups = np.array([_group(shape) for shape in shapes], dtype=np.intp)

@@ -17,12 +17,13 @@ from callpath_modeler.modeling import (
 )
 from callpath_modeler.modeling.differences import differences
 from callpath_modeler.modeling.evaluation import shape_table
+from callpath_modeler.modeling.mixture.hypotheses import hypotheses
 from callpath_modeler.modeling.products import Product
 
 FloatArray = npt.NDArray[np.float64]
 
 P = Term(Fraction(1), 0)
-ALL = differences(DEFAULT_SPACE, np.array([1.0, 2, 4]))
+ALL = differences(DEFAULT_SPACE.terms, np.array([1.0, 2, 4]))
 
 
 def test_a_difference_has_the_values_and_the_growth_its_formula_says() -> None:
@@ -43,16 +44,26 @@ def test_differences_are_nothing_at_one_process_and_rise_from_there(shape: Diffe
 
 
 def test_differences_are_of_terms_of_the_space_and_for_points_that_show_them() -> None:
-    far = differences(DEFAULT_SPACE, np.array([8.0, 16, 32]))
+    far = differences(DEFAULT_SPACE.terms, np.array([8.0, 16, 32]))
     assert {shape.text() for shape in far} == {"(p - p^(1/2))", "(p - p^(2/3))", "(p^2 - p)"}
     assert {shape.text() for shape in ALL} - {shape.text() for shape in far} == {
         "(p - 1)",
         "(p * log2(p) - log2(p))",
     }
-    assert differences(DEFAULT_SPACE, np.array([0.5, 1, 2])) == ()
-    assert differences(SearchSpace.of([1, 2], [0], 1), np.array([1.0, 2])) == ()
-    whole = differences(SearchSpace.of([1, 2], [0]), np.array([1.0, 2]))
+    assert differences(DEFAULT_SPACE.terms, np.array([0.5, 1, 2])) == ()
+    whole = differences(SearchSpace.of([1, 2], [0]).terms, np.array([1.0, 2]))
     assert {shape.text() for shape in whole} == {"(p - 1)", "(p^2 - p)"}
+
+
+def test_models_of_one_term_are_no_differences() -> None:
+    known = [
+        hypotheses(SearchSpace.of([1, 2], [0], terms), np.array([1.0, 2, 4])).shapes
+        for terms in (1, 2)
+    ]
+    assert [any(isinstance(each, Difference) for each in shapes) for shapes in known] == [
+        False,
+        True,
+    ]
 
 
 COUNTS = {
