@@ -78,7 +78,7 @@ class Growth:
 
         They are far enough apart for floats, which compare much faster than fractions.
         """
-        return float(self.rate), float(self.exponent), float(self.log)
+        return _number(self.rate), _number(self.exponent), _number(self.log)
 
     def __lt__(self, other: Growth) -> bool:
         return self.order < other.order
@@ -144,6 +144,12 @@ class Growth:
     def __str__(self) -> str:
         """Canonical ASCII text over ``p``."""
         return self.text()
+
+
+def _number(exact: Fraction | int) -> float:
+    """Return a fraction as a float, several times as fast as `float` does."""
+    above, below = exact.as_integer_ratio()
+    return above / below
 
 
 def growth_values(orders: FloatArray, p: FloatArray) -> FloatArray:

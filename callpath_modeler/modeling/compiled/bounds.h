@@ -83,10 +83,10 @@ static void sum_up(const Row *row, int64_t shapes, const double *table, Look *se
     const int64_t points = row->points;
     double *share = work, *products = work + points;
     const RowSums sums = sums_of_row(points, row->values, seen->weights, products);
-    const double weight = sums.weight;
+    const double weight = sums.weight, per_weight = 1 / weight;
     seen->weight = weight, seen->mean = sums.mean, seen->total = sums.total;
     for (int64_t k = 0; k < points; k++)
-        share[k] = seen->weights[k] / weight;
+        share[k] = seen->weights[k] * per_weight;
     shape_sums(points, shapes, table, share, seen->weights, products, seen->at, seen->square,
                seen->product);
     double *restrict at = seen->at, *restrict square = seen->square;

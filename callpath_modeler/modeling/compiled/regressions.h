@@ -37,21 +37,23 @@ typedef struct {
     double *weights, *x, *z; /* [K, LANES]: of points; shapes about their means */
 } Block;
 
-/* Weigh the points of all rows and sum them up; `products` [K] is room to work in. */
+/* Weigh the points of all rows and sum them up; `work` [2, K] is room to work in. */
 static void weigh(Rows *rows, const double *weight, const double *fitted, const double *precision,
-                  const double *away, double *products)
+                  const double *away, double *work)
 {
     int64_t points = rows->points;
+    double *plain = work, *products = work + points;
     for (int64_t row = 0; row < rows->count; row++) {
         const double *values = rows->values + row * points, *of_points = weight + row * points;
         double *unit = rows->unit + row * points;
         error_unit(points, values, fitted + row * points, unit);
         rows->used[row] = used_of(points, of_points);
+        plain_weights(points, of_points, unit, plain);
         for (int64_t drift = 0; drift < rows->drifts; drift++) {
             int64_t place = row * rows->drifts + drift;
             double *weights = rows->weights + place * points, relative = 0;
-            relative_weights(points, of_points, unit, precision + drift * points,
-                             away + drift * points, weights);
+            relative_weights(points, plain, precision + drift * points, away + drift * points,
+                             weights);
             RowSums sums = sums_of_row(points, values, weights, products);
             for (int64_t k = 0; k < points; k++)
                 relative += weights[k] * (unit[k] * unit[k]);

@@ -31,7 +31,7 @@ typedef struct {
     float *bounds, *top;         /* [3, shapes], -inf = left out; [shapes], the best of each */
     float *least, *bare;         /* [shapes] */
     float *ratio;                /* [shapes or pairs]: how close, against the closest */
-    double *unit, *points;       /* [points], [2, points] */
+    double *plain, *points;      /* [points]: weights without drift; [2, points] */
     double *order;               /* [shapes] */
 } Room;
 
@@ -103,7 +103,7 @@ static double *make_room(const Known *known, Look *looks, float **left, Room *ro
     memset(two->other, 0, (size_t)pairs * sizeof *two->other);
     for (int64_t p = 0; p < known->pairs; p++)
         two->one[p] = known->first[p], two->other[p] = known->second[p], two->number[p] = (int32_t)p;
-    room->unit = part(&next, points);
+    room->plain = part(&next, points);
     room->points = part(&next, 2 * points);
     room->opened.share = part(&next, known->fans.axes * points);
     room->opened.value = part(&next, known->fans.axes * points);

@@ -35,24 +35,32 @@ INLINE double used_of(int64_t points, const double *weight)
     return used;
 }
 
-/* `relative_weights` in mixture/data.py, under one drift; all [K].
+/* Weigh points where nothing drifts, by the `unit` that errors are relative to; all [K]. */
+INLINE void plain_weights(int64_t points, const double *weight, const double *unit, double *plain)
+{
+#pragma omp simd
+    for (int64_t k = 0; k < points; k++)
+        plain[k] = weight[k] / (unit[k] * unit[k]);
+}
+
+/* `relative_weights` in mixture/data.py, under one drift, of `plain` ones; all [K].
 
    `precision` and `away` are those of `precisions` in drifts.py: weights where every point has a
    value, and what their level follows where some have none. */
-INLINE void relative_weights(int64_t points, const double *weight, const double *unit,
-                             const double *precision, const double *away, double *weights)
+INLINE void relative_weights(int64_t points, const double *plain, const double *precision,
+                             const double *away, double *weights)
 {
     double used = 0, level = 0;
 #pragma omp simd reduction(+ : used, level)
     for (int64_t k = 0; k < points; k++) {
-        double there = weight[k] > 0 ? 1.0 : 0.0;
+        double there = plain[k] > 0 ? 1.0 : 0.0;
         used += there;
         level += there * away[k];
     }
     double factor = used < (double)points ? exp_of(level / larger(used, 1)) : 1;
 #pragma omp simd
     for (int64_t k = 0; k < points; k++)
-        weights[k] = weight[k] / (unit[k] * unit[k]) * precision[k] * factor;
+        weights[k] = plain[k] * precision[k] * factor;
 }
 
 /* Sums of one row under one drift, as of `Moments`. */

@@ -20,7 +20,7 @@ static void smooth(const Row *row, double floor, double *fitted)
 {
     for (int64_t k = 0; k < row->points; k++) {
         double value = row->values[k];
-        double near = smaller(larger(fitted[k], value / WITHIN), value * WITHIN);
+        double near = smaller(larger(fitted[k], value * (1 / WITHIN)), value * WITHIN);
         fitted[k] = value > 0 ? near : larger(fitted[k], floor);
     }
 }
@@ -292,9 +292,10 @@ static double screen_row(const Row *row, int64_t number, const Known *known, Roo
     const int64_t points = row->points;
     const double floor = floor_of(points, row->values);
     fit_roughly(row, known, floor, room, fitted);
-    error_unit(points, row->values, fitted, room->unit);
+    error_unit(points, row->values, fitted, room->plain);
+    plain_weights(points, row->weight, room->plain, room->plain);
     for (int64_t l = 0; l < known->drifts; l++) {
-        relative_weights(points, row->weight, room->unit, known->precision + l * points,
+        relative_weights(points, room->plain, known->precision + l * points,
                          known->away + l * points, room->looks[l].weights);
         look(row, known->shapes, known->table, room->looks + l, room->points);
     }

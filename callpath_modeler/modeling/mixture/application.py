@@ -166,7 +166,10 @@ def _learnt(
     known = joint_hypotheses(space, points) if points.ndim > 1 else hypotheses(space, points)
     some, pool = _overview(values, _at_once(known, _SAMPLE))
     ways, y = deviations(points, noise_known=pool.known), values[some]
-    before = Beliefs(known.log_prior, ways.log_prior)
+    before, far = Beliefs(known.log_prior, ways.log_prior), far_tables(points, known, FAR)
+    if not some.size:
+        how: Centre = "mean" if aggregate == "auto" else aggregate
+        return _Setting(points, pool, how, 1.0, 0.0, known, ways, before, far)
     means = pool.noise(within(y, "mean"), 1.0)
     data, unit = data_of(points, means)
     found = _looked_at(data, known, ways, before)
@@ -179,7 +182,6 @@ def _learnt(
         found = _looked_at(data, known, ways, before)
     if how != "mean" or correlation > 0:
         beliefs = _beliefs(found, len(data.values), known, before, correlation)
-    far = far_tables(points, known, FAR)
     return _Setting(points, pool, how, efficiency, correlation, known, ways, beliefs, far)
 
 

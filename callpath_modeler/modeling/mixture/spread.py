@@ -219,7 +219,10 @@ def pooled(raw: FloatArray, dof: FloatArray, size: FloatArray, of_points: FloatA
     if not noisy.any():
         return Pool(known, profile)
     # Of the degrees of freedom there are few different ones.
-    each, which = np.unique(dof[noisy] / 2, return_inverse=True)
+    half = dof[noisy] / 2
+    ordered = np.sort(half)
+    each = ordered[np.diff(ordered, prepend=0.0) > 0]
+    which = np.searchsorted(each, half)
     digamma, trigamma, _ = polygammas(each)
     log = np.log(raw[noisy]) + (np.log(each) - digamma)[which]
     x = _log(size[noisy])
