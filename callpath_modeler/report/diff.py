@@ -159,11 +159,29 @@ def _answer(found: Difference, changes: Changes, look: Look) -> str:
             says = VERDICTS[int(changes.mark[-1])]
             by = f"{says}, {signed_percent(float(changes.relative[-1]))}"
         else:
-            by = "no difference is shown"
+            by = _not_shown(found, changes)
+            band += " by itself" * bool(_leaves_out_zero(changes)[-1])
         parts.append(f"{before} before, {after} now, {by}" + (f" ({band})" if band else ""))
     told = [_most(found, changes, mark, word) for mark, word in ((1, "worse"), (-1, "better"))]
     parts += [text for text in told if text] or ["no call path is shown to differ"]
     return f"{where}: {'; '.join(parts)}."
+
+
+def _not_shown(found: Difference, changes: Changes) -> str:
+    """Say that no difference of the total is shown; where its interval leaves out zero, why."""
+    said = "no difference is shown"
+    if not _leaves_out_zero(changes)[-1]:
+        return said
+    if changes.rate[-1] > 1 - found.confidence:
+        return f"{said} among {int(np.isfinite(changes.p).sum())} compared"
+    backed = changes is found.predicted and not found.is_measured
+    return f"{said}: {'what was measured does not' if backed else 'centres do not'} back it"
+
+
+def _leaves_out_zero(changes: Changes) -> NDArray[np.bool_]:
+    """Tell where an interval, which is of a call path by itself, leaves out zero, [n + 1]."""
+    with np.errstate(invalid="ignore"):
+        return (changes.low > 0) | (changes.high < 0)
 
 
 def _most(found: Difference, changes: Changes, mark: int, word: str) -> str:
@@ -314,8 +332,17 @@ def _legend(found: Difference, header: str) -> list[str]:
         lines.append("nothing was repeated and nothing modelled: any difference may be noise")
     else:
         chance = percent(1 - found.confidence)
-        lines.append(f"of the differences shown, {chance} at most should be chance")
+        alone = _of_one_alone(found) if f" {_band_title(found)}" in header else ""
+        lines.append(f"of the differences shown, {chance} at most should be chance{alone}")
     return lines
+
+
+def _of_one_alone(found: Difference) -> str:
+    """Explain intervals that leave out zero where no difference is shown."""
+    at_target = found.at_target
+    if at_target is None or not (_leaves_out_zero(at_target) & (at_target.mark == 0)).any():
+        return ""
+    return f"; a {_band_title(found).split()[-1]} is of one call path by itself"
 
 
 def _common_scales(found: Difference) -> list[str]:

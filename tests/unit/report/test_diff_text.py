@@ -1,0 +1,52 @@
+"""What is said of a total whose interval leaves out zero although no difference is shown."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from callpath_modeler.analysis.diff import difference
+from callpath_modeler.report.diff import Look, difference_text
+from two_sides import LAWS, pair, runs
+
+
+@pytest.fixture(scope="module")
+def found():
+    return difference(pair(runs(LAWS, 1), runs(LAWS, 2)), 512.0)
+
+
+def shown(found, **of_the_total):
+    """Return the text where the total, as measured and as predicted, is told to be so."""
+
+    def told(changes):
+        columns = {name: np.array(getattr(changes, name)) for name in of_the_total}
+        for name, value in of_the_total.items():
+            columns[name][-1] = value
+        return replace(changes, **columns)
+
+    changed = replace(found, measured=told(found.measured), predicted=told(found.predicted))
+    lines = difference_text(changed, changed.order, Look(None, full_names=False, ascii_only=False))
+    return " ".join(line.plain for line in lines)
+
+
+def test_an_interval_with_zero_in_it_needs_no_words(found):
+    text = shown(found, low=-0.02, high=0.03, rate=0.7, mark=0)
+    assert text.count("no difference is shown (-2.0 % … +3.0 %)") == 2
+    assert "by itself" not in text
+
+
+def test_among_many_an_interval_without_zero_is_no_difference(found):
+    text = shown(found, low=0.01, high=0.09, rate=0.2, mark=0)
+    compared = int(np.isfinite(found.measured.p).sum())
+    assert compared > 3
+    said = f"no difference is shown among {compared} compared (+1.0 % … +9.0 % by itself)"
+    assert text.count(said) == 2
+    assert "should be chance; a band is of one call path by itself" in text
+
+
+def test_a_prediction_that_measurements_do_not_back_says_so(found):
+    text = shown(found, low=0.01, high=0.09, rate=0.001, mark=0)
+    assert "shown: what was measured does not back it (+1.0 % … +9.0 % by itself)" in text
+    assert "shown: centres do not back it (+1.0 % … +9.0 % by itself)" in text
