@@ -117,7 +117,7 @@ KINDS: dict[str, Kind] = {
     "CPM130": Kind("repetitions were summarised", "export the experiment with its values kept"),
     "CPM131": Kind(
         "runs differ in more than their scale",
-        "compare like with like: leave the odd runs out with --where",
+        "compare like with like: leave the odd runs out, with --where or of the list",
     ),
     "CPM132": Kind("values of some processes only", "give the profile of all processes"),
     "CPM133": Kind(

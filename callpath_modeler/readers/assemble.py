@@ -27,6 +27,7 @@ from callpath_modeler.profile.schema import (
     Reduction,
 )
 from callpath_modeler.profile.unify import spread, unify
+from callpath_modeler.readers.alike import unlike
 from callpath_modeler.readers.base import RunSource
 from callpath_modeler.readers.discover import RunFile
 from callpath_modeler.readers.parameters import settle_parameters
@@ -128,6 +129,7 @@ def _experiment_of(
     parameters, origins, disagreements = settle_parameters(read, options.parameter_sources)
     findings += disagreements
     read, runs = _in_order(read, parameters)
+    findings += unlike(runs)
     return _unite(read, runs, origins, options, findings)
 
 

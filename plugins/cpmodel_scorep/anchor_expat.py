@@ -9,12 +9,14 @@ import numpy as np
 
 from callpath_modeler.profile.schema import Region
 from cpmodel_scorep.definitions import (
+    PLACES,
     CallPaths,
     Definitions,
     Locations,
     MalformedError,
     MetricDefinition,
     metric_kind,
+    place_name,
 )
 
 _METRIC_LEAVES = ("disp_name", "uniq_name", "dtype", "uom", "descr", "val")
@@ -23,7 +25,7 @@ _LEAVES = frozenset(
 )
 _GROUPS = ("locationgroup", "process")
 _LOCATIONS = ("location", "thread")
-_NODES = ("systemtreenode", "machine", "node")
+_NODES = ("systemtreenode", *PLACES)
 _OWNERS = frozenset(("metric", "region", *_GROUPS, *_LOCATIONS, *_NODES))
 
 
@@ -203,6 +205,7 @@ def _locations(records: list[_Record]) -> Locations:
     is_thread: list[bool] = []
     names: set[str] = set()
     nodes = 0
+    machines: set[str] = set()
     for place, record in enumerate(records):
         if record.element in _GROUPS:
             groups[place] = len(is_process)
@@ -213,8 +216,11 @@ def _locations(records: list[_Record]) -> Locations:
             rows.append((record.number("Id", "id"), groups[record.above]))
             is_thread.append(record.text.get("type", "thread") == "thread")
             names.add(record.text.get("name", ""))
-        elif record.element == "node" or record.text.get("class", "").lower() == "node":
-            nodes += 1
+        elif record.element in _NODES:
+            kind = (record.text.get("class") or record.element).lower()
+            nodes += kind == "node"
+            if kind in PLACES and record.text.get("name"):
+                machines.add(place_name(record.text["name"], kind))
     columns = np.array(rows, np.int64).reshape(-1, 2)
     return Locations(
         columns[:, 0].copy(),
@@ -223,4 +229,5 @@ def _locations(records: list[_Record]) -> Locations:
         frozenset(names),
         np.array(is_process, np.bool_),
         nodes,
+        frozenset(machines),
     )

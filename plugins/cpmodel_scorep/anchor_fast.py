@@ -17,10 +17,12 @@ from numpy.typing import NDArray
 from callpath_modeler.profile.schema import Region
 from cpmodel_scorep import anchor_expat
 from cpmodel_scorep.definitions import (
+    PLACES,
     CallPaths,
     Definitions,
     Locations,
     parents_from_depths,
+    place_name,
 )
 
 _REGION = re.compile(
@@ -34,7 +36,7 @@ _PARAMETER = re.compile(
     rb'<parameter partype="\w+" parkey="([^"]*)" parvalue="([^"]*)"\s*/>|<parameter'
 )
 _PLACE = re.compile(rb' (?:line|mod)="[^"]*"')
-_CLASS = re.compile(rb"<class>([^<]*)</class>")
+_SYSTEM_NODE = re.compile(rb"(?:<name>([^<]*)</name>\s*)?<class>([^<]*)</class>")
 _LONGEST_TAG, _LONGEST_NUMBER, _SPACE = 64, 18, 32
 _ENTITIES = (("&lt;", "<"), ("&gt;", ">"), ("&quot;", '"'), ("&apos;", "'"), ("&amp;", "&"))
 _ONLY_DIGITS = bytes(c if c in b"0123456789" else 32 for c in range(256))
@@ -202,8 +204,15 @@ def _locations(section: bytes) -> Locations | None:
         _equal_to(text, starts, ends, b"thread")[~is_group],
         frozenset(_distinct(text, tags[names + 1] + len("<name>"), tags[names + 2])),
         _equal_to(text, starts, ends, b"process")[is_group],
-        sum(name.strip().lower() == b"node" for name in _CLASS.findall(section)),
+        *_places(section),
     )
+
+
+def _places(section: bytes) -> tuple[int, frozenset[str]]:
+    """Return the number of compute nodes, and the names of machines."""
+    found = [(_string(name), _string(kind).lower()) for name, kind in _SYSTEM_NODE.findall(section)]
+    named = {place_name(name, kind) for name, kind in found if name and kind in PLACES}
+    return sum(kind == "node" for _, kind in found), frozenset(named)
 
 
 def _starting(text: Bytes, places: Places, pattern: bytes) -> Places:

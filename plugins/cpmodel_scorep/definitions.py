@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
@@ -11,6 +12,10 @@ from numpy.typing import NDArray
 
 from callpath_modeler.profile.schema import Region
 
+PLACES = ("machine", "node")
+"""Classes of the places of a system tree whose names tell where a program ran."""
+
+_NUMBER = re.compile(r"\d+")
 _PSEUDO_THREADS = (
     "aggregated threads",
     "master thread",  # "Master thread" is a real one
@@ -75,6 +80,15 @@ class CallPaths:
     parameters: Mapping[int, tuple[tuple[str, str], ...]]
 
 
+def place_name(name: str, kind: str) -> str:
+    """Return what the name of a place tells of where it is: that of a host without its number.
+
+    >>> place_name("node jwc09n123.cluster", "node"), place_name("machine JUWELS", "machine")
+    ('node jwc*n*', 'machine JUWELS')
+    """
+    return _NUMBER.sub("*", name.partition(".")[0]) if kind == "node" else name
+
+
 @dataclass(frozen=True, slots=True)
 class Locations:
     """The locations of a profile in document order.
@@ -87,6 +101,7 @@ class Locations:
     names : the distinct names
     is_process : bool [groups], False for groups of accelerators or metrics
     nodes : number of compute nodes, 0 = unknown
+    machines : names of machines, of compute nodes without numbers; what runs of one place share
     """
 
     ids: NDArray[np.int64]
@@ -95,6 +110,7 @@ class Locations:
     names: frozenset[str]
     is_process: NDArray[np.bool_]
     nodes: int
+    machines: frozenset[str]
 
     @property
     def counts(self) -> NDArray[np.bool_]:

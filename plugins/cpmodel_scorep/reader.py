@@ -137,7 +137,7 @@ class CubeProfile:
 
     @property
     def metadata(self) -> Mapping[str, str]:
-        """Creator, Cube version, program and command line, as far as the profile says."""
+        """Creator, Cube version, program, its arguments, machine, as far as the profile says."""
         attributes = self.definitions.attributes
         program = self.layout.program
         known = {
@@ -145,6 +145,7 @@ class CubeProfile:
             "cube version": attributes.get("Cube Version") or attributes.get("version", ""),
             "program": program.name if program else "",
             "command line": program.mangled if program else "",
+            "machine": ", ".join(sorted(self.definitions.locations.machines)),
         }
         return {key: value for key, value in known.items() if value}
 

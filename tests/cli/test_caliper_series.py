@@ -71,3 +71,12 @@ def test_a_damaged_profile_among_others_is_left_out_by_name(run, caliper, tmp_pa
     assert "4 runs of 4 points" in info.out
     assert "CPM101" in info.err
     assert "lulesh.p64.size30.r1.cali: line " in info.err
+
+
+def test_runs_of_two_machines_are_not_one_series_without_a_word(run, caliper):
+    runs = [caliper / f"lulesh_{name}_weak" for name in ("opal", "quartz")]
+    told = run("info", *runs, "--where", "size=30", "--diagnostics")
+    assert told.status == 0
+    text = " ".join(told.out.split())
+    assert "cluster: quartz in 100 runs (first " in text
+    assert "; opal in 5 runs (first " in text

@@ -151,6 +151,16 @@ def test_what_definitions_tell_of_trouble_is_found(tmp_path):
         assert profile.extent == Extent(processes=2, threads=2, nodes=1)
 
 
+@pytest.mark.parametrize("parse", [anchor_fast.parse, anchor_expat.parse])
+def test_machines_are_told_by_their_names_and_hosts_without_their_numbers(parse):
+    text = cw.anchor(cw.Tree([-1], ["main"]), NOTHING, cw.Machine([1, 1], nodes=2))
+    for old, new in (("m", "machine J&amp;W"), ("n", "node jwc09n12.cluster"), ("n", "node x")):
+        text = text.replace(f"<name>{old}</name>\n<class>", f"<name>{new}</name>\n<class>", 1)
+    definitions = parse(text.encode())
+    assert definitions.locations.machines == {"machine J&W", "node jwc*n*", "node x"}
+    assert definitions.locations.nodes == 2
+
+
 @pytest.mark.parametrize(
     "name", ["aggregated threads", "fastest thread", "master thread", "cluster 3"]
 )

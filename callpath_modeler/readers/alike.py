@@ -1,0 +1,64 @@
+"""Whether runs that count as one series were made alike: machine, compiler, arguments."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+
+from callpath_modeler.diagnostics import Finding
+from callpath_modeler.profile.experiment import Run
+from callpath_modeler.units import counted, setting_text
+
+_OF_MACHINES = ("machine", "cluster")
+_OF_BUILDS = ("compiler", "compilerversion", "Compiler Name", "Compiler Version", "mpi")
+_ARGUMENTS = ("command line", "cmdline")
+"""What profiles call the program with its arguments."""
+_MOST = 3
+"""So many values are named."""
+
+
+def unlike(runs: Sequence[Run]) -> list[Finding]:
+    """Say in what runs differ that are taken for scales and repetitions of one program.
+
+    Machines and compilers may differ nowhere. Arguments may change with the scale, so they are
+    compared among the repetitions of each point.
+    """
+    findings = []
+    for key in (*_OF_MACHINES, *_OF_BUILDS):
+        told = _odd((run.metadata.get(key, ""), run) for run in runs)
+        findings += [Finding("CPM131", key, told)] if told else []
+    points: dict[tuple[float, ...], list[Run]] = {}
+    for run in runs:
+        points.setdefault(tuple(run.parameters.values()), []).append(run)
+    for at in points.values():
+        told = _odd((_arguments(run.metadata), run) for run in at)
+        where = setting_text(at[0].parameters)
+        findings += [Finding("CPM131", f"arguments at {where}", told)] if told else []
+    return findings
+
+
+def _arguments(metadata: Mapping[str, str]) -> str:
+    """Return with what a program was called, without its name; nothing where that is not told."""
+    for key in _ARGUMENTS:
+        if key in metadata:
+            words = metadata[key].strip("[]").replace(",", " ").split()
+            return " ".join(words[1:]) or "none"
+    return ""
+
+
+def _odd(told: Iterable[tuple[str, Run]]) -> str:
+    """Name values with their runs, the most frequent first; nothing where they are all alike."""
+    first: dict[str, Run] = {}
+    count: Counter[str] = Counter()
+    for value, run in told:
+        if value:
+            first.setdefault(value, run)
+            count[value] += 1
+    if len(count) < 2:
+        return ""
+    parts = [
+        f"{value} in {counted(number, 'run')} (first {first[value].source})"
+        for value, number in count.most_common(_MOST)
+    ]
+    more = [f"{len(count) - _MOST} more"] if len(count) > _MOST else []
+    return "; ".join([*parts, *more])

@@ -1,0 +1,61 @@
+"""Runs of two machines, two builds or two inputs are not taken for one series without a word."""
+
+from __future__ import annotations
+
+import pytest
+
+from callpath_modeler.profile.experiment import Run
+from callpath_modeler.profile.schema import Extent
+from callpath_modeler.readers.alike import unlike
+
+
+def series(*metadata, points=(2.0, 4.0)):
+    """Return runs with these metadata, as many at each point."""
+    return [
+        Run(f"p{p:g}.r{k}", "fake", Extent(int(p)), {"p": p}, k, told)
+        for p in points
+        for k, told in enumerate(metadata, start=1)
+    ]
+
+
+def test_runs_that_tell_the_same_or_nothing_are_alike():
+    told = {"machine": "machine A", "compiler": "gcc", "command line": "/bin/app -n 3"}
+    assert unlike(series(told, told, {})) == []
+    assert unlike(series({}, {})) == []
+
+
+@pytest.mark.parametrize("key", ["machine", "cluster", "compiler", "Compiler Version", "mpi"])
+def test_machines_and_builds_are_named_with_how_many_runs_are_of_each(key):
+    (found,) = unlike(series({key: "old"}, {key: "new"}, {key: "new"}))
+    assert (found.code, found.subject) == ("CPM131", key)
+    assert found.message == "new in 4 runs (first p2.r2); old in 2 runs (first p2.r1)"
+
+
+def test_machines_that_go_with_the_scale_differ_as_well():
+    runs = series({"cluster": "A"}, points=(2.0,)) + series({"cluster": "B"}, points=(4.0,))
+    assert [found.subject for found in unlike(runs)] == ["cluster"]
+
+
+def test_of_many_values_a_few_are_named():
+    (found,) = unlike(series(*({"machine": name} for name in "ABCDE")))
+    assert found.message.endswith("; 2 more")
+
+
+def test_arguments_may_change_with_the_scale_but_not_between_repetitions():
+    runs = [
+        run
+        for p in (2, 4)
+        for run in series({"command line": f"/a/app -px {p}"}, points=(float(p),))
+    ]
+    assert unlike(runs) == []
+    (found,) = unlike([*runs, *series({"command line": "/b/app -px 8"}, points=(4.0,))])
+    assert found.subject == "arguments at p = 4"
+    assert "-px 4 in 1 run" in found.message
+    assert "-px 8 in 1 run" in found.message
+
+
+def test_programs_in_other_directories_were_called_alike():
+    assert unlike(series({"cmdline": "[/a/app,-n,3]"}, {"cmdline": "[/b/app,-n,3]"})) == []
+    found = unlike(series({"cmdline": "[/a/app,-n,3]"}, {"cmdline": "[/a/app]"}))
+    assert [each.subject for each in found] == ["arguments at p = 2", "arguments at p = 4"]
+    assert found[0].message == "-n 3 in 1 run (first p2.r1); none in 1 run (first p2.r2)"
