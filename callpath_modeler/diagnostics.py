@@ -126,6 +126,10 @@ KINDS: dict[str, Kind] = {
     "CPM134": Kind(
         "too few repetitions to know a mean to 5 %", "add them, or measure on a quieter machine"
     ),
+    "CPM135": Kind(
+        "exclusive times look inclusive",
+        "if they are, call them time (inc), and call paths main->solve rather than solve",
+    ),
     "CPM201": Kind("too few points for a model", "measure at more scales"),
     "CPM202": Kind(
         "outside the model class", "measure more scales; read the band, not the formula"

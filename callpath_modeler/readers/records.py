@@ -20,6 +20,7 @@ from callpath_modeler.profile.schema import (
     Reduction,
 )
 from callpath_modeler.readers.base import Reduced, RunSource
+from callpath_modeler.readers.inclusion import looks_inclusive
 from callpath_modeler.readers.paths import exclusive_of, tree_of
 from callpath_modeler.readers.titles import Title, is_processes, read_title
 from callpath_modeler.units import parameter_value
@@ -287,6 +288,10 @@ def _columns(
         metric = Metric(name, title.unit, _description(records, flavours), title.additive)
         tables = {inclusive: values(k, t) for inclusive, (k, t) in flavours.items()}
         column = _column(metric, tables, tree, notices)
+        if metric.is_time and metric.additive and title.inclusive is None:
+            why = looks_inclusive(tree, column.exclusive)
+            if why:
+                notices[0].note("CPM135", f"{name}: {why}", about=name)
         if metric.additive and len(only_named):
             _fill_named(column, tree, only_named)
         yield column

@@ -98,3 +98,14 @@ def test_reductions_of_a_table_cannot_be_chosen(run, tmp_path):
     table = tmp_path / "t.csv"
     table.write_text("callpath,p,time\nmain,2,5\n")
     run("info", table, "--locations", "mean").fails(4, "holds no mean over processes")
+
+
+def test_times_that_look_inclusive_are_told_of_unless_their_title_says_what_they_are(run, tmp_path):
+    rows = [("main", 10), ("main/a", 8), ("main/a/x", 6), ("main/a/x/y", 4), ("main/b", 1)]
+    told = {}
+    for title in ("time", "time (inc)", "time (exc)"):
+        lines = [f"{path},{p},{value * p}" for p in (2, 4, 8) for path, value in rows]
+        (tmp_path / "a.csv").write_text("\n".join([f"callpath,p,{title}", *lines, ""]))
+        told[title] = run("info", tmp_path / "a.csv").out
+    assert "CPM135 ×1" in told["time"]
+    assert "CPM135" not in told["time (inc)"] + told["time (exc)"]

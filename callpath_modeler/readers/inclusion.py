@@ -1,0 +1,47 @@
+"""Whether values that nobody called inclusive look as if they were."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from callpath_modeler.profile.calltree import ROOT, CallTree
+from callpath_modeler.units import counted
+
+_CALLERS = 3
+_COMPARISONS = 6
+"""So many callers, and callers times runs, are no accident: exclusive values of callers, such as
+that of main, are mostly small."""
+_SAME = 0.01
+"""Functions of a flat list whose times differ by less are the same time, told several times."""
+
+
+def looks_inclusive(tree: CallTree, values: NDArray[np.float64]) -> str:
+    """Say why exclusive times look inclusive; nothing where they do not.
+
+    Parameters
+    ----------
+    values : [call paths, runs]; NaN = not measured
+    """
+    known = np.nan_to_num(values)
+    called = np.flatnonzero(tree.parent != ROOT)
+    callees = np.zeros_like(known)
+    np.add.at(callees, tree.parent[called], known[called])
+    compared = (callees > 0) & ~np.isnan(values)
+    callers = int(compared.any(axis=1).sum())
+    if not callers:
+        return _same_times(known)
+    holds = known >= callees * (1 - 1e-9)
+    if callers < _CALLERS or compared.sum() < _COMPARISONS or not holds[compared].all():
+        return ""
+    return f"each of {callers} callers takes at least what its callees take together"
+
+
+def _same_times(values: NDArray[np.float64]) -> str:
+    """Find functions, in a list without callers, that take the largest time in every run."""
+    largest = values.max(axis=0, initial=0.0)
+    alike = (values >= (1 - _SAME) * largest).all(axis=1) & (largest > 0).all()
+    count = int(alike.sum())
+    if count < _CALLERS or values.shape[1] < _CALLERS:
+        return ""
+    return f"{counted(count, 'function')} take the same, largest time in every run"
