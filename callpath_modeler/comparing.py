@@ -27,6 +27,7 @@ from callpath_modeler.pipeline import FitOptions, fit, fit_options_of, models_of
 from callpath_modeler.profile.experiment import Experiment
 from callpath_modeler.profile.line import Line
 from callpath_modeler.readers.reading import Progress
+from callpath_modeler.units import counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +45,9 @@ class Compared:
     base: tuple[Finding, ...]
     new: tuple[Finding, ...]
     both: tuple[Finding, ...]
+
+    def __repr__(self) -> str:
+        return f"{repr(self.difference)[:-1]}, {counted(len(self.findings), 'finding')}>"
 
     @property
     def findings(self) -> tuple[Finding, ...]:

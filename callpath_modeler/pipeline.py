@@ -6,6 +6,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +22,7 @@ from callpath_modeler.asking import (
     held_at,
     parse_target,
 )
+from callpath_modeler.choices import check_choice
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.errors import DataError, UsageError
 from callpath_modeler.fitted import Fitted, Surface, sliced
@@ -75,6 +77,8 @@ def fit(
         If there is no such metric or parameter, or more folds than points.
     """
     options = options or FitOptions()
+    check_choice(options.method, get_args(modeling.Method), "method")
+    check_choice(options.aggregate, get_args(modeling.Aggregate), "aggregate")
     chosen = experiment.metric(metric)
     parameters = _parameters(experiment, options)
     points, values = experiment.by_setting(chosen.name, parameters)

@@ -73,6 +73,10 @@ class Losses:
     run_time: Values
     excess: Costs
 
+    def __repr__(self) -> str:
+        scales = f"{len(self.points)} scales of {self.parameter}"
+        return f"<Losses {self.experiment.name}: {self.metric.name}, {scales}, {self.scaling}>"
+
     @property
     def parameter(self) -> str:
         """Over which parameter scales are compared."""

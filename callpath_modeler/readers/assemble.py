@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from callpath_modeler.choices import member
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.errors import DataError, InputError
 from callpath_modeler.profile.experiment import (
@@ -66,6 +67,12 @@ class ReadOptions:
     scaling: Scaling | None = None
     strict: bool = False
     jobs: int = 1
+
+    def __post_init__(self) -> None:
+        if self.locations is not None:
+            object.__setattr__(self, "locations", member(Reduction, self.locations, "locations"))
+        if self.scaling is not None:
+            object.__setattr__(self, "scaling", member(Scaling, self.scaling, "scaling"))
 
 
 def assemble(

@@ -1,0 +1,55 @@
+"""The page on use from Python does what it says, from the top of a checkout."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from callpath_modeler import FitOptions, LoadOptions, ReadOptions, Scaling, fit, load, rank
+from callpath_modeler.errors import UsageError
+from synthetic import experiment, fitted
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = (ROOT / "docs" / "how-to" / "use-from-python.md").read_text(encoding="utf-8")
+BLOCKS = re.findall(r"^```python\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
+LAWS = {"main": [1.0, 1.1, 1.2, 1.3, 1.4]}
+
+
+def test_the_page_runs_from_top_to_bottom(monkeypatch, capsys):
+    monkeypatch.chdir(ROOT)
+    names = {}
+    for block in BLOCKS:
+        exec(compile(block, "use-from-python.md", "exec"), names)  # noqa: S102
+    printed = capsys.readouterr().out
+    assert len(BLOCKS) == 6
+    assert "<Experiment lulesh2.0: 73 call paths, 5 points of p, time>" in printed
+    assert printed.rstrip().endswith("O(p^(1/2))")
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda: ReadOptions(scaling="stron"), "no scaling 'stron'; did you mean 'strong'"),
+        (lambda: ReadOptions(locations="avg"), "no locations 'avg'"),
+        (lambda: rank(fitted(LAWS), 64, by="growht"), "no order 'growht'; did you mean 'growth'"),
+        (lambda: fit(experiment(LAWS), None, FitOptions(method="clasic")), "no method 'clasic'"),
+        (lambda: fit(experiment(LAWS), None, FitOptions(aggregate="avg")), "no aggregate 'avg'"),
+    ],
+)
+def test_a_word_that_is_none_is_refused_with_those_that_are(call, words):
+    with pytest.raises(UsageError) as caught:
+        call()
+    message, _, meant = words.partition("; ")
+    assert caught.value.message == message
+    assert meant in caught.value.hint
+    assert "known: " in caught.value.hint
+
+
+def test_words_mean_what_members_of_enumerations_do():
+    options = LoadOptions(ReadOptions(scaling="strong"))
+    made = load(ROOT / "sample_profiles" / "snap", options)
+    # What asks for it compares with the member.
+    assert made.scaling is Scaling.STRONG
+    assert rank(fitted(LAWS), 64, by="loss").order.tolist() == [0]
