@@ -143,10 +143,32 @@ def _configure(ctx: click.Context, sources: Sequence[str] | None) -> None:
         if found.files and root.obj.verbose:
             listed = ", ".join(file.fingerprint.path for file in found.files)
             root.obj.note(f"configuration: {listed}")
-        if root.obj.verbose and any(option.name == "method" for option in ctx.command.params):
-            from callpath_modeler.modeling.compiled.library import way
+        if any(option.name == "method" for option in ctx.command.params):
+            _note_way(root.obj)
 
-            root.obj.note(f"models are made {way()}")
+
+def _note_way(console: Console) -> None:
+    """Say how models are made: always where someone compiled for speed and does not get it."""
+    from callpath_modeler.modeling.compiled import library
+
+    if console.verbose:
+        console.note(f"models are made {library.way()}")
+        return
+    asked_for = os.environ.get(library.VARIABLE) == "0"
+    if not asked_for and not library.compiled() and is_outdated(Path(library.__file__).parent):
+        console.note(
+            "models are made in numpy, several times as slow: the sources in C have changed since "
+            "they were compiled; `pip install -e .` compiles them anew"
+        )
+
+
+def is_outdated(folder: Path) -> bool:
+    """Tell whether libraries were compiled of other sources than lie in a folder, none of these."""
+    from callpath_modeler.modeling.compiled.sources import libraries
+
+    wanted = libraries(folder).values()
+    there = {path for each in wanted for path in folder.glob(f"*{each.suffix}")}
+    return bool(there) and there.isdisjoint(wanted)
 
 
 def _note_strangers(console: Console, ctx: click.Context) -> None:

@@ -16,7 +16,11 @@ if TYPE_CHECKING:
     from callpath_modeler.modeling import SearchSpace
     from callpath_modeler.pipeline import FitOptions
 
-EITHER = "--inclusive and --exclusive exclude each other"
+
+def refuse_both(*, inclusive: bool, exclusive: bool) -> None:
+    """Raise `UsageError` where both flavours of values are asked for."""
+    if inclusive and exclusive:
+        raise UsageError("--inclusive and --exclusive exclude each other", hint="give one of them")
 
 
 def _every_parameter(
@@ -214,8 +218,7 @@ def _make_question(
 ) -> Question:
     from callpath_modeler.asking import Question
 
-    if inclusive and exclusive:
-        raise UsageError(EITHER, hint="give one of them")
+    refuse_both(inclusive=inclusive, exclusive=exclusive)
     return Question(target, at, metric, inclusive)
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from callpath_modeler.cli.gathering import F, added, gathered
-from callpath_modeler.cli.options import EITHER
+from callpath_modeler.cli.options import refuse_both
 from callpath_modeler.errors import UsageError
 
 if TYPE_CHECKING:
@@ -113,8 +113,7 @@ def _make_view(
         ) from None
 
     def wanted(form: str, top: int | None, inclusive: bool, exclusive: bool) -> Wanted:
-        if inclusive and exclusive:
-            raise UsageError(EITHER, hint="give one of them")
+        refuse_both(inclusive=inclusive, exclusive=exclusive)
         for_people = form == "table"
         share = "1%" if min_share is None and for_people else min_share or "0"
         first = _TOP_OF_A_TABLE if top is None and for_people else top

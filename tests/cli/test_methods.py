@@ -10,7 +10,10 @@ import re
 
 import pytest
 
+from callpath_modeler.cli import configured
+from callpath_modeler.cli.configured import is_outdated
 from callpath_modeler.modeling.compiled import library
+from callpath_modeler.modeling.compiled.sources import libraries
 
 AT = ("--target", "1000")
 DIGITS = re.compile(r"(?<![\w(/^.])\d+\.\d+(e-?\d+)?")
@@ -75,6 +78,7 @@ def test_stored_models_of_one_method_do_not_pass_for_those_of_the_other(run, sto
 
 def test_who_asks_is_told_whether_there_is_a_compiled_library(run, series, monkeypatch):
     runs = series()
+    monkeypatch.setattr(configured, "is_outdated", lambda _: False)
     assert "models are made" not in run("rank", runs, "--target", "64").err
     assert "models are made" in run("-v", "rank", runs, "--target", "64").err
     assert "models are made" not in run("-v", "info", runs).err
@@ -85,3 +89,28 @@ def test_who_asks_is_told_whether_there_is_a_compiled_library(run, series, monke
     finally:
         library.forget()
     assert f"models are made in numpy, as {library.VARIABLE}=0 asks for\n" in told
+
+
+def test_libraries_of_other_sources_are_told_of_without_being_asked(run, series, monkeypatch):
+    runs = series()
+    monkeypatch.setattr(configured, "is_outdated", lambda _: True)
+    monkeypatch.setattr(library, "compiled", lambda: False)
+    said = "models are made in numpy, several times as slow: the sources in C have changed"
+    assert said in run("rank", runs, "--target", "64").err
+    assert run("-q", "rank", runs, "--target", "64").err == ""
+    assert said not in run("info", runs).err
+    monkeypatch.setattr(library, "compiled", lambda: True)
+    assert said not in run("rank", runs, "--target", "64").err
+
+
+def test_libraries_are_outdated_where_there_are_some_but_none_of_these_sources(tmp_path):
+    source = tmp_path / "model.c"
+    source.write_text("int one;")
+    assert not is_outdated(tmp_path)
+    made = libraries(tmp_path)["any"]
+    made.touch()
+    assert not is_outdated(tmp_path)
+    source.write_text("int two;")
+    assert is_outdated(tmp_path)
+    libraries(tmp_path)["any"].touch()
+    assert not is_outdated(tmp_path)
