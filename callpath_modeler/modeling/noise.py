@@ -105,6 +105,8 @@ def relative_efficiency(
         return ("mean" if how == "auto" else how), 1.0
     drawn = np.random.default_rng(0).choice(np.sort(residuals), (1, _DRAWS, repetitions))
     drawn.sort(axis=2)
+    # Draws together in memory: numpy sums up many of them at a time.
+    drawn = np.asfortranarray(drawn)
     asked: list[Centre] = [each for each in CENTRES if each != _ONLY_IF_ASKED]
     if how != "auto":
         asked = ["mean", how]
