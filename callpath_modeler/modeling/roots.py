@@ -8,51 +8,81 @@ regression on one shape apart.
 
 from __future__ import annotations
 
+from itertools import combinations_with_replacement
+from math import isqrt
+
 import numpy as np
 import numpy.typing as npt
 
 FloatArray = npt.NDArray[np.float64]
 TermArray = npt.NDArray[np.int16]
 
-_ROW, _COLUMN = np.tril_indices(3)
-_CONSTANT_FIRST = np.array([2, 0, 1])
-"""A root has the constant last."""
+
+def numbers_of_root(terms: int) -> int:
+    """Return how many numbers a root of models of so many terms has."""
+    return (terms + 1) * (terms + 2) // 2
 
 
 def roots(covariance: FloatArray) -> FloatArray:
-    """Return roots [..., 6] of covariances [6, ...]: cc, cf, cs, ff, fs, ss.
+    """Return roots [..., E] of covariances [E, ...]: cc, cf, cs, ff, fs, ss of two terms.
 
     With c the constant, f and s the coefficients of the first and the second shape. A root is a
     lower triangle by rows, in the order f, s, c: times its transpose it is the covariance.
     """
-    cc, cf, cs, ff, fs, ss = covariance
-    first = np.sqrt(np.maximum(ff, 0.0))
-    per_first = np.divide(1.0, first, out=np.zeros_like(first), where=first > 0)
-    fs, cf = fs * per_first, cf * per_first
-    second = np.sqrt(np.maximum(ss - fs**2, 0.0))
-    per_second = np.divide(1.0, second, out=np.zeros_like(second), where=second > 0)
-    cs = (cs - cf * fs) * per_second
-    third = np.sqrt(np.maximum(cc - cf**2 - cs**2, 0.0))
-    return np.stack([first, fs, second, cf, cs, third], axis=-1)
+    size = _size(len(covariance))
+    places = combinations_with_replacement(range(size), 2)
+    upper = dict(zip(places, covariance, strict=True))
+    order = (*range(1, size), 0)
+    lower: dict[tuple[int, int], FloatArray] = {}
+    for j, column in enumerate(order):
+        square = upper[column, column]
+        for k in range(j):
+            square = square - lower[j, k] ** 2
+        lower[j, j] = np.sqrt(np.maximum(square, 0.0))
+        per = np.divide(1.0, lower[j, j], out=np.zeros_like(square), where=lower[j, j] > 0)
+        for i in range(j + 1, size):
+            left = upper[min(order[i], column), max(order[i], column)]
+            for k in range(j):
+                left = left - lower[i, k] * lower[j, k]
+            lower[i, j] = left * per
+    return np.stack([lower[i, j] for i in range(size) for j in range(i + 1)], axis=-1)
+
+
+def with_more_terms(root: npt.NDArray[np.float32], terms: int) -> npt.NDArray[np.float32]:
+    """Return roots of models with so many terms, of which those that are more have no error."""
+    before = _size(root.shape[-1])
+    found = np.zeros((*root.shape[:-1], numbers_of_root(terms)), dtype=np.float32)
+    row, column = np.tril_indices(before)
+    # The constant is last.
+    row = np.where(row == before - 1, terms, row)
+    column = np.where(column == before - 1, terms, column)
+    found[..., row * (row + 1) // 2 + column] = root
+    return found
+
+
+def _size(numbers: int) -> int:
+    """Return how many coefficients a covariance of so many numbers is of."""
+    return (isqrt(8 * numbers + 1) - 1) // 2
 
 
 def covariances(root: npt.NDArray[np.floating], codes: TermArray, peak: FloatArray) -> FloatArray:
-    """Return the covariances of roots, [..., 3, 3], the constant first.
+    """Return the covariances of roots, [..., T + 1, T + 1], the constant first.
 
     Of coefficients in the unit of the row, of the shapes as they are.
 
     Parameters
     ----------
-    root : ndarray [..., 6]
-    codes : ndarray [..., 2]
+    root : ndarray [..., E]
+    codes : ndarray [..., T]
         The shapes.
     peak : ndarray [S + 1]
         Their largest magnitudes at the points, of `peaks`.
     """
-    lower = np.zeros((*root.shape[:-1], 3, 3))
-    lower[..., _ROW, _COLUMN] = root
-    lower[..., :2, :] /= peak[codes][..., None]
-    lower = lower[..., _CONSTANT_FIRST, :]
+    size = codes.shape[-1] + 1
+    lower = np.zeros((*root.shape[:-1], size, size))
+    lower[..., *np.tril_indices(size)] = root
+    lower[..., :-1, :] /= peak[codes][..., None]
+    lower = np.roll(lower, 1, axis=-2)
     return np.asarray(lower @ lower.swapaxes(-1, -2))
 
 
@@ -61,13 +91,16 @@ def roots_of(covariance: FloatArray, codes: TermArray, peak: FloatArray) -> Floa
     size = np.ones(covariance.shape[:-1])
     size[..., 1:] = peak[codes]
     scaled = covariance * size[..., None] * size[..., None, :]
-    return roots(np.moveaxis(scaled[..., *np.triu_indices(3)], -1, 0))
+    upper = np.triu_indices(codes.shape[-1] + 1)
+    return roots(np.moveaxis(scaled[..., *upper], -1, 0))
 
 
 def rescaled(
     root: npt.NDArray[np.float32], codes: TermArray, before: FloatArray, after: FloatArray
 ) -> npt.NDArray[np.float32]:
-    """Return roots [..., 6] where the peaks of shapes [S + 1] are others than they were."""
-    factor = np.ones((*codes.shape[:-1], 3))
-    factor[..., :2] = (after / before)[codes]
-    return (root * factor[..., _ROW]).astype(np.float32)
+    """Return roots [..., E] where the peaks of shapes [S + 1] are others than they were."""
+    size = codes.shape[-1] + 1
+    factor = np.ones((*codes.shape[:-1], size))
+    factor[..., :-1] = (after / before)[codes]
+    row, _ = np.tril_indices(size)
+    return (root * factor[..., row]).astype(np.float32)

@@ -22,6 +22,8 @@ from callpath_modeler.modeling.mixture.outcome import (
     Columns,
     empty_columns,
     only_used,
+    widened,
+    write_found,
     write_models,
 )
 from callpath_modeler.modeling.mixture.posterior import (
@@ -45,6 +47,8 @@ from callpath_modeler.modeling.models import MIN_POINTS, Models
 from callpath_modeler.modeling.noise import Aggregate, Centre, relative_efficiency
 from callpath_modeler.modeling.parts import Map
 from callpath_modeler.modeling.several.hypotheses import joint_hypotheses
+from callpath_modeler.modeling.several.sums import with_sums
+from callpath_modeler.modeling.several.tried import Sums, sums_of
 from callpath_modeler.modeling.shapes import Shapes
 from callpath_modeler.modeling.status import FitStatus
 from callpath_modeler.modeling.terms import SearchSpace
@@ -116,7 +120,8 @@ def fit_mixture(
     values = _Values(y, np.lexsort(points.reshape(len(points), -1).T[::-1]))
     setting = _learnt(points[values.order], values, space, aggregate)
     known, far = setting.known, setting.far
-    columns, parts = empty_columns(len(y), len(far)), list(values.chunks(_chunk(known)))
+    columns = empty_columns(len(y), len(far), setting.terms)
+    parts = list(values.chunks(_chunk(known)))
     # Parts stay as they are: whoever is asked about, the last digits are the same.
     parts = [part for part in parts if part.stop > beside]
     chunks = each(partial(_modelled, setting), map(values.__getitem__, parts))
@@ -149,6 +154,12 @@ class _Setting:
     ways: Deviations
     beliefs: Beliefs
     far: FloatArray
+    sums: Sums | None
+
+    @property
+    def terms(self) -> int:
+        """How many terms a model may have."""
+        return 2 if self.sums is None else len(self.sums.codes)
 
 
 def centre_of_models(
@@ -167,9 +178,10 @@ def _learnt(
     some, pool = _overview(values, _at_once(known, _SAMPLE))
     ways, y = deviations(points, noise_known=pool.known), values[some]
     before, far = Beliefs(known.log_prior, ways.log_prior), far_tables(points, known, FAR)
+    sums = sums_of(known, points) if space.max_terms > 1 else None
     if not some.size:
         how: Centre = "mean" if aggregate == "auto" else aggregate
-        return _Setting(points, pool, how, 1.0, 0.0, known, ways, before, far)
+        return _Setting(points, pool, how, 1.0, 0.0, known, ways, before, far, sums)
     means = pool.noise(within(y, "mean"), 1.0)
     data, unit = data_of(points, means)
     found = _looked_at(data, known, ways, before)
@@ -182,7 +194,7 @@ def _learnt(
         found = _looked_at(data, known, ways, before)
     if how != "mean" or correlation > 0:
         beliefs = _beliefs(found, len(data.values), known, before, correlation)
-    return _Setting(points, pool, how, efficiency, correlation, known, ways, beliefs, far)
+    return _Setting(points, pool, how, efficiency, correlation, known, ways, beliefs, far, sums)
 
 
 def _modelled(setting: _Setting, ordered: FloatArray) -> Columns:
@@ -198,7 +210,27 @@ def _modelled(setting: _Setting, ordered: FloatArray) -> Columns:
         data, unit = data_of(points, noise)
         found = _fit(data, known, setting.ways, setting.beliefs)
         write_models(columns, usable, found, data, unit, known, setting.far)
-    return columns
+        columns = widened(columns, setting.terms)
+        _write_sums(columns, usable, found, data, unit, setting)
+    return widened(columns, setting.terms)
+
+
+def _write_sums(
+    columns: Columns,
+    rows: IntArray,
+    found: Posterior,
+    data: Data,
+    unit: FloatArray,
+    setting: _Setting,
+) -> None:
+    """Write the models of rows again that may be sums of more than two terms."""
+    if setting.sums is None:
+        return
+    more = with_sums(found, data, setting.sums, setting.known, setting.ways, setting.beliefs)
+    if more is None:
+        return
+    its, known, far = more.rows, setting.known, setting.far
+    write_found(columns, rows[its], more.found, more.codes, data.take(its), unit[its], known, far)
 
 
 def _at_once(known: Hypotheses, most: int) -> int:

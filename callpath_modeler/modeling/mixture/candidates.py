@@ -185,6 +185,17 @@ def _candidates(
     data: Data, chosen: Chosen, known: Hypotheses, deviations: Deviations
 ) -> Candidates:
     """As `candidates`, in numpy."""
+    found = absolute_candidates(data, chosen, known, deviations)
+    top = np.full(len(data.values), -np.inf)
+    np.maximum.at(top, found.row, found.log_evidence.max(axis=0))
+    found.log_evidence[:] -= top[found.row]
+    return found
+
+
+def absolute_candidates(
+    data: Data, chosen: Chosen, known: Hypotheses, deviations: Deviations
+) -> Candidates:
+    """As `candidates`, but with evidence as it is, to be compared with that of others."""
     rows = _Rows.of(data, known, chosen.fitted, deviations.drifts)
     parts = [_constant_part(rows), *_single_parts(rows, chosen, known)]
     if len(chosen.pair):
@@ -322,9 +333,6 @@ def _joined(
             likelihood(residual[drift], whole, dof, freedom[drift]),
             out=log_evidence[k],
         )
-    top = np.full(len(data.values), -np.inf)
-    np.maximum.at(top, row, log_evidence.max(axis=0))
-    log_evidence -= top[row]
     return Candidates(
         row,
         chosen,

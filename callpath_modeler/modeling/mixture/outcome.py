@@ -12,9 +12,9 @@ from callpath_modeler.modeling.compiled import outcomes
 from callpath_modeler.modeling.compiled.library import compiled
 from callpath_modeler.modeling.mixture.data import Data, floor_of
 from callpath_modeler.modeling.mixture.hypotheses import OUTSIDE, Hypotheses
-from callpath_modeler.modeling.mixture.posterior import Posterior, far_values
+from callpath_modeler.modeling.mixture.posterior import Posterior, values_far
 from callpath_modeler.modeling.noise import looks_exact
-from callpath_modeler.modeling.roots import roots
+from callpath_modeler.modeling.roots import numbers_of_root, roots, with_more_terms
 from callpath_modeler.modeling.shapes import Shape
 from callpath_modeler.modeling.status import FitStatus
 
@@ -53,12 +53,15 @@ _FAR_BEYOND_NOISE = 3.0
 _EXACT_MISFIT = 1e-3
 
 
-def empty_columns(count: int, places: int) -> Columns:
-    """Return the columns of rows before any fit, for `places` of `far_tables`."""
+def empty_columns(count: int, places: int, terms: int = 2) -> Columns:
+    """Return the columns of rows before any fit, for `places` of `far_tables`.
+
+    Models have so many `terms` at most.
+    """
     numbers, others = np.full(count, np.nan), max(places - 1, 1) * ALTERNATIVES
     return {
-        "terms": np.full((count, 2), -1, dtype=np.int16),
-        "coefficients": np.tile([np.nan, 0.0, 0.0], (count, 1)),
+        "terms": np.full((count, terms), -1, dtype=np.int16),
+        "coefficients": np.tile([np.nan, *[0.0] * terms], (count, 1)),
         "covariance": np.zeros((count, 0, 0)),
         "spread": np.zeros(count),
         "drift": np.zeros(count),
@@ -73,12 +76,30 @@ def empty_columns(count: int, places: int) -> Columns:
         "low_p": numbers.copy(),
         "high_p": numbers.copy(),
         "weight": np.zeros(count),
-        "alternative_terms": np.full((count, others, 2), -1, dtype=np.int16),
-        "alternative_coefficients": np.zeros((count, others, 3)),
+        "alternative_terms": np.full((count, others, terms), -1, dtype=np.int16),
+        "alternative_coefficients": np.zeros((count, others, 1 + terms)),
         "alternative_weight": np.zeros((count, others), dtype=np.float32),
         "unit": np.ones(count),
-        "root": np.zeros((count, 1 + others, 6), dtype=np.float32),
+        "root": np.zeros((count, 1 + others, numbers_of_root(terms)), dtype=np.float32),
     }
+
+
+def widened(columns: Columns, terms: int) -> Columns:
+    """Return columns of models of two terms as those of models of so many."""
+    more = terms - columns["terms"].shape[1]
+    if not more:
+        return columns
+    found = dict(columns)
+    for name in ("terms", "alternative_terms"):
+        found[name] = _padded(columns[name], more, -1)
+    for name in ("coefficients", "alternative_coefficients"):
+        found[name] = _padded(columns[name], more, 0)
+    found["root"] = with_more_terms(columns["root"], terms)
+    return found
+
+
+def _padded(column: npt.NDArray[Any], more: int, value: int) -> npt.NDArray[Any]:
+    return np.pad(column, [(0, 0)] * (column.ndim - 1) + [(0, more)], constant_values=value)
 
 
 def only_used(columns: Columns, shapes: Sequence[Shape]) -> list[Shape]:
@@ -111,16 +132,41 @@ def write_models(
 
     `far` [F, S + 1] is what shapes are far beyond the points, of `far_tables`.
     """
+    if not compiled():
+        write_found(columns, rows, found, known.codes(found.chosen), data, unit, known, far)
+        return
+    _write_spread(columns, rows, found, data, unit)
+    outcomes.write_models(columns, rows, found, data, unit, known, far)
+
+
+def _write_spread(
+    columns: Columns,
+    rows: npt.NDArray[np.intp],
+    found: Posterior,
+    data: Data,
+    unit: FloatArray,
+) -> None:
     columns["unit"][rows] = unit
     columns["spread"][rows] = np.sqrt(found.variance)
     columns["drift"][rows] = found.drift
     columns["dof"][rows] = data.dof
-    if compiled():
-        outcomes.write_models(columns, rows, found, data, unit, known, far)
-        return
-    kept, weight = _kept(found, [far_values(found, known, each) for each in far])
+
+
+def write_found(
+    columns: Columns,
+    rows: npt.NDArray[np.intp],
+    found: Posterior,
+    codes: npt.NDArray[np.intp],
+    data: Data,
+    unit: FloatArray,
+    known: Hypotheses,
+    far: FloatArray,
+) -> None:
+    """As `write_models`, in numpy, of candidates with the shapes of `codes` [M, T], -1 = none."""
+    _write_spread(columns, rows, found, data, unit)
+    kept, weight = _kept(found, [values_far(found, codes, each) for each in far])
     there = weight > 0
-    codes = known.codes(found.chosen[kept])
+    codes = codes[kept]
     # A coefficient of zero is no term: its shape would claim a growth that is not there.
     scaled = found.coefficients[:, kept]
     least = np.where(data.values > 0, data.values, np.inf).min(axis=1)

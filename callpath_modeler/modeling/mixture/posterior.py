@@ -82,26 +82,31 @@ class Posterior:
 
 def posterior(found: Candidates, data: Data, deviations: Deviations, beliefs: Beliefs) -> Posterior:
     """Weigh the candidates by what is believed."""
-    growth = _BEYOND * np.array([drift.growth for drift in deviations.drifts])
     if compiled():
+        growth = _growth(deviations)
         return Posterior(*compiled_posterior(found, data, deviations, beliefs, growth))
-    return _posterior(found, data, deviations, beliefs, growth)
+    return posterior_in_numpy(found, data, deviations, beliefs)
 
 
-def _posterior(
-    found: Candidates, data: Data, deviations: Deviations, beliefs: Beliefs, growth: FloatArray
+def _growth(deviations: Deviations) -> FloatArray:
+    """Return how fast deviations grow beyond the points, [L]."""
+    return np.asarray(_BEYOND * np.array([drift.growth for drift in deviations.drifts]))
+
+
+def posterior_in_numpy(
+    found: Candidates, data: Data, deviations: Deviations, beliefs: Beliefs
 ) -> Posterior:
-    """As `posterior`, in numpy; deviations grow by `growth` [L] beyond the points."""
+    """As `posterior`, of candidates with any number of coefficients."""
     joint = _joint_probability(found, beliefs)
     kept = np.flatnonzero(joint.sum(axis=0) > _NEGLIGIBLE)
     kept = kept[np.argsort(found.row[kept], kind="stable")]
     joint, row = np.take(joint, kept, axis=1), found.row[kept]
     own, squares = data.variance[row], deviations.deviation**2
     weight = np.zeros(len(kept))
-    coefficients = np.zeros((3, len(kept)))
-    covariance = np.zeros((6, len(kept)))
+    coefficients = np.zeros((found.coefficients.shape[1], len(kept)))
+    covariance = np.zeros((found.covariance.shape[1], len(kept)))
     variance, drifting, noise = np.zeros((3, len(data.values)))
-    for k, grown in enumerate(growth):
+    for k, grown in enumerate(_growth(deviations)):
         here = np.flatnonzero(deviations.drift_of == k)
         of_drift = joint[here[0] : here[-1] + 1]
         share = of_drift.sum(axis=0)
@@ -173,9 +178,14 @@ def far_tables(points: FloatArray, known: Hypotheses, factor: float) -> FloatArr
 
 def far_values(found: Posterior, known: Hypotheses, far: FloatArray) -> FloatArray:
     """Evaluate candidates far beyond the points, [M]; `far` is a row of `far_tables`."""
-    codes = known.codes(found.chosen)
-    constant, first, second = found.coefficients
-    return np.asarray(constant + first * far[codes[:, 0]] + second * far[codes[:, 1]])
+    return values_far(found, known.codes(found.chosen), far)
+
+
+def values_far(found: Posterior, codes: IntArray, far: FloatArray) -> FloatArray:
+    """As `far_values`, of candidates with the shapes of `codes` [M, T]."""
+    constant, *numbers = found.coefficients
+    parts = [number * far[code] for number, code in zip(numbers, codes.T, strict=True)]
+    return np.asarray(sum(parts, start=constant))
 
 
 def _far(points: FloatArray, factor: float) -> FloatArray:

@@ -86,7 +86,7 @@ class Catalogue:
         terms = [_terms(space, column) for column in points.T]
         beside = [_seldom(each, column) for each, column in zip(terms, points.T, strict=True)]
         count = len(terms)
-        plain = [sorted(each, key=lambda term: (_of_factor(term), term)) for each in terms]
+        plain = [sorted(each, key=lambda term: (cost_of(term), term)) for each in terms]
         ordered = [[NOTHING, *rest, *each] for each, rest in zip(plain, beside, strict=True)]
         whole = [len(each) for each in ordered]
         ordered = [[*each, *broken(each, x)] for each, x in zip(ordered, points.T, strict=True)]
@@ -102,7 +102,7 @@ class Catalogue:
             )
             every = cls._costed(ordered, code)
             seldom = every.of_each(is_seldom) > 0
-            others, counted = every.of_each(_of_factor) * ~seldom, seldom.sum(axis=0)
+            others, counted = every.of_each(cost_of) * ~seldom, seldom.sum(axis=0)
             usual = every.take(np.flatnonzero(counted == 0))
             found.append(usual.take(plainest(usual.cost, most)))
             plain_beside = others.sum(axis=0) <= limit + ALIKE
@@ -118,7 +118,7 @@ class Catalogue:
         """Return products with what each costs."""
         every = cls(tuple(factors), code, np.zeros(code.shape[1]))
         further = _FURTHER_FACTOR * (len(factors) - 1) * ((code > 0).sum(axis=0) - 1)
-        return replace(every, cost=every.of_each(_of_factor).sum(axis=0) + further)
+        return replace(every, cost=every.of_each(cost_of).sum(axis=0) + further)
 
     def take(self, which: IntArray) -> Catalogue:
         """Return some of them."""
@@ -229,7 +229,7 @@ def _codes_of_breaks(ordered: Sequence[list[Factor]], whole: Sequence[int]) -> I
         + [
             code
             for code in range(1, size)
-            if not is_seldom(factors[code]) and _of_factor(factors[code]) <= BESIDE_BREAKS + ALIKE
+            if not is_seldom(factors[code]) and cost_of(factors[code]) <= BESIDE_BREAKS + ALIKE
         ]
         for factors, size in zip(ordered, whole, strict=True)
     ]
@@ -248,11 +248,12 @@ def _codes(sizes: Sequence[int], axes: Sequence[int]) -> IntArray:
     return code
 
 
-def _of_factor(factor: Factor) -> float:
+def cost_of(factor: Factor) -> float:
+    """Return how far a factor is from those that programs are known to have."""
     if isinstance(factor, Break):
         return of_break(factor)
     if isinstance(factor, Difference):
-        return _SELDOM + _of_factor(factor.smaller if factor.larger == ONE else factor.larger)
+        return _SELDOM + cost_of(factor.smaller if factor.larger == ONE else factor.larger)
     # Whole powers count for less than in one parameter: sizes of problems come in cubes.
     whole = factor.exponent.denominator == 1 and not factor.log
     plain = intricacy(factor) / 2 if whole else intricacy(factor)

@@ -72,9 +72,11 @@ _PRIOR = {
     _Kind.BESIDE: 0.06,
     _Kind.ONE_PARAMETER: 0.01,
     _Kind.PRODUCTS: 0.04,
-    _Kind.BREAK: 0.04,
     _Kind.NEVER: 0.0,
 }
+_BROKEN = 10.0
+"""How probable laws are that break, by the number of products: those with breaks are plain, and a
+plain law is to be more probable than what is left of it, or more, from some value on."""
 
 _HELD = 0.1
 """As how many call paths each hypothesis of a kind counts: pairs are thousands, and one call path
@@ -114,7 +116,8 @@ def joint_hypotheses(space: SearchSpace, points: FloatArray) -> Hypotheses:
     # What is seldom a factor is no law alone: with a constant x - 1 is what x is.
     weight = weight * ~(products.single & products.seldom | products.leaps)
     both = each[known.first] * each[known.second] * there
-    return weighted(known, weight * np.sqrt(plain), both, _PRIOR, _HELD)
+    prior = {**_PRIOR, _Kind.BREAK: min(_BROKEN / len(plain), 0.04)}
+    return weighted(known, weight * np.sqrt(plain), both, prior, _HELD)
 
 
 def _kinds(products: Catalogue, first: IntArray, second: IntArray) -> IntArray:

@@ -144,21 +144,27 @@ def _split(
 
 
 def _change(code: IntArray, factor: FloatArray) -> tuple[FloatArray, IntArray]:
-    """Return the linear map of coefficients, [n, C, 3, 3], and the terms they belong to then."""
+    """Return the linear map of coefficients, [n, C, 3, 1 + T], and the terms they belong to then.
+
+    Of sums of more than two terms one depends on the parameter at most.
+    """
     first, second = code[..., 0], code[..., 1]
+    rest = code[..., 2:].max(axis=-1, initial=-1)
     # What is left of a pair stands first where the other is a constant now, or the same term.
     one = (first < 0) | (second < 0) | (first == second)
     swap = ~one & (first > second)
     slot = np.zeros(code.shape, dtype=np.intp)
     slot[..., 0] = np.where(first < 0, 0, np.where(swap, 2, 1))
     slot[..., 1] = np.where(second < 0, 0, np.where(one | swap, 1, 2))
-    change = np.zeros((*code.shape[:-1], 3, 3))
+    slot[..., 2:] = np.where(code[..., 2:] < 0, 0, 1)
+    change = np.zeros((*code.shape[:-1], 3, 1 + code.shape[-1]))
     change[..., 0, 0] = 1.0
-    for old in range(2):
+    for old in range(code.shape[-1]):
         for new in range(3):
             change[..., new, old + 1] += np.where(slot[..., old] == new, factor[..., old], 0.0)
-    kept = np.full(code.shape, -1, dtype=np.intp)
-    kept[..., 0] = np.where(one | swap, np.where(one, np.maximum(first, second), second), first)
+    kept = np.full((*code.shape[:-1], 2), -1, dtype=np.intp)
+    only = np.maximum(np.maximum(first, second), rest)
+    kept[..., 0] = np.where(one | swap, np.where(one, only, second), first)
     kept[..., 1] = np.where(one, -1, np.maximum(first, second))
     return change, kept
 

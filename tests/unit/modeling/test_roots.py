@@ -6,7 +6,13 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from callpath_modeler.modeling.roots import covariances, rescaled, roots_of
+from callpath_modeler.modeling.roots import (
+    covariances,
+    numbers_of_root,
+    rescaled,
+    roots_of,
+    with_more_terms,
+)
 
 FloatArray = npt.NDArray[np.float64]
 PEAK = np.array([1e3, 2e-5, 1e45, 1.0])
@@ -45,3 +51,26 @@ def test_other_peaks_of_shapes_change_a_root_and_not_its_covariance() -> None:
     other = PEAK * np.array([0.1, 7.0, 1e-3, 1.0])
     again = covariances(rescaled(root, CODES, PEAK, other), CODES, other)
     assert again == pytest.approx(covariances(root, CODES, PEAK), rel=1e-6)
+
+
+def test_roots_of_more_terms_are_all_of_their_covariance_too() -> None:
+    codes = np.array([[0, 1, 2]], dtype=np.int16)
+    size = np.concatenate([np.ones(1), 1 / PEAK[:3]])
+    factor = np.random.default_rng(2).standard_normal((1, 4, 4)) * size[:, None]
+    whole = factor @ factor.swapaxes(-1, -2)
+    root = roots_of(whole, codes, PEAK)
+    assert root.shape == (1, numbers_of_root(3))
+    assert covariances(root, codes, PEAK) / np.outer(size, size) == pytest.approx(
+        whole / np.outer(size, size)
+    )
+
+
+def test_a_model_of_two_terms_has_a_root_among_those_of_four() -> None:
+    whole = covariance()
+    root = with_more_terms(roots_of(whole, CODES, PEAK).astype(np.float32), 4)
+    codes = np.concatenate([CODES, np.full((4, 2), -1, dtype=np.int16)], axis=1)
+    found = covariances(root.astype(np.float64), codes, PEAK)
+    size = np.sqrt(np.einsum("nii->ni", whole))
+    off = np.abs(found[:, :3, :3] - whole)
+    assert (off <= 1e-6 * size[:, :, None] * size[:, None, :]).all()
+    assert (found[:, 3:] == 0).all()

@@ -1,0 +1,157 @@
+"""Sums of a factor of each of three parameters or more: terms beyond the two that pairs have.
+
+Where runs vary one parameter at a time, two products and a constant fit such a sum exactly, and say
+hundreds of times as much where all are large. There are millions of sums; of each parameter the few
+terms are tried that leave least beside any functions of the others.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from callpath_modeler.modeling.mixture.candidates import absolute_candidates
+from callpath_modeler.modeling.mixture.data import Data
+from callpath_modeler.modeling.mixture.deviations import Deviations
+from callpath_modeler.modeling.mixture.hypotheses import Hypotheses
+from callpath_modeler.modeling.mixture.posterior import Beliefs, Posterior, fitted_values
+from callpath_modeler.modeling.mixture.screen import Chosen, smoothed
+from callpath_modeler.modeling.several.tried import FEWEST, Sums, Tried, most_of, tried_with
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.intp]
+
+_ASKED = 0.2
+"""How probable laws of so many parameters are where sums are worth a look."""
+_MATTERS = 1e-3
+_NEGLIGIBLE = 1e-7
+
+
+@dataclass(frozen=True, slots=True)
+class WithSums:
+    """What is believed of some rows, sums among it.
+
+    Attributes
+    ----------
+    rows : [n] which they are
+    found : M candidates of these, with coefficients [1 + D, M]
+    codes : [M, D] their shapes, -1 = none
+    """
+
+    rows: IntArray
+    found: Posterior
+    codes: IntArray
+
+
+def with_sums(
+    found: Posterior,
+    data: Data,
+    sums: Sums,
+    known: Hypotheses,
+    ways: Deviations,
+    beliefs: Beliefs,
+) -> WithSums | None:
+    """Add sums to what is believed of rows that depend on three parameters or more.
+
+    None where no sum matters.
+    """
+    many = sums.axes[known.codes(found.chosen)].any(axis=1).sum(axis=1) >= FEWEST
+    asked = np.bincount(found.row, found.weight * many, len(found.variance)) > _ASKED
+    rows = np.flatnonzero(asked)
+    if not rows.size:
+        return None
+    some, their = data.take(rows), found.repeated(rows)
+    fitted = smoothed(some, fitted_values(their, known))
+    tried = Tried.joined(
+        [
+            tried_with(k, some.take(np.array([k])), fitted[k : k + 1], sums, known, ways)
+            for k in range(len(rows))
+        ]
+    )
+    log_sum = tried.log_probability(beliefs)
+    log_others = _log_of_others(their, some, fitted, tried, known, ways, beliefs)
+    top = np.maximum(log_others, most_of(tried.row, log_sum, len(rows)))
+    weight = np.exp(log_sum - top[tried.row])
+    whole = np.bincount(tried.row, weight, len(rows)) + np.exp(log_others - top)
+    weight /= whole[tried.row]
+    share = np.asarray(np.bincount(tried.row, weight, len(rows)), dtype=np.float64)
+    matters = np.flatnonzero(share > _MATTERS)
+    if not matters.size:
+        return None
+    place = np.full(len(rows), -1)
+    place[matters] = np.arange(len(matters))
+    few = tried.take((weight > _NEGLIGIBLE) & (place[tried.row] >= 0), place)
+    believed = few.believed(some.take(matters), ways, beliefs)
+    return _together(rows[matters], their.repeated(matters), believed, few, share[matters], known)
+
+
+def _log_of_others(
+    their: Posterior,
+    data: Data,
+    fitted: FloatArray,
+    tried: Tried,
+    known: Hypotheses,
+    ways: Deviations,
+    beliefs: Beliefs,
+) -> FloatArray:
+    """Return how probable all other hypotheses are together with the values of rows, [n].
+
+    By the most probable one of each.
+    """
+    rows, size = len(data.values), len(known.shapes)
+    order = np.lexsort((their.weight, their.row))
+    best = order[np.searchsorted(their.row[order], np.arange(rows), side="right") - 1]
+    code = their.chosen[best]
+    single, pair = np.flatnonzero((code > 0) & (code <= 3 * size)), np.flatnonzero(code > 3 * size)
+    family, shape = np.divmod(code[single] - 1, size)
+    chosen = Chosen(
+        single,
+        shape,
+        tuple(np.flatnonzero(family == each) for each in range(3)),
+        pair,
+        code[pair] - 1 - 3 * size,
+        -most_of(tried.row, -tried.residual, rows),
+        fitted,
+        np.zeros(0, dtype=np.intp),
+    )
+    found = absolute_candidates(data, chosen, known, ways)
+    of_best = np.flatnonzero(found.chosen == code[found.row])
+    of_best = of_best[np.argsort(found.row[of_best])]
+    of_each = found.log_evidence[:, of_best] + beliefs.deviations[:, None]
+    together = np.logaddexp.reduce(of_each, axis=0) + beliefs.hypotheses[code]
+    return np.asarray(together - np.log(their.weight[best]))
+
+
+def _together(
+    rows: IntArray,
+    others: Posterior,
+    believed: Posterior,
+    few: Tried,
+    share: FloatArray,
+    known: Hypotheses,
+) -> WithSums:
+    """Put sums, of which one is the law with a probability of `share` [n], beside the others."""
+    most = few.codes.shape[1]
+    rest, codes = 1 - share, np.full((len(others.row), most), -1, dtype=np.intp)
+    codes[:, :2] = known.codes(others.chosen)
+    numbers = np.zeros((1 + most, len(others.row)))
+    numbers[:3] = others.coefficients
+    square = np.zeros((1 + most, 1 + most, len(others.row)))
+    square[*np.triu_indices(3)] = others.covariance
+    covariance = square[*np.triu_indices(1 + most)]
+    row = np.concatenate([others.row, believed.row])
+    order = np.argsort(row, kind="stable")
+    weight = [others.weight * rest[others.row], believed.weight * share[believed.row]]
+    found = Posterior(
+        row[order],
+        # A sum is none of the hypotheses; nor does it break.
+        np.concatenate([others.chosen, 0 * believed.chosen])[order],
+        np.concatenate(weight)[order],
+        np.concatenate([numbers, believed.coefficients], axis=1)[:, order],
+        np.concatenate([covariance, believed.covariance], axis=1)[:, order],
+        rest * others.variance + share * believed.variance,
+        rest * others.drift + share * believed.drift,
+    )
+    return WithSums(rows, found, np.concatenate([codes, few.codes[believed.chosen]])[order])
