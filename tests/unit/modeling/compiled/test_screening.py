@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from itertools import product
 
 import numpy as np
@@ -79,6 +80,23 @@ def test_it_does_so_in_several_parameters(name, monkeypatch):
     np.testing.assert_allclose(found.fitted, expected.fitted, rtol=1e-4)
     for one, other in zip(chosen_by_row(found, known), chosen_by_row(expected, known), strict=True):
         assert len(one ^ other) <= 0.01 * len(other)
+
+
+def test_it_does_so_however_many_shapes_fill_its_vectors(monkeypatch):
+    points, y = many_rows(KINDS["usual"], 30)
+    data, ways = rows_to_fit(points, y)
+    shapes, pairs = set(), set()
+    for count in range(1, 17):
+        space = SearchSpace.of([Fraction(power, 4) for power in range(1, 1 + count)], [0], 2)
+        known = hypotheses(space, points)
+        shapes.add(len(known.shapes) % 16)
+        pairs.add(len(known.first) % 16)
+        with monkeypatch.context() as patch:
+            found, expected = both(patch, data, known, ways)
+        assert chosen_by_row(found, known) == chosen_by_row(expected, known)
+        np.testing.assert_allclose(found.fitted, expected.fitted, rtol=1e-5)
+    assert {0, 1, 15} <= shapes
+    assert 0 in pairs
 
 
 def test_a_row_is_screened_by_itself():
