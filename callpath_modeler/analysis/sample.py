@@ -18,8 +18,8 @@ from callpath_modeler.modeling.mixture.spread import (
     Within,
     noise_of,
     pooled,
+    profile_of,
     row_spread,
-    spread_of_points,
 )
 from callpath_modeler.profile.groups import Values
 
@@ -63,13 +63,10 @@ class Sample:
 
 def pool_of(values: Values) -> Pool:
     """Sum up how repetitions of `values` [n, K, R] scatter over all points and rows."""
-    of_rows, of_points = [], np.zeros((2, values.shape[1]))
-    for part in in_chunks(values):
-        within = _in_logarithms(part)
-        of_rows.append(row_spread(within))
-        of_points += spread_of_points(within, of_rows[-1][0])
-    raw, dof, size = (np.concatenate(column) for column in zip(*of_rows, strict=True))
-    return pooled(raw, dof, size, of_points)
+    parts = [row_spread(_in_logarithms(part)) for part in in_chunks(values)]
+    raw, dof, size = (np.concatenate(column) for column in zip(*parts, strict=True))
+    some = values[:: len(values) // _CHUNK + 1]
+    return pooled(raw, dof, size, profile_of(_in_logarithms(some)))
 
 
 def in_chunks(values: Values) -> list[Values]:

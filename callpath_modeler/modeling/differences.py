@@ -82,15 +82,16 @@ _SEEN_ANYWHERE = (
     Difference(_P, Term(Fraction(2, 3), 0)),
     Difference(Term(Fraction(2), 0), _P),
 )
-_SEEN_AT_ONE = (Difference(_P, ONE), Difference(Term(Fraction(1), 1), Term(Fraction(0), 1)))
-"""From 8 to 128, p^(3/4) log2(p) and its square do the same to 2 %."""
+_SEEN_EARLY = (Difference(_P, ONE), Difference(Term(Fraction(1), 1), Term(Fraction(0), 1)))
+_EARLY = 8.0
+"""From 16 on, p - 1 is p to less than noise and deviations, and terms beside p do the rest."""
 
 
 def differences(terms: Iterable[Term], points: FloatArray) -> tuple[Difference, ...]:
     """Return the differences of some terms that measurements at `points` [K] could show.
 
-    None if the points, ascending, begin below 1; some only where they begin at 1.
+    None if the points, ascending, begin below 1; some only where they begin early.
     """
     if points[0] < 1:
         return ()
-    return made_of(terms, (*_SEEN_ANYWHERE, *(_SEEN_AT_ONE if points[0] == 1 else ())))
+    return made_of(terms, (*_SEEN_ANYWHERE, *(_SEEN_EARLY if points[0] <= _EARLY else ())))

@@ -39,8 +39,8 @@ from callpath_modeler.modeling.mixture.spread import (
     Pool,
     Within,
     pooled,
+    profile_of,
     row_spread,
-    spread_of_points,
     within,
 )
 from callpath_modeler.modeling.models import MIN_POINTS, Models
@@ -250,14 +250,12 @@ def _overview(values: _Values, count: int) -> tuple[IntArray, Pool]:
     The rows are of all sizes, evenly; the same ones whatever the order of rows.
     """
     raw, dof, size, digest = np.zeros((4, len(values)))
-    of_points = np.zeros((2, len(values.order)))
     usable = np.zeros(len(values), dtype=bool)
     for part in values.chunks(_CHUNK):
         ordered = values[part]
         reps = within(ordered, "mean")
         usable[part] = _status(ordered, reps) == FitStatus.OK
         raw[part], dof[part], size[part] = row_spread(reps)
-        of_points += spread_of_points(reps, np.where(usable[part], raw[part], 0.0))
         with np.errstate(over="ignore"):
             numbers = np.sqrt(np.arange(2.0, 2 + len(values.order)))
             digest[part] = np.nan_to_num(reps.centre) @ numbers
@@ -266,7 +264,7 @@ def _overview(values: _Values, count: int) -> tuple[IntArray, Pool]:
     if not np.diff(size[rows[order]]).all():
         order = np.lexsort((digest[rows], size[rows]))
     some = rows[order[:: max(-(-len(order) // count), 1)]]
-    return some, pooled(raw[rows], dof[rows], size[rows], of_points)
+    return some, pooled(raw[rows], dof[rows], size[rows], profile_of(within(values[some], "mean")))
 
 
 def _status(y: FloatArray, reps: Within) -> npt.NDArray[np.int8]:

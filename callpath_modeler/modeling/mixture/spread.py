@@ -25,6 +25,8 @@ _FEWEST_ROWS = 3
 _TREND_ROWS = 12
 _WEIGHT_RANGE = (0.05, 3.0)
 
+_PROFILE_RANGE = (0.01, 100.0)
+_ROUNDS = 20
 _BY_CHANCE = 4.0
 """Points of the same noise differ by 1 on average; much more than that is believed."""
 
@@ -178,30 +180,37 @@ def _log(size: FloatArray) -> FloatArray:
     return np.asarray(np.log(np.maximum(size, np.finfo(float).tiny)))
 
 
-def spread_of_points(reps: Within, raw: FloatArray) -> FloatArray:
-    """Sum up over noisy rows what their points have of the noise, [2, K].
+def profile_of(reps: Within) -> FloatArray:
+    """Return how noisy points are, as variances in units of the average of a row, [K].
 
-    First squared deviations, in units of the variance `raw` [n] of rows; then degrees of freedom.
+    The variance of a row at a point is that of the row times that of the point; where both are
+    right, each point has the share of a row's squared deviations that it has of the degrees of
+    freedom. Differences among points are shrunk by as much of them as is chance, so that points of
+    the same noise are the same (James and Stein: Estimation with quadratic loss, 1961).
+
+    Parameters
+    ----------
+    reps : of rows that are typical of all; those without noise say nothing
     """
-    noisy = np.flatnonzero(raw > EXACT_VARIANCE)
-    some = reps.take(noisy)
-    return np.stack([1 / raw[noisy] @ some.squares, _freedom(some).sum(axis=0)])
-
-
-def _profile(of_points: FloatArray) -> FloatArray:
-    """Return how noisy points are, as variances in units of those of rows, [K].
-
-    Differences are shrunk by as much of them as is chance, so that points of the same noise are the
-    same (James and Stein: Estimation with quadratic loss, 1961).
-    """
-    squares, freedom = of_points
-    away = np.divide(squares, freedom, out=np.ones_like(squares), where=freedom > 0) - 1
+    noisy = row_spread(reps)[0] > EXACT_VARIANCE
+    squares, freedom = reps.squares[noisy], _freedom(reps)[noisy]
+    of_point, of_row = freedom.sum(axis=0), freedom.sum(axis=1)
+    found = np.ones(reps.count.shape[1])
+    if not of_point.any():
+        return found
+    told = of_point > 0
+    for _ in range(_ROUNDS):
+        variance = (squares / found).sum(axis=1) / of_row
+        seen = (squares / variance[:, None]).sum(axis=0)
+        found = np.where(told, seen / np.maximum(of_point, 1.0), 1.0)
+        found = np.clip(found / np.average(found, weights=of_point), *_PROFILE_RANGE)
+    away = found - 1
     # A variance that is known by f degrees of freedom has a relative one of 2 / f.
-    beyond_chance = float((away**2 * freedom / 2).mean())
+    beyond_chance = float((away**2 * of_point / 2).mean())
     return np.asarray(1 + away * max(0.0, 1 - _BY_CHANCE / max(beyond_chance, _BY_CHANCE)))
 
 
-def pooled(raw: FloatArray, dof: FloatArray, size: FloatArray, of_points: FloatArray) -> Pool:
+def pooled(raw: FloatArray, dof: FloatArray, size: FloatArray, profile: FloatArray) -> Pool:
     """Pool the spread of repetitions over all rows of one metric.
 
     The relative variance of each row is shrunk towards that of all rows by empirical Bayes: log
@@ -212,10 +221,10 @@ def pooled(raw: FloatArray, dof: FloatArray, size: FloatArray, of_points: FloatA
     Parameters
     ----------
     raw, dof, size : of `row_spread`
-    of_points : of `spread_of_points`
+    profile : of `profile_of`
     """
     noisy = (dof > 0) & (raw > EXACT_VARIANCE)
-    known, profile = bool((dof > 0).any()), _profile(of_points)
+    known = bool((dof > 0).any())
     if not noisy.any():
         return Pool(known, profile)
     # Of the degrees of freedom there are few different ones.
@@ -246,8 +255,7 @@ def noise_of(reps: Within, efficiency: float) -> Noise:
 
     `efficiency` is the variance of the centre against that of a mean.
     """
-    told = row_spread(reps)
-    return pooled(*told, spread_of_points(reps, told[0])).noise(reps, efficiency)
+    return pooled(*row_spread(reps), profile_of(reps)).noise(reps, efficiency)
 
 
 def _inverse_trigamma(value: float) -> float:

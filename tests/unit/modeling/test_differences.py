@@ -44,7 +44,7 @@ def test_differences_are_nothing_at_one_process_and_rise_from_there(shape: Diffe
 
 
 def test_differences_are_of_terms_of_the_space_and_for_points_that_show_them() -> None:
-    far = differences(DEFAULT_SPACE.terms, np.array([8.0, 16, 32]))
+    far = differences(DEFAULT_SPACE.terms, np.array([16.0, 32, 64]))
     assert {shape.text() for shape in far} == {"(p - p^(1/2))", "(p - p^(2/3))", "(p^2 - p)"}
     assert {shape.text() for shape in ALL} - {shape.text() for shape in far} == {
         "(p - 1)",
@@ -88,6 +88,23 @@ def test_messages_of_neighbours_and_of_all_pairs_are_counted_at_any_scale(
     assert band.value == pytest.approx(truth, rel=1e-6)
     assert band.high - band.low == pytest.approx(0 * truth, abs=1e-3 * truth.max())
     assert (models.status == FitStatus.OK).all()
+
+
+@pytest.mark.parametrize("first", [2, 3, 4, 8])
+def test_exchanges_with_all_others_are_found_where_few_processes_were_measured(first: int) -> None:
+    points, random = first * 2.0 ** np.arange(5), np.random.default_rng(first)
+    far = 16 * points[-1:]
+    laws = [lambda p: p - 1, lambda p: (p - 1) * np.log2(p), lambda p: 3 * p, lambda p: 7 + 0 * p]
+    size = random.uniform(0.1, 10, 80)
+    y, truth = (
+        size[:, None] * np.stack([laws[row % 4](p) for row in range(80)]) for p in (points, far)
+    )
+    found = fit(points, y[:, :, None] * (1 + 0.02 * random.standard_normal((80, 5, 3)))).predict(
+        far
+    )
+    assert np.median(np.abs(found.value / truth - 1)) < 0.03
+    held = ((found.low <= truth) & (truth <= found.high)).reshape(20, 4)
+    assert (held.mean(axis=0) >= 0.85).all()
 
 
 def test_what_one_process_does_not_do_is_nothing_there_in_spite_of_noise() -> None:

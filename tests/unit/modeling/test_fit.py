@@ -244,7 +244,7 @@ def test_terms_with_logarithms_are_left_out_below_one() -> None:
     [
         (lambda p: 5 / p + 0.01 * p, "5 * p^-1 + 0.01 * p"),
         (lambda p: 5 + 0.25 * p + 0.01 * p**2, "5 + 0.25 * p + 0.01 * p^2"),
-        (lambda p: p - 1, "-1 + 1 * p"),
+        (lambda p: p - 1, "1 * (p - 1)"),
         (lambda p: 7 * np.log2(p), "7 * log2(p)"),
     ],
 )

@@ -36,8 +36,7 @@ def said(points: FloatArray, y: FloatArray, how: Centre) -> Said:
     told = spread.row_spread(reps)
     usable = np.flatnonzero(told[2] > 0)
     raw, dof, size = (each[usable] for each in told)
-    of_points = spread.spread_of_points(reps.take(usable), raw)
-    pool = spread.pooled(raw, dof, size, of_points)
+    pool = spread.pooled(raw, dof, size, spread.profile_of(reps.take(usable)))
     same = np.ones(len(points))
     return Said(
         reps,
