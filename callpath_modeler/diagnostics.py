@@ -138,6 +138,9 @@ KINDS: dict[str, Kind] = {
     "CPM204": Kind("fewer than five points", "five scales or more make a model believable"),
     "CPM205": Kind("target far beyond the data", "measure a larger scale before you act on this"),
     "CPM206": Kind("parameter held", "say where: --at p=4096,n=1e6"),
+    "CPM207": Kind(
+        "parameters varied one at a time", "measure one more run, with all of them at their largest"
+    ),
 }
 
 

@@ -246,7 +246,22 @@ def _fit_findings(
     for parameter, column in zip(parameters, points.T, strict=True):
         if (count := len(np.unique(column))) < RECOMMENDED_POINTS:
             found.append(Finding("CPM204", "models", f"{counted(count, 'point')} of {parameter}"))
+    if len(parameters) > 1 and _vary_one_at_a_time(points):
+        largest = zip(parameters, points.max(axis=0).tolist(), strict=True)
+        told = ", ".join(f"{parameter} = {value:g}" for parameter, value in largest)
+        message = f"whether they add up or multiply is assumed; a run at {told} would tell"
+        found.append(Finding("CPM207", "models", message))
     return found
+
+
+def _vary_one_at_a_time(points: NDArray[np.float64]) -> bool:
+    """Tell whether no point of [K, D] has two parameters at other values than they usually have."""
+    apart = np.zeros(len(points), dtype=np.intp)
+    for column in points.T:
+        values, which, count = np.unique(column, return_inverse=True, return_counts=True)
+        if len(values) > 1:
+            apart += which.ravel() != count.argmax()
+    return bool((apart <= 1).all())
 
 
 def models_of(

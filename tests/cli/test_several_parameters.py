@@ -43,6 +43,20 @@ def test_the_target_names_all_parameters(run, table):
     assert rows["main/work"]["growth"] == "O(p^-1)"
 
 
+def test_runs_that_vary_one_parameter_at_a_time_are_told_which_run_is_missing(run, tmp_path, table):
+    settings = [(p, 10) for p in P] + [(8, n) for n in N[1:]]
+    findings = {}
+    for name, more in (("cross", []), ("corner", [(P[-1], N[-1])])):
+        path = tmp_path / f"{name}.csv"
+        lines = [f"main,{p},{n},{5 * p + 7 * n}" for p, n in settings + more]
+        path.write_text("\n".join(["callpath,p,n,time", *lines]) + "\n")
+        findings[name] = run("rank", path, "--at", "p=512,n=40").err
+    assert "CPM207" in findings["cross"]
+    assert "a run at p = 128, n = 40 would tell" in findings["cross"]
+    assert "CPM207" not in findings["corner"]
+    assert "CPM207" not in run("rank", table, "--at", "p=512,n=40").err
+
+
 def test_where_one_scale_was_run_at_the_values_held_it_is_one_point(run, tmp_path):
     path = tmp_path / "cross.csv"
     settings = [(p, 10) for p in P] + [(8, n) for n in N[1:]]
