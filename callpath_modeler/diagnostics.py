@@ -130,6 +130,9 @@ KINDS: dict[str, Kind] = {
         "exclusive times look inclusive",
         "if they are, call them time (inc), and call paths main->solve rather than solve",
     ),
+    "CPM136": Kind(
+        "runs that were slower as a whole", "repeat them, or leave them out: models bend with them"
+    ),
     "CPM201": Kind("too few points for a model", "measure at more scales"),
     "CPM202": Kind(
         "outside the model class", "measure more scales; read the band, not the formula"

@@ -1,8 +1,11 @@
-"""Whether enough repetitions were made.
+"""Whether enough repetitions were made, and whether one of them was slower as a whole.
 
 The field's rule of thumb: a mean is known well enough where its 95 % confidence interval, by
 Student's t, lies within 5 % of it. It is asked of the call paths that carry cost; the worst of a
 point decides.
+
+What all call paths of a run have in common, a slow node or another job on the machine, is no noise
+that many call paths average out: models bend with it. So such runs are named.
 """
 
 from __future__ import annotations
@@ -24,6 +27,14 @@ WITHIN = 0.05
 
 _MOST = 1000
 """More repetitions than these are not worth a number."""
+
+_SLOWER = 0.05
+_NEARLY_ALL = 0.9
+_ENOUGH = 20
+"""Of 20 call paths, 18 are slower by chance in one of 5,000 runs."""
+
+_LOOKED_AT = 1000
+"""Call paths that a run is judged by at most; more of them say the same."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +85,48 @@ def shortages(experiment: Experiment, metric: str | None = None) -> list[Shortag
     return found
 
 
+@dataclass(frozen=True, slots=True)
+class SlowRun:
+    """A run in which nearly all call paths took longer than in its repetitions.
+
+    Attributes
+    ----------
+    run : its number
+    longer : by how much, the median over call paths, as fraction of the median of the others
+    share : of the call paths, that took longer
+    """
+
+    run: int
+    longer: float
+    share: float
+
+
+def slow_runs(experiment: Experiment, metric: str | None = None) -> list[SlowRun]:
+    """Return runs in which nine of ten call paths took longer, by 5 % or more in the median.
+
+    A run has two repetitions at least, and 20 call paths that take time in all of these.
+
+    Parameters
+    ----------
+    metric : None = the run time; of other metrics than times no run is slow
+    """
+    if not experiment.metric(metric).is_time:
+        return []
+    values, found = experiment.values(metric), []
+    for runs in experiment.runs_by_setting().values():
+        at_point = values[:, runs]
+        rows = np.flatnonzero((at_point > 0).all(axis=1))
+        if len(runs) < 3 or len(rows) < _ENOUGH:
+            continue
+        some = at_point[rows[:: len(rows) // _LOOKED_AT + 1]]
+        for place, run in enumerate(runs):
+            ratio = some[:, place] / np.median(np.delete(some, place, axis=1), axis=1)
+            longer, share = float(np.median(ratio)) - 1, float((ratio > 1).mean())
+            if longer >= _SLOWER and share >= _NEARLY_ALL:
+                found.append(SlowRun(int(run), longer, share))
+    return found
+
+
 def _costly(values: Values, *, additive: bool) -> Rows:
     """Return the rows that carry cost, of values [call paths, repetitions]."""
     present = ~np.isnan(values)
@@ -89,6 +142,24 @@ def _reach(number: Rows) -> Values:
 
 
 def repetition_findings(experiment: Experiment, metric: str | None = None) -> list[Finding]:
+    """Say how many repetitions are missing, and where; and which run was slower as a whole."""
+    return [*_too_few(experiment, metric), *_slower(experiment, metric)]
+
+
+def _slower(experiment: Experiment, metric: str | None) -> list[Finding]:
+    """Name in one finding the runs that were slower as a whole, the slowest first."""
+    slow = sorted(slow_runs(experiment, metric), key=lambda run: -run.longer)
+    if not slow:
+        return []
+    runs = "; ".join(
+        f"{experiment.runs[one.run].source} by {one.longer:.0%} ({one.share:.0%} of call paths)"
+        for one in slow
+    )
+    what = f"{counted(len(slow), 'run')} took longer than repetitions in nearly all call paths"
+    return [Finding("CPM136", experiment.metric(metric).name, f"{what}: {runs}", len(slow))]
+
+
+def _too_few(experiment: Experiment, metric: str | None) -> list[Finding]:
     """Say in one finding how many repetitions are missing, and where."""
     short = shortages(experiment, metric)
     if not short:

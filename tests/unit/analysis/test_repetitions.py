@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from callpath_modeler.analysis.repetitions import repetition_findings, shortages
+from callpath_modeler.analysis.repetitions import repetition_findings, shortages, slow_runs
 from callpath_modeler.pipeline import fit
+from callpath_modeler.profile.experiment import Experiment
 from callpath_modeler.profile.schema import Metric
 from synthetic import POINTS, experiment
 
@@ -97,3 +98,45 @@ def test_a_fit_says_so_too():
     assert codes.count("CPM134") == 1
     steady = {"main": 5 * (1 + 0.001 * rng.standard_normal((5, 3)))}
     assert "CPM134" not in [finding.code for finding in fit(experiment(steady)).findings]
+
+
+def many_call_paths(seed: int, factors: dict[tuple[int, int], float]) -> Experiment:
+    """Return 30 functions at three scales, five runs each, some of them slower by a factor."""
+    rng = np.random.default_rng(seed)
+    of_runs = np.ones((3, 5))
+    for place, factor in factors.items():
+        of_runs[place] = factor
+    noise = np.exp(0.05 * rng.standard_normal((30, 3, 5)))
+    size = rng.lognormal(0, 2, 30)
+    values = {"main": np.full((3, 5), 1e-3)}
+    values |= {f"main/f{k}": size[k] * noise[k] * of_runs for k in range(30)}
+    return experiment(values, [2.0, 4.0, 8.0])
+
+
+def test_a_run_that_was_slower_as_a_whole_is_named_with_its_size() -> None:
+    made = many_call_paths(3, {(1, 2): 1.3, (2, 4): 1.6})
+    found = {slow.run: slow for slow in slow_runs(made)}
+    assert sorted(found) == [7, 14]
+    assert found[7].longer == pytest.approx(0.3, abs=0.05)
+    assert found[14].share > 0.9
+    (finding,) = [each for each in repetition_findings(made) if each.code == "CPM136"]
+    assert finding.count == 2
+    first, second = (made.runs[run].source for run in (14, 7))
+    assert finding.message.index(first) < finding.message.index(second)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_noise_of_each_call_path_and_faster_runs_make_no_run_slow(seed: int) -> None:
+    assert slow_runs(many_call_paths(seed, {(0, 1): 0.6})) == []
+
+
+def test_few_call_paths_or_runs_and_counts_make_no_run_slow() -> None:
+    made = many_call_paths(4, {(1, 2): 1.5})
+    few = {f"f{k}": made.values()[k + 1].reshape(3, 5) for k in range(10)}
+    assert slow_runs(experiment(few, [2.0, 4.0, 8.0])) == []
+    two = {f"f{k}": made.values()[k + 1].reshape(3, 5)[:, 1:3] for k in range(30)}
+    assert slow_runs(experiment(two, [2.0, 4.0, 8.0])) == []
+    counts = Metric("visits", "occ", additive=True)
+    all_of = {f"f{k}": made.values()[k + 1].reshape(3, 5) for k in range(30)}
+    assert slow_runs(experiment(all_of, [2.0, 4.0, 8.0], metric=counts)) == []
+    assert slow_runs(experiment(all_of, [2.0, 4.0, 8.0])) != []
