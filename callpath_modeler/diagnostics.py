@@ -86,7 +86,7 @@ KINDS: dict[str, Kind] = {
         "cost not conserved", "copy the profile again; if that does not help, report it"
     ),
     "CPM115": Kind(
-        "maxima add up to more than the run took",
+        "maxima add up to more than the total",
         "use --locations mean for shares of the real run time",
     ),
     "CPM116": Kind("another parameter varies along", "read the models as functions of both"),
@@ -132,6 +132,10 @@ KINDS: dict[str, Kind] = {
     ),
     "CPM136": Kind(
         "runs that were slower as a whole", "repeat them, or leave them out: models bend with them"
+    ),
+    "CPM137": Kind(
+        "one of two call paths in each run",
+        "if it is one function that was renamed, build all runs from one source",
     ),
     "CPM201": Kind("too few points for a model", "measure at more scales"),
     "CPM202": Kind(

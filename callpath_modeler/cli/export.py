@@ -175,7 +175,7 @@ def _form(format_: str | None, output: Path | None) -> str:
     ending = "" if output is None else output.suffix.removeprefix(".")
     if format_ is None and ending in _OTHERS:
         return ending
-    form = format_ if format_ in _OTHERS else format_of(format_, output)
+    form = format_ if format_ in _OTHERS else format_of(format_, output, (*_TABLES, *_OTHERS))
     if form == "table":
         raise UsageError("no format", hint=f"-f with one of {', '.join((*_TABLES, *_OTHERS))}")
     return form

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -90,8 +91,12 @@ def refuse_columns(form: str, columns: str | None) -> None:
         )
 
 
-def format_of(format_: str | None, output: Path | None) -> str:
+def format_of(format_: str | None, output: Path | None, known: Sequence[str] = FORMATS) -> str:
     """Return the format asked for, else that of the file's ending, else ``table``.
+
+    Parameters
+    ----------
+    known : what can be asked for, which is told where the ending says nothing
 
     Raises
     ------
@@ -106,6 +111,6 @@ def format_of(format_: str | None, output: Path | None) -> str:
     if output.suffix not in endings:
         raise UsageError(
             f"{output}: no format is known by the ending {output.suffix!r}",
-            hint=f"name one with -f: {', '.join(FORMATS)}",
+            hint=f"name one with -f: {', '.join(known)}",
         )
     return endings[output.suffix]

@@ -30,6 +30,7 @@ from callpath_modeler.profile.schema import (
 from callpath_modeler.profile.unify import spread, unify
 from callpath_modeler.readers.alike import unlike
 from callpath_modeler.readers.base import RunSource
+from callpath_modeler.readers.coverage import coverage_findings
 from callpath_modeler.readers.discover import RunFile
 from callpath_modeler.readers.parameters import settle_parameters
 from callpath_modeler.readers.program import AS_TOLD, one_program, recognise_scaling
@@ -283,7 +284,7 @@ def _unite(
         reduction=reduction,
         scaling=scaling,
         scaling_reason=reason,
-        findings=(*findings, *_coverage_findings(columns)),
+        findings=(*findings, *coverage_findings(united.tree, columns)),
     )
 
 
@@ -357,16 +358,6 @@ def _unification_findings(
         for name in renumbered
     ]
     return found
-
-
-def _coverage_findings(columns: Mapping[str, Values]) -> list[Finding]:
-    for values in columns.values():
-        missing = np.isnan(values.exclusive)
-        partly = int((missing.any(axis=1) & ~missing.all(axis=1)).sum())
-        if partly:
-            message = f"{partly} of {len(missing)} call paths do not occur in every run"
-            return [Finding("CPM113", values.metric.name, message, partly)]
-    return []
 
 
 def _cost_findings(

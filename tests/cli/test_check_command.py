@@ -219,3 +219,15 @@ def test_colour_is_never_alone_and_ascii_is_ascii(run, stored, expectations):
     plain = run("--ascii", "check", stored, expectations)
     assert plain.out.isascii()
     assert "FAIL" in plain.out
+
+
+def test_one_expectation_of_several_metrics_needs_no_names(run, lulesh, tmp_path):
+    path = tmp_path / "expectations.toml"
+    expected = ('callpath = "**/MPI_Wait"', 'growth = "<= O(p^3)"')
+    blocks = [("[[expect]]", *expected, f'metric = "{name}"') for name in ("time", "visits")]
+    path.write_text("\n".join(["schema = 1", *(line for block in blocks for line in block)]))
+    outcome = run("check", lulesh, path, "-f", "json")
+    assert [row["name"] for row in json.loads(outcome.out)["rows"]] == [
+        "**/MPI_Wait, time: growth <= O(p^3)",
+        "**/MPI_Wait, visits: growth <= O(p^3)",
+    ]

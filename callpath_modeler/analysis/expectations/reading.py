@@ -149,7 +149,8 @@ class _Reader:
     def expectation(self, number: int) -> Expectation:
         """Read one ``[[expect]]``."""
         place: Place = ("expect", number)
-        entry = self._with_defaults(self._written.document.expect[number])
+        stated = self._written.document.expect[number]
+        entry = self._with_defaults(stated)
         target = self._setting((*place, "target"), entry.target) or self._target
         criteria = self._criteria(entry, place, target)
         callpath = _ANY if entry.others and entry.callpath is None else entry.callpath
@@ -158,10 +159,12 @@ class _Reader:
         at_least = 1 if entry.at_least is None else entry.at_least
         if at_least < 0:
             self._refuse(place, "at_least", f"at_least = {at_least} is below zero")
+        subject = callpath or "whole program"
+        subject += f", {stated.metric}" if stated.metric else ""
         expected = ", ".join(_phrase(one) for one in criteria)
         return self._judged_as(
             Expectation(
-                name=(entry.name or "").strip() or f"{callpath or 'whole program'}: {expected}",
+                name=(entry.name or "").strip() or f"{subject}: {expected}",
                 place=place,
                 criteria=criteria,
                 callpath=callpath,

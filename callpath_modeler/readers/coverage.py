@@ -1,0 +1,48 @@
+"""Which call paths do not occur in every run, and which of them take each other's place."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from callpath_modeler.diagnostics import Finding
+from callpath_modeler.profile.calltree import ROOT, CallTree
+from callpath_modeler.profile.experiment import Values
+
+
+def coverage_findings(tree: CallTree, columns: Mapping[str, Values]) -> list[Finding]:
+    """Count call paths that some runs lack, and name those that look renamed."""
+    for values in columns.values():
+        occurs = ~np.isnan(values.exclusive)
+        partly = int((~occurs.all(axis=1) & occurs.any(axis=1)).sum())
+        if partly:
+            message = f"{partly} of {len(occurs)} call paths do not occur in every run"
+            found = Finding("CPM113", values.metric.name, message, partly)
+            return [found, *_replaced(tree, occurs)]
+    return []
+
+
+def _replaced(tree: CallTree, occurs: NDArray[np.bool_]) -> list[Finding]:
+    """Name siblings of which each run has one, if there are just these two, as of one renamed.
+
+    Parameters
+    ----------
+    occurs : [call paths, runs]
+    """
+    runs = occurs.sum(axis=1)
+    always = runs == occurs.shape[1]
+    called_always = (tree.parent == ROOT) | always[tree.parent]
+    siblings: dict[tuple[int, bytes], list[int]] = {}
+    for row in np.flatnonzero(~always & (runs > 0) & called_always).tolist():
+        siblings.setdefault((int(tree.parent[row]), occurs[row].tobytes()), []).append(row)
+    found = []
+    for (caller, _), rows in siblings.items():
+        others = siblings.get((caller, (~occurs[rows[0]]).tobytes()), [])
+        if len(rows) == len(others) == 1 and rows[0] < others[0]:
+            first, second = rows[0], others[0]
+            where = f"in {runs[first]} of {occurs.shape[1]} runs"
+            message = f"{where}, {tree.path(second)} in the others"
+            found.append(Finding("CPM137", tree.path(first), message))
+    return found
