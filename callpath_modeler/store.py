@@ -124,72 +124,84 @@ def write(fits: Sequence[Fitted], path: Path, *, overwrite: bool = False) -> Non
     """
     foreign = path.exists() and not (path / _HEADER).is_file()
     with new_directory(path, in_the_way=foreign, overwrite=overwrite) as folder:
-        _fill(folder, fits)
+        _fill(_Folder(folder), fits)
 
 
-def _fill(folder: Path, fits: Sequence[Fitted]) -> None:
-    experiment = fits[0].experiment
-    tree = experiment.tree
-    shapes: dict[str, tuple[str, list[int]]] = {}
-    checksums: dict[str, int] = {}
+class _Folder:
+    """A directory that a store is written to, and what is to be remembered of its files."""
 
-    def save(name: str, array: np.ndarray) -> None:
-        with (folder / f"{name}.npy").open("wb") as file:
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self.arrays: dict[str, tuple[str, list[int]]] = {}
+        self.checksums: dict[str, int] = {}
+
+    def save(self, name: str, array: np.ndarray) -> None:
+        """Write an array."""
+        with (self._path / f"{name}.npy").open("wb") as file:
             counting = _Counting(file)
             np.lib.format.write_array(counting, array, allow_pickle=False)
-        shapes[name] = array.dtype.str, list(array.shape)
-        checksums[f"{name}.npy"] = counting.checksum
+        self.arrays[name] = array.dtype.str, list(array.shape)
+        self.checksums[f"{name}.npy"] = counting.checksum
 
-    save("tree", tree.columns)
+    def finish(self, header: _Header) -> None:
+        """Write the header and, last, all checksums."""
+        try:
+            text = msgspec.json.encode(header)
+        except UnicodeEncodeError as cause:
+            raise OutputError("a file name is no UTF-8 text", hint="rename the runs") from cause
+        content = msgspec.json.format(text)
+        (self._path / _HEADER).write_bytes(content)
+        checksums = msgspec.json.encode({**self.checksums, _HEADER: zlib.crc32(content)})
+        (self._path / _CHECKSUMS).write_bytes(msgspec.json.format(checksums))
+
+
+def _fill(folder: _Folder, fits: Sequence[Fitted]) -> None:
+    experiment = fits[0].experiment
+    tree = experiment.tree
+    folder.save("tree", tree.columns)
     for k, values in enumerate(experiment.columns.values()):
-        save(f"values-{k}", values.exclusive)
-        save(f"total-{k}", values.total)
+        folder.save(f"values-{k}", values.exclusive)
+        folder.save(f"total-{k}", values.total)
         if values.imbalance is not None:
-            save(f"imbalance-{k}", values.imbalance)
-    headers = []
-    for k, fitted in enumerate(fits):
-        surface = fitted.surface
-        arrays, models = (surface.models if surface else fitted.models).to_arrays()
-        if surface is None:
-            arrays = {**arrays, "measured": fitted.measured}
-        for name, array in arrays.items():
-            save(f"models-{k}-{name}", array)
-        headers.append(
-            _ModelsHeader(
-                fitted.metric.name,
-                fitted.parameter,
-                fitted.settings,
-                list(fitted.findings),
-                list(arrays),
-                models,
-                list(surface.parameters) if surface else [],
-            )
+            folder.save(f"imbalance-{k}", values.imbalance)
+    models = [_save_models(folder, k, fitted) for k, fitted in enumerate(fits)]
+    folder.finish(
+        _Header(
+            schema=SCHEMA,
+            name=experiment.name,
+            regions=list(tree.regions),
+            annotations=list(tree.annotations),
+            runs=list(experiment.runs),
+            parameters=list(experiment.parameters),
+            constants=dict(experiment.constants),
+            metrics=[values.metric for values in experiment.columns.values()],
+            arrays=folder.arrays,
+            declared=dict(experiment.declared),
+            reduction=experiment.reduction,
+            scaling=experiment.scaling,
+            scaling_reason=experiment.scaling_reason,
+            findings=list(experiment.findings),
+            models=models,
         )
-    header = _Header(
-        schema=SCHEMA,
-        name=experiment.name,
-        regions=list(tree.regions),
-        annotations=list(tree.annotations),
-        runs=list(experiment.runs),
-        parameters=list(experiment.parameters),
-        constants=dict(experiment.constants),
-        metrics=[values.metric for values in experiment.columns.values()],
-        arrays=shapes,
-        declared=dict(experiment.declared),
-        reduction=experiment.reduction,
-        scaling=experiment.scaling,
-        scaling_reason=experiment.scaling_reason,
-        findings=list(experiment.findings),
-        models=headers,
     )
-    try:
-        text = msgspec.json.encode(header)
-    except UnicodeEncodeError as cause:
-        raise OutputError("a file name is no UTF-8 text", hint="rename the runs") from cause
-    content = msgspec.json.format(text)
-    (folder / _HEADER).write_bytes(content)
-    checksums[_HEADER] = zlib.crc32(content)
-    (folder / _CHECKSUMS).write_bytes(msgspec.json.format(msgspec.json.encode(checksums)))
+
+
+def _save_models(folder: _Folder, number: int, fitted: Fitted) -> _ModelsHeader:
+    surface = fitted.surface
+    arrays, header = (surface.models if surface else fitted.models).to_arrays()
+    if surface is None:
+        arrays = {**arrays, "measured": fitted.measured}
+    for name, array in arrays.items():
+        folder.save(f"models-{number}-{name}", array)
+    return _ModelsHeader(
+        fitted.metric.name,
+        fitted.parameter,
+        fitted.settings,
+        list(fitted.findings),
+        list(arrays),
+        header,
+        list(surface.parameters) if surface else [],
+    )
 
 
 def read_experiment(path: Path) -> Experiment:

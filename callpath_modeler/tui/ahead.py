@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from callpath_modeler.analysis.forecast import Forecast, forecast
 from callpath_modeler.analysis.known import Known
+from callpath_modeler.errors import CallpathModelerError
+from callpath_modeler.fitted import Fitted
 from callpath_modeler.profile.views import ViewKind
 from callpath_modeler.tui.memory import give_back
 from callpath_modeler.tui.state import Ready, State
@@ -35,6 +37,25 @@ def foreseen(
         _ = complete.turning  # it is known from then on
         yield state.prepare(state.kind, complete)
     give_back()
+
+
+def of_metrics(
+    names: Sequence[str],
+    models_of: Callable[[str], Fitted],
+    target: float,
+    *,
+    predicted: bool,
+    bands: bool,
+) -> tuple[Forecast | None, list[str]]:
+    """Predict the first of some metrics that can be; say why those before it cannot."""
+    skipped: list[str] = []
+    for name in names:
+        try:
+            known = Known(models_of(name), predicted=predicted)
+            return forecast(known, target, bands=bands), skipped
+        except CallpathModelerError as error:
+            skipped.append(error.message)
+    return None, skipped
 
 
 def _values(state: State, known: Known, target: float) -> Forecast:

@@ -23,7 +23,7 @@ from callpath_modeler.errors import CallpathModelerError
 from callpath_modeler.profile.views import ViewKind
 from callpath_modeler.report.answer import at_text
 from callpath_modeler.tui import keys, panes
-from callpath_modeler.tui.ahead import foreseen
+from callpath_modeler.tui.ahead import foreseen, of_metrics
 from callpath_modeler.tui.background import Background, IsWanted
 from callpath_modeler.tui.screens import Note, Panel
 from callpath_modeler.tui.session import Session
@@ -297,17 +297,14 @@ class Browser(App[None]):
         self._background.do(lambda _: self._change_metric(others), "target")
 
     def _change_metric(self, names: Sequence[str]) -> None:
-        skipped: list[str] = []
-        for name in names:
-            try:
-                known = Known(self._given.models_of(name), predicted=self._predicted)
-                made = forecast(known, self.target, bands=len(known.modelled) <= AT_ONCE)
-            except CallpathModelerError as error:
-                skipped.append(error.message)
-                continue
+        bands = len(self.session.forecast.known.modelled) <= AT_ONCE
+        made, skipped = of_metrics(
+            names, self._given.models_of, self.target, predicted=self._predicted, bands=bands
+        )
+        if made is None:
+            self._background.show(self.say, skipped[-1])
+        else:
             self._background.show(self._show_metric, made, skipped)
-            return
-        self._background.show(self.say, skipped[-1])
 
     def _show_metric(self, made: Forecast, skipped: Sequence[str]) -> None:
         name = made.fitted.metric.name
