@@ -206,11 +206,16 @@ def unmatched(tree: CallTree, pattern: str) -> UsageError:
     )
 
 
+_OF_PATTERNS = frozenset("/\\*?{}~@")
+"""Characters that mean something in a pattern: names with them are no suggestion."""
+
+
 def nearest(tree: CallTree, pattern: str) -> str:
     """Return a pattern like one that names no call path, but that names some; or nothing."""
     if pattern.startswith(("@", "~")):
         return ""
     names = sorted({short_name(region.name) for region in tree.regions})
+    names = [name for name in names if not _OF_PATTERNS & set(name)]
     parts = pattern.replace("->", "/").split("/")
     spelt = [_spelt(part, names) for part in parts]
     whole = "/".join(new or part for new, part in zip(spelt, parts, strict=True))

@@ -15,6 +15,8 @@ _ARGUMENTS = ("command line", "cmdline")
 """What profiles call the program with its arguments."""
 _MOST = 3
 """So many values are named."""
+_ALL_NEW = 2
+"""If more runs than these all differ, they do so by chance."""
 
 
 def unlike(runs: Sequence[Run]) -> list[Finding]:
@@ -54,7 +56,9 @@ def _odd(told: Iterable[tuple[str, Run]]) -> str:
         if value:
             first.setdefault(value, run)
             count[value] += 1
-    if len(count) < 2:
+    # Names of containers, or seeds: what is another one in every run tells no two kinds apart.
+    always_new = len(count) == sum(count.values()) > _ALL_NEW
+    if len(count) < 2 or always_new:
         return ""
     parts = [
         f"{value} in {counted(number, 'run')} (first {first[value].source})"

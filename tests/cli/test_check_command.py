@@ -231,3 +231,7 @@ def test_one_expectation_of_several_metrics_needs_no_names(run, lulesh, tmp_path
         "**/MPI_Wait, time: growth <= O(p^3)",
         "**/MPI_Wait, visits: growth <= O(p^3)",
     ]
+
+
+def test_a_missing_file_is_not_told_as_missing_runs_alone(run, lulesh):
+    run("check", lulesh).fails(2, "cpmodel check [OPTIONS] EXP... FILE.toml")

@@ -177,3 +177,9 @@ def test_what_names_nothing_may_be_near_to_what_does(pattern, meant):
     assert not match(TREE, pattern).any()
     assert nearest(TREE, pattern) == meant
     assert not meant or match(TREE, meant).any()
+
+
+def test_names_that_are_no_patterns_are_no_suggestions():
+    tree = call_tree(["main", "main/a{b", "main/operator*", "main/f~g"])
+    for pattern in ("main/a{b}", "main/operator", "main/fg"):
+        assert nearest(tree, pattern) in {"", "**/main"}

@@ -59,3 +59,11 @@ def test_programs_in_other_directories_were_called_alike():
     found = unlike(series({"cmdline": "[/a/app,-n,3]"}, {"cmdline": "[/a/app]"}))
     assert [each.subject for each in found] == ["arguments at p = 2", "arguments at p = 4"]
     assert found[0].message == "-n 3 in 1 run (first p2.r1); none in 1 run (first p2.r2)"
+
+
+def test_what_is_another_one_in_every_run_tells_no_two_kinds_apart():
+    hosts = [{"machine": f"node {name}"} for name in ("a*b", "b*", "c*d")]
+    assert unlike(series(*hosts, points=(2.0,))) == []
+    seeds = [{"command line": f"app --seed {k}"} for k in range(3)]
+    assert unlike(series(*seeds)) == []
+    assert len(unlike(series(*seeds[:2]))) == 2
