@@ -11,6 +11,9 @@ from callpath_modeler.diagnostics import Finding
 from callpath_modeler.profile.calltree import ROOT, CallTree
 from callpath_modeler.profile.experiment import Values
 
+_MOST = 20
+"""So many pairs are named; the others are counted."""
+
 
 def coverage_findings(tree: CallTree, columns: Mapping[str, Values]) -> list[Finding]:
     """Count call paths that some runs lack, and name those that look renamed."""
@@ -37,12 +40,17 @@ def _replaced(tree: CallTree, occurs: NDArray[np.bool_]) -> list[Finding]:
     siblings: dict[tuple[int, bytes], list[int]] = {}
     for row in np.flatnonzero(~always & (runs > 0) & called_always).tolist():
         siblings.setdefault((int(tree.parent[row]), occurs[row].tobytes()), []).append(row)
-    found = []
+    pairs = []
     for (caller, _), rows in siblings.items():
         others = siblings.get((caller, (~occurs[rows[0]]).tobytes()), [])
         if len(rows) == len(others) == 1 and rows[0] < others[0]:
-            first, second = rows[0], others[0]
-            where = f"in {runs[first]} of {occurs.shape[1]} runs"
-            message = f"{where}, {tree.path(second)} in the others"
-            found.append(Finding("CPM137", tree.path(first), message))
+            pairs.append((rows[0], others[0]))
+    found = []
+    for first, second in pairs[:_MOST]:
+        where = f"in {runs[first]} of {occurs.shape[1]} runs"
+        message = f"{where}, {tree.path(second)} in the others"
+        found.append(Finding("CPM137", tree.path(first), message))
+    more = len(pairs) - _MOST
+    if more > 0:
+        found.append(Finding("CPM137", "other call paths", f"{more} more such pairs", more))
     return found

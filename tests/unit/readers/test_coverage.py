@@ -44,3 +44,14 @@ def test_call_paths_that_overlap_or_are_many_or_have_other_callers_are_not_one_r
     elsewhere = {"main/f": ALWAYS, "main/f/old": GONE, "main/new": CAME}
     for values in (overlaps, many, elsewhere):
         assert [code for code, _ in found({"main": ALWAYS, **values})] == ["CPM113"]
+
+
+def test_of_very_many_a_few_are_named_and_all_are_counted():
+    values = {"main": ALWAYS}
+    for k in range(50):
+        values |= {f"main/f{k}": ALWAYS, f"main/f{k}/old": GONE, f"main/f{k}/new": CAME}
+    made = experiment(values)
+    findings = coverage_findings(made.tree, made.columns)[1:]
+    assert sum(finding.count for finding in findings) == 50
+    assert findings[-1].message == "30 more such pairs"
+    assert len(findings) == 21
