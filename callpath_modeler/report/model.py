@@ -187,7 +187,7 @@ def quality_facts(ranking: Ranking, row: int) -> list[Fact]:
         f"cross-validated error {_error(float(models.cv_error[row]))}",
         "noise unknown: no repetitions" if np.isnan(noise) else f"noise {noise:.1%}",
         f"adjusted R^2 {models.adjusted_r2[row]:.4f}",
-        f"|1 - R^2| {abs(1 - models.r2[row]):.2g}",
+        f"|1-R^2| {abs(1 - models.r2[row]):.2g}",
         f"{int(models.used[row])} points",
     ]
     facts = [("quality", "   ".join(parts)), stands]
