@@ -9,8 +9,8 @@ markers in ``benchmarks/RESULTS.md`` and in ``docs/explanation/``. Files written
 2 GB) are deleted at the end; environments stay, and so do the predictions of Extra-P, which take
 minutes to make.
 
-``accuracy``, ``bands`` and ``limits`` need DIR/tools/bench_accuracy.py, ``real`` the measurements
-in DIR/data; ``--shared DIR`` tells where, by default beside the project.
+``accuracy``, ``bands``, ``noises`` and ``limits`` need DIR/tools/bench_accuracy.py, ``real`` the
+measurements in DIR/data; ``--shared DIR`` tells where, by default beside the project.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ import fit
 import hpctoolkit
 import ingest
 import jobs
+import noises
 import real_series
 import reduce
 import regressions
@@ -81,6 +82,7 @@ BENCHMARKS = {
     "fit": _compared(fit, EXTRAP),
     "accuracy": Benchmark(accuracy.table, accuracy.NOTES, (EXTRAP,)),
     "bands": Benchmark(accuracy.bands, accuracy.BAND_NOTES, ()),
+    "noises": Benchmark(noises.table, noises.NOTES, (EXTRAP,)),
     "trust": Benchmark(trust.table, trust.NOTES, ()),
     "limits": Benchmark(accuracy.limits, accuracy.LIMIT_NOTES, ()),
     "expectations": Benchmark(expectations.table, expectations.NOTES, ()),

@@ -207,15 +207,15 @@ int64_t noise_of_rows(int64_t n, int64_t points, const double *centre, const dou
             used += count[k] > 0;
         }
         double effective = larger(total / larger(used, 1), 1);
+        int exact = !(borrowed > 0) || (dof[row] > 0 && raw[row] <= EXACT_VARIANCE);
         for (int64_t k = row * points; k < (row + 1) * points; k++) {
             double its = freedom_of(centre[k], count[k]), expected = shrunk * profile[k % points];
             /* Two values say next to nothing of the noise of their own point. */
             double local = its > 1 ? (share * expected + squares[k]) / (share + its) : expected;
             double ratio = shrunk / larger(local, EXACT_VARIANCE);
             ratio = smaller(larger(ratio, LEAST_WEIGHT), MOST_WEIGHT);
-            weight[k] = count[k] / effective * (borrowed > 0 ? ratio : 1);
+            weight[k] = count[k] / effective * (exact ? 1 : ratio);
         }
-        int exact = !(borrowed > 0) || (dof[row] > 0 && raw[row] <= EXACT_VARIANCE);
         variance[row] = exact ? EXACT_VARIANCE
                               : larger(shrunk * efficiency / effective, EXACT_VARIANCE);
         freedom[row] = borrowed > 0 ? smaller(borrowed + dof[row], MOST_DOF) : MOST_DOF;

@@ -188,7 +188,7 @@ def _learnt(
     beliefs = _beliefs(found, len(y), known, before)
     fitted = fitted_values(posterior(found, data, ways, beliefs), known)
     how, efficiency = _centre(y, means, fitted * unit[:, None], aggregate)
-    correlation = error_correlation(data, fitted)
+    correlation = error_correlation(data, fitted, noise_known=pool.known)
     if how != "mean":
         data = _positive(points, y, pool, how, efficiency)
         found = _looked_at(data, known, ways, before)

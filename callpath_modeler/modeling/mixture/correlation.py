@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from callpath_modeler.modeling.mixture.data import Data, error_unit
+from callpath_modeler.modeling.mixture.spread import EXACT_VARIANCE
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -16,7 +17,7 @@ _EXACT = 1e-6
 """A row that is met as closely has no errors to compare."""
 
 
-def error_correlation(data: Data, fitted: FloatArray) -> float:
+def error_correlation(data: Data, fitted: FloatArray, *, noise_known: bool) -> float:
     """Estimate the correlation between the errors of rows, from 0 to 1.
 
     Errors are compared by their directions, each row's as a vector over the points with length 1:
@@ -26,10 +27,12 @@ def error_correlation(data: Data, fitted: FloatArray) -> float:
 
     Parameters
     ----------
-    data : of n rows; those with missing values are left out
+    data : of n rows; those with missing values are left out, and those whose repetitions agree:
+        what is counted alike in every run is off its law for other reasons than runs
     fitted : [n, K]
+    noise_known : whether repetitions tell anything
     """
-    whole = np.flatnonzero((data.weight > 0).all(axis=1))
+    whole = (data.weight > 0).all(axis=1) & ((data.variance > EXACT_VARIANCE) | (not noise_known))
     rows, fitted = data.take(whole), fitted[whole]
     error = np.clip((rows.values - fitted) / error_unit(rows, fitted), -1.0, 1.0)
     smooth = np.column_stack([np.ones(len(data.points)), np.log(data.points)])

@@ -153,9 +153,10 @@ class Pool:
         # Two values say next to nothing of the noise of their own point.
         local = np.where(freedom > 1, (share * expected + squares) / (share + freedom), expected)
         ratio = np.clip(shrunk[:, None] / np.maximum(local, EXACT_VARIANCE), *_WEIGHT_RANGE)
-        weight = weight * ratio
+        exact = told & (raw <= EXACT_VARIANCE)
+        weight = np.where(exact[:, None], weight, weight * ratio)
         variance = np.maximum(shrunk * efficiency / np.maximum(effective, 1.0), EXACT_VARIANCE)
-        variance = np.where(told & (raw <= EXACT_VARIANCE), EXACT_VARIANCE, variance)
+        variance = np.where(exact, EXACT_VARIANCE, variance)
         dof = np.minimum(self.dof + dof, _MOST_DOF)
         return Noise(reps.centre, variance, dof, weight, True, spread)
 

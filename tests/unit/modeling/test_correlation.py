@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import numpy.typing as npt
 import pytest
@@ -9,6 +11,7 @@ import pytest
 from callpath_modeler.modeling import fit
 from callpath_modeler.modeling.mixture.correlation import error_correlation
 from callpath_modeler.modeling.mixture.data import Data
+from callpath_modeler.modeling.mixture.spread import EXACT_VARIANCE
 
 FloatArray = npt.NDArray[np.float64]
 POINTS = 2.0 ** np.arange(3, 8)
@@ -23,13 +26,17 @@ def rows(error: FloatArray, points: FloatArray = POINTS) -> tuple[Data, FloatArr
     return Data(points, values, here.astype(float), of_noise, of_noise + 4), np.array(fitted)
 
 
+def correlation_of(data: Data, fitted: FloatArray) -> float:
+    return error_correlation(data, fitted, noise_known=True)
+
+
 def normal(shape: tuple[int, ...], seed: int) -> FloatArray:
     return 0.05 * np.random.default_rng(seed).standard_normal(shape)
 
 
 @pytest.mark.parametrize("seed", range(6))
 def test_independent_errors_are_not_correlated(seed: int) -> None:
-    assert error_correlation(*rows(normal((200, 5), seed))) < 0.01
+    assert correlation_of(*rows(normal((200, 5), seed))) < 0.01
 
 
 @pytest.mark.parametrize("share", [0.3, 0.6, 0.9])
@@ -39,33 +46,40 @@ def test_what_all_rows_have_in_common_is_their_correlation(share: float) -> None
     for seed in range(20):
         common, own = normal((1, 9), seed), normal((200, 9), seed + 100)
         error = np.sqrt(share) * common + np.sqrt(1 - share) * own
-        found.append(error_correlation(*rows(error, points)))
+        found.append(correlation_of(*rows(error, points)))
     assert np.mean(found) == pytest.approx(share, abs=0.12)
 
 
 def test_growth_that_was_missed_is_no_matter_of_runs() -> None:
     trend = 0.1 * (np.log(POINTS) - np.log(POINTS).mean())
-    assert error_correlation(*rows(trend + normal((100, 5), 7))) < 0.02
+    assert correlation_of(*rows(trend + normal((100, 5), 7))) < 0.02
 
 
 def test_errors_are_compared_where_every_point_was_measured() -> None:
     error = np.tile(normal((1, 5), 8), (60, 1))
-    assert error_correlation(*rows(error)) > 0.8
+    assert correlation_of(*rows(error)) > 0.8
     error[:, 2] = np.nan
-    assert error_correlation(*rows(error)) == 0
+    assert correlation_of(*rows(error)) == 0
 
 
 def test_rows_that_are_met_exactly_say_nothing() -> None:
-    assert error_correlation(*rows(np.zeros((50, 5)))) == 0
-    assert error_correlation(*rows(normal((50, 2), 9), POINTS[:2])) == 0
-    assert error_correlation(*rows(normal((1, 5), 9))) == 0
+    assert correlation_of(*rows(np.zeros((50, 5)))) == 0
+    assert correlation_of(*rows(normal((50, 2), 9), POINTS[:2])) == 0
+    assert correlation_of(*rows(normal((1, 5), 9))) == 0
+
+
+def test_what_is_counted_alike_in_every_run_is_off_its_law_for_other_reasons() -> None:
+    data, fitted = rows(np.tile(normal((1, 5), 8), (60, 1)))
+    counted = replace(data, variance=np.full(60, EXACT_VARIANCE))
+    assert error_correlation(counted, fitted, noise_known=True) == 0
+    assert error_correlation(counted, fitted, noise_known=False) > 0.8
 
 
 def test_errors_of_two_parameters_are_compared_too() -> None:
     grid = np.stack(np.meshgrid(2.0 ** np.arange(4), [10.0, 20, 40]), axis=-1).reshape(-1, 2)
     common, own = normal((1, 12), 10), normal((80, 12), 11)
-    assert error_correlation(*rows(own, grid)) < 0.01
-    assert error_correlation(*rows(common + 0.1 * own, grid)) > 0.8
+    assert correlation_of(*rows(own, grid)) < 0.01
+    assert correlation_of(*rows(common + 0.1 * own, grid)) > 0.8
 
 
 @pytest.mark.parametrize("repetitions", [1, 5])

@@ -121,3 +121,13 @@ def test_where_noise_grows_with_scale_bands_hold() -> None:
         band = fit(p, y).predict(far[-1:])
         held.append(((band.low[:, 0] <= truth[:, -1]) & (truth[:, -1] <= band.high[:, 0])).mean())
     assert np.mean(held) > 0.93
+
+
+def test_noisier_points_change_no_weight_of_what_repetitions_agree_on() -> None:
+    random = np.random.default_rng(12)
+    spread = 0.02 * np.array([1, 1, 1, 2, 4])[:, None]
+    noisy = 10 * np.exp(spread * random.standard_normal((60, 5, 3)))
+    counted = np.repeat(np.arange(5.0, 10.0)[None, :, None], 3, axis=2)
+    found = noise_of(within(np.concatenate([noisy, counted]), "mean"), 1.0)
+    assert found.weight[:60].std(axis=0).max() > 0
+    assert found.weight[60].tolist() == [1.0] * 5

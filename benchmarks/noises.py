@@ -1,0 +1,124 @@
+"""Noise that is not that of the protocol: what runs have in common, and what grows with scale."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+
+import extrap_models
+import laws
+import numpy as np
+from environments import EXTRAP
+from numpy.typing import NDArray
+from results import Table
+
+from callpath_modeler import modeling
+from callpath_modeler.analysis.predict import summed
+
+FloatArray = NDArray[np.float64]
+
+NOTES = """\
+Applications of 200 call paths, as in the table of goals (P5, 4 of each of 3 seeds), with log-normal
+noise of which each call path has its own, or of which all call paths of a configuration or of a run
+have a part in common. Error: the median at 16 times the largest scale. Held: the share of 95 %
+bands there that hold the truth, and of totals of the whole program.
+"""
+
+_SEEDS, _APPLICATIONS, _CALL_PATHS = (1, 2, 3), 4, 200
+_MULTIPLE = 16.0
+
+_Noise = Callable[[np.random.Generator, int, int], FloatArray]
+"""Returns logarithms [n, K, R] of factors, of points and repetitions."""
+
+
+def _normal(rng: np.random.Generator, points: int, repetitions: int) -> FloatArray:
+    return rng.standard_normal((_CALL_PATHS, points, repetitions))
+
+
+def _of_configurations(rng: np.random.Generator, points: int, repetitions: int) -> FloatArray:
+    common = rng.standard_normal((1, points, 1))
+    return 0.05 * common + 0.02 * _normal(rng, points, repetitions)
+
+
+def _of_runs(rng: np.random.Generator, points: int, repetitions: int) -> FloatArray:
+    common = rng.standard_normal((1, points, repetitions))
+    return 0.1 * common + 0.02 * _normal(rng, points, repetitions)
+
+
+def _growing(rng: np.random.Generator, points: int, repetitions: int) -> FloatArray:
+    return 0.01 * 2.0 ** np.arange(points)[:, None] * _normal(rng, points, repetitions)
+
+
+_NOISES: dict[str, _Noise] = {
+    "10 % of each": lambda *of: 0.1 * _normal(*of),
+    "5 % of configurations, 2 % of each": _of_configurations,
+    "10 % of runs, 2 % of each": _of_runs,
+    "1, 2, 4, 8, 16 % with scale, of each": _growing,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Said:
+    """How predictions of one application were: relative errors [n], bands that held, the total."""
+
+    error: FloatArray
+    of_extrap: FloatArray
+    held: NDArray[np.bool_]
+    total: bool
+
+
+def table(shared: Path) -> Table:
+    """Measure all noises, without repetitions and with five.
+
+    Raises
+    ------
+    AbsentError
+        If the protocol is not there.
+    """
+    bench = laws.protocol(shared / "tools" / "bench_accuracy.py")
+    lines = []
+    for what, noise in _NOISES.items():
+        for repetitions in (1, 5):
+            said = [
+                _application(bench, noise, repetitions, seed, number)
+                for seed in _SEEDS
+                for number in range(_APPLICATIONS)
+            ]
+            ours, extrap = (
+                float(np.median(np.concatenate(each)))
+                for each in ([s.error for s in said], [s.of_extrap for s in said])
+            )
+            held = np.mean([s.held.mean() for s in said])
+            total = np.mean([s.total for s in said])
+            figures = f"{ours:.3f}", f"{extrap:.3f}", f"{held:.0%}", f"{total:.0%}"
+            lines.append((what, str(repetitions), *figures))
+    head = ("noise", "runs of a point", "error", EXTRAP.name, "held", "totals held")
+    return Table(head, lines, range(1, 6))
+
+
+def _application(
+    bench: ModuleType, noise: _Noise, repetitions: int, seed: int, number: int
+) -> _Said:
+    points = bench.REGIMES["P5"]
+    target = _MULTIPLE * points[-1:]
+    truths = bench.make_app(
+        np.random.default_rng(bench.seed_of("app", number, seed)), _CALL_PATHS, points
+    )
+    places = np.concatenate([points, target])
+    exact = np.array([truth(places) * np.ones(len(places)) for truth in truths])
+    rng = np.random.default_rng([seed, number])
+    y = exact[:, :-1, None] * np.exp(noise(rng, len(points), repetitions))
+    truth = exact[:, -1]
+    models = modeling.fit(points, y)
+    band = models.predict(target)
+    value, low, high = (column[:, 0] for column in (band.value, band.low, band.high))
+    _, least, most = summed(value, low, high, models.correlation)
+    peer, _ = extrap_models.predict(points, y, target)
+    return _Said(
+        error=np.abs(value / truth - 1),
+        of_extrap=np.abs(peer[:, 0] / truth - 1),
+        held=(low <= truth) & (truth <= high),
+        total=bool(least <= truth.sum() <= most),
+    )
