@@ -65,6 +65,9 @@ _HEAP = 2**24
 on having them again; one that has seen a block as large come and go keeps what is smaller."""
 
 _OFF = 3.0
+_OF_ONE_LAW = 0.2
+"""Errors of call paths that follow one law beyond the hypotheses are as correlated at most."""
+
 _SAMPLE = 500
 """Rows that habits are learnt from: of all sizes, evenly."""
 
@@ -340,7 +343,8 @@ def _beliefs(
     """Learn from some rows what to believe of all; those whose errors are correlated say less."""
     if not rows:
         return before
-    count_as_one = 1 + (rows - 1) * correlation
+    of_runs = max(0.0, correlation - _OF_ONE_LAW) / (1 - _OF_ONE_LAW)
+    count_as_one = 1 + (rows - 1) * of_runs
     return Beliefs(*learn(found, known, before.hypotheses, before.deviations, count_as_one))
 
 
