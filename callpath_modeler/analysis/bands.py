@@ -52,10 +52,10 @@ def addable(value: Values, low: Values, high: Values) -> Values:
     Each of both downwards, then upwards. What has no band, for want of a model or at infinity,
     adds nothing.
     """
-    with np.errstate(invalid="ignore"):
+    with np.errstate(invalid="ignore", over="ignore"):
         reach = np.stack([value - low, high - value], axis=-1)
-    reach = np.where(np.isnan(reach), 0.0, reach)
-    return np.concatenate([reach**2, reach], axis=-1)
+        reach = np.where(np.isnan(reach), 0.0, reach)
+        return np.concatenate([reach**2, reach], axis=-1)
 
 
 def ends_of_sums(value: Values, added: Values, correlation: float) -> tuple[Values, Values]:
@@ -70,9 +70,12 @@ def ends_of_sums(value: Values, added: Values, correlation: float) -> tuple[Valu
     added : [..., 4] sums of what `addable` returns of them
     correlation : between the errors of any two, from 0 to 1; `Models.correlation`
     """
-    independent, common = added[..., :2], added[..., 2:] ** 2
-    reach = np.sqrt((1 - correlation) * independent + correlation * common)
-    return np.maximum(value - reach[..., 0], 0.0), value + reach[..., 1]
+    with np.errstate(invalid="ignore", over="ignore"):
+        # No part of what is infinite is nothing, and no NaN.
+        independent = (1 - correlation) * added[..., :2] if correlation < 1 else 0.0
+        common = correlation * added[..., 2:] ** 2 if correlation > 0 else 0.0
+        down, up = np.moveaxis(np.sqrt(independent + common), -1, 0)
+        return np.where(np.isinf(down), 0.0, np.maximum(value - down, 0.0)), value + up
 
 
 def varied(of: Callable[[Sequence[Values]], Values], parts: Sequence[Band]) -> Band:

@@ -155,7 +155,10 @@ def _slower(experiment: Experiment, metric: str | None) -> list[Finding]:
         f"{experiment.runs[one.run].source} by {one.longer:.0%} ({one.share:.0%} of call paths)"
         for one in slow
     )
-    what = f"{counted(len(slow), 'run')} took longer than repetitions in nearly all call paths"
+    whose = "its" if len(slow) == 1 else "their"
+    what = (
+        f"{counted(len(slow), 'run')} took longer than {whose} repetitions in nearly all call paths"
+    )
     return [Finding("CPM136", experiment.metric(metric).name, f"{what}: {runs}", len(slow))]
 
 

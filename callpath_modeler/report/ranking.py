@@ -109,9 +109,10 @@ def context(ranking: Ranking) -> str:
 
 def points_text(fitted: Fitted) -> str:
     """Say at which points was measured: ``p = 8 … 128 (5 points, 25 runs), n = 50``."""
-    spread = f"{parameter_value(fitted.points[0])} … {parameter_value(fitted.points[-1])}"
-    runs = len(fitted.experiment.runs)
-    text = f"{fitted.parameter} = {spread} ({counted(len(fitted.points), 'point')}, {runs} runs)"
+    ends = dict.fromkeys(parameter_value(fitted.points[end]) for end in (0, -1))
+    spread = " … ".join(ends)
+    runs = counted(len(fitted.experiment.runs), "run")
+    text = f"{fitted.parameter} = {spread} ({counted(len(fitted.points), 'point')}, {runs})"
     return text + (f", measured at {setting_text(fitted.measured_at)}" if fitted.held else "")
 
 

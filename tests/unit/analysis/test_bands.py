@@ -32,6 +32,18 @@ def test_what_has_no_band_adds_none_and_no_sum_is_below_zero() -> None:
     assert (low.tolist(), high.tolist()) == ([0.0], [3.0])
 
 
+@pytest.mark.parametrize("correlation", [0.0, 0.1, 1.0])
+@pytest.mark.parametrize("value", [np.inf, 1e200])
+def test_sums_with_what_is_larger_than_its_square_can_be_have_ends(
+    value: float, correlation: float
+) -> None:
+    values, low, high = np.array([value, 1.0]), np.array([0.5 * value, 0.5]), [np.inf, 2.0]
+    added = addable(values, low, np.array(high)).sum(axis=0)
+    ends = ends_of_sums(values.sum(), added, correlation)
+    assert ends[0] <= values.sum() <= ends[1]
+    assert ends[1] == np.inf
+
+
 def slower_as_a_whole(seed: int, spread: float = 0.06) -> tuple[Fitted, float]:
     """Return a program of 40 functions, each of its runs slower by a factor; and the law at 256."""
     random = np.random.default_rng(seed)

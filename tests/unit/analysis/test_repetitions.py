@@ -122,6 +122,7 @@ def test_a_run_that_was_slower_as_a_whole_is_named_with_its_size() -> None:
     (finding,) = [each for each in repetition_findings(made) if each.code == "CPM136"]
     assert finding.count == 2
     first, second = (made.runs[run].source for run in (14, 7))
+    assert finding.message.startswith("2 runs took longer than their repetitions in nearly all")
     assert finding.message.index(first) < finding.message.index(second)
 
 
