@@ -189,7 +189,7 @@ def _learnt(
     data, unit = data_of(points, means)
     found = _looked_at(data, known, ways, before)
     beliefs = _beliefs(found, len(y), known, before)
-    fitted = fitted_values(posterior(found, data, ways, beliefs), known)
+    fitted = _fitted(posterior(found, data, ways, beliefs), data, sums, known, ways, beliefs)
     how, efficiency = _centre(y, means, fitted * unit[:, None], aggregate)
     correlation = error_correlation(data, fitted, noise_known=pool.known)
     if how != "mean":
@@ -198,6 +198,26 @@ def _learnt(
     if how != "mean" or correlation > 0:
         beliefs = _beliefs(found, len(data.values), known, before, correlation)
     return _Setting(points, pool, how, efficiency, correlation, known, ways, beliefs, far, sums)
+
+
+def _fitted(
+    found: Posterior,
+    data: Data,
+    sums: Sums | None,
+    known: Hypotheses,
+    ways: Deviations,
+    beliefs: Beliefs,
+) -> FloatArray:
+    """Return what is believed of some rows at the points, [n, K], sums of many terms among it.
+
+    Laws that two terms miss are missed alike by all rows that follow them, which is no matter of
+    runs.
+    """
+    fitted = fitted_values(found, known)
+    more = with_sums(found, data, sums, known, ways, beliefs) if sums is not None else None
+    if more is not None:
+        fitted[more.rows] = more.fitted(known)
+    return fitted
 
 
 def _modelled(setting: _Setting, ordered: FloatArray) -> Columns:

@@ -44,6 +44,18 @@ class WithSums:
     found: Posterior
     codes: IntArray
 
+    def fitted(self, known: Hypotheses) -> FloatArray:
+        """Return the mean of the models of each row at the points, [n, K]."""
+        # The last is no shape.
+        table = np.append(known.table, np.zeros((1, known.table.shape[1])), axis=0)
+        constant, *numbers = self.found.coefficients * self.found.weight
+        values = np.repeat(constant[:, None], table.shape[1], axis=1)
+        for number, code in zip(numbers, self.codes.T, strict=True):
+            values += number[:, None] * table[code]
+        fitted = np.zeros((len(self.rows), table.shape[1]))
+        np.add.at(fitted, self.found.row, values)
+        return fitted
+
 
 def with_sums(
     found: Posterior,

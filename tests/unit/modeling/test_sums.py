@@ -126,6 +126,15 @@ def test_an_error_of_each_term_widens_the_band_along_any_parameter():
     assert widths[1] > 2 * widths[0]
 
 
+@pytest.mark.parametrize("noise", [0.0, 0.01])
+def test_rows_that_are_such_sums_have_no_errors_in_common(noise):
+    points = cross(P, N, M, corner=True)
+    laws = [(1 + k) * sum_of_three(*points.T) for k in range(12)]
+    rng = np.random.default_rng(3)
+    values = np.array(laws) * np.exp(noise * rng.standard_normal((12, len(points))))
+    assert fit(points, values[:, :, None], space=FEW).correlation == 0
+
+
 def test_two_parameters_and_spaces_of_one_term_have_no_such_sums():
     space = default_space("mixture", several=True)
     assert sums_of(joint_hypotheses(space, grid(P, N)), grid(P, N)) is None
