@@ -9,6 +9,7 @@ import numpy.typing as npt
 import pytest
 
 from callpath_modeler.modeling import fit
+from callpath_modeler.modeling.mixture import application
 from callpath_modeler.modeling.mixture.correlation import error_correlation
 from callpath_modeler.modeling.mixture.data import Data
 from callpath_modeler.modeling.mixture.spread import EXACT_VARIANCE
@@ -97,3 +98,19 @@ def test_bands_hold_where_runs_were_slower_as_a_whole(repetitions: int) -> None:
         held.append(((band.low[:, 0] <= truth[:, -1]) & (truth[:, -1] <= band.high[:, 0])).mean())
     assert np.mean(held) > 0.945
     assert min(held) > 0.55
+
+
+def test_what_one_law_beyond_the_hypotheses_explains_takes_no_witnesses(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    laws = np.stack([7 + 0 * POINTS, np.log2(POINTS), np.sqrt(POINTS)])
+    noise = np.random.default_rng(12).standard_normal((30, len(POINTS), 3))
+    values = np.tile(laws, (10, 1))[:, :, None] * np.exp(0.05 * noise)
+    probable = {}
+    for told in (0.0, 0.2, 0.6):
+        monkeypatch.setattr(application, "error_correlation", lambda *_, t=told, **__: t)
+        models = fit(POINTS, values)
+        assert models.correlation == told
+        probable[told] = models.weight
+    np.testing.assert_array_equal(probable[0.2], probable[0.0])
+    assert not np.allclose(probable[0.6], probable[0.0])
