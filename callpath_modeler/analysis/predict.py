@@ -16,6 +16,9 @@ from callpath_modeler.fitted import Fitted
 from callpath_modeler.profile.calltree import CallTree
 from callpath_modeler.profile.experiment import inclusive_values
 
+_CHUNK = 1024
+"""Call paths that are predicted together: at hundreds of points each takes kilobytes."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Predicted:
@@ -80,9 +83,12 @@ def predict_sum(
     fitted: Fitted, rows: NDArray[np.integer], points: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
     """Predict what some call paths cost together; return value, low and high, each [points]."""
-    parts = fitted.models.take(rows[fitted.modelled[rows]]).predict(points)
-    value = parts.value.sum(axis=0)
-    added = addable(parts.value, parts.low, parts.high).sum(axis=0)
+    modelled = rows[fitted.modelled[rows]]
+    value, added = np.zeros(len(points)), np.zeros((len(points), 4))
+    for start in range(0, len(modelled), _CHUNK):
+        parts = fitted.models.take(modelled[start : start + _CHUNK]).predict(points)
+        value += parts.value.sum(axis=0)
+        added += addable(parts.value, parts.low, parts.high).sum(axis=0)
     return value, *ends_of_sums(value, added, fitted.models.correlation)
 
 

@@ -93,6 +93,15 @@ def test_every_view_of_a_sum_has_the_same_band() -> None:
     assert forecast(made, 256.0).total == pytest.approx(total)
 
 
+def test_a_curve_of_thousands_of_call_paths_is_their_sum() -> None:
+    made, _ = slower_as_a_whole(3)
+    rows = np.tile(np.arange(len(made.experiment.tree)), 60)
+    own = predict(made, 256.0)
+    total = summed(own.value[rows], own.low[rows], own.high[rows], own.correlation)
+    curve = predict_sum(made, rows, np.array([128.0, 256.0]))
+    assert [float(end[1]) for end in curve] == pytest.approx(total)
+
+
 def test_the_correlation_is_kept_in_stores() -> None:
     made, _ = slower_as_a_whole(3)
     arrays, header = made.models.to_arrays()
