@@ -94,6 +94,7 @@ def test_who_asks_is_told_whether_there_is_a_compiled_library(run, series, monke
 def test_libraries_of_other_sources_are_told_of_without_being_asked(run, series, monkeypatch):
     runs = series()
     monkeypatch.setattr(configured, "is_outdated", lambda _: True)
+    monkeypatch.delenv(library.VARIABLE, raising=False)
     monkeypatch.setattr(library, "compiled", lambda: False)
     said = "models are made in numpy, several times as slow: the sources in C have changed"
     assert said in run("rank", runs, "--target", "64").err
