@@ -6,7 +6,7 @@ Laws and noise come from ``bench_accuracy.py``, whose protocol is that of the fi
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from callpath_modeler import modeling
 
 FloatArray = NDArray[np.float64]
+Law = Callable[[FloatArray], FloatArray]
 
 MULTIPLES = (1, 4, 16, 128)
 """Targets, in multiples of the largest point."""
@@ -148,11 +149,17 @@ def draw(bench: Any, scenario: Scenario, seed: int) -> list[Draw]:
         return drawn.alone() if scenario.alone else [drawn]
     found = []
     for number in range(_APPLICATIONS):
-        rng = np.random.default_rng(bench.seed_of("app", number, seed))
-        laws = bench.make_app(rng, _CALL_PATHS, p)
+        laws = application(bench, p, number, seed)
         truths = [bench.Truth(law, (np.nan, np.nan)) for law in laws]
         noise = bench.seed_of("appnoise", number, *about)
         found.append(_measured(bench, scenario, truths, noise))
+    return found
+
+
+def application(bench: Any, p: FloatArray, number: int, seed: int) -> list[Law]:
+    """Return the laws of the call paths of an application, one by its `number` of a seed."""
+    rng = np.random.default_rng(bench.seed_of("app", number, seed))
+    found: list[Law] = bench.make_app(rng, _CALL_PATHS, p)
     return found
 
 

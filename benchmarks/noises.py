@@ -103,9 +103,7 @@ def _application(
 ) -> _Said:
     points = bench.REGIMES["P5"]
     target = _MULTIPLE * points[-1:]
-    truths = bench.make_app(
-        np.random.default_rng(bench.seed_of("app", number, seed)), _CALL_PATHS, points
-    )
+    truths = laws.application(bench, points, number, seed)
     places = np.concatenate([points, target])
     exact = np.array([truth(places) * np.ones(len(places)) for truth in truths])
     rng = np.random.default_rng([seed, number])

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from difflib import get_close_matches
 from enum import StrEnum
 from typing import TypeVar
 
-from callpath_modeler.errors import UsageError
+from callpath_modeler.errors import UsageError, did_you_mean
 
 _Kind = TypeVar("_Kind", bound=StrEnum)
 
@@ -32,6 +31,5 @@ def check_choice(value: str, known: Iterable[str], what: str) -> None:
     """Raise `UsageError` where a word is none of those that are known."""
     words = [str(word) for word in known]
     if value not in words:
-        close = get_close_matches(str(value), words, n=1)
-        meant = f"did you mean {close[0]!r}? " if close else ""
-        raise UsageError(f"no {what} {value!r}", hint=f"{meant}known: {', '.join(words)}")
+        meant = f"{did_you_mean(str(value), words)} known: {', '.join(words)}".lstrip()
+        raise UsageError(f"no {what} {value!r}", hint=meant)

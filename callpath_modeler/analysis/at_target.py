@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from callpath_modeler.analysis.measured import Measured, sum_over
-from callpath_modeler.analysis.predict import Predicted, summed
+from callpath_modeler.analysis.predict import Predicted
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.profile.experiment import inclusive_values
 
@@ -53,9 +53,7 @@ class AtTarget:
 
 def predicted_at(fitted: Fitted, own: Predicted, view: Predicted) -> AtTarget:
     """Return predictions of call paths by themselves, and as they are viewed."""
-    total = (np.nan,) * 3
-    if fitted.metric.additive:
-        total = summed(own.value, own.low, own.high, own.correlation)
+    total = own.total() if fitted.metric.additive else (np.nan,) * 3
     return AtTarget(0, own.value, view.value, view.low, view.high, total, view.value, total[0])
 
 

@@ -19,7 +19,7 @@ from callpath_modeler.analysis.ensemble import Unmatched, diverging
 from callpath_modeler.analysis.growth_change import GrowthChange, growth_change
 from callpath_modeler.analysis.measured import Measured
 from callpath_modeler.analysis.pairing import Pair, Side
-from callpath_modeler.analysis.predict import Predicted, predict, summed, with_callees
+from callpath_modeler.analysis.predict import Predicted, predict, with_callees
 from callpath_modeler.analysis.sample import Sample, sample_at
 from callpath_modeler.analysis.two_samples import (
     Band,
@@ -351,11 +351,7 @@ def _look_ahead(look: _Look, scale: float) -> _Ahead:
     for predicted, side in zip(own, pair.sides, strict=True):
         kept = _without(predicted, left_out)
         view = with_callees(pair.tree, kept) if look.inclusive else kept
-        total, low, high = (
-            summed(kept.value, kept.low, kept.high, kept.correlation)
-            if pair.metric.additive
-            else (np.nan,) * 3
-        )
+        total, low, high = kept.total() if pair.metric.additive else (np.nan,) * 3
         ends = np.append(view.low, low), np.append(view.high, high)
         bands.append((np.append(view.value, total), *ends))
         leaders.append(np.where(view.leader >= 0, side.own_rows()[view.leader], -1))

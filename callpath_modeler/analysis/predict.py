@@ -42,6 +42,10 @@ class Predicted:
     lead: NDArray[np.float64]
     correlation: float
 
+    def total(self) -> tuple[float, float, float]:
+        """Return value, low and high of the whole program."""
+        return summed(self.value, self.low, self.high, self.correlation)
+
 
 def predict(fitted: Fitted, target: float) -> Predicted:
     """Predict every call path by itself at `target`, which may be infinite."""

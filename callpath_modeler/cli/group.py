@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import importlib
-from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from callpath_modeler.cli.console import Console
-from callpath_modeler.errors import PluginError
+from callpath_modeler.errors import PluginError, nearest_or_all
 from callpath_modeler.readers.registry import package_of, said
 
 if TYPE_CHECKING:
@@ -44,10 +43,8 @@ class _Codes(click.types.StringParamType):
 
         codes = [code.strip().upper() for code in value.split(",")]
         for code in codes:
-            close = get_close_matches(code, KINDS, n=1)
-            hint = f"did you mean {close[0]!r}?" if close else f"there are {', '.join(KINDS)}"
             if code not in KINDS:
-                self.fail(f"no finding {code!r}; {hint}", param, ctx)
+                self.fail(f"no finding {code!r}; {nearest_or_all(code, KINDS)}", param, ctx)
         return ",".join(codes)
 
 
@@ -87,9 +84,7 @@ class LazyGroup(click.Group):
         if name and not name.startswith("-") and name not in _COMMANDS:
             known = _described()
             if name not in known:
-                close = get_close_matches(name, known, n=1)
-                hint = f"did you mean {close[0]!r}?" if close else f"there are {', '.join(known)}"
-                raise click.UsageError(f"no command {name!r}; {hint}", ctx)
+                raise click.UsageError(f"no command {name!r}; {nearest_or_all(name, known)}", ctx)
         return super().resolve_command(ctx, args)
 
 

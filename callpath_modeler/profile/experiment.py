@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from callpath_modeler.diagnostics import Finding
-from callpath_modeler.errors import DataError, UsageError
+from callpath_modeler.errors import DataError, UsageError, did_you_mean
 from callpath_modeler.profile.calltree import CallTree
 from callpath_modeler.profile.schema import Extent, Metric, Reduction
 
@@ -353,8 +353,5 @@ def split_parameters(
 
 def unknown_metric(name: str, known: Mapping[str, object]) -> UsageError:
     """Return the error for a metric that is not there, with the nearest name."""
-    from difflib import get_close_matches
-
-    close = get_close_matches(name, known, n=1)
-    did = f"did you mean {close[0]!r}? " if close else ""
-    return UsageError(f"no metric {name!r}", hint=f"{did}metrics: {', '.join(known)}")
+    hint = f"{did_you_mean(name, known)} metrics: {', '.join(known)}".lstrip()
+    return UsageError(f"no metric {name!r}", hint=hint)

@@ -10,12 +10,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from difflib import get_close_matches
 from enum import StrEnum
 
 import numpy as np
 
-from callpath_modeler.errors import UsageError
+from callpath_modeler.errors import UsageError, did_you_mean
 from callpath_modeler.profile.calltree import ROOT, escape
 from callpath_modeler.profile.groups import Costs, Grouping, Rows, Values
 from callpath_modeler.profile.outline import Opening, Selection
@@ -221,6 +220,5 @@ def _at_the_top(view: View, name: str) -> Rows:
 
 def _not_found(view: View, path: str, name: str, nodes: Rows) -> UsageError:
     known = [short_name(view.name(node)) for node in nodes.tolist()]
-    close = get_close_matches(name, known, n=1)
-    hint = f"did you mean {close[0]!r}?" if close else "the column 'path' of -f csv has all paths"
+    hint = did_you_mean(name, known) or "the column 'path' of -f csv has all paths"
     return UsageError(f"{path!r}: no {name!r} there in the {view.kind} view", hint=hint)

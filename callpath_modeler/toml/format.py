@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from typing import Any, Generic, NoReturn, TypeVar
 
 import msgspec
 
-from callpath_modeler.errors import CallpathModelerError
+from callpath_modeler.errors import CallpathModelerError, nearest_or_all
 from callpath_modeler.toml.positions import Place, lines_of
 
 D = TypeVar("D", bound=msgspec.Struct)
@@ -101,7 +100,7 @@ class Format(Generic[D]):
         key = next((step for step in reversed(place) if isinstance(step, str)), "")
         if "unknown field" in what:
             message = f"no key {named[0]!r} belongs here"
-            hint = self.homes.get(named[0]) or nearest(
+            hint = self.homes.get(named[0]) or nearest_or_all(
                 named[0], [one.encode_name for one in kind.fields]
             )
             return (*place, named[0]), message, hint
@@ -208,9 +207,3 @@ def _holds_tables(kind: Any) -> bool:
 def _alternatives(kind: Any) -> Sequence[object]:
     values: Sequence[object] = getattr(kind, "values", ())
     return values
-
-
-def nearest(name: str, known: Collection[str]) -> str:
-    """Return a hint to the known name that is meant, or to all."""
-    close = get_close_matches(name, known, n=1)
-    return f"did you mean {close[0]!r}?" if close else f"there are {', '.join(known)}"

@@ -124,7 +124,8 @@ def fit_mixture(
     setting = _learnt(points[values.order], values, space, aggregate)
     known, far = setting.known, setting.far
     columns = empty_columns(len(y), len(far), setting.terms)
-    parts = list(values.chunks(_chunk(known)))
+    together = _MOST_COMPILED if compiled() else _MOST_HYPOTHESES
+    parts = list(values.chunks(_at_once(known, _CHUNK, together)))
     # Parts stay as they are: whoever is asked about, the last digits are the same.
     parts = [part for part in parts if part.stop > beside]
     chunks = each(partial(_modelled, setting), map(values.__getitem__, parts))
@@ -178,14 +179,14 @@ def _learnt(
 ) -> _Setting:
     """Learn noise and habits from some of the rows, and choose the centre of repetitions."""
     known = joint_hypotheses(space, points) if points.ndim > 1 else hypotheses(space, points)
-    some, pool = _overview(values, _at_once(known, _SAMPLE))
-    ways, y = deviations(points, noise_known=pool.known), values[some]
+    y, reps, pool = _overview(values, _at_once(known, _SAMPLE))
+    ways = deviations(points, noise_known=pool.known)
     before, far = Beliefs(known.log_prior, ways.log_prior), far_tables(points, known, FAR)
     sums = sums_of(known, points) if space.max_terms > 1 else None
-    if not some.size:
+    if not len(y):
         how: Centre = "mean" if aggregate == "auto" else aggregate
         return _Setting(points, pool, how, 1.0, 0.0, known, ways, before, far, sums)
-    means = pool.noise(within(y, "mean"), 1.0)
+    means = pool.noise(reps, 1.0)
     data, unit = data_of(points, means)
     found = _looked_at(data, known, ways, before)
     beliefs = _beliefs(found, len(y), known, before)
@@ -214,7 +215,7 @@ def _fitted(
     runs.
     """
     fitted = fitted_values(found, known)
-    more = with_sums(found, data, sums, known, ways, beliefs) if sums is not None else None
+    more = with_sums(found, data, sums, known, ways, beliefs)
     if more is not None:
         fitted[more.rows] = more.fitted(known)
     return fitted
@@ -247,8 +248,6 @@ def _write_sums(
     setting: _Setting,
 ) -> None:
     """Write the models of rows again that may be sums of more than two terms."""
-    if setting.sums is None:
-        return
     more = with_sums(found, data, setting.sums, setting.known, setting.ways, setting.beliefs)
     if more is None:
         return
@@ -256,21 +255,16 @@ def _write_sums(
     write_found(columns, rows[its], more.found, more.codes, data.take(its), unit[its], known, far)
 
 
-def _at_once(known: Hypotheses, most: int) -> int:
+def _at_once(known: Hypotheses, most: int, hypotheses: int = _MOST_HYPOTHESES) -> int:
     """Return how many rows of `most` to take together: many hypotheses need much memory."""
-    return max(16, min(most, _MOST_HYPOTHESES // known.compared))
+    return max(16, min(most, hypotheses // known.compared))
 
 
-def _chunk(known: Hypotheses) -> int:
-    """Return how many rows to model together."""
-    most = _MOST_COMPILED if compiled() else _MOST_HYPOTHESES
-    return max(16, min(_CHUNK, most // known.compared))
-
-
-def _overview(values: _Values, count: int) -> tuple[IntArray, Pool]:
+def _overview(values: _Values, count: int) -> tuple[FloatArray, Within, Pool]:
     """Look at the means of all rows: choose `count` to learn from at most, and pool the noise.
 
-    The rows are of all sizes, evenly; the same ones whatever the order of rows.
+    Returns the chosen rows, their means, and the noise. The rows are of all sizes, evenly; the same
+    ones whatever the order of rows.
     """
     raw, dof, size, digest = np.zeros((4, len(values)))
     usable = np.zeros(len(values), dtype=bool)
@@ -286,8 +280,9 @@ def _overview(values: _Values, count: int) -> tuple[IntArray, Pool]:
     order = np.argsort(size[rows])
     if not np.diff(size[rows[order]]).all():
         order = np.lexsort((digest[rows], size[rows]))
-    some = rows[order[:: max(-(-len(order) // count), 1)]]
-    return some, pooled(raw[rows], dof[rows], size[rows], profile_of(within(values[some], "mean")))
+    some = values[rows[order[:: max(-(-len(order) // count), 1)]]]
+    means = within(some, "mean")
+    return some, means, pooled(raw[rows], dof[rows], size[rows], profile_of(means))
 
 
 def _status(y: FloatArray, reps: Within) -> npt.NDArray[np.int8]:

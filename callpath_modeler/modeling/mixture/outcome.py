@@ -12,7 +12,7 @@ from callpath_modeler.modeling.compiled import outcomes
 from callpath_modeler.modeling.compiled.library import compiled
 from callpath_modeler.modeling.mixture.data import Data, floor_of
 from callpath_modeler.modeling.mixture.hypotheses import OUTSIDE, Hypotheses
-from callpath_modeler.modeling.mixture.posterior import Posterior, values_far
+from callpath_modeler.modeling.mixture.posterior import Posterior, far_values
 from callpath_modeler.modeling.noise import looks_exact
 from callpath_modeler.modeling.roots import numbers_of_root, roots, with_more_terms
 from callpath_modeler.modeling.shapes import Shape
@@ -164,7 +164,7 @@ def write_found(
 ) -> None:
     """As `write_models`, in numpy, of candidates with the shapes of `codes` [M, T], -1 = none."""
     _write_spread(columns, rows, found, data, unit)
-    kept, weight = _kept(found, [values_far(found, codes, each) for each in far])
+    kept, weight = _kept(found, [far_values(found, codes, each) for each in far])
     there = weight > 0
     codes = codes[kept]
     # A coefficient of zero is no term: its shape would claim a growth that is not there.

@@ -146,21 +146,18 @@ def fitted_values(found: Posterior, known: Hypotheses) -> FloatArray:
     """Return the mean of the models of each row at the points, [n, K]."""
     if compiled():
         return compiled_fitted_values(found, known)
-    return _fitted_values(found, known)
+    return values_at_points(found, known.codes(found.chosen), known)
 
 
-def _fitted_values(found: Posterior, known: Hypotheses) -> FloatArray:
-    """As `fitted_values`, in numpy."""
+def values_at_points(found: Posterior, codes: IntArray, known: Hypotheses) -> FloatArray:
+    """As `fitted_values`, in numpy, of candidates with the shapes of `codes` [M, T], -1 = none."""
     rows, size = len(found.variance), len(known.shapes) + 1
-    codes = known.codes(found.chosen)
-    fitted = np.bincount(found.row, found.weight * found.coefficients[0], minlength=rows)[:, None]
+    constant, *numbers = found.coefficients * found.weight
+    fitted = np.bincount(found.row, constant, minlength=rows)[:, None]
     total = np.zeros(rows * size)
-    for slot in range(2):
+    for number, code in zip(numbers, codes.T, strict=True):
         # A code of -1, no shape, counts in the last column, which is left out.
-        where = found.row * size + codes[:, slot] % size
-        total += np.bincount(
-            where, found.weight * found.coefficients[1 + slot], minlength=rows * size
-        )
+        total += np.bincount(found.row * size + code % size, number, minlength=rows * size)
     return np.asarray(fitted + total.reshape(rows, size)[:, :-1] @ known.table)
 
 
@@ -176,13 +173,14 @@ def far_tables(points: FloatArray, known: Hypotheses, factor: float) -> FloatArr
     return np.asarray(np.minimum(table, np.finfo(float).max / 1e9))
 
 
-def far_values(found: Posterior, known: Hypotheses, far: FloatArray) -> FloatArray:
-    """Evaluate candidates far beyond the points, [M]; `far` is a row of `far_tables`."""
-    return values_far(found, known.codes(found.chosen), far)
+def far_values(found: Posterior, codes: IntArray, far: FloatArray) -> FloatArray:
+    """Evaluate candidates far beyond the points, [M].
 
-
-def values_far(found: Posterior, codes: IntArray, far: FloatArray) -> FloatArray:
-    """As `far_values`, of candidates with the shapes of `codes` [M, T]."""
+    Parameters
+    ----------
+    codes : [M, T] their shapes, -1 = none
+    far : a row of `far_tables`
+    """
     constant, *numbers = found.coefficients
     parts = [number * far[code] for number, code in zip(numbers, codes.T, strict=True)]
     return np.asarray(sum(parts, start=constant))

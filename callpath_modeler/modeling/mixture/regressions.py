@@ -19,8 +19,8 @@ TINY = 1e-300
 LEAST = 1e-40
 """Of a level: its powers are still above zero."""
 
-_NO_PART = 1e-9
-"""Of a level, a coefficient of a pair that is zero but for rounding."""
+NO_PART = 1e-9
+"""Of a level, a coefficient that is zero but for rounding."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +118,7 @@ class Doubles:
         least = np.abs(self.first)
         least += np.abs(self.second)
         least += self.constant
-        least *= _NO_PART
+        least *= NO_PART
         return np.asarray((self.first > least) & (self.second > least))
 
     @classmethod

@@ -16,7 +16,12 @@ from callpath_modeler.modeling.mixture.candidates import absolute_candidates
 from callpath_modeler.modeling.mixture.data import Data
 from callpath_modeler.modeling.mixture.deviations import Deviations
 from callpath_modeler.modeling.mixture.hypotheses import Hypotheses
-from callpath_modeler.modeling.mixture.posterior import Beliefs, Posterior, fitted_values
+from callpath_modeler.modeling.mixture.posterior import (
+    Beliefs,
+    Posterior,
+    fitted_values,
+    values_at_points,
+)
 from callpath_modeler.modeling.mixture.screen import Chosen, smoothed
 from callpath_modeler.modeling.several.tried import FEWEST, Sums, Tried, most_of, tried_with
 
@@ -46,29 +51,23 @@ class WithSums:
 
     def fitted(self, known: Hypotheses) -> FloatArray:
         """Return the mean of the models of each row at the points, [n, K]."""
-        # The last is no shape.
-        table = np.append(known.table, np.zeros((1, known.table.shape[1])), axis=0)
-        constant, *numbers = self.found.coefficients * self.found.weight
-        values = np.repeat(constant[:, None], table.shape[1], axis=1)
-        for number, code in zip(numbers, self.codes.T, strict=True):
-            values += number[:, None] * table[code]
-        fitted = np.zeros((len(self.rows), table.shape[1]))
-        np.add.at(fitted, self.found.row, values)
-        return fitted
+        return values_at_points(self.found, self.codes, known)
 
 
 def with_sums(
     found: Posterior,
     data: Data,
-    sums: Sums,
+    sums: Sums | None,
     known: Hypotheses,
     ways: Deviations,
     beliefs: Beliefs,
 ) -> WithSums | None:
     """Add sums to what is believed of rows that depend on three parameters or more.
 
-    None where no sum matters.
+    None where there are no sums, and where none matters.
     """
+    if sums is None:
+        return None
     many = sums.axes[known.codes(found.chosen)].any(axis=1).sum(axis=1) >= FEWEST
     asked = np.bincount(found.row, found.weight * many, len(found.variance)) > _ASKED
     rows = np.flatnonzero(asked)

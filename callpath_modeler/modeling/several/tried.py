@@ -17,7 +17,7 @@ from callpath_modeler.modeling.mixture.evidence import LOG_2PI, likelihood
 from callpath_modeler.modeling.mixture.hypotheses import Hypotheses
 from callpath_modeler.modeling.mixture.misfit import in_logarithms, missing_much
 from callpath_modeler.modeling.mixture.posterior import Beliefs, Posterior, posterior_in_numpy
-from callpath_modeler.modeling.mixture.regressions import Price
+from callpath_modeler.modeling.mixture.regressions import NO_PART, Price
 from callpath_modeler.modeling.products import Product
 from callpath_modeler.modeling.several.catalogue import cost_of
 
@@ -33,8 +33,6 @@ _PRIOR = 0.05
 
 _TRIED = 6
 """Terms of each parameter."""
-_PART = 1e-9
-"""Of a level, a coefficient that is zero but for rounding."""
 _SINGULAR = 1e-13
 """Of a sum of squares, what keeps equations apart that rounding makes the same."""
 _VARIES = 1e-10
@@ -283,7 +281,7 @@ def _evidence(
         signs = special.log_ndtr(numbers / errors)
     signs[..., 0] = np.where(free, signs[..., 0], 0.0)
     found += signs.sum(axis=2)
-    positive = (numbers[0, :, 1:] > _PART * level[0, :, None]).all(axis=1)
+    positive = (numbers[0, :, 1:] > NO_PART * level[0, :, None]).all(axis=1)
     return np.where(positive, found, -np.inf)
 
 
