@@ -53,7 +53,7 @@ class Finding:
         return KINDS[self.code].remedy
 
 
-# 1xx: what was read.  2xx: what was modelled.
+# 1xx: what was read.  2xx: what was modelled.  3xx: what was compared.
 KINDS: dict[str, Kind] = {
     "CPM101": Kind("profile left out", "measure the run again or take it out of the list"),
     "CPM102": Kind(
@@ -147,6 +147,14 @@ KINDS: dict[str, Kind] = {
     "CPM206": Kind("parameter held", "say where: --at p=4096,n=1e6"),
     "CPM207": Kind(
         "parameters varied one at a time", "measure one more run, with all of them at their largest"
+    ),
+    "CPM301": Kind(
+        "message sizes not known",
+        "they are taken to be equal; give them as a parameter, e.g. a column size",
+    ),
+    "CPM302": Kind(
+        "calls of a program compared",
+        "they differ in size, and wait for late processes: measure functions with a benchmark",
     ),
 }
 

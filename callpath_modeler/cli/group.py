@@ -10,7 +10,7 @@ import click
 
 from callpath_modeler.cli.console import Console
 from callpath_modeler.errors import PluginError, nearest_or_all
-from callpath_modeler.readers.registry import package_of, said
+from callpath_modeler.readers.registry import OURS, package_of, said
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -30,6 +30,12 @@ _COMMANDS = {
     "export": "Write models, values, ranking or the call-path graph to a file.",
     "plugins": "List readers and commands, and what keeps any from loading.",
 }
+
+
+_OF_PLUGINS = {
+    "guidelines": "Check MPI performance guidelines: which collectives are too slow.",
+}
+"""What the help says of commands that plugins of ours add: it imports none."""
 
 
 class _Codes(click.types.StringParamType):
@@ -90,8 +96,11 @@ class LazyGroup(click.Group):
 
 def _described() -> dict[str, str]:
     """Return what the help says of every command, ours first."""
-    plugins = {name: f"(of {package_of(entry)})" for name, entry in added().items()}
-    return {**_COMMANDS, **plugins}
+    found = dict(_COMMANDS)
+    for name, entry in added().items():
+        package = package_of(entry)
+        found[name] = _OF_PLUGINS.get(name, "") if package == OURS else f"(of {package})"
+    return found
 
 
 def offered() -> list[EntryPoint]:

@@ -30,6 +30,7 @@ _OF_ONE_RUN = frozenset({
     "help", "version", "config", "verify", "write_manifest", "diagnostics", "explain_trust",
     "output", "force", "format", "columns", "no_header", "junit", "what", "pair", "base",
     "group", "depth", "zoom", "filter", "open", "close", "lines", "reverse", "predicted",
+    "application",
 })  # fmt: skip
 """Options that say what a command is to do or to show this time."""
 
@@ -39,10 +40,11 @@ _APART: Mapping[str, frozenset[str]] = {
     "check": frozenset({"target", "at", "metric", "inclusive", "exclusive"}),  # FILE.toml says it
     "baseline": frozenset({"inclusive", "exclusive", "top"}),  # what expectations are written
     "report": frozenset({"top"}),  # charts
+    "guidelines": frozenset({"fail_on"}),  # verdicts
 }
 """Options that mean in one command what they do not mean in others: there, they are unset."""
 
-_NUMBERS = frozenset({"target", "min_share", "cover", "margin"})
+_NUMBERS = frozenset({"target", "min_share", "cover", "margin", "tolerance"})
 _LISTS = frozenset({"where", "exponents", "exponential", "logs", "fail_on", "ignore_findings"})
 _TABLES = frozenset({"at"})
 _EXAMPLES = {
@@ -54,6 +56,7 @@ _EXAMPLES = {
     "select": '"main/**/MPI_*"',
     "target": "4096",
     "where": '["p>=64", "n=30"]',
+    "rule": '["Allgather <= Gather + Bcast(p*m)"]',
 }
 
 

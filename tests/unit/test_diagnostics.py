@@ -20,7 +20,7 @@ def test_every_code_in_the_source_is_a_known_kind():
 
 def test_every_kind_has_one_line_of_title_and_remedy():
     for code, kind in KINDS.items():
-        assert re.fullmatch(r"CPM[12]\d\d", code)
+        assert re.fullmatch(r"CPM[123]\d\d", code)
         assert kind.title.strip()
         assert kind.remedy.strip()
         assert "\n" not in kind.title + kind.remedy

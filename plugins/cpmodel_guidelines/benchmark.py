@@ -1,0 +1,283 @@
+"""What a benchmark measured: collectives at settings, with how well each value is known."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from callpath_modeler.analysis.sample import pool_of, sample_at
+from callpath_modeler.diagnostics import Finding
+from callpath_modeler.errors import DataError, UsageError
+from callpath_modeler.modeling.distributions import normal_quantile
+from callpath_modeler.profile.calltree import ROOT, CallTree
+from callpath_modeler.profile.experiment import Experiment
+from callpath_modeler.profile.experiment import Values as Column
+from callpath_modeler.profile.pattern import match, unmatched
+from callpath_modeler.profile.schema import Metric, Region
+from cpmodel_guidelines.functions import Function, functions_in
+
+Values = NDArray[np.float64]
+Rows = NDArray[np.intp]
+
+_VISITS = "visits"
+_PROCESSES = "p"
+_SIZES = ("size", "bytes", "msize", "message_size", "msg_size", "count", "m")
+"""What tables call the size of messages, in lower case."""
+
+KNOWN_WELL = 1e6
+"""Degrees of freedom of what is as good as known."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Estimates:
+    """Values that are not known exactly, [...].
+
+    Attributes
+    ----------
+    value : in the unit of the metric; NaN = not measured
+    variance : of its logarithm; NaN = unknown
+    dof : degrees of freedom of that
+    """
+
+    value: Values
+    variance: Values
+    dof: Values
+
+    def take(self, *index: Rows) -> Estimates:
+        """Return some of them."""
+        return Estimates(self.value[index], self.variance[index], self.dof[index])
+
+    def ravelled(self) -> Estimates:
+        """Return them in one row."""
+        return Estimates(self.value.ravel(), self.variance.ravel(), self.dof.ravel())
+
+    def followed_by(self, other: Estimates) -> Estimates:
+        """Return two rows as one."""
+        pairs = zip(self._columns, other._columns, strict=True)
+        return Estimates(*(np.concatenate(pair) for pair in pairs))
+
+    @property
+    def _columns(self) -> tuple[Values, Values, Values]:
+        return self.value, self.variance, self.dof
+
+
+@dataclass(frozen=True, eq=False)
+class Benchmark:
+    """The collectives of an experiment.
+
+    Attributes
+    ----------
+    experiment : of these functions alone, a call path each, with one metric
+    metric : what was measured, of one call
+    functions : of each call path
+    names : parameters, whether they vary or not
+    processes, size : which of them say how many processes there are, and how long messages; None =
+        none does
+    per_call : whether values are those of a program, divided by its calls
+    bounds : low and high ends of given intervals [functions, K]; None = there are none
+    """
+
+    experiment: Experiment
+    metric: Metric
+    functions: tuple[Function, ...]
+    names: tuple[str, ...]
+    processes: str | None
+    size: str | None
+    per_call: bool
+    bounds: tuple[Values, Values] | None = None
+
+    @cached_property
+    def _cube(self) -> tuple[Values, Values]:
+        return self.experiment.by_setting(self.metric.name, self.names)
+
+    @property
+    def settings(self) -> Values:
+        """Values of the parameters, [K, D], ascending."""
+        return self._cube[0]
+
+    @property
+    def values(self) -> Values:
+        """What was measured, [functions, K, R]; NaN = nothing."""
+        return self._cube[1]
+
+    @property
+    def scales(self) -> Values:
+        """Numbers of processes that were measured, ascending; empty where nobody says them."""
+        axis = self.axis(self.processes)
+        return np.empty(0) if axis is None else np.unique(self.settings[:, axis])
+
+    @property
+    def is_repeated(self) -> bool:
+        """Whether some function was measured several times at one setting."""
+        return bool(((~np.isnan(self.values)).sum(axis=2) > 1).any())
+
+    @property
+    def tells_noise(self) -> bool:
+        """Whether intervals or repetitions say how well values are known."""
+        return self.bounds is not None or self.is_repeated
+
+    def tells_noise_at(self, processes: float) -> bool:
+        """Tell whether a number of processes was measured, and how well that is known."""
+        axis = self.axis(self.processes)
+        assert axis is not None, "targets are numbers of processes"
+        here = self.settings[:, axis] == processes
+        repeated = ((~np.isnan(self.values[:, here])).sum(axis=2) > 1).any()
+        return bool(here.any() and (self.bounds is not None or repeated))
+
+    def axis(self, name: str | None) -> int | None:
+        """Return where in settings a parameter stands."""
+        return None if name is None else self.names.index(name)
+
+    def estimates(
+        self, confidence: float, deviations: tuple[Values, Values] | None = None
+    ) -> Estimates:
+        """Return centres and how well they are known, [functions, K].
+
+        Of given intervals, else of repetitions, else of how far values are off models.
+
+        Parameters
+        ----------
+        confidence : of given intervals
+        deviations : relative variances and degrees of freedom, [functions, K] each, that stand for
+            noise where nothing was repeated
+        """
+        pool = pool_of(self.values)
+        samples = [sample_at(self.values, k, pool) for k in range(len(self.settings))]
+        centre, count, variance, dof = (
+            np.stack([getattr(sample, name) for sample in samples], axis=1)
+            for name in ("centre", "count", "variance", "dof")
+        )
+        if self.bounds is not None:
+            with np.errstate(divide="ignore", invalid="ignore"):
+                reach = np.log(self.bounds[1] / self.bounds[0]) / 2
+            error = reach / normal_quantile(0.5 + confidence / 2)
+            return Estimates(centre, error**2, np.full_like(centre, KNOWN_WELL))
+        if self.is_repeated:
+            with np.errstate(divide="ignore", invalid="ignore"):
+                return Estimates(centre, variance / count, dof)
+        return Estimates(centre, *(deviations or np.full((2, *centre.shape), np.nan)))
+
+    def findings(self) -> list[Finding]:
+        """Say what is not known of the calls that are compared."""
+        found = []
+        if self.per_call:
+            message = f"{self.metric.name} over {_VISITS}"
+            found.append(Finding("CPM302", self.experiment.name, message))
+        if self.size is None:
+            found.append(Finding("CPM301", self.experiment.name, "no parameter says how long"))
+        return found
+
+
+def benchmark_of(
+    experiment: Experiment,
+    metric: str | None = None,
+    *,
+    inclusive: bool = False,
+    processes: str | None = None,
+    size: str | None = None,
+    interval: tuple[str, str] | None = None,
+    select: str | None = None,
+) -> Benchmark:
+    """Return the collectives of an experiment.
+
+    Where the experiment counts visits, values are per call.
+
+    Parameters
+    ----------
+    metric : None = the run time
+    inclusive : functions with all that they call
+    processes, size : parameters; None = p, and the one that is called like sizes are
+    interval : metrics that are the ends of a confidence interval of each value
+    select : a pattern of call paths; None = all
+
+    Raises
+    ------
+    UsageError
+        If there is no such metric, parameter or call path.
+    DataError
+        If no call path is a collective, or two are the same one.
+    """
+    chosen = experiment.metric(metric)
+    tree = experiment.tree
+    found = functions_in([tree.names(row) for row in range(len(tree))])
+    wanted = _selected(tree, select) & ~np.isnan(experiment.values(chosen.name)).all(axis=1)
+    rows = np.array([r for r, each in enumerate(found) if each and wanted[r]], np.intp)
+    functions = tuple(each for r, each in enumerate(found) if each and wanted[r])
+    if not functions:
+        raise DataError(
+            "no call path is an MPI collective", hint="they are called like MPI_Bcast or bcast"
+        )
+    _check_distinct(functions)
+    names = tuple(experiment.runs[0].parameters)
+    for given in (processes, size):
+        if given is not None and given not in names:
+            raise UsageError(f"no parameter {given!r}", hint=f"parameters: {', '.join(names)}")
+    if processes is None and _PROCESSES in names:
+        processes = _PROCESSES
+    if size is None:
+        called = {name.lower(): name for name in names if name != processes}
+        size = next((called[name] for name in _SIZES if name in called), None)
+    calls = _calls(experiment, chosen)
+    values = experiment.values(chosen.name, inclusive=inclusive)[rows]
+    if calls is not None:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            values = np.where(calls[rows] > 0, values / calls[rows], np.nan)
+    alone = _alone(experiment, functions, Column(chosen, values, np.nansum(values, axis=0)))
+    made = Benchmark(alone, chosen, functions, names, processes, size, calls is not None)
+    if interval is None:
+        return made
+    return replace(made, bounds=_bounds(experiment, interval, rows, made))
+
+
+def _selected(tree: CallTree, select: str | None) -> NDArray[np.bool_]:
+    if select is None:
+        return np.ones(len(tree), np.bool_)
+    chosen = match(tree, select)
+    if not chosen.any():
+        raise unmatched(tree, select)
+    return chosen
+
+
+def _check_distinct(functions: Sequence[Function]) -> None:
+    (most, times), *_ = Counter(functions).most_common(1)
+    if times > 1:
+        where = f" in {'/'.join(most.group)}" if most.group else ""
+        raise DataError(
+            f"{times} call paths are {most.name}{where}", hint="choose one of them with --select"
+        )
+
+
+def _calls(experiment: Experiment, metric: Metric) -> Values | None:
+    """Return how often each call path was called in each run; None = nobody counted."""
+    if _VISITS not in experiment.columns or not (metric.is_time and metric.additive):
+        return None
+    return experiment.values(_VISITS)
+
+
+def _alone(experiment: Experiment, functions: Sequence[Function], column: Column) -> Experiment:
+    regions = [Region("/".join((*each.group, each.name))) for each in functions]
+    tree = CallTree.from_parents([ROOT] * len(regions), range(len(regions)), regions)
+    return replace(experiment, tree=tree, columns={column.metric.name: column})
+
+
+def _bounds(
+    experiment: Experiment, interval: tuple[str, str], rows: Rows, made: Benchmark
+) -> tuple[Values, Values]:
+    if made.is_repeated:
+        raise UsageError(
+            "--interval: the values were repeated, which tells how well they are known",
+            hint="leave it out",
+        )
+    low, high = (experiment.by_setting(name, made.names)[1][rows, :, 0] for name in interval)
+    centre = made.values[:, :, 0]
+    if not (((low <= centre) & (centre <= high)) | np.isnan(low + centre + high)).all():
+        raise DataError(
+            f"{interval[0]} and {interval[1]} are no interval about {made.metric.name}",
+            hint="--interval LOW,HIGH names the metrics below and above it",
+        )
+    return low, high

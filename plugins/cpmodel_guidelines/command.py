@@ -1,0 +1,209 @@
+"""`cpmodel guidelines`: MPI collectives that are slower than what could take their place."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from callpath_modeler.cli.configured import Configured
+from callpath_modeler.cli.console import EXIT_NO, Console
+from callpath_modeler.cli.options import EXPERIMENT, fit_options, load_options, target_options
+from callpath_modeler.cli.tables import (
+    format_of,
+    output_options,
+    picked,
+    refuse_columns,
+    table_options,
+)
+from callpath_modeler.errors import UsageError
+
+if TYPE_CHECKING:
+    from callpath_modeler.asking import Question
+    from callpath_modeler.loading import LoadOptions
+    from callpath_modeler.pipeline import FitOptions
+    from callpath_modeler.profile.experiment import Experiment
+    from cpmodel_guidelines.benchmark import Benchmark
+    from cpmodel_guidelines.stakes import Stakes
+    from cpmodel_guidelines.verification import Ask
+
+_TOP_OF_A_TABLE = 10
+
+
+@click.command("guidelines", cls=Configured)
+@EXPERIMENT
+@click.option(
+    "--rule",
+    "rules",
+    multiple=True,
+    metavar="TEXT",
+    help="One more: 'Allgather <= Gather + Bcast(p*m)'.",
+)
+@click.option(
+    "--tolerance",
+    metavar="PERCENT",
+    default="5%",
+    show_default=True,
+    help="Slower by less is no violation.",
+)
+@click.option(
+    "--size", metavar="NAME", help="Parameter that is the message size. Default: by its name."
+)
+@click.option(
+    "--interval",
+    metavar="LOW,HIGH",
+    help="Metrics between which values are known to lie with --confidence, where none is repeated.",
+)
+@click.option("--select", metavar="PATTERN", help="Check call paths that match, e.g. 'OpenMPI/**'.")
+@click.option(
+    "--application", metavar="EXP", help="A program: what it could gain. Default: EXP if it is one."
+)
+@click.option(
+    "--fail-on",
+    type=click.Choice(["violated", "predicted"]),
+    help="Leave with status 1 if a guideline is violated; predicted: or will be at the target.",
+)
+@table_options
+@target_options
+@load_options
+@fit_options
+@output_options
+@click.pass_context
+def command(
+    ctx: click.Context,
+    *,
+    experiment: tuple[str, ...],
+    rules: tuple[str, ...],
+    tolerance: str,
+    size: str | None,
+    interval: str | None,
+    select: str | None,
+    application: str | None,
+    fail_on: str | None,
+    top: int | None,
+    columns: str | None,
+    no_header: bool,
+    wide: bool,
+    question: Question,
+    load: LoadOptions,
+    fitting: FitOptions,
+    format_: str | None,
+    output: Path | None,
+    force: bool,
+) -> None:
+    """Check MPI performance guidelines: no collective is slower than what could take its place.
+
+    EXP is a benchmark of collectives, best with the message size as a parameter. With --target,
+    models tell which guidelines will be violated there, and from how many processes on.
+    """
+    from callpath_modeler import loading
+    from callpath_modeler.cli.render import render_lines, render_table
+    from cpmodel_guidelines.benchmark import benchmark_of
+    from cpmodel_guidelines.rules import patterns
+    from cpmodel_guidelines.table import verification_table
+    from cpmodel_guidelines.text import Look, verification_text
+    from cpmodel_guidelines.verification import verify
+
+    console: Console = ctx.obj
+    form = format_of(format_, output)
+    refuse_columns(form, columns)
+    guidelines, allowed = patterns(rules), _fraction(tolerance)
+    if fail_on == "predicted" and question.target is question.at is None:
+        raise UsageError("--fail-on predicted: no target is asked for", hint="add --target P")
+    every = replace(load, read=replace(load.read, metrics=None))
+    read = loading.load(experiment, every, console.progress("read"))
+    bench = benchmark_of(
+        read,
+        question.metric,
+        inclusive=question.inclusive,
+        processes=fitting.parameter,
+        size=size,
+        interval=_ends(interval),
+        select=select,
+    )
+    found = verify(
+        bench,
+        guidelines,
+        ask=_ask(question, bench),
+        tolerance=allowed,
+        options=fitting,
+        stakes=_stakes(application, bench, read, load, fitting),
+    )
+    if form == "table":
+        width = None if output is not None or wide else console.width
+        lines = verification_text(found, Look(width, top or _TOP_OF_A_TABLE, console.ascii_only))
+        render_lines(console, lines, output, force=force)
+    else:
+        content = picked(verification_table(found, top), columns)
+        render_table(console, content, form, output, force=force, header=not no_header)
+    console.findings(found.findings)
+    if found.fails(ahead=fail_on == "predicted") and fail_on is not None:
+        ctx.exit(EXIT_NO)
+
+
+def _fraction(text: str) -> float:
+    """Return what a percentage, or a plain number, stands for."""
+    from callpath_modeler.units import base_and_factor, parse_quantity
+
+    hint = "e.g. --tolerance 10%"
+    try:
+        number, unit = parse_quantity(text)
+    except ValueError as cause:
+        raise UsageError(f"--tolerance: {cause}", hint=hint) from None
+    base, factor = base_and_factor(unit)
+    if base != "1" or not 0 <= number * factor < 10:
+        raise UsageError(f"--tolerance {text!r} is no percentage", hint=hint)
+    return number * factor
+
+
+def _ends(interval: str | None) -> tuple[str, str] | None:
+    if interval is None:
+        return None
+    low, comma, high = interval.partition(",")
+    if not (low and comma and high):
+        raise UsageError(
+            f"--interval {interval!r} is malformed", hint="two metrics: --interval ci_low,ci_high"
+        )
+    return low, high
+
+
+def _ask(question: Question, bench: Benchmark) -> Ask | None:
+    """Return where to look ahead; None where no target is asked for."""
+    from callpath_modeler.asking import parse_target
+    from cpmodel_guidelines.verification import Ask
+
+    asked = parse_target(question.target, question.at)
+    if asked.value is not None:
+        return Ask(asked.value, predicted=question.predicted)
+    if not asked.named:
+        if question.predicted:
+            raise UsageError("--predicted: no target is asked for", hint="add --target P")
+        return None
+    named = dict(asked.named)
+    processes = named.pop(bench.processes or "", None)
+    if processes is None:
+        raise UsageError(
+            f"--at {question.at!r} says no number of processes",
+            hint=f"e.g. --at {bench.processes or 'p'}=4096",
+        )
+    return Ask(processes, named, question.predicted)
+
+
+def _stakes(
+    application: str | None,
+    bench: Benchmark,
+    read: Experiment,
+    load: LoadOptions,
+    fitting: FitOptions,
+) -> Stakes | None:
+    """Return what a program spends in collectives; None where there is no program."""
+    from callpath_modeler import loading
+    from callpath_modeler.readers.assemble import ReadOptions
+    from cpmodel_guidelines.stakes import stakes_of
+
+    if application is not None:
+        options = loading.LoadOptions(ReadOptions(jobs=load.read.jobs))
+        return stakes_of(loading.load([application], options), fitting.aggregate)
+    return stakes_of(read, fitting.aggregate) if bench.per_call else None

@@ -1,0 +1,198 @@
+"""What models say of functions on numbers of processes that nobody measured.
+
+There is a model along the number of processes for every function and size of messages: that is how
+benchmarks measure, and needs no law of sizes, at which libraries change their algorithms.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from callpath_modeler.analysis.bands import Band, varied
+from callpath_modeler.analysis.expectations.bounds import crossing
+from callpath_modeler.analysis.expectations.verdicts import Crossing
+from callpath_modeler.analysis.two_samples import deviation_of_models
+from callpath_modeler.errors import DataError
+from callpath_modeler.fitted import Fitted
+from callpath_modeler.pipeline import FitOptions, fit
+from callpath_modeler.profile.calltree import ROOT, CallTree
+from callpath_modeler.profile.experiment import Experiment, Parameter, Run
+from callpath_modeler.profile.experiment import Values as Column
+from callpath_modeler.profile.schema import Region
+from callpath_modeler.units import as_option
+from cpmodel_guidelines.benchmark import Benchmark
+from cpmodel_guidelines.checks import Check, places_of
+from cpmodel_guidelines.sizes import Place, Sizes, moved
+
+Values = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Predictor:
+    """Models of the functions of a benchmark.
+
+    Attributes
+    ----------
+    fitted : models along the number of processes
+    rows : which of them is of a function with the other parameters at a setting, on 0 processes
+    axis : where in settings the number of processes stands
+    sizes : at which functions are modelled
+    """
+
+    fitted: Fitted
+    rows: Mapping[Place, int]
+    axis: int
+    sizes: Sizes
+
+    def bands(self, places: Sequence[Place]) -> Band:
+        """Predict functions at settings, [places]; NaN without a model.
+
+        What messages between two sizes take lies between what these take.
+        """
+        found = np.full((3, len(places)), np.nan)
+        inside = [(k, self.sizes.between(self.line(place))) for k, place in enumerate(places)]
+        known = [(k, between) for k, between in inside if between is not None]
+        if not known:
+            return Band(*found)
+        here = np.array([k for k, _ in known])
+        scales = [places[k].setting[self.axis] for k in here]
+        points, at = np.unique(scales, return_inverse=True)
+        models, which = np.unique(
+            [[self.rows[b.less] for _, b in known], [self.rows[b.more] for _, b in known]],
+            return_inverse=True,
+        )
+        told = self.fitted.models.take(models).predict(points)
+        less, more = which.reshape(2, -1)
+        weight, at = np.array([between.weight for _, between in known]), at.ravel()
+        with np.errstate(divide="ignore"):
+            logs = [np.log(told.value[side, at]) for side in (less, more)]
+        found[0, here] = np.exp(logs[0] + weight * (logs[1] - logs[0]))
+        found[1, here] = np.minimum(told.low[less, at], told.low[more, at])
+        found[2, here] = np.maximum(told.high[less, at], told.high[more, at])
+        return Band(*found)
+
+    def line(self, place: Place) -> Place:
+        """Return what is the same of a place on any number of processes."""
+        return Place(place.row, moved(place.setting, self.axis, 0.0))
+
+    def sides(self, checks: Sequence[Check]) -> list[Band]:
+        """Predict the left side of checks and each part of the right, [checks] each."""
+        places = list(dict.fromkeys(place for c in checks for place in (c.left, *c.right)))
+        order = {place: k for k, place in enumerate(places)}
+        band = self.bands(places)
+        # What a check does not have takes no time.
+        columns = [np.append(column, 0.0) for column in (band.value, band.low, band.high)]
+        left, parts = places_of(checks, order.__getitem__)
+        return [Band(*(column[rows] for column in columns)) for rows in (left, *parts)]
+
+    def crossing(self, at: Callable[[float], Check], scales: Values) -> Crossing:
+        """Find from which number of processes on a guideline is predicted to be violated.
+
+        Parameters
+        ----------
+        at : returns the check of it at a number of processes
+        scales : numbers of processes that were measured, ascending
+        """
+
+        def beyond(points: Values) -> Band:
+            sides = self.sides([at(float(point)) for point in points])
+            return varied(lambda values: values[0] - np.sum(values[1:], axis=0), sides)
+
+        return crossing(beyond, scales)
+
+    def deviations(self, benchmark: Benchmark) -> tuple[Values, Values]:
+        """Return how far measurements are off models: relative variance and its dof.
+
+        Of each function at each setting, [functions, K]; NaN without a model.
+        """
+        shape = len(benchmark.functions), len(benchmark.settings)
+        variance, dof = np.full((2, *shape), np.nan)
+        of_models = deviation_of_models(self.fitted, inclusive=False)
+        for k, setting in enumerate(benchmark.settings.tolist()):
+            for row in range(shape[0]):
+                model = self.rows.get(self.line(Place(row, tuple(setting))))
+                if model is not None:
+                    variance[row, k], dof[row, k] = (column[model] for column in of_models)
+        return variance, dof
+
+
+def predictor_of(benchmark: Benchmark, options: FitOptions) -> Predictor:
+    """Model the functions of a benchmark.
+
+    Raises
+    ------
+    UsageError, DataError
+        As `fit` does.
+    """
+    axis = benchmark.axis(benchmark.processes)
+    if axis is None:
+        raise DataError(
+            "no parameter says how many processes there are", hint="--parameter NAME names it"
+        )
+    lines = np.array([moved(tuple(s), axis, 0.0) for s in benchmark.settings.tolist()])
+    others, of_setting = np.unique(lines, axis=0, return_inverse=True)
+    points, of_point = np.unique(benchmark.settings[:, axis], return_inverse=True)
+    functions, _, repetitions = benchmark.values.shape
+    cube = np.full((functions, len(others), len(points), repetitions), np.nan)
+    cube[:, of_setting.ravel(), of_point.ravel()] = benchmark.values
+    places = [Place(row, tuple(line)) for row in range(functions) for line in others.tolist()]
+    values = cube.reshape(len(places), len(points), repetitions)
+    there = np.flatnonzero((~np.isnan(values)).sum(axis=(1, 2)))
+    rows = {places[k]: number for number, k in enumerate(there.tolist())}
+    names = [_name(benchmark, place, axis) for place in rows]
+    experiment = _experiment(benchmark, names, points, values[there])
+    chosen = replace(options, parameter=None)
+    sizes = Sizes.of(rows, benchmark.axis(benchmark.size))
+    return Predictor(fit(experiment, benchmark.metric.name, chosen), rows, axis, sizes)
+
+
+def _name(benchmark: Benchmark, place: Place, axis: int) -> str:
+    """Return a function with the values of the parameters that vary beside processes."""
+    function = benchmark.functions[place.row]
+    varying = {each.name for each in benchmark.experiment.parameters} - {benchmark.names[axis]}
+    named = zip(benchmark.names, place.setting, strict=True)
+    at = as_option({name: value for name, value in named if name in varying})
+    return "/".join((*function.group, function.name)) + (f" at {at}" if at else "")
+
+
+def _experiment(
+    benchmark: Benchmark, names: Sequence[str], points: Values, values: Values
+) -> Experiment:
+    """Return what was measured along the number of processes, a call path for each model.
+
+    Parameters
+    ----------
+    names : [models] of call paths
+    points : [P] numbers of processes
+    values : [models, P, R]
+    """
+    name, first = str(benchmark.processes), benchmark.experiment.runs[0]
+    runs = tuple(
+        Run(first.source, first.reader, first.extent, {name: point}, repetition)
+        for point in points.tolist()
+        for repetition in range(1, 1 + values.shape[2])
+    )
+    tree = CallTree.from_parents([ROOT] * len(names), range(len(names)), [*map(Region, names)])
+    flat = values.reshape(len(values), -1)
+    column = Column(benchmark.metric, flat, np.nansum(flat, axis=0))
+    varying = (Parameter(name, tuple(points.tolist()), "settings"),) if len(points) > 1 else ()
+    return replace(
+        benchmark.experiment,
+        tree=tree,
+        runs=runs,
+        parameters=varying,
+        constants={},
+        columns={benchmark.metric.name: column},
+    )
+
+
+def predictor_if_any(benchmark: Benchmark, options: FitOptions) -> Predictor | None:
+    """Model the functions of a benchmark; None where the runs allow no model."""
+    try:
+        return predictor_of(benchmark, options)
+    except DataError:
+        return None

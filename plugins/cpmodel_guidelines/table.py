@@ -1,0 +1,106 @@
+"""What came of guidelines, as a table for machines: a row per check."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from callpath_modeler.analysis.expectations.verdicts import Crossing
+from callpath_modeler.report.formats import Cell, Table, json_number, provenance
+from callpath_modeler.units import as_option
+from cpmodel_guidelines.answer import PREDICTED, Judged, Row, Tally, Verification
+from cpmodel_guidelines.judge import Verdict
+from cpmodel_guidelines.rules import PAPERS
+
+
+def verification_table(found: Verification, top: int | None = None) -> Table:
+    """Return one row per check: at measured settings, then those of a target.
+
+    Parameters
+    ----------
+    top : so many guidelines at most; None = all
+    """
+    rows = [*_rows(found, top)]
+    names = rows[0] if rows else {}
+    columns = {name: [row[name] for row in rows] for name in names}
+    units = dict.fromkeys(("left", "right"), found.benchmark.metric.unit)
+    if found.stakes is not None:
+        units["gain_at_most"] = found.stakes.unit
+    return Table(columns, units, _header(found))
+
+
+def _rows(found: Verification, top: int | None) -> Iterator[dict[str, Cell]]:
+    for row in found.rows[:top]:
+        if row.here is not None:
+            yield from (_row(found, row, found.here, check) for check in row.here.checks)
+        # A target that was run is among these.
+        if found.ahead is not None and row.ahead is not None and not found.is_run:
+            yield from (_row(found, row, found.ahead, check) for check in row.ahead.checks)
+
+
+def _row(found: Verification, row: Row, of: Judged, check: int) -> dict[str, Cell]:
+    bench, verdicts, told = found.benchmark, of.verdicts, of.checks[check]
+    setting = dict(zip(bench.names, told.left.setting, strict=True))
+    chance = float(verdicts.chance[check])
+    decides = row.ahead is not None and of is found.ahead and check == row.ahead.worst
+    crossing = row.crossing if decides and row.crossing is not None else Crossing(None, None)
+    return {
+        "group": "/".join(row.group),
+        "guideline": row.guideline.text,
+        "kind": str(row.guideline.kind),
+        "source": PAPERS.get(row.guideline.source, row.guideline.source),
+        "function": row.guideline.left.function,
+        "metric": bench.metric.name,
+        "at": as_option(setting),
+        "verdict": str(verdicts.verdict(check)),
+        "basis": of.basis[check],
+        "factor": float(verdicts.factor[check]),
+        "low": float(verdicts.low[check]),
+        "high": float(verdicts.high[check]),
+        "probability": 1 - chance if of.basis[check] == PREDICTED else None,
+        "chance": chance,
+        "rate": float(verdicts.rate[check]),
+        "left": float(of.left[check]),
+        "right": float(of.right[check]),
+        "likely_from": crossing.likely,
+        "surely_from": crossing.surely,
+        "gain_at_most": found.gain(row.guideline.left.function, of, check),
+    }
+
+
+def _header(found: Verification) -> dict[str, object]:
+    bench, stakes = found.benchmark, found.stakes
+    return {
+        **provenance(bench.experiment, found.findings),
+        "metric": bench.metric.name,
+        "per_call": bench.per_call,
+        "processes": bench.processes,
+        "size": bench.size,
+        "target": found.target,
+        "tolerance": found.tolerance,
+        "confidence": found.confidence,
+        "counts": {str(v): len(found.rows_that_are(v)) for v in Verdict},
+        "at_target": None
+        if found.ahead is None
+        else {str(v): _count([row.ahead for row in found.rows], v) for v in Verdict},
+        "not_measured": [
+            {
+                "group": "/".join(each.group),
+                "guideline": each.guideline.text,
+                "lacking": list(each.lacking),
+            }
+            for each in found.missing
+        ],
+        "application": None
+        if stakes is None
+        else {
+            "experiment": stakes.name,
+            "at": dict(stakes.at),
+            "total": json_number(stakes.total),
+            "collectives": dict(stakes.seconds),
+            "unit": stakes.unit,
+        },
+    }
+
+
+def _count(tallies: list[Tally | None], verdict: Verdict) -> int:
+    return sum(each is not None and each.verdict is verdict for each in tallies)

@@ -1,0 +1,360 @@
+"""Guidelines held against an experiment: the whole way, from what was measured to an answer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import product
+
+import numpy as np
+from numpy.typing import NDArray
+
+from callpath_modeler.analysis.two_samples import Comparison
+from callpath_modeler.asking import findings_at
+from callpath_modeler.diagnostics import Finding
+from callpath_modeler.errors import DataError, UsageError
+from callpath_modeler.pipeline import FitOptions
+from cpmodel_guidelines.answer import (
+    BETWEEN,
+    MEASURED,
+    PREDICTED,
+    Judged,
+    Row,
+    Verification,
+    tallies,
+)
+from cpmodel_guidelines.benchmark import Benchmark, Estimates
+from cpmodel_guidelines.checks import Check, Finder, Group, Missing, places_of
+from cpmodel_guidelines.judge import (
+    NO_TIME,
+    Verdict,
+    Verdicts,
+    added,
+    backing,
+    interpolated,
+    judged,
+    measured,
+    predicted,
+)
+from cpmodel_guidelines.prediction import Predictor, predictor_if_any, predictor_of
+from cpmodel_guidelines.rules import Guideline, Kind, Size
+from cpmodel_guidelines.sizes import Place, Setting
+from cpmodel_guidelines.stakes import Stakes
+
+Values = NDArray[np.float64]
+
+_KINDS = tuple(Kind)
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """Where to look ahead.
+
+    Attributes
+    ----------
+    processes : how many
+    at : values of other parameters; of sizes that are not named, all that were measured
+    predicted : ask models even where the target was measured
+    """
+
+    processes: float
+    at: Mapping[str, float] = field(default_factory=dict)
+    predicted: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Limits:
+    """How much slower is no violation, and how sure to be."""
+
+    tolerance: float
+    confidence: float
+
+    def verdicts(
+        self, checks: Sequence[Check], comparison: Comparison, backed: Values | None = None
+    ) -> Verdicts:
+        """Decide on checks; those of one kind are told together."""
+        return judged(
+            comparison,
+            tolerance=self.tolerance,
+            confidence=self.confidence,
+            can_break=np.array([check.can_break for check in checks]),
+            can_hold=np.array([check.can_hold for check in checks]),
+            families=np.array([_KINDS.index(check.guideline.kind) for check in checks]),
+            backing=backed,
+        )
+
+
+def verify(
+    benchmark: Benchmark,
+    guidelines: Sequence[Guideline],
+    *,
+    ask: Ask | None = None,
+    tolerance: float = 0.05,
+    options: FitOptions | None = None,
+    stakes: Stakes | None = None,
+) -> Verification:
+    """Hold guidelines against what was measured, and at a target against models.
+
+    Parameters
+    ----------
+    guidelines : between collectives, of `rules.patterns`
+    ask : the target; None = there is none
+    tolerance : how much slower is no violation, as fraction
+    options : how to model, and how sure to be
+    stakes : what a program spends in collectives
+
+    Raises
+    ------
+    UsageError
+        If the target makes no sense.
+    DataError
+        If nothing can be checked, or no models can be made for a target.
+    """
+    options = options or FitOptions()
+    finder, limits = Finder(benchmark, guidelines), _Limits(tolerance, options.confidence)
+    predictor = None
+    if ask is not None:
+        _check_ask(benchmark, ask)
+        predictor = predictor_of(benchmark, options)
+    elif not benchmark.tells_noise:
+        predictor = predictor_if_any(benchmark, options)
+    checks, missing = finder.measured()
+    if not checks:
+        raise _nothing(benchmark, missing)
+    known = _Known.of(finder, checks, predictor, options.confidence)
+    every, ahead = _judged_here(checks, known, limits), None
+    if ask is not None and predictor is not None:
+        ahead = _judged_ahead(finder, every, predictor, ask, limits)
+    here, untold = _telling(every)
+    return Verification(
+        benchmark,
+        here,
+        ahead,
+        _rows(here, ahead, finder, predictor),
+        (*missing, *untold),
+        None if ask is None else ask.processes,
+        tolerance,
+        options.confidence,
+        stakes,
+        _findings(benchmark, predictor, ask),
+    )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Known:
+    """What is known of functions at settings: a place for each, in one row of estimates.
+
+    Attributes
+    ----------
+    estimates : [places + 1]; the last takes no time
+    measured, inside : where each place stands: as measured, or between two sizes
+    """
+
+    estimates: Estimates
+    measured: Mapping[Place, int]
+    inside: Mapping[Place, int]
+
+    @classmethod
+    def of(
+        cls,
+        finder: Finder,
+        checks: Sequence[Check],
+        predictor: Predictor | None,
+        confidence: float,
+    ) -> _Known:
+        """Return what was measured, and what lies between that of sizes that checks need."""
+        benchmark = finder.benchmark
+        deviations = None if predictor is None else predictor.deviations(benchmark)
+        of_runs = benchmark.estimates(confidence, deviations).ravelled()
+        settings = [tuple(setting) for setting in benchmark.settings.tolist()]
+        every = [Place(row, s) for row in range(len(benchmark.functions)) for s in settings]
+        measured = {place: k for k, place in enumerate(every)}
+        needed = dict.fromkeys(place for check in checks for place in check.right)
+        found = {place: finder.sizes.between(place) for place in needed}
+        inside = [each for each in found.values() if each is not None and each.weight > 0]
+        places = [place for place, each in found.items() if each is not None and each.weight > 0]
+        less, more = (
+            of_runs.take(np.array([measured[getattr(each, end)] for each in inside], np.intp))
+            for end in ("less", "more")
+        )
+        told = interpolated(less, more, np.array([each.weight for each in inside]), confidence)
+        order = {place: len(measured) + k for k, place in enumerate(places)}
+        return cls(of_runs.followed_by(told).followed_by(NO_TIME), measured, order)
+
+    def where(self, place: Place) -> int:
+        """Return where a place stands."""
+        found = self.inside.get(place)
+        return self.measured[place] if found is None else found
+
+
+def _judged_here(checks: Sequence[Check], known: _Known, limits: _Limits) -> Judged:
+    """Judge checks at measured settings."""
+    rows, parts = places_of(checks, known.where)
+    left = known.estimates.take(rows)
+    times = np.array([check.times for check in checks])
+    right = added([known.estimates.take(part) for part in parts], times)
+    verdicts = limits.verdicts(checks, measured(left, right, limits.confidence))
+    basis = (BETWEEN if known.inside.keys() & {*check.right} else MEASURED for check in checks)
+    return Judged(tuple(checks), left.value, right.value, verdicts, tuple(basis))
+
+
+def _telling(of: Judged) -> tuple[Judged, list[Missing]]:
+    """Leave out what tells nothing where nobody said how long messages are.
+
+    Against longer ones, a guideline that holds as it is holds the more, and else nothing is known;
+    against shorter ones the same of one that is violated.
+    """
+    kept, missing = [], []
+    for (guideline, group), tally in tallies(of).items():
+        first = of.checks[tally.checks[0]]
+        rows = [k for k in tally.checks if first.can_hold or of.verdicts.violated[k]]
+        if rows and (first.can_break or tally.verdict is Verdict.HOLDS):
+            kept += rows
+        else:
+            sized = tuple(str(term) for term in guideline.right if term.size is not Size.SAME)
+            missing.append(Missing(guideline, group, sized))
+    return of.take(sorted(kept)), missing
+
+
+def _judged_ahead(
+    finder: Finder, here: Judged, predictor: Predictor, ask: Ask, limits: _Limits
+) -> Judged:
+    """Judge checks between functions at a target: by its runs if they tell, else by models."""
+    if not ask.predicted and finder.benchmark.tells_noise_at(ask.processes):
+        return _telling(here.take(_checks_at(finder.benchmark, here.checks, ask)))[0]
+    checks = finder.predicted(_settings_at(finder.benchmark, ask))
+    left, *parts = predictor.sides(checks)
+    verdicts = limits.verdicts(
+        checks,
+        predicted(left, parts, limits.confidence),
+        _backing(predictor, here, checks, limits.confidence),
+    )
+    known = np.flatnonzero(~np.isnan(verdicts.factor)).tolist()
+    right = np.sum([part.value for part in parts], axis=0)
+    basis = (PREDICTED,) * len(checks)
+    found = Judged(tuple(checks), left.value, right, verdicts, basis).take(known)
+    return _telling(found)[0]
+
+
+def _backing(
+    predictor: Predictor, here: Judged, checks: Sequence[Check], confidence: float
+) -> Values:
+    """Return how well measurements of the same check back each predicted one, [checks]."""
+    lines: dict[tuple[Guideline, Group, Place], list[int]] = {}
+    for k, check in enumerate(here.checks):
+        lines.setdefault((check.guideline, check.group, predictor.line(check.left)), []).append(k)
+    found = []
+    for check in checks:
+        rows = lines.get((check.guideline, check.group, predictor.line(check.left)), [])
+        scales = np.array([here.checks[k].left.setting[predictor.axis] for k in rows])
+        found.append(backing(scales, here.verdicts.take(rows), confidence))
+    return np.array(found)
+
+
+def _check_ask(benchmark: Benchmark, ask: Ask) -> None:
+    if benchmark.processes is None:
+        raise UsageError(
+            "no parameter says how many processes there are", hint="--parameter NAME names it"
+        )
+    if not np.isfinite(ask.processes):
+        raise UsageError(
+            "--target inf: functions are compared at a number of processes",
+            hint="give a finite target",
+        )
+    for name in ask.at:
+        if name not in benchmark.names:
+            raise UsageError(
+                f"no parameter {name!r}", hint=f"parameters: {', '.join(benchmark.names)}"
+            )
+
+
+def _checks_at(benchmark: Benchmark, checks: Sequence[Check], ask: Ask) -> list[int]:
+    """Return the checks between functions at a target that was run."""
+    wanted = {str(benchmark.processes): ask.processes, **ask.at}
+    axes = {benchmark.names.index(name): value for name, value in wanted.items()}
+    return [
+        k
+        for k, check in enumerate(checks)
+        if check.guideline.kind is Kind.PATTERN
+        and all(check.left.setting[axis] == value for axis, value in axes.items())
+    ]
+
+
+def _settings_at(benchmark: Benchmark, ask: Ask) -> list[Setting]:
+    """Return the settings of a target: of all sizes, others held at their largest value."""
+    settings = benchmark.settings
+    columns = {
+        name: settings[:, axis].max(keepdims=True) for axis, name in enumerate(benchmark.names)
+    }
+    if benchmark.size is not None:
+        columns[benchmark.size] = np.unique(settings[:, benchmark.names.index(benchmark.size)])
+    said = {str(benchmark.processes): ask.processes, **ask.at}
+    columns |= {name: np.array([value]) for name, value in said.items()}
+    return [tuple(map(float, setting)) for setting in product(*columns.values())]
+
+
+def _findings(
+    benchmark: Benchmark, predictor: Predictor | None, ask: Ask | None
+) -> tuple[Finding, ...]:
+    """Return what a user should know of the data, and of models if a target is asked for."""
+    found = benchmark.findings()
+    if predictor is None or ask is None:
+        return (*benchmark.experiment.findings, *found)
+    return (*findings_at(predictor.fitted, ask.processes), *found)
+
+
+def _nothing(benchmark: Benchmark, missing: Sequence[Missing]) -> DataError:
+    """Say that nothing can be checked, and what would be needed."""
+    found = ", ".join(dict.fromkeys(function.name for function in benchmark.functions))
+    lacking = ""
+    if missing:
+        first = missing[0]
+        lacking = f": for {first.guideline.text} there is no {', '.join(first.lacking)}"
+    return DataError(
+        f"no guideline can be checked with {found}{lacking}",
+        hint="give a benchmark of collectives, and a program that calls them with --application",
+    )
+
+
+def _rows(
+    here: Judged, ahead: Judged | None, finder: Finder, predictor: Predictor | None
+) -> tuple[Row, ...]:
+    """Return guidelines with what came of them, the worst first."""
+    there = {} if ahead is None else tallies(ahead)
+    found = []
+    for (guideline, group), tally in tallies(here).items():
+        later = there.pop((guideline, group), None)
+        found.append(Row(guideline, group, tally, later))
+    # What messages of a size that was not measured would take is known at the target alone.
+    found += [Row(*which, None, tally) for which, tally in there.items()]
+    found = [_with_crossing(row, ahead, finder, predictor) for row in found]
+    return tuple(sorted(found, key=lambda row: _urgency(row, here, ahead)))
+
+
+def _with_crossing(
+    row: Row, ahead: Judged | None, finder: Finder, predictor: Predictor | None
+) -> Row:
+    """Add from where on a guideline is predicted to be violated, if that is news."""
+    if ahead is None or predictor is None or row.ahead is None:
+        return row
+    worst = row.ahead.worst
+    if ahead.basis[worst] != PREDICTED or not ahead.verdicts.factor[worst] > 1:
+        return row
+    check = ahead.checks[worst]
+    found = predictor.crossing(
+        lambda processes: finder.moved(check, processes), finder.benchmark.scales
+    )
+    return replace(row, crossing=found)
+
+
+def _urgency(row: Row, here: Judged, ahead: Judged | None) -> tuple[int, bool, float]:
+    """Return what rows are ordered by: violated, predicted to be, not decided, holding."""
+    order = {Verdict.VIOLATED: 0, Verdict.OPEN: 2, Verdict.HOLDS: 3}
+    of_here = 2 if row.here is None else order[row.here.verdict]
+    is_ahead = row.ahead is not None and row.ahead.verdict is Verdict.VIOLATED
+    tally, judged_ = (row.ahead, ahead) if of_here and is_ahead else (row.here, here)
+    factor = 0.0
+    if tally is not None and judged_ is not None:
+        factor = float(np.nan_to_num(judged_.verdicts.factor[tally.worst]))
+    is_pattern = row.guideline.kind is Kind.PATTERN
+    return min(of_here, 1 if is_ahead else 3), not is_pattern, -factor
