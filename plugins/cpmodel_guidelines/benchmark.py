@@ -75,7 +75,7 @@ class Benchmark:
     experiment : of these functions alone, a call path each, with one metric
     metric : what was measured, of one call
     functions : of each call path
-    names : parameters, whether they vary or not
+    names : parameters that vary, and those that are known by what they are
     processes, size : which of them say how many processes there are, and how long messages; None =
         none does
     per_call : whether values are those of a program, divided by its calls
@@ -213,15 +213,17 @@ def benchmark_of(
             "no call path is an MPI collective", hint="they are called like MPI_Bcast or bcast"
         )
     _check_distinct(functions)
-    names = tuple(experiment.runs[0].parameters)
+    every = tuple(experiment.runs[0].parameters)
     for given in (processes, size):
-        if given is not None and given not in names:
-            raise UsageError(f"no parameter {given!r}", hint=f"parameters: {', '.join(names)}")
-    if processes is None and _PROCESSES in names:
+        if given is not None and given not in every:
+            raise UsageError(f"no parameter {given!r}", hint=f"parameters: {', '.join(every)}")
+    if processes is None and _PROCESSES in every:
         processes = _PROCESSES
     if size is None:
-        called = {name.lower(): name for name in names if name != processes}
+        called = {name.lower(): name for name in every if name != processes}
         size = next((called[name] for name in _SIZES if name in called), None)
+    telling = {processes, size, *(each.name for each in experiment.parameters)}
+    names = tuple(name for name in every if name in telling)
     calls = _calls(experiment, chosen)
     values = experiment.values(chosen.name, inclusive=inclusive)[rows]
     if calls is not None:

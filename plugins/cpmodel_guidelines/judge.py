@@ -1,8 +1,8 @@
 """Verdicts: arrays in, arrays out.
 
-Logarithms are compared, as `callpath_modeler.analysis.two_samples` does. That a function is slower
-is shown where chance would say so too rarely, over all checks of one kind (Benjamini and Hochberg
-1995); that it is not, where the whole interval says so.
+Logarithms are compared, as `callpath_modeler.analysis.two_samples` does. Of the guidelines that are
+told to be violated, over all of one kind, a small share should be so by chance (Benjamini and
+Hochberg 1995). That one holds is shown where the whole interval says so.
 """
 
 from __future__ import annotations
@@ -48,8 +48,8 @@ class Verdicts:
     Attributes
     ----------
     factor, low, high : time over that of the emulation, with its interval; NaN = not known
-    chance : probability of such a factor, or a larger one, if the guideline held
-    rate : share of false violations, if this were the last one told
+    chance : probability of such a factor, or a larger one, if the guideline held there
+    rate : share of false ones among guidelines told to be violated, if this were the last of them
     violated, holds : verdicts; where neither is true it is not decided
     """
 
@@ -126,38 +126,80 @@ def judged(
     confidence: float,
     can_break: Flags,
     can_hold: Flags,
+    guidelines: NDArray[np.integer],
     families: NDArray[np.integer],
     backing: Values | None = None,
 ) -> Verdicts:
     """Decide on checks, [checks].
 
+    A guideline is told to be violated if its checks together show that; of these, where each by
+    itself does.
+
     Parameters
     ----------
     comparison : of time with that of the emulation
     tolerance : how much slower is no violation, as fraction
-    confidence : of intervals; half of the rest is the share of false ones among violations
+    confidence : of intervals; half of the rest is the share of false ones among the guidelines
+        that are told to be violated, and the chance of each check
     can_break, can_hold : what checks may tell
-    families : checks of one number are told together
-    backing : probabilities by chance of what else a violation needs; None = nothing
+    guidelines : checks of one number are of one guideline
+    families : guidelines of one number are told together
+    backing : probabilities by chance of what else a violation needs, where models are compared;
+        None = measurements are
     """
+    least, most = np.log1p(tolerance), (1 - confidence) / 2
     slower = comparison.difference > 0
     chance = np.where(slower, comparison.p / 2, 1 - comparison.p / 2)
     chance = np.where(can_break, chance, np.nan)
+    error = (comparison.difference - comparison.low) / normal_quantile(1 - most)
     # Where several things have to be shown, the one that is shown least decides.
     needed = chance if backing is None else np.maximum(chance, backing)
     rate = np.full(len(chance), np.nan)
     for family in np.unique(families):
-        rows = families == family
-        rate[rows] = false_discovery_rate(needed[rows])
-    least = np.log1p(tolerance)
+        rows = np.flatnonzero(families == family)
+        each, place = np.unique(guidelines[rows], return_inverse=True)
+        parts = [rows[place.ravel() == k] for k in range(len(each))]
+        chances = [
+            # Errors of models have much in common: they do not average out.
+            chance_of_any(needed[part])
+            if backing is not None
+            else chance_of_any(needed[part], comparison.difference[part], error[part])
+            for part in parts
+        ]
+        rate[rows] = false_discovery_rate(np.array(chances))[place.ravel()]
     holds = can_hold & (comparison.high <= least)
-    shown = np.nan_to_num(rate, nan=1.0) <= (1 - confidence) / 2
+    shown = (np.nan_to_num(rate, nan=1.0) <= most) & (np.nan_to_num(needed, nan=1.0) <= most)
     violated = ~holds & shown & slower & (comparison.difference >= least)
     with np.errstate(over="ignore"):
         factor, low, high = (
             np.exp(each) for each in (comparison.difference, comparison.low, comparison.high)
         )
     return Verdicts(factor, low, high, chance, rate, violated, holds)
+
+
+def chance_of_any(
+    chance: Values, difference: Values | None = None, error: Values | None = None
+) -> float:
+    """Return the probability of what checks of a guideline show, if it held in all of them.
+
+    That some of them show much (Simes: An improved Bonferroni procedure for multiple tests of
+    significance, 1986), or that they do in the mean.
+
+    Parameters
+    ----------
+    chance : [n] of each; NaN = it does not tell
+    difference, error : [n] logarithms of factors with their errors; None = no mean is made
+    """
+    known = ~np.isnan(chance)
+    count = int(known.sum())
+    if not count:
+        return np.nan
+    some = float((np.sort(chance[known]) * count / np.arange(1, count + 1)).min())
+    if difference is None or error is None or count == 1:
+        return min(some, 1.0)
+    weight = error[known] ** -2.0
+    mean = float(normal_share(-(weight * difference[known]).sum() / np.sqrt(weight.sum())))
+    return min(2 * min(some, mean), 1.0)
 
 
 def backing(scales: Values, of: Verdicts, confidence: float) -> float:

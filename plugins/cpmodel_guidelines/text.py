@@ -164,9 +164,9 @@ def _columns(found: Verification, shown: Sequence[Row], look: Look) -> list[Colu
     ]
     if found.ahead is not None:
         columns += _columns_ahead(found, found.ahead, shown)
-    if found.stakes is not None:
+    gains = [found.best_gain(row) for row in shown]
+    if found.stakes is not None and any(gains):
         unit = found.stakes.unit
-        gains = [found.best_gain(row) for row in shown]
         cells = [quantity(g, unit, ascii_only=look.ascii_only) if g else "" for g in gains]
         columns.append(Column("gain up to", cells))
     room = None if look.width is None else _WIDEST_GROUP
@@ -266,7 +266,7 @@ def _legend(found: Verification, look: Look) -> list[str]:
     false = f"{50 * (1 - found.confidence):.2g} %"
     least = percent(found.tolerance)
     lines = ["slower: than what could take its place; violated: that is shown, and by " + least]
-    lines[0] += f" at least; at most {false} of such verdicts should be chance"
+    lines[0] += f" at least; at most {false} of such guidelines should be so by chance"
     if BETWEEN in found.here.basis:
         lines.append("messages of other sizes take what lies between the two next to them")
     if found.ahead is not None and not found.is_run:

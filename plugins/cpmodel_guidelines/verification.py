@@ -72,13 +72,15 @@ class _Limits:
     def verdicts(
         self, checks: Sequence[Check], comparison: Comparison, backed: Values | None = None
     ) -> Verdicts:
-        """Decide on checks; those of one kind are told together."""
+        """Decide on checks; guidelines of one kind are told together."""
+        numbers = {(c.guideline, c.group): k for k, c in enumerate(checks)}
         return judged(
             comparison,
             tolerance=self.tolerance,
             confidence=self.confidence,
             can_break=np.array([check.can_break for check in checks]),
             can_hold=np.array([check.can_hold for check in checks]),
+            guidelines=np.array([numbers[check.guideline, check.group] for check in checks]),
             families=np.array([_KINDS.index(check.guideline.kind) for check in checks]),
             backing=backed,
         )

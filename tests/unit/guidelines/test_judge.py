@@ -1,0 +1,160 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from callpath_modeler.analysis.bands import Band
+from callpath_modeler.analysis.two_samples import Comparison
+from cpmodel_guidelines.benchmark import Estimates
+from cpmodel_guidelines.judge import (
+    NO_TIME,
+    Verdict,
+    added,
+    backing,
+    chance_of_any,
+    interpolated,
+    judged,
+    measured,
+    predicted,
+)
+
+ONE = np.ones(1)
+
+
+def estimates(value, deviation, dof=1e6):
+    value = np.atleast_1d(np.asarray(value, float))
+    return Estimates(value, np.full_like(value, deviation**2), np.full_like(value, dof))
+
+
+def verdicts(comparison, **options):
+    count = len(comparison.p)
+    given = {
+        "tolerance": 0.05,
+        "confidence": 0.95,
+        "can_break": np.ones(count, bool),
+        "can_hold": np.ones(count, bool),
+        "guidelines": np.arange(count),
+        "families": np.zeros(count, int),
+    }
+    return judged(comparison, **(given | options))
+
+
+def test_what_is_done_one_after_the_other_adds_up_with_its_errors():
+    parts = [estimates(30.0, 0.02), estimates(10.0, 0.05), NO_TIME]
+    whole = added(parts, np.array([2.0]))
+    assert whole.value == pytest.approx(80.0)
+    assert np.sqrt(whole.variance) * 40 == pytest.approx(np.hypot(0.6, 0.5))
+    assert added([estimates(1.0, 0.1, 4.0), estimates(1.0, 0.1, 4.0)], ONE).dof == pytest.approx(8)
+
+
+def test_the_test_is_that_of_welch_by_hand():
+    left, right = estimates(12.0, 0.05, 4.0), estimates(10.0, 0.02, 8.0)
+    found = verdicts(measured(left, right, 0.95))
+    error = np.hypot(0.05, 0.02)
+    dof = error**4 / (0.05**4 / 4 + 0.02**4 / 8)
+    assert found.chance == pytest.approx(stats.t.sf(np.log(1.2) / error, dof))
+    assert found.high == pytest.approx(1.2 * np.exp(stats.t.ppf(0.975, dof) * error))
+    assert found.verdict(0) is Verdict.VIOLATED
+
+
+@pytest.mark.parametrize(
+    ("factor", "error", "verdict"),
+    [
+        (1.10, 0.02, Verdict.VIOLATED),
+        (1.10, 0.06, Verdict.OPEN),
+        (1.04, 0.001, Verdict.HOLDS),  # shown to be slower, but by less than matters
+        (1.045, 0.01, Verdict.OPEN),
+        (1.06, 0.02, Verdict.VIOLATED),
+        (0.99, 0.02, Verdict.HOLDS),
+        (0.90, 0.20, Verdict.OPEN),
+    ],
+)
+def test_verdicts_need_evidence_and_a_difference_that_matters(factor, error, verdict):
+    test = measured(estimates(factor, error), estimates(1.0, 0.0), 0.95)
+    assert verdicts(test).verdict(0) is verdict
+
+
+def test_without_noise_nothing_is_decided():
+    nothing = Estimates(np.array([9.0]), np.array([np.nan]), np.array([np.nan]))
+    assert verdicts(measured(nothing, nothing, 0.95)).verdict(0) is Verdict.OPEN
+
+
+def test_a_check_tells_only_what_it_can():
+    test = measured(estimates([2.0, 0.5], 0.01), estimates([1.0, 1.0], 0.01), 0.95)
+    found = verdicts(test, can_break=np.zeros(2, bool), can_hold=np.zeros(2, bool))
+    assert not found.violated.any()
+    assert not found.holds.any()
+
+
+def test_among_many_guidelines_of_a_kind_more_evidence_is_needed():
+    p = np.full(100, 0.9)
+    p[0] = 0.02
+    difference = np.where(p < 0.5, 0.2, -0.2)
+    test = Comparison(difference, difference - 0.3, difference + 0.3, p)
+    assert not verdicts(test).violated.any()
+    apart = np.array([1, *[0] * 99])
+    assert verdicts(test, families=apart).violated.tolist() == [True, *[False] * 99]
+
+
+def test_checks_of_one_guideline_tell_together_what_none_tells_by_itself():
+    factors = np.concatenate([np.full(5, 1.09), np.full(50, 0.9)])
+    test = measured(estimates(factors, 0.04), estimates(np.ones(55), 0.0), 0.95)
+    together = np.array([0] * 5 + [*range(1, 51)])
+    assert verdicts(test, guidelines=together).violated[:5].all()
+    assert not verdicts(test).violated.any()
+
+
+def test_of_several_checks_the_chance_is_that_of_simes_or_of_their_mean():
+    chance = np.array([0.04, 0.01, np.nan, 0.5])
+    assert chance_of_any(chance) == pytest.approx(min(3 * 0.01, 3 * 0.04 / 2, 0.5))
+    assert np.isnan(chance_of_any(np.array([np.nan])))
+    equal = np.full(4, 0.1), np.full(4, 0.1)
+    assert chance_of_any(np.full(4, 0.16), *equal) == pytest.approx(2 * stats.norm.sf(2.0))
+
+
+def test_what_lies_between_two_sizes_reaches_as_far_as_both():
+    found = interpolated(estimates(10.0, 0.0), estimates(40.0, 0.0), np.array([0.25]), 0.95)
+    assert found.value == pytest.approx(10 * 4**0.25)
+    reach = stats.norm.ppf(0.975) * np.sqrt(found.variance)
+    assert found.value * np.exp(reach) == pytest.approx(40.0)
+
+
+def test_predictions_are_compared_by_their_bands():
+    left = Band(np.array([20.0]), np.array([19.0]), np.array([21.0]))
+    parts = [Band(np.array([v]), np.array([v - 1]), np.array([v + 1])) for v in (4.0, 5.0)]
+    found = verdicts(predicted(left, parts, 0.95))
+    assert found.factor == pytest.approx(20 / 9)
+    down, up = np.log(20 / 19), np.log((9 + np.sqrt(2)) / 9)
+    assert found.low == pytest.approx(20 / 9 * np.exp(-np.hypot(down, up)))
+    assert found.violated.all()
+
+
+def test_a_violation_needs_its_backing():
+    left, right = (Band(*np.array([[v], [0.9 * v], [1.1 * v]])) for v in (20.0, 5.0))
+    test = predicted(left, [right], 0.95)
+    assert verdicts(test, backing=np.array([1e-6])).violated.all()
+    assert not verdicts(test, backing=np.array([0.3])).violated.any()
+
+
+@pytest.mark.parametrize(
+    ("factors", "backed"),
+    [
+        ([0.5, 0.6, 0.7, 0.8, 0.9], True),  # comes closer
+        ([0.9, 0.9, 0.9, 0.9, 1.2], True),  # is violated at the largest scale
+        ([0.9, 0.9, 0.9, 0.9, 0.9], False),
+        ([0.9, 0.8, 0.7, 0.6, 0.5], False),
+        ([1.5, 0.9, 0.8, 0.7, 0.6], False),
+        ([0.9], False),
+    ],
+)
+def test_measurements_back_what_comes_closer_or_is_there_already(factors, backed):
+    scales = 2.0 ** np.arange(3, 3 + len(factors))
+    count = len(factors)
+    found = verdicts(measured(estimates(factors, 0.02), estimates(np.ones(count), 0.02), 0.95))
+    assert (backing(scales, found, 0.95) < 0.001) is backed
+
+
+def test_what_was_never_measured_has_no_backing():
+    nothing = verdicts(measured(estimates([], 0.1), estimates([], 0.1), 0.95))
+    assert backing(np.empty(0), nothing, 0.95) == 1.0
