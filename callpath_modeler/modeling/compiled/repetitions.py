@@ -1,4 +1,4 @@
-"""What repetitions say, of `mixture.spread` and `mixture.application`: calls into ``spread.c``."""
+"""What repetitions say, of `mixture.spread` and `mixture.facts`: calls into ``spread.c``."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 /* What repetitions say: repeats `within`, `row_spread` and `Pool.noise` of
-   `modeling/mixture/spread.py`, and `_status` of `modeling/mixture/application.py`. */
+   `modeling/mixture/spread.py`, and `row_status` of `modeling/mixture/facts.py`. */
 #include <float.h>
 #include <stdlib.h>
 
@@ -141,7 +141,7 @@ int64_t sum_up(int64_t n, int64_t repetitions, int64_t how, const double *y, dou
     return 0;
 }
 
-/* `_status`: ZERO, NEGATIVE, TOO_FEW_POINTS or NON_FINITE, of the four `codes`, or 0; y [n, K, R],
+/* `row_status`: ZERO, NEGATIVE, TOO_FEW_POINTS or NON_FINITE, of the four `codes`, or 0; y [n, K, R],
    centre, count [n, K]. */
 int64_t state(int64_t n, int64_t points, int64_t repetitions, int64_t enough, const double *y,
               const double *centre, const double *count, const int8_t *codes, int8_t *status)
@@ -207,7 +207,7 @@ int64_t noise_of_rows(int64_t n, int64_t points, const double *centre, const dou
             used += count[k] > 0;
         }
         double effective = larger(total / larger(used, 1), 1);
-        int exact = !(borrowed > 0) || (dof[row] > 0 && raw[row] <= EXACT_VARIANCE);
+        int told = borrowed > 0, exact = !told || (dof[row] > 0 && raw[row] <= EXACT_VARIANCE);
         for (int64_t k = row * points; k < (row + 1) * points; k++) {
             double its = freedom_of(centre[k], count[k]), expected = shrunk * profile[k % points];
             /* Two values say next to nothing of the noise of their own point. */
@@ -215,16 +215,17 @@ int64_t noise_of_rows(int64_t n, int64_t points, const double *centre, const dou
             double ratio = shrunk / larger(local, EXACT_VARIANCE);
             ratio = smaller(larger(ratio, LEAST_WEIGHT), MOST_WEIGHT);
             weight[k] = count[k] / effective * (exact ? 1 : ratio);
+            weight[k] /= told ? 1 : profile[k % points];
         }
         variance[row] = exact ? EXACT_VARIANCE
                               : larger(shrunk * efficiency / effective, EXACT_VARIANCE);
-        freedom[row] = borrowed > 0 ? smaller(borrowed + dof[row], MOST_DOF) : MOST_DOF;
+        freedom[row] = told ? smaller(borrowed + dof[row], MOST_DOF) : MOST_DOF;
         spread[row] = dof[row] > 0 ? sqrt(raw[row]) : NAN;
     }
     return 0;
 }
 
-/* What `_write_facts` of application.py tells of rows [n, K] with `count` repetitions: how many
+/* What `row_facts` of facts.py tells of rows [n, K] with `count` repetitions: how many
    points have a value, and the least and the largest of these `p` [K]. */
 int64_t facts_of_rows(int64_t n, int64_t points, const double *count, const double *p,
                       int16_t *used, double *low, double *high)

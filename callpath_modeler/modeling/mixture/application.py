@@ -9,12 +9,11 @@ from functools import partial
 import numpy as np
 import numpy.typing as npt
 
-from callpath_modeler.modeling.compiled import repetitions
 from callpath_modeler.modeling.compiled.library import compiled
 from callpath_modeler.modeling.mixture.candidates import Candidates, candidates
-from callpath_modeler.modeling.mixture.correlation import error_correlation
 from callpath_modeler.modeling.mixture.data import Data, data_of
 from callpath_modeler.modeling.mixture.deviations import Deviations, deviations
+from callpath_modeler.modeling.mixture.facts import row_status, write_facts
 from callpath_modeler.modeling.mixture.hypotheses import Hypotheses, hypotheses
 from callpath_modeler.modeling.mixture.learn import learn
 from callpath_modeler.modeling.mixture.outcome import (
@@ -33,6 +32,7 @@ from callpath_modeler.modeling.mixture.posterior import (
     fitted_values,
     posterior,
 )
+from callpath_modeler.modeling.mixture.residuals import error_correlation, noise_by_scale
 from callpath_modeler.modeling.mixture.screen import Chosen, screen, smoothed
 from callpath_modeler.modeling.mixture.spread import (
     Noise,
@@ -43,7 +43,7 @@ from callpath_modeler.modeling.mixture.spread import (
     row_spread,
     within,
 )
-from callpath_modeler.modeling.models import MIN_POINTS, Models
+from callpath_modeler.modeling.models import Models
 from callpath_modeler.modeling.noise import Aggregate, Centre, relative_efficiency
 from callpath_modeler.modeling.parts import Map
 from callpath_modeler.modeling.several.hypotheses import joint_hypotheses
@@ -70,6 +70,9 @@ _OF_ONE_LAW = 0.2
 
 _SAMPLE = 500
 """Rows that habits are learnt from: of all sizes, evenly."""
+
+_LOOKS_AT_SCALES = 2
+"""How often errors tell how noise grows: models that took noise for growth err too little."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,22 +186,51 @@ def _learnt(
     ways = deviations(points, noise_known=pool.known)
     before, far = Beliefs(known.log_prior, ways.log_prior), far_tables(points, known, FAR)
     sums = sums_of(known, points) if space.max_terms > 1 else None
+    how: Centre = "mean" if aggregate == "auto" else aggregate
+    setting = _Setting(points, pool, how, 1.0, 0.0, known, ways, before, far, sums)
     if not len(y):
-        how: Centre = "mean" if aggregate == "auto" else aggregate
-        return _Setting(points, pool, how, 1.0, 0.0, known, ways, before, far, sums)
-    means = pool.noise(reps, 1.0)
-    data, unit = data_of(points, means)
-    found = _looked_at(data, known, ways, before)
-    beliefs = _beliefs(found, len(y), known, before)
-    fitted = _fitted(posterior(found, data, ways, beliefs), data, sums, known, ways, beliefs)
-    how, efficiency = _centre(y, means, fitted * unit[:, None], aggregate)
-    correlation = error_correlation(data, fitted, noise_known=pool.known)
+        return setting
+    seen = _first_models(setting, reps)
+    correlation = error_correlation(seen.data, seen.fitted, noise_known=pool.known)
+    setting = replace(setting, correlation=correlation)
+    for _ in range(_LOOKS_AT_SCALES if points.ndim == 1 and not pool.known else 0):
+        profile = noise_by_scale(seen.data, seen.fitted, correlation)
+        if np.array_equal(profile, setting.pool.profile):
+            break
+        setting = replace(setting, pool=replace(pool, profile=profile))
+        seen = _first_models(setting, reps)
+    how, efficiency = _centre(y, seen.noise, seen.fitted * seen.unit[:, None], aggregate)
+    data, found, beliefs = seen.data, seen.found, seen.beliefs
     if how != "mean":
-        data = _positive(points, y, pool, how, efficiency)
+        data = _positive(points, y, setting.pool, how, efficiency)
         found = _looked_at(data, known, ways, before)
     if how != "mean" or correlation > 0:
         beliefs = _beliefs(found, len(data.values), known, before, correlation)
-    return _Setting(points, pool, how, efficiency, correlation, known, ways, beliefs, far, sums)
+    return replace(setting, how=how, efficiency=efficiency, beliefs=beliefs)
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """First models of some rows, of the means of their repetitions."""
+
+    noise: Noise
+    data: Data
+    unit: FloatArray
+    found: Candidates
+    beliefs: Beliefs
+    fitted: FloatArray
+
+
+def _first_models(setting: _Setting, reps: Within) -> _Seen:
+    """Model the means of some rows by what is believed before, and by what they say together."""
+    known, ways, before = setting.known, setting.ways, setting.beliefs
+    noise = setting.pool.noise(reps, 1.0)
+    data, unit = data_of(setting.points, noise)
+    found = _looked_at(data, known, ways, before)
+    beliefs = _beliefs(found, len(unit), known, before, setting.correlation)
+    of_rows = posterior(found, data, ways, beliefs)
+    fitted = _fitted(of_rows, data, setting.sums, known, ways, beliefs)
+    return _Seen(noise, data, unit, found, beliefs, fitted)
 
 
 def _fitted(
@@ -225,8 +257,8 @@ def _modelled(setting: _Setting, ordered: FloatArray) -> Columns:
     """Model some rows [n, K, R] of `_Values`, each by itself."""
     points, known = setting.points, setting.known
     columns, reps = empty_columns(len(ordered), len(setting.far)), within(ordered, setting.how)
-    status = _status(ordered, reps)
-    _write_facts(columns, points, reps, status)
+    status = row_status(ordered, reps)
+    write_facts(columns, points, reps, status)
     usable = np.flatnonzero(status == FitStatus.OK)
     if usable.size:
         noise = setting.pool.noise(reps.take(usable), setting.efficiency)
@@ -271,7 +303,7 @@ def _overview(values: _Values, count: int) -> tuple[FloatArray, Within, Pool]:
     for part in values.chunks(_CHUNK):
         ordered = values[part]
         reps = within(ordered, "mean")
-        usable[part] = _status(ordered, reps) == FitStatus.OK
+        usable[part] = row_status(ordered, reps) == FitStatus.OK
         raw[part], dof[part], size[part] = row_spread(reps)
         with np.errstate(over="ignore"):
             numbers = np.sqrt(np.arange(2.0, 2 + len(values.order)))
@@ -283,47 +315,6 @@ def _overview(values: _Values, count: int) -> tuple[FloatArray, Within, Pool]:
     some = values[rows[order[:: max(-(-len(order) // count), 1)]]]
     means = within(some, "mean")
     return some, means, pooled(raw[rows], dof[rows], size[rows], profile_of(means))
-
-
-def _status(y: FloatArray, reps: Within) -> npt.NDArray[np.int8]:
-    """Name the rows that cannot be modelled; the others are OK for now."""
-    if compiled():
-        return repetitions.status_of(y, reps.columns, MIN_POINTS["mixture"])
-    centre = np.where(reps.count > 0, reps.centre, 0.0)
-    status = np.full(len(y), FitStatus.OK, dtype=np.int8)
-    status[(centre == 0).all(axis=1)] = FitStatus.ZERO
-    status[(centre < 0).any(axis=1)] = FitStatus.NEGATIVE
-    status[(reps.count > 0).sum(axis=1) < MIN_POINTS["mixture"]] = FitStatus.TOO_FEW_POINTS
-    # So are sums of values that are as large as numbers go.
-    status[np.isinf(y).any(axis=(1, 2)) | np.isinf(centre).any(axis=1)] = FitStatus.NON_FINITE
-    return status
-
-
-def _write_facts(
-    columns: Columns, points: FloatArray, reps: Within, status: npt.NDArray[np.int8]
-) -> None:
-    """Write what is known of rows without any model."""
-    columns["status"][:] = status
-    first = points if points.ndim == 1 else points[:, 0]
-    columns["used"][:], low, high = _facts(reps.count, first)
-    if points.ndim == 1:
-        columns["low_p"][:], columns["high_p"][:] = low, high
-    zero = status == FitStatus.ZERO
-    columns["coefficients"][zero] = 0.0
-    columns["weight"][zero] = 1.0
-    for name, number in (("cv_error", 0.0), ("rss", 0.0), ("r2", 1.0), ("adjusted_r2", 1.0)):
-        columns[name][zero] = number
-
-
-def _facts(
-    count: FloatArray, points: FloatArray
-) -> tuple[npt.NDArray[np.int16], FloatArray, FloatArray]:
-    """Tell how many points have a value, and the least and the largest of these, each [n]."""
-    if compiled():
-        return repetitions.facts(count, points)
-    present = count > 0
-    low, high = np.where(present, points, np.inf), np.where(present, points, -np.inf)
-    return present.sum(axis=1).astype(np.int16), low.min(axis=1), high.max(axis=1)
 
 
 def _centre(

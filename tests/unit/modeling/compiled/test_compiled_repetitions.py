@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pytest
 
 from callpath_modeler.modeling.compiled.library import compiled
-from callpath_modeler.modeling.mixture import application, data, spread
+from callpath_modeler.modeling.mixture import data, facts, spread
 from callpath_modeler.modeling.noise import CENTRES, Centre
 from many_rows import KINDS, many_rows
 
@@ -41,15 +41,15 @@ def said(points: FloatArray, y: FloatArray, how: Centre) -> Said:
     return Said(
         reps,
         told,
-        application._status(y, reps),
-        application._facts(reps.count, points),
+        facts.row_status(y, reps),
+        facts.row_facts(reps.count, points),
         pool.noise(reps.take(usable), 1.3),
         spread.Pool(known=False, profile=same).noise(reps, 1.0),
     )
 
 
 def use_numpy(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (application, data, spread):
+    for module in (data, facts, spread):
         monkeypatch.setattr(module, "compiled", lambda: False)
 
 

@@ -1,4 +1,4 @@
-"""Runs that were slower as a whole: errors of all call paths that agree say as little as one."""
+"""What errors of models say: of runs that were slower as a whole, and of noisier scales."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import pytest
 
 from callpath_modeler.modeling import fit
 from callpath_modeler.modeling.mixture import application
-from callpath_modeler.modeling.mixture.correlation import error_correlation
 from callpath_modeler.modeling.mixture.data import Data
+from callpath_modeler.modeling.mixture.residuals import error_correlation, noise_by_scale
 from callpath_modeler.modeling.mixture.spread import EXACT_VARIANCE
 
 FloatArray = npt.NDArray[np.float64]
@@ -114,3 +114,53 @@ def test_what_one_law_beyond_the_hypotheses_explains_takes_no_witnesses(
         probable[told] = models.weight
     np.testing.assert_array_equal(probable[0.2], probable[0.0])
     assert not np.allclose(probable[0.6], probable[0.0])
+
+
+GROWING = 0.01 * 2.0 ** np.arange(5)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_points_of_the_same_noise_are_the_same(seed: int) -> None:
+    found = noise_by_scale(*rows(normal((200, 5), seed)), 0.0)
+    assert np.ptp(np.log2(found)) < 1
+
+
+@pytest.mark.parametrize("growth", [-2.0, 1.0, 2.0])
+def test_noise_that_grows_with_scale_is_seen_without_repetitions(growth: float) -> None:
+    spread = 0.02 * 2.0 ** (growth / 2 * np.arange(-2, 3))
+    slopes = []
+    for seed in range(10):
+        error = spread * np.random.default_rng(seed).standard_normal((200, 5))
+        found = noise_by_scale(*rows(error), 0.0)
+        assert np.log(found).mean() == pytest.approx(0, abs=1e-9)
+        slopes.append(np.polyfit(np.log2(POINTS), np.log2(found), 1)[0])
+    assert np.mean(slopes) == pytest.approx(growth, abs=0.25)
+
+
+def test_few_or_correlated_rows_and_points_do_not_tell_how_noise_grows() -> None:
+    error = GROWING * np.random.default_rng(1).standard_normal((200, 5))
+    data, fitted = rows(error)
+    assert np.ptp(noise_by_scale(data, fitted, 0.0)) > 1
+    assert (noise_by_scale(data, fitted, 0.2) == 1).all()
+    assert (noise_by_scale(*rows(error[:15]), 0.0) == 1).all()
+    assert (noise_by_scale(*rows(error[:, 2:], POINTS[2:]), 0.0) == 1).all()
+
+
+def test_errors_of_one_size_in_one_unit_and_another_tell_the_same() -> None:
+    data, fitted = rows(GROWING * np.random.default_rng(2).standard_normal((200, 5)))
+    shuffled = np.random.default_rng(3).permutation(200)
+    other = noise_by_scale(data.take(shuffled), fitted[shuffled], 0.0)
+    np.testing.assert_allclose(other, noise_by_scale(data, fitted, 0.0), rtol=1e-9)
+
+
+def test_totals_are_sane_where_single_runs_are_noisier_the_larger_they_are() -> None:
+    far = np.append(POINTS, 2048.0)
+    laws = [7 + 0 * far, 7 + 0 * far, 10 + np.log2(far), 5 + far / 32, 20 + 0 * far]
+    truth = np.tile(np.stack(laws), (40, 1))
+    for seed in range(6):
+        noise = GROWING * np.random.default_rng(seed).standard_normal((200, 5))
+        band = fit(POINTS, (truth[:, :-1] * np.exp(noise))[:, :, None]).predict(far[-1:])
+        held = (band.low[:, 0] <= truth[:, -1]) & (truth[:, -1] <= band.high[:, 0])
+        assert held.mean() > 0.93
+        # By even noise, it was 9 to 33 times what it is.
+        assert band.value.sum() < 3 * truth[:, -1].sum()
