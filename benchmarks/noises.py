@@ -21,8 +21,8 @@ FloatArray = NDArray[np.float64]
 
 NOTES = """\
 Applications of 200 call paths, as in the table of goals (P5, 4 of each of 3 seeds), with log-normal
-noise of which each call path has its own, or of which all call paths of a configuration or of a run
-have a part in common. Error: the median at 16 times the largest scale. Held: the share of 95 %
+noise of which each call path has its own, or of which all call paths of a configuration, of a run or
+of one scale have a part in common. Error: the median at 16 times the largest scale. Held: the share of 95 %
 bands there that hold the truth, and of totals of the whole program.
 """
 
@@ -51,11 +51,24 @@ def _growing(rng: np.random.Generator, points: int, repetitions: int) -> FloatAr
     return 0.01 * 2.0 ** np.arange(points)[:, None] * _normal(rng, points, repetitions)
 
 
+def _odd(point: int) -> _Noise:
+    """Return noise of 5 %, and 30 % more of all call paths at one point."""
+
+    def noise(rng: np.random.Generator, points: int, repetitions: int) -> FloatArray:
+        found = 0.05 * _normal(rng, points, repetitions)
+        found[:, point] += np.log(1.3)
+        return found
+
+    return noise
+
+
 _NOISES: dict[str, _Noise] = {
     "10 % of each": lambda *of: 0.1 * _normal(*of),
     "5 % of configurations, 2 % of each": _of_configurations,
     "10 % of runs, 2 % of each": _of_runs,
     "1, 2, 4, 8, 16 % with scale, of each": _growing,
+    "30 % at the third scale, 5 % of each": _odd(2),
+    "30 % at the last scale, 5 % of each": _odd(-1),
 }
 
 

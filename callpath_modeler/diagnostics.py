@@ -148,6 +148,9 @@ KINDS: dict[str, Kind] = {
     "CPM207": Kind(
         "parameters varied one at a time", "measure one more run, with all of them at their largest"
     ),
+    "CPM208": Kind(
+        "one scale unlike all others", "measure it again, on the same machine; it counts little"
+    ),
     "CPM301": Kind(
         "message sizes not known",
         "they are taken to be equal; give them as a parameter, e.g. a column size",

@@ -251,6 +251,10 @@ def _fit_findings(
         told = ", ".join(f"{parameter} = {value:g}" for parameter, value in largest)
         message = f"whether they add up or multiply is assumed; a run at {told} would tell"
         found.append(Finding("CPM207", "models", message))
+    if models.odd_scale is not None:
+        point, factor = models.odd_scale
+        what = f"at {parameters[0]} = {point:g} nearly all call paths are {factor:.2g} times"
+        found.append(Finding("CPM208", "models", f"{what} what the other scales say"))
     return found
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -56,6 +56,9 @@ class Models:
         Confidence of the bands.
     correlation : float
         Between the errors of rows, where those of many agree: 0 = independent, 1 = the same.
+    odd_scale : tuple of float, or None
+        The point, if any, at which nearly all rows are off what the others say by one factor, and
+        the factor; it counts little.
     terms : ndarray [n, T] of int16
         Positions in ``shapes``, slowest growth first; -1 unused.
     coefficients : ndarray [n, T + 1]
@@ -101,6 +104,7 @@ class Models:
     points: FloatArray
     confidence: float
     correlation: float
+    odd_scale: tuple[float, float] | None
     terms: TermArray
     coefficients: FloatArray
     covariance: FloatArray
@@ -371,6 +375,7 @@ class Models:
             "aggregate": self.aggregate,
             "confidence": self.confidence,
             "correlation": self.correlation,
+            "odd_scale": self.odd_scale,
             "points": self.points.tolist(),
         }
         return {name: getattr(self, name) for name in column_names()}, header
@@ -405,6 +410,7 @@ class Models:
             points=np.array(header["points"], dtype=np.float64),
             confidence=float(header["confidence"]),
             correlation=float(header["correlation"]),
+            odd_scale=_odd_scale(header.get("odd_scale")),
             **{name: arrays[name].view() for name in column_names()},
         )
 
@@ -414,6 +420,13 @@ def _centre(text: str) -> Centre:
         if known == text:
             return known
     raise ValueError(f"no centre of repetitions is called {text!r}")
+
+
+def _odd_scale(told: Sequence[float] | None) -> tuple[float, float] | None:
+    if told is None:
+        return None
+    point, factor = told
+    return float(point), float(factor)
 
 
 def column_names() -> tuple[str, ...]:

@@ -81,6 +81,7 @@ def fit_classic(
         points=points,
         confidence=confidence,
         correlation=0.0,
+        odd_scale=None,
         **joined(chunks),
     )
 

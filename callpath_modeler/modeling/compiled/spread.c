@@ -207,7 +207,7 @@ int64_t noise_of_rows(int64_t n, int64_t points, const double *centre, const dou
             used += count[k] > 0;
         }
         double effective = larger(total / larger(used, 1), 1);
-        int told = borrowed > 0, exact = !told || (dof[row] > 0 && raw[row] <= EXACT_VARIANCE);
+        int exact = !(borrowed > 0) || (dof[row] > 0 && raw[row] <= EXACT_VARIANCE);
         for (int64_t k = row * points; k < (row + 1) * points; k++) {
             double its = freedom_of(centre[k], count[k]), expected = shrunk * profile[k % points];
             /* Two values say next to nothing of the noise of their own point. */
@@ -215,11 +215,10 @@ int64_t noise_of_rows(int64_t n, int64_t points, const double *centre, const dou
             double ratio = shrunk / larger(local, EXACT_VARIANCE);
             ratio = smaller(larger(ratio, LEAST_WEIGHT), MOST_WEIGHT);
             weight[k] = count[k] / effective * (exact ? 1 : ratio);
-            weight[k] /= told ? 1 : profile[k % points];
         }
         variance[row] = exact ? EXACT_VARIANCE
                               : larger(shrunk * efficiency / effective, EXACT_VARIANCE);
-        freedom[row] = told ? smaller(borrowed + dof[row], MOST_DOF) : MOST_DOF;
+        freedom[row] = borrowed > 0 ? smaller(borrowed + dof[row], MOST_DOF) : MOST_DOF;
         spread[row] = dof[row] > 0 ? sqrt(raw[row]) : NAN;
     }
     return 0;

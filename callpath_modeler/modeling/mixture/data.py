@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,6 +16,33 @@ from callpath_modeler.modeling.mixture.spread import Noise
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.intp]
 BoolArray = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class Values:
+    """Values `y` [n, K, R] as they are modelled: some rows at a time, since all are many bytes.
+
+    Points are in `order`.
+    """
+
+    y: FloatArray
+    order: IntArray
+
+    @classmethod
+    def by_point(cls, points: FloatArray, y: FloatArray) -> Values:
+        """Return `y` in the order of `points`, [K] or [K, D]."""
+        return cls(y, np.lexsort(points.reshape(len(points), -1).T[::-1]))
+
+    def __len__(self) -> int:
+        return len(self.y)
+
+    def __getitem__(self, rows: IntArray | slice) -> FloatArray:
+        wanted = self.y[rows]
+        return wanted if (np.diff(self.order) == 1).all() else wanted[:, self.order]
+
+    def chunks(self, size: int) -> Iterator[slice]:
+        """Divide the rows into parts of `size`."""
+        return (slice(start, start + size) for start in range(0, len(self), size))
 
 
 @dataclass(frozen=True, slots=True)

@@ -145,7 +145,7 @@ class Pool:
         if not self.dof:
             n = len(raw)
             exact, sure = np.full(n, EXACT_VARIANCE), np.full(n, _MOST_DOF)
-            return Noise(reps.centre, exact, sure, weight / self.profile, self.known, spread)
+            return Noise(reps.centre, exact, sure, weight, self.known, spread)
         prior = np.exp(self.level + self.slope * np.clip(_log(size) - self.about, *self.reach))
         shrunk = (self.dof * prior + dof * raw) / (self.dof + dof)
         share, freedom = min(self.dof, _MOST_DOF), _freedom(reps)

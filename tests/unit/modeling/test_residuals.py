@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pytest
 
 from callpath_modeler.modeling import fit
-from callpath_modeler.modeling.mixture import application
+from callpath_modeler.modeling.mixture import setting
 from callpath_modeler.modeling.mixture.data import Data
 from callpath_modeler.modeling.mixture.residuals import error_correlation, noise_by_scale
 from callpath_modeler.modeling.mixture.spread import EXACT_VARIANCE
@@ -108,7 +108,7 @@ def test_what_one_law_beyond_the_hypotheses_explains_takes_no_witnesses(
     values = np.tile(laws, (10, 1))[:, :, None] * np.exp(0.05 * noise)
     probable = {}
     for told in (0.0, 0.2, 0.6):
-        monkeypatch.setattr(application, "error_correlation", lambda *_, t=told, **__: t)
+        monkeypatch.setattr(setting, "error_correlation", lambda *_, t=told, **__: t)
         models = fit(POINTS, values)
         assert models.correlation == told
         probable[told] = models.weight

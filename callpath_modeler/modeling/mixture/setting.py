@@ -1,0 +1,300 @@
+"""What the models of all rows are made with: noise and habits, learnt from some of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from callpath_modeler.modeling.mixture.candidates import Candidates
+from callpath_modeler.modeling.mixture.conditions import (
+    Apart,
+    at_others,
+    is_suspect,
+    measured_everywhere,
+    stands_alone,
+    what_sets_apart,
+    without,
+)
+from callpath_modeler.modeling.mixture.data import Data, Values, data_of
+from callpath_modeler.modeling.mixture.deviations import Deviations, deviations
+from callpath_modeler.modeling.mixture.facts import row_status
+from callpath_modeler.modeling.mixture.hypotheses import Hypotheses, hypotheses
+from callpath_modeler.modeling.mixture.learn import learn
+from callpath_modeler.modeling.mixture.look import looked_at
+from callpath_modeler.modeling.mixture.outcome import FAR
+from callpath_modeler.modeling.mixture.posterior import (
+    Beliefs,
+    Posterior,
+    far_tables,
+    fitted_values,
+    posterior,
+)
+from callpath_modeler.modeling.mixture.residuals import error_correlation, noise_by_scale
+from callpath_modeler.modeling.mixture.spread import (
+    Noise,
+    Pool,
+    Within,
+    pooled,
+    profile_of,
+    row_spread,
+    within,
+)
+from callpath_modeler.modeling.noise import Aggregate, Centre, relative_efficiency
+from callpath_modeler.modeling.several.hypotheses import joint_hypotheses
+from callpath_modeler.modeling.several.sums import with_sums
+from callpath_modeler.modeling.several.tried import Sums, sums_of
+from callpath_modeler.modeling.status import FitStatus
+from callpath_modeler.modeling.terms import SearchSpace
+
+FloatArray = npt.NDArray[np.float64]
+
+CHUNK = 2048
+"""Rows that are summed up together."""
+_MOST_HYPOTHESES = 2_000_000
+
+_OFF = 3.0
+_OF_ONE_LAW = 0.2
+"""Errors of call paths that follow one law beyond the hypotheses are as correlated at most."""
+
+_SAMPLE = 500
+"""Rows that habits are learnt from: of all sizes, evenly."""
+
+_LOOKS_AT_SCALES = 2
+"""How often errors tell how noise grows: models that took noise for growth err too little."""
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """What the models of all rows are made with.
+
+    Attributes
+    ----------
+    worth : [K] what points weigh by what errors say of them, against what repetitions say
+    odd : the point, if any, at which all rows are off by one factor
+    """
+
+    points: FloatArray
+    pool: Pool
+    how: Centre
+    efficiency: float
+    worth: FloatArray
+    odd: Apart | None
+    correlation: float
+    known: Hypotheses
+    ways: Deviations
+    beliefs: Beliefs
+    far: FloatArray
+    sums: Sums | None
+
+    @property
+    def terms(self) -> int:
+        """How many terms a model may have."""
+        return 2 if self.sums is None else len(self.sums.codes)
+
+    @property
+    def off(self) -> float:
+        """By how much what is predicted may be off: what was at the largest point may stay."""
+        if self.odd is None or self.odd.point < len(self.points) - 1:
+            return 0.0
+        return self.odd.factor
+
+    @property
+    def odd_scale(self) -> tuple[float, float] | None:
+        """The odd point and the factor there."""
+        if self.odd is None:
+            return None
+        return float(self.points[self.odd.point]), float(np.exp(self.odd.factor))
+
+    @property
+    def in_common(self) -> float:
+        """The correlation between the errors of what is predicted."""
+        return max(self.correlation, 1 - float(self.worth[-1])) if self.off else self.correlation
+
+    def noise(self, reps: Within) -> Noise:
+        """Tell the noise of some rows."""
+        found = self.pool.noise(reps, self.efficiency)
+        if (self.worth == 1).all():
+            return found
+        return replace(found, weight=found.weight * self.worth)
+
+
+def learnt(points: FloatArray, values: Values, space: SearchSpace, aggregate: Aggregate) -> Setting:
+    """Learn noise and habits from some of the rows, and choose the centre of repetitions."""
+    known = joint_hypotheses(space, points) if points.ndim > 1 else hypotheses(space, points)
+    y, reps, pool = _overview(values, at_once(known, _SAMPLE))
+    ways = deviations(points, noise_known=pool.known)
+    before, far = Beliefs(known.log_prior, ways.log_prior), far_tables(points, known, FAR)
+    sums = sums_of(known, points) if space.max_terms > 1 else None
+    how: Centre = "mean" if aggregate == "auto" else aggregate
+    even = np.ones(len(points))
+    setting = Setting(points, pool, how, 1.0, even, None, 0.0, known, ways, before, far, sums)
+    if not len(y):
+        return setting
+    setting, seen = _by_errors(setting, reps)
+    how, efficiency = _centre(y, seen.noise, seen.fitted * seen.unit[:, None], aggregate)
+    setting = replace(setting, how=how, efficiency=efficiency)
+    data, found, beliefs = seen.data, seen.found, seen.beliefs
+    if how != "mean":
+        data = _positive(setting, y)
+        found = looked_at(data, known, ways, before)
+    if how != "mean" or setting.correlation > 0:
+        beliefs = _beliefs(found, len(data.values), known, before, setting.correlation)
+    return replace(setting, beliefs=beliefs)
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """First models of some rows, of the means of their repetitions."""
+
+    noise: Noise
+    data: Data
+    unit: FloatArray
+    found: Candidates
+    beliefs: Beliefs
+    believed: Posterior
+    fitted: FloatArray
+
+
+def _by_errors(setting: Setting, reps: Within) -> tuple[Setting, _Seen]:
+    """Model the means of some rows, and learn from their errors what repetitions do not tell."""
+    seen, told = _first_models(setting, reps), setting.pool.known
+    correlation = error_correlation(seen.data, seen.fitted, noise_known=told)
+    setting = replace(setting, correlation=correlation)
+    if setting.points.ndim > 1:
+        return setting, seen
+    odd = _odd_one(setting, seen)
+    if odd is not None:
+        worth = np.ones(len(setting.points))
+        worth[odd.point] = odd.own / (odd.own + odd.factor**2)
+        setting = replace(setting, correlation=0.0, worth=worth, odd=odd)
+        seen = _first_models(setting, reps)
+        others = at_others(seen.data, odd.point), np.delete(seen.fitted, odd.point, axis=1)
+        correlation = error_correlation(*others, noise_known=told)
+        return replace(setting, correlation=correlation), seen
+    for _ in range(0 if told else _LOOKS_AT_SCALES):
+        worth = 1 / noise_by_scale(seen.data, seen.fitted, correlation)
+        if np.array_equal(worth, setting.worth):
+            break
+        setting = replace(setting, worth=worth)
+        seen = _first_models(setting, reps)
+    return setting, seen
+
+
+def _odd_one(setting: Setting, seen: _Seen) -> Apart | None:
+    """Find the point at which all rows are off by the same factor; as a rule there is none."""
+    if not is_suspect(seen.believed, seen.data, setting.known, setting.correlation):
+        return None
+    every, rows = range(len(setting.points)), measured_everywhere(seen.data)
+    found = [_apart(setting, rows, point) for point in every]
+    odd = max(found, key=lambda each: each.agreed * each.nats)
+    if not odd.agreed:
+        return None
+    others = [_apart(setting, rows, point, odd.point) for point in every if point != odd.point]
+    return odd if stands_alone(odd, others) else None
+
+
+def _apart(setting: Setting, rows: Data, point: int, *left_out: int) -> Apart:
+    """Ask rows about a point by all others that are not left out."""
+    known, ways, before = setting.known, setting.ways, setting.beliefs
+    some = without(rows, point, *left_out)
+    believed = posterior(looked_at(some, known, ways, before), some, ways, before)
+    return what_sets_apart(believed, rows, known, point)
+
+
+def _first_models(setting: Setting, reps: Within) -> _Seen:
+    """Model the means of some rows by what is believed before, and by what they say together."""
+    known, ways, before = setting.known, setting.ways, setting.beliefs
+    noise = setting.noise(reps)
+    data, unit = data_of(setting.points, noise)
+    found = looked_at(data, known, ways, before)
+    beliefs = _beliefs(found, len(unit), known, before, setting.correlation)
+    believed = posterior(found, data, ways, beliefs)
+    fitted = _fitted(believed, data, setting.sums, known, ways, beliefs)
+    return _Seen(noise, data, unit, found, beliefs, believed, fitted)
+
+
+def _fitted(
+    found: Posterior,
+    data: Data,
+    sums: Sums | None,
+    known: Hypotheses,
+    ways: Deviations,
+    beliefs: Beliefs,
+) -> FloatArray:
+    """Return what is believed of some rows at the points, [n, K], sums of many terms among it.
+
+    Laws that two terms miss are missed alike by all rows that follow them, which is no matter of
+    runs.
+    """
+    fitted = fitted_values(found, known)
+    more = with_sums(found, data, sums, known, ways, beliefs)
+    if more is not None:
+        fitted[more.rows] = more.fitted(known)
+    return fitted
+
+
+def at_once(known: Hypotheses, most: int, hypotheses: int = _MOST_HYPOTHESES) -> int:
+    """Return how many rows of `most` to take together: many hypotheses need much memory."""
+    return max(16, min(most, hypotheses // known.compared))
+
+
+def _overview(values: Values, count: int) -> tuple[FloatArray, Within, Pool]:
+    """Look at the means of all rows: choose `count` to learn from at most, and pool the noise.
+
+    Returns the chosen rows, their means, and the noise. The rows are of all sizes, evenly; the same
+    ones whatever the order of rows.
+    """
+    raw, dof, size, digest = np.zeros((4, len(values)))
+    usable = np.zeros(len(values), dtype=bool)
+    for part in values.chunks(CHUNK):
+        ordered = values[part]
+        reps = within(ordered, "mean")
+        usable[part] = row_status(ordered, reps) == FitStatus.OK
+        raw[part], dof[part], size[part] = row_spread(reps)
+        with np.errstate(over="ignore"):
+            numbers = np.sqrt(np.arange(2.0, 2 + len(values.order)))
+            digest[part] = np.nan_to_num(reps.centre) @ numbers
+    rows = np.flatnonzero(usable)
+    order = np.argsort(size[rows])
+    if not np.diff(size[rows[order]]).all():
+        order = np.lexsort((digest[rows], size[rows]))
+    some = values[rows[order[:: max(-(-len(order) // count), 1)]]]
+    means = within(some, "mean")
+    return some, means, pooled(raw[rows], dof[rows], size[rows], profile_of(means))
+
+
+def _centre(
+    y: FloatArray, means: Noise, fitted: FloatArray, aggregate: Aggregate
+) -> tuple[Centre, float]:
+    """Choose the centre of repetitions by the noise of some rows about models of means."""
+    if y.shape[2] < 3:
+        return ("mean" if aggregate == "auto" else aggregate), 1.0
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = y / fitted[:, :, None]
+        # Where the model is off by more than noise, residuals are not noise.
+        off = np.abs(means.centre / fitted - 1) > _OFF * np.sqrt(means.variance)[:, None]
+    ratio[off] = np.nan
+    return relative_efficiency(ratio[np.isfinite(ratio) & (ratio > 0)], y.shape[2], aggregate)
+
+
+def _positive(setting: Setting, y: FloatArray) -> Data:
+    """Return those of some rows whose centres can be fitted.
+
+    A centre may be zero, or below, where the mean is not.
+    """
+    reps = within(y, setting.how)
+    usable = (np.nan_to_num(reps.centre) >= 0).all(axis=1) & (row_spread(reps)[2] > 0)
+    return data_of(setting.points, setting.noise(reps.take(np.flatnonzero(usable))))[0]
+
+
+def _beliefs(
+    found: Candidates, rows: int, known: Hypotheses, before: Beliefs, correlation: float = 0.0
+) -> Beliefs:
+    """Learn from some rows what to believe of all; those whose errors are correlated say less."""
+    if not rows:
+        return before
+    of_runs = max(0.0, correlation - _OF_ONE_LAW) / (1 - _OF_ONE_LAW)
+    count_as_one = 1 + (rows - 1) * of_runs
+    return Beliefs(*learn(found, known, before.hypotheses, before.deviations, count_as_one))
