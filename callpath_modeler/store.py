@@ -187,8 +187,10 @@ def _fill(folder: _Folder, fits: Sequence[Fitted]) -> None:
 
 
 def _save_models(folder: _Folder, number: int, fitted: Fitted) -> _ModelsHeader:
+    from callpath_modeler.modeling.stored import to_arrays
+
     surface = fitted.surface
-    arrays, header = (surface.models if surface else fitted.models).to_arrays()
+    arrays, header = to_arrays(surface.models if surface else fitted.models)
     if surface is None:
         arrays = {**arrays, "measured": fitted.measured}
     for name, array in arrays.items():
@@ -254,7 +256,7 @@ def read_models(
     store = _open(path)
     # An experiment alone is opened without the code that models.
     from callpath_modeler.fitted import Fitted, Surface, sliced
-    from callpath_modeler.modeling import Models
+    from callpath_modeler.modeling.stored import from_arrays
 
     for k, header in enumerate(store.header.models):
         if header.metric != metric or (settings is not None and header.settings != settings):
@@ -262,7 +264,7 @@ def read_models(
         arrays = {name: _array(store, f"models-{k}-{name}") for name in header.columns}
         try:
             measured = None if header.parameters else arrays.pop("measured")
-            models = Models.from_arrays(arrays, header.models)
+            models = from_arrays(arrays, header.models)
         except (KeyError, ValueError) as cause:
             raise _broken(path, str(cause)) from cause
         described = experiment.columns[metric].metric

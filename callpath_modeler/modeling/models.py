@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -13,17 +11,15 @@ from callpath_modeler.modeling.classic.bands import classic_band
 from callpath_modeler.modeling.evaluation import evaluate, targets
 from callpath_modeler.modeling.formulas import Alternative, Names, model_texts
 from callpath_modeler.modeling.growth import Growth
-from callpath_modeler.modeling.noise import CENTRES, Centre
+from callpath_modeler.modeling.noise import Centre
 from callpath_modeler.modeling.reach import band_at, mixture_at
-from callpath_modeler.modeling.shapes import Shapes, shapes_from_header, shapes_to_header
+from callpath_modeler.modeling.shapes import Shapes
 from callpath_modeler.modeling.status import FitStatus
 from callpath_modeler.modeling.terms import SearchSpace
 from callpath_modeler.modeling.uncertainty import Mixture, Prediction
 
 FloatArray = npt.NDArray[np.float64]
 TermArray = npt.NDArray[np.int16]
-
-_VERSION = 4
 
 _CHUNK = 8192
 """Rows that are summed up at once."""
@@ -356,77 +352,6 @@ class Models:
                 strict=True,
             )
         )
-
-    def to_arrays(self) -> tuple[dict[str, npt.NDArray[Any]], dict[str, Any]]:
-        """Take the models apart for a store.
-
-        Returns
-        -------
-        arrays : dict of ndarray
-            The columns, by name.
-        header : dict
-            Small, of texts and numbers that JSON can hold.
-        """
-        header: dict[str, Any] = {
-            "version": _VERSION,
-            "space": self.space.to_header(),
-            "shapes": shapes_to_header(self.shapes),
-            "method": self.method,
-            "aggregate": self.aggregate,
-            "confidence": self.confidence,
-            "correlation": self.correlation,
-            "odd_scale": self.odd_scale,
-            "points": self.points.tolist(),
-        }
-        return {name: getattr(self, name) for name in column_names()}, header
-
-    @classmethod
-    def from_arrays(
-        cls, arrays: Mapping[str, npt.NDArray[Any]], header: Mapping[str, Any]
-    ) -> Models:
-        """Undo `to_arrays`; memory-mapped columns stay so.
-
-        Raises
-        ------
-        ValueError
-            If the header or a column is missing or of another version.
-        """
-        if header.get("version") != _VERSION:
-            raise ValueError(f"models of version {header.get('version')} are not understood")
-        missing = [name for name in column_names() if name not in arrays]
-        if missing:
-            raise ValueError(f"columns missing: {', '.join(missing)}")
-        shapes = shapes_from_header(header["shapes"])
-        for name in ("terms", "alternative_terms"):
-            # They are looked up without further question.
-            codes = arrays[name]
-            if codes.size and not -1 <= codes.min() <= codes.max() < len(shapes):
-                raise ValueError(f"{name} are of shapes that are not there")
-        return cls(
-            space=SearchSpace.from_header(header["space"]),
-            shapes=shapes,
-            method=str(header["method"]),
-            aggregate=_centre(header["aggregate"]),
-            points=np.array(header["points"], dtype=np.float64),
-            confidence=float(header["confidence"]),
-            correlation=float(header["correlation"]),
-            odd_scale=_odd_scale(header.get("odd_scale")),
-            **{name: arrays[name].view() for name in column_names()},
-        )
-
-
-def _centre(text: str) -> Centre:
-    for known in CENTRES:
-        if known == text:
-            return known
-    raise ValueError(f"no centre of repetitions is called {text!r}")
-
-
-def _odd_scale(told: Sequence[float] | None) -> tuple[float, float] | None:
-    if told is None:
-        return None
-    point, factor = told
-    return float(point), float(factor)
 
 
 def column_names() -> tuple[str, ...]:

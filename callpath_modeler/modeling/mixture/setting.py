@@ -139,7 +139,7 @@ def learnt(points: FloatArray, values: Values, space: SearchSpace, aggregate: Ag
     if how != "mean":
         data = _positive(setting, y)
         found = looked_at(data, known, ways, before)
-    if how != "mean" or setting.correlation > 0:
+    if how != "mean" or setting.correlation > _OF_ONE_LAW:
         beliefs = _beliefs(found, len(data.values), known, before, setting.correlation)
     return replace(setting, beliefs=beliefs)
 

@@ -9,7 +9,7 @@ from callpath_modeler.analysis.bands import addable, ends_of_sums
 from callpath_modeler.analysis.forecast import forecast
 from callpath_modeler.analysis.predict import predict, predict_sum, summed, with_callees
 from callpath_modeler.fitted import Fitted
-from callpath_modeler.modeling import Models
+from callpath_modeler.modeling.stored import from_arrays, to_arrays
 from synthetic import fitted
 
 VALUE = np.array([10.0, 20.0, 30.0])
@@ -104,8 +104,8 @@ def test_a_curve_of_thousands_of_call_paths_is_their_sum() -> None:
 
 def test_the_correlation_is_kept_in_stores() -> None:
     made, _ = slower_as_a_whole(3)
-    arrays, header = made.models.to_arrays()
-    assert Models.from_arrays(arrays, header).correlation == made.models.correlation > 0
+    arrays, header = to_arrays(made.models)
+    assert from_arrays(arrays, header).correlation == made.models.correlation > 0
     header["version"] -= 1
     with pytest.raises(ValueError, match="not understood"):
-        Models.from_arrays(arrays, header)
+        from_arrays(arrays, header)

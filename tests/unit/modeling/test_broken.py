@@ -7,9 +7,10 @@ from itertools import product
 import numpy as np
 import pytest
 
-from callpath_modeler.modeling import Break, FitStatus, Models, along, fit
+from callpath_modeler.modeling import Break, FitStatus, along, fit
 from callpath_modeler.modeling.fitting import default_space
 from callpath_modeler.modeling.several.hypotheses import joint_hypotheses
+from callpath_modeler.modeling.stored import from_arrays, to_arrays
 
 P = (8.0, 16.0, 32.0, 64.0, 128.0)
 N = (10.0, 20.0, 30.0, 40.0, 50.0)
@@ -71,7 +72,7 @@ def test_a_break_of_a_slice_is_that_of_its_parameter_and_a_number_elsewhere():
     assert along(models, 0, [8.0, 10.0]).formula(0, "p") == "20 + 30 * [p > 90.51]"
     assert along(models, 1, [64.0, 10.0]).formula(0, "n") == "2 * n"
     assert along(models, 1, [128.0, 10.0]).formula(0, "n") == "5 * n"
-    again = Models.from_arrays(*models.to_arrays())
+    again = from_arrays(*to_arrays(models))
     assert again.formula(0, ("p", "n")) == models.formula(0, ("p", "n"))
 
 

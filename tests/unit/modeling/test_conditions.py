@@ -7,6 +7,7 @@ import numpy.typing as npt
 import pytest
 
 from callpath_modeler.modeling import Models, fit
+from callpath_modeler.modeling.stored import from_arrays, to_arrays
 
 FloatArray = npt.NDArray[np.float64]
 POINTS = 2.0 ** np.arange(3, 9)
@@ -110,8 +111,8 @@ def test_the_odd_scale_is_the_same_in_another_unit_and_order() -> None:
 
 def test_a_store_keeps_the_odd_scale() -> None:
     models = fit(POINTS, measured(slow(2, 1.5), 8))
-    arrays, header = models.to_arrays()
-    assert Models.from_arrays(arrays, header).odd_scale == models.odd_scale is not None
+    arrays, header = to_arrays(models)
+    assert from_arrays(arrays, header).odd_scale == models.odd_scale is not None
     # Stores that were made before it was known have none.
     del header["odd_scale"]
-    assert Models.from_arrays(arrays, header).odd_scale is None
+    assert from_arrays(arrays, header).odd_scale is None

@@ -8,6 +8,7 @@ import pytest
 
 from callpath_modeler.modeling import FitStatus, Models, fit
 from callpath_modeler.modeling.models import column_names
+from callpath_modeler.modeling.stored import from_arrays, to_arrays
 
 POINTS = 2.0 ** np.arange(2, 10)
 LAWS = [
@@ -87,25 +88,25 @@ def test_a_target_is_above_zero(models: Models, target: float) -> None:
 
 
 def test_models_survive_a_store(models: Models, tmp_path: Path) -> None:
-    arrays, header = models.to_arrays()
+    arrays, header = to_arrays(models)
     for name, column in arrays.items():
         np.save(tmp_path / f"{name}.npy", column)
     mapped = {name: np.load(tmp_path / f"{name}.npy", mmap_mode="r") for name in arrays}
-    again = Models.from_arrays(mapped, json.loads(json.dumps(header)))
+    again = from_arrays(mapped, json.loads(json.dumps(header)))
     assert again.space == models.space
     for name in column_names():
         assert np.array_equal(getattr(again, name), getattr(models, name), equal_nan=True)
     with pytest.raises(ValueError, match="version"):
-        Models.from_arrays(mapped, {**header, "version": 0})
+        from_arrays(mapped, {**header, "version": 0})
     for name in ("terms", "alternative_terms"):
         for code in (-2, len(models.shapes)):
             codes = np.array(mapped[name])
             codes.flat[-1] = code
             with pytest.raises(ValueError, match=f"^{name} are of shapes"):
-                Models.from_arrays({**mapped, name: codes}, header)
+                from_arrays({**mapped, name: codes}, header)
     mapped.pop("terms")
     with pytest.raises(ValueError, match="columns missing: terms"):
-        Models.from_arrays(mapped, header)
+        from_arrays(mapped, header)
 
 
 def test_columns_are_read_only(models: Models) -> None:

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from callpath_modeler.modeling import fit
+from callpath_modeler.modeling.stored import to_arrays
 
 P = np.array([4.0, 8.0, 16.0, 32.0, 64.0])
 GRID = np.array([(p, n) for p in P for n in (10.0, 20.0, 40.0, 80.0)])
@@ -48,7 +49,7 @@ def test_models_do_not_depend_on_what_goes_through_the_parts(points, rows, metho
 
     elsewhere = fit(points, values, method=method, each=each)
     assert len(seen) > 1
-    for name, column in here.to_arrays()[0].items():
-        other = elsewhere.to_arrays()[0][name]
+    for name, column in to_arrays(here)[0].items():
+        other = to_arrays(elsewhere)[0][name]
         assert column.dtype == other.dtype, name
         assert column.tobytes() == other.tobytes(), name

@@ -12,7 +12,6 @@ from callpath_modeler.modeling import (
     Break,
     Difference,
     FitStatus,
-    Models,
     Product,
     SearchSpace,
     Term,
@@ -30,6 +29,7 @@ from callpath_modeler.modeling.products import NOTHING
 from callpath_modeler.modeling.roots import covariances
 from callpath_modeler.modeling.several.catalogue import SHARED
 from callpath_modeler.modeling.several.hypotheses import joint_hypotheses
+from callpath_modeler.modeling.stored import from_arrays, to_arrays
 from many_rows import rows_to_fit
 
 P = (8.0, 16.0, 32.0, 64.0, 128.0)
@@ -418,8 +418,8 @@ def test_rows_without_enough_values_have_no_model():
 
 
 def test_models_are_stored_and_come_back(surfaces):
-    arrays, header = surfaces.to_arrays()
-    again = Models.from_arrays(arrays, header)
+    arrays, header = to_arrays(surfaces)
+    again = from_arrays(arrays, header)
     assert again.shapes == surfaces.shapes
     assert again.points.tolist() == surfaces.points.tolist()
     assert again.formula(3, ("p", "n")) == surfaces.formula(3, ("p", "n"))

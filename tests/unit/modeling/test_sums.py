@@ -7,10 +7,11 @@ from itertools import product
 import numpy as np
 import pytest
 
-from callpath_modeler.modeling import FitStatus, Models, SearchSpace, along, fit
+from callpath_modeler.modeling import FitStatus, SearchSpace, along, fit
 from callpath_modeler.modeling.fitting import default_space
 from callpath_modeler.modeling.several.hypotheses import joint_hypotheses
 from callpath_modeler.modeling.several.tried import sums_of
+from callpath_modeler.modeling.stored import from_arrays, to_arrays
 
 P, N = (8.0, 16.0, 32.0, 64.0), (10.0, 20.0, 30.0, 40.0)
 M, Q = (2.0, 4.0, 8.0, 16.0), (5.0, 9.0, 20.0)
@@ -111,7 +112,7 @@ def test_what_is_known_of_a_sum_is_known_of_its_slices_and_stored():
         slices = along(models, axis, held)
         assert slices.terms.shape == (1, 2)
         assert slices.predict(held[axis]).value == pytest.approx(models.values(held[None]))
-    again = Models.from_arrays(*models.to_arrays())
+    again = from_arrays(*to_arrays(models))
     assert again.formula(0, NAMES[:3]) == models.formula(0, NAMES[:3])
 
 

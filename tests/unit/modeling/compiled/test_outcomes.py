@@ -13,6 +13,7 @@ from callpath_modeler.modeling.compiled.library import compiled
 from callpath_modeler.modeling.mixture import outcome
 from callpath_modeler.modeling.mixture.candidates import candidates
 from callpath_modeler.modeling.mixture.posterior import Beliefs, far_tables, posterior
+from callpath_modeler.modeling.stored import to_arrays
 from many_rows import KINDS, many_rows, screened
 
 FloatArray = npt.NDArray[np.float64]
@@ -35,7 +36,7 @@ def assert_alike(found: Models, expected: Models) -> None:
     same &= (found.alternative_terms == expected.alternative_terms).all(axis=(1, 2))
     # Of two that weigh the same, rounding chooses.
     assert same.mean() >= 0.99
-    columns, wanted = (each.take(same).to_arrays()[0] for each in (found, expected))
+    columns, wanted = (to_arrays(each.take(same))[0] for each in (found, expected))
     for name in ("status", "used", "unit", "spread", "drift", "dof", "noise"):
         np.testing.assert_array_equal(columns[name], wanted[name], err_msg=name)
     for name in ("coefficients", "weight", "alternative_coefficients", *_LEFT):
