@@ -83,6 +83,8 @@ class Replay:
         self._time = 0
         self._origin: int | None = None
         self._end = 0
+        self._before: Column = np.array([OUTSIDE])
+        self._place: Column | None = None
 
     def add(self, batch: Batch) -> None:
         """Take in the events that follow."""
@@ -90,18 +92,18 @@ class Replay:
         self._end = max(self._end, *_last_times(batch))
         self.tally.sampled += batch.sampled
         self.tally.program = self.tally.program or batch.program
-        calls, place = batch.calls, None
+        calls, self._place = batch.calls, None
         if len(calls.time) or batch.switches:
             state = self._context.state()
             if not self._enter_and_leave(batch, calls):
                 self._context.reset(state)
                 stack = self._paths.regions_of(self._path)[-self._depth :] if self._depth else []
-                calls, place, mended = nested(calls, stack)
+                calls, self._place, mended = nested(calls, stack)
                 self.tally.mended += mended
-                self._enter_and_leave(batch, calls, place)
+                self._enter_and_leave(batch, calls, self._place)
         else:
             self._before = np.array([self._path])
-        self._count(batch, place)
+        self._count(batch)
         self._counters.add(self.tally, batch.samples, calls.time, self._before)
         if len(calls.time):
             self._path = int(self._before[-1])
@@ -184,19 +186,19 @@ class Replay:
         self.tally.paused += int((np.diff(times) - active)[within].sum())
         self.tally.add("time", paths, np.where(within, active, 0))
 
-    def _count(self, batch: Batch, place: Column | None) -> None:
+    def paths_at(self, at: Column) -> Column:
+        """Return the id of the call path after so many calls of the batch added last, [n]."""
+        return self._before[at if self._place is None else self._place[at]]
+
+    def _count(self, batch: Batch) -> None:
         """Count messages, collective operations and remote memory access."""
-
-        def paths_at(at: Column) -> Column:
-            return self._before[at if place is None else place[at]]
-
         messages, collectives, (at, put, got) = batch.messages, batch.collectives, batch.accesses.T
         is_sent = np.isin(messages.kind, (Message.SEND, Message.ISEND))
-        paths = paths_at(messages.at)
+        paths = self.paths_at(messages.at)
         for name, chosen in (("sent", is_sent), ("received", ~is_sent)):
             self._book(f"bytes_{name}", paths[chosen], messages.bytes[chosen])
             self._book(f"messages_{name}", paths[chosen], np.ones_like(paths[chosen]))
-        together, accessed = paths_at(collectives.at), paths_at(at)
+        together, accessed = self.paths_at(collectives.at), self.paths_at(at)
         self._book("bytes_sent", together, collectives.sent)
         self._book("bytes_received", together, collectives.received)
         self._book("collectives", together, np.ones_like(together))
