@@ -137,6 +137,9 @@ KINDS: dict[str, Kind] = {
         "one of two call paths in each run",
         "if it is one function that was renamed, build all runs from one source",
     ),
+    "CPM138": Kind(
+        "communication left out", "what is told is the rest; run it only if that is all you need"
+    ),
     "CPM201": Kind("too few points for a model", "measure at more scales"),
     "CPM202": Kind(
         "outside the model class", "measure more scales; read the band, not the formula"

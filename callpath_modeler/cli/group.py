@@ -34,6 +34,7 @@ _COMMANDS = {
 
 _OF_PLUGINS = {
     "guidelines": "Check MPI performance guidelines: which collectives are too slow.",
+    "trace": "Tell the communication of a run from its trace, as loops or as a program in C.",
 }
 """What the help says of commands that plugins of ours add: it imports none."""
 

@@ -225,7 +225,8 @@ no_progress = true
         "baseline": ["-o", tmp_path / "e.toml"], "check": [tmp_path / "e.toml"],
         "report": ["-o", tmp_path / "r.html"],
     }  # fmt: skip
-    assert {*commands, "browse", "guidelines"} == set(cpmodel.list_commands(click.Context(cpmodel)))
+    others = {"browse", "guidelines", "trace"}
+    assert {*commands, *others} == set(cpmodel.list_commands(click.Context(cpmodel)))
     for command, words in commands.items():
         done = run(command, *([] if words is None else [runs, *words]))
         assert done.status in {0, 1 if command in {"diff", "check"} else 0}, (command, done.err)

@@ -1,0 +1,117 @@
+"""The functions in C that programs are made of; a program has those that it calls."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping
+from importlib.resources import files
+
+import numpy as np
+from numpy.typing import NDArray
+
+_MARK = "//// "
+_NO_BYTES, _BYTES, _ROOTED = "int comm", "int comm, long bytes", "int comm, long bytes, long root"
+_SENT = "out, (int)bytes, MPI_BYTE, "
+_RECEIVED = "{result}, (int)bytes, MPI_BYTE, "
+_REDUCED = "out, {result}, (int)bytes, MPI_BYTE, MPI_BOR, "
+_COLLECTIVES = {
+    "barrier": (_NO_BYTES, ""),
+    "bcast": (_ROOTED, _SENT + "(int)root, "),
+    "gather": (_ROOTED, _SENT + _RECEIVED + "(int)root, "),
+    "scatter": (_ROOTED, _SENT + _RECEIVED + "(int)root, "),
+    "reduce": (_ROOTED, _REDUCED + "(int)root, "),
+    "allgather": (_BYTES, _SENT + _RECEIVED),
+    "alltoall": (_BYTES, _SENT + _RECEIVED),
+    "allreduce": (_BYTES, _REDUCED),
+    "scan": (_BYTES, _REDUCED),
+    "exscan": (_BYTES, _REDUCED),
+    "reduce_scatter_block": (_BYTES, _REDUCED),
+}
+"""Parameters, and arguments before the communicator."""
+
+_IN_PLACE, _STARTED = "_in_place", "start_"
+
+Totals = NDArray[np.int64]
+
+
+def _is_sum(parts: Totals, whole: Totals) -> bool:
+    return bool((parts.sum(axis=0) == whole).all())
+
+
+UNEQUAL: Mapping[str, Callable[[Totals, Totals], bool]] = {
+    "alltoallv": lambda sent, got: _is_sum(sent, got.sum(axis=0)),
+    "alltoallw": lambda sent, got: _is_sum(sent, got.sum(axis=0)),
+    "gatherv": lambda sent, got: _is_sum(sent, got.max(axis=0)),
+    "scatterv": lambda sent, got: _is_sum(got, sent.max(axis=0)),
+    "allgatherv": lambda sent, got: _is_sum(sent, len(sent) * got),
+    "reduce_scatter": lambda sent, got: _is_sum(got, len(sent) * sent),
+}
+"""Whether bytes sent and received, [members x ...], are those of one call, by its name."""
+
+
+class Functions:
+    """The functions that a program uses, found as they are called."""
+
+    def __init__(self) -> None:
+        self._parts = _parts()
+        self._used: dict[str, None] = {}
+
+    def call(self, name: str, *arguments: str) -> str:
+        """Return a call as a statement."""
+        self.use(name)
+        return f"{name}({', '.join(arguments)});"
+
+    def collective(self, name: str, *arguments: str, is_in_place: bool, is_started: bool) -> str:
+        """Return the call of a collective operation that moves as much on every rank."""
+        function = _STARTED * is_started + name + _IN_PLACE * is_in_place
+        if is_started:
+            self.use("start")
+        self._parts.setdefault(function, ((), _collective(function, name)))
+        return self.call(function, *arguments)
+
+    def use(self, name: str) -> None:
+        """Note that a function is used, and so is what it needs itself."""
+        for needed in self._parts[name][0]:
+            self.use(needed)
+        self._used.setdefault(name)
+
+    def text(self, name: str) -> str:
+        """Return one function."""
+        return self._parts[name][1]
+
+    def used(self) -> Iterator[str]:
+        """Yield all functions that are used, those first that others need."""
+        for name in self._used:
+            yield self.text(name)
+
+
+def sizes_fit(name: str, sent: Totals, received: Totals) -> bool:
+    """Tell whether bytes sent and received [members x ...] are those of one call."""
+    return name in UNEQUAL and UNEQUAL[name](sent, received)
+
+
+def _parts() -> dict[str, tuple[Collection[str], str]]:
+    """Return the functions that are written in C, with those that each needs, by name."""
+    parts: dict[str, tuple[Collection[str], str]] = {}
+    source = files("cpmodel_commspec").joinpath("functions.c").read_text(encoding="utf-8")
+    for part in source.split(_MARK)[1:]:
+        head, _, text = part.partition("\n")
+        name, _, needs = head.partition(":")
+        parts[name.strip()] = tuple(needs.split()), text
+    return parts
+
+
+def _collective(function: str, name: str) -> str:
+    parameters, arguments = _COLLECTIVES[name]
+    if function.endswith(_IN_PLACE):
+        # Roots that scatter leave out where they would receive, all others what they would send.
+        left_out = "{result}," if name == "scatter" else "out,"
+        arguments = arguments.replace(left_out, "MPI_IN_PLACE,")
+    is_started = function.startswith(_STARTED)
+    result = "started[n_started - 1].in" if is_started else "in"
+    begin = "    MPI_Request *request = start(COLLECTIVE, room);\n" if is_started else ""
+    called = f"MPI_I{name}" if is_started else f"MPI_{name.capitalize()}"
+    end = ", request" if is_started else ""
+    return (
+        f"static void {function}({parameters})\n{{\n{begin}"
+        f"    {called}({arguments.format(result=result)}comms[comm]{end});\n}}\n"
+    )

@@ -1,0 +1,272 @@
+"""A specification as a program in C that communicates like the run, and does nothing else."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from callpath_modeler.errors import DataError
+from callpath_modeler.profile.pattern import short_name
+from cpmodel_commspec import c_functions, formulas
+from cpmodel_commspec.c_functions import Functions
+from cpmodel_commspec.collectives import Form
+from cpmodel_commspec.communicators import layout, world_of
+from cpmodel_commspec.conditions import condition
+from cpmodel_commspec.formulas import Table, Tables
+from cpmodel_commspec.matching import mismatches
+from cpmodel_commspec.operations import COLLECTIVES, Awaited, Kind, Mode, Shape
+from cpmodel_commspec.partners import Partner
+from cpmodel_commspec.specification import Loop, Node, Specification, Step, walk
+
+_STEP = "    "
+_LARGEST = 2**31 - 1
+"""Bytes; what MPI counts with is an int."""
+
+_INSTEAD = "write it as text or json"
+_FREES = re.compile(r"MPI_Comm_(free|disconnect)", re.IGNORECASE)
+
+
+def c_source(told: Specification) -> str:
+    """Return the program.
+
+    Raises
+    ------
+    DataError
+        If the operations cannot run to the end, or C cannot tell them.
+    """
+    for what in mismatches(told):
+        raise DataError(f"no program: {what}", hint=f"trace all ranks to the end, or {_INSTEAD}")
+    functions, tables = c_functions.Functions(), Tables()
+    body = "".join(_Writer(told, functions, tables).statements(told.body, 1, ()))
+    communicators = _communicators(told, functions)
+    begin = functions.text("begin")
+    for name, value in (
+        ("processes", told.processes),
+        ("communicators", max(1, len(told.communicators))),
+        ("room", _room(told)),
+    ):
+        begin = begin.replace(f"@{name}@", str(value))
+    parts = [
+        _heading(told),
+        begin,
+        *(_table(table, told.processes) for table in tables),
+        *functions.used(),
+        communicators,
+        f"static void communicate(void)\n{{\n{body}}}\n",
+        functions.text("end"),
+    ]
+    return "\n".join(parts)
+
+
+class _Writer:
+    """Writes statements, and remembers which functions they call."""
+
+    def __init__(self, told: Specification, functions: Functions, tables: Tables) -> None:
+        self._told, self._functions, self._tables = told, functions, tables
+
+    def statements(
+        self, nodes: Sequence[Node], depth: int, around: tuple[int, ...]
+    ) -> Iterator[str]:
+        """Yield the lines of what happens; `around` are the ranks of the loop around."""
+        indent = _STEP * depth
+        for node in nodes:
+            formula = formulas.condition(condition(node.ranks, self._told.processes))
+            guard = f"if ({formula}) " if formula and node.ranks != around else ""
+            if isinstance(node, Loop):
+                variable = formulas.variable(depth - 1)
+                head = f"for (long {variable} = 0; {variable} < {node.count}; {variable}++) {{"
+                yield f"{indent}{guard}{head}\n"
+                yield from self.statements(node.body, depth + 1, node.ranks)
+                yield f"{indent}}}\n"
+                continue
+            shape = self._told.shapes[node.shape]
+            place = f" /* {_comment(short_name(shape.site[-1]))} */" if shape.site else ""
+            yield f"{indent}{guard}{self._call(node, shape)}{place}\n"
+
+    def _call(self, step: Step, shape: Shape) -> str:
+        comm = str(shape.comm)
+        if shape.kind is Kind.WAIT:
+            return self._wait(shape)
+        if shape.kind is Kind.HANDLE:
+            is_freed = _FREES.match(shape.name)
+            return ";" if is_freed else self._functions.call("make_handle", comm)
+        numbers = {
+            field: formulas.number(expression, step.ranks, self._tables)
+            for field, expression in step.numbers.items()
+        }
+        if step.partner is not None:
+            peer = self._peer(step.partner, numbers["peer"])
+            about = comm, numbers["bytes"], peer, numbers["tag"]
+            return self._functions.call(_message(shape), *about)
+        if shape.form is Form.TOTAL:
+            return self._unequal(step, shape, numbers)
+        given = [numbers[field] for field in ("bytes", "root") if field in numbers]
+        return self._functions.collective(
+            shape.name,
+            comm,
+            *given,
+            is_in_place=shape.form is Form.IN_PLACE,
+            is_started=shape.kind is Kind.ICOLLECTIVE,
+        )
+
+    def _peer(self, partner: Partner, number: str) -> str:
+        sizes = partner.dimensions
+        if not formulas.is_mixed(partner):
+            return formulas.partner(partner, number)
+        torus = ", ".join(map(str, (*sizes, 0)))
+        return self._functions.call("neighbour", "rank", number, f"(int[]){{{torus}}}")[:-1]
+
+    def _wait(self, shape: Shape) -> str:
+        if shape.awaited is not Awaited.CHOSEN:
+            return self._functions.call("wait_for_" + shape.awaited.split()[-1])
+        if not shape.places:
+            return ";"
+        places = ", ".join(map(str, shape.places))
+        return self._functions.call("wait_for", str(len(shape.places)), f"(int[]){{{places}}}")
+
+    def _unequal(self, step: Step, shape: Shape, numbers: dict[str, str]) -> str:
+        """Return the call of an operation that moves other sizes on every rank."""
+        self._check(step, shape)
+        sizes = [
+            formulas.number(step.numbers[field], step.ranks, self._tables, "other")
+            for field in ("bytes", "received")
+        ]
+        root = [numbers["root"]] if "root" in numbers else []
+        name = "alltoallv" if shape.name == "alltoallw" else shape.name
+        call = self._functions.call(name, str(shape.comm), *root)
+        return (
+            f"{{ EACH_MEMBER({shape.comm}) {{ sent[k] = {sizes[0]}; received[k] = {sizes[1]}; }} "
+            f"{call} }}"
+        )
+
+    def _check(self, step: Step, shape: Shape) -> None:
+        """Raise `DataError` where a call cannot be told from what every rank moves in all."""
+        groups = [
+            group
+            for group in self._told.communicators[shape.comm].groups
+            if not set(group).isdisjoint(step.ranks)
+        ]
+        where = f"{shape.name} in {'/'.join(shape.site)}"
+        is_whole = all(set(group) <= set(step.ranks) for group in groups)
+        if not is_whole or shape.kind is Kind.ICOLLECTIVE:
+            raise DataError(f"no program: sizes of {where} cannot be told", hint=_INSTEAD)
+        around = next(loops for node, loops in walk(self._told.body) if node is step)
+        counts = [loop.count for loop in around]
+        sent, received = (
+            step.numbers[field].values(step.ranks, counts) for field in ("bytes", "received")
+        )
+        for group in groups:
+            rows = [step.ranks.index(rank) for rank in group]
+            if not c_functions.sizes_fit(shape.name, sent[rows], received[rows]):
+                raise DataError(
+                    f"no program: {where} does not receive what it sends", hint=_INSTEAD
+                )
+
+
+def _message(shape: Shape) -> str:
+    if shape.kind is Kind.RECV:
+        return "receive_exchanged" if shape.name == Mode.EXCHANGE else "receive"
+    if shape.kind is Kind.IRECV:
+        return "start_to_receive"
+    if shape.kind is Kind.SEND:
+        return {
+            Mode.STANDARD: "send",
+            Mode.SYNCHRONOUS: "send_synchronously",
+            Mode.BUFFERED: "send_and_forget",
+            Mode.EXCHANGE: "send_exchanged",
+        }[Mode(shape.name)]
+    if not shape.is_awaited:
+        return "send_and_forget"
+    synchronous = shape.name == Mode.SYNCHRONOUS
+    return "start_to_send_synchronously" if synchronous else "start_to_send"
+
+
+def _heading(told: Specification) -> str:
+    lines = [
+        f"The communication of {_comment(told.program) or 'a run'}, from a trace:",
+        f"{told.operations} operations of {told.processes} ranks.",
+        "",
+        "    mpicc -O2 -o communicate THIS_FILE.c",
+        f"    mpirun -n {told.processes} ./communicate",
+        "",
+        "Receives are from the senders that were seen, whatever they were posted for.",
+    ]
+    if told.left_out:
+        lines.append("Not part of it:")
+        lines += [f"    {count} {what}" for what, count in told.left_out.items()]
+    return "/*\n" + "".join(f" * {line}".rstrip() + "\n" for line in lines) + " */"
+
+
+def _comment(text: str) -> str:
+    return text.replace("*/", "* /").replace("/*", "/ *").replace("\\", "/")
+
+
+def _table(table: Table, processes: int) -> str:
+    numbers = np.array(table.numbers, np.int64).reshape(table.sizes)
+    if table.ranks:
+        full = np.zeros((processes, *table.sizes[1:]), np.int64)
+        full[list(table.ranks)] = numbers
+        numbers = full
+    sizes = "".join(f"[{size}]" for size in numbers.shape)
+    return f"static const long {table.name}{sizes} = {_braces(numbers)};\n"
+
+
+def _braces(numbers: np.ndarray[tuple[int, ...], np.dtype[np.int64]]) -> str:
+    if numbers.ndim == 1:
+        return "{" + ", ".join(map(str, numbers.tolist())) + "}"
+    return "{\n" + ",\n".join(map(_braces, numbers)) + "}"
+
+
+def _communicators(told: Specification, functions: Functions) -> str:
+    lines: list[str] = []
+    processes, world = told.processes, world_of(told.communicators, told.processes)
+    for number, one in enumerate(told.communicators):
+        if number == world:
+            lines.append(f"{_STEP}keep({number}, MPI_COMM_WORLD);\n")
+            continue
+        functions.use("divide")
+        found = layout(one)
+        if found is not None and sum(map(len, one.groups)) == processes:
+            lines.append(
+                f"{_STEP}divide({number}, {', '.join(found)}); /* {_comment(one.name)} */\n"
+            )
+            continue
+        color, key = np.full(processes, -1), np.zeros(processes, np.int64)
+        for k, group in enumerate(one.groups):
+            color[list(group)], key[list(group)] = k, range(len(group))
+        lines += [
+            f"{_STEP}static const int color{number}[] = {_braces(color)};\n",
+            f"{_STEP}static const int key{number}[] = {_braces(key)};\n",
+            f"{_STEP}/* {_comment(one.name)} */\n",
+            f"{_STEP}divide({number}, color{number}[rank], key{number}[rank]);\n",
+        ]
+    return "static void make_communicators(void)\n{\n" + "".join(lines) + "}\n"
+
+
+def _room(told: Specification) -> int:
+    """Return the bytes of the largest buffer.
+
+    Raises
+    ------
+    DataError
+        If MPI cannot count them.
+    """
+    largest = 1
+    for node, around in walk(told.body):
+        if not isinstance(node, Step) or "bytes" not in node.numbers:
+            continue
+        shape, counts = told.shapes[node.shape], [loop.count for loop in around]
+        for field in ("bytes", "received"):
+            if field in node.numbers:
+                size = int(node.numbers[field].values(node.ranks, counts).max())
+                if size > _LARGEST:
+                    raise DataError(
+                        f"no program: {size} bytes in {'/'.join(shape.site)} are more than 2 GiB",
+                        hint=_INSTEAD,
+                    )
+                members = max(map(len, told.communicators[shape.comm].groups))
+                is_each = shape.kind in COLLECTIVES and shape.form is not Form.TOTAL
+                largest = max(largest, size * members if is_each else size)
+    return largest

@@ -1,0 +1,133 @@
+"""The calls that events belong to: names, callers, and those that leave no event."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from itertools import groupby
+
+import numpy as np
+
+from cpmodel_otf2.definitions import Definitions
+from cpmodel_otf2.events import Batch, Column
+from cpmodel_otf2.paths import OUTSIDE, PathTable
+from cpmodel_otf2.replay import Replay
+
+COLLECTIVE = 100
+"""The kind of a row that is neither a `Message` nor, from `REQUEST` on, a `Request`."""
+
+REQUEST = 10
+WAIT = 99
+"""The kind of a row that stands at the begin of a call that waits, whatever for."""
+
+_LEFT_OUT = {
+    "one-sided calls": r"MPI_(R?(put|get|accumulate|get_accumulate)|fetch_and_op|"
+    r"compare_and_swap|win_\w+)$",
+    "calls of file I/O": r"MPI_File_\w+$",
+    "neighbourhood collectives": r"MPI_I?neighbor_\w+$",
+}
+NOT_RECORDED = "non-blocking collectives that were not recorded"
+_NON_BLOCKING = (
+    r"MPI_I(barrier|bcast|gatherv?|scatterv?|allgatherv?|alltoall[vw]?|allreduce|reduce|"
+    r"reduce_scatter(_block)?|scan|exscan)$"
+)
+
+
+class CallNames:
+    """The function and the caller of each call path, as far as calls of MPI go."""
+
+    def __init__(self, paths: PathTable, definitions: Definitions) -> None:
+        self._paths, self._regions = paths, definitions.regions
+        self._known: dict[int, tuple[int, str]] = {OUTSIDE: (OUTSIDE, "")}
+
+    def of(self, path: int) -> tuple[int, str]:
+        """Return the call path that makes a call of MPI, and the function; "" if it is none."""
+        if path not in self._known:
+            region = self._regions.get(int(self._paths.region[path]))
+            is_mpi = region is not None and region.paradigm == "mpi"
+            caller = int(self._paths.parent[path]) if is_mpi else path
+            self._known[path] = caller, region.name if region and is_mpi else ""
+        return self._known[path]
+
+    def site(self, path: int) -> tuple[str, ...]:
+        """Return the functions of a call path; what calls itself is in it once."""
+        chain = [self._regions.get(region) for region in self._paths.regions_of(path)]
+        return tuple(name for name, _ in groupby(x.name for x in chain if x is not None))
+
+
+class Watch:
+    """Counts calls that communicate and leave no event of it."""
+
+    def __init__(self, definitions: Definitions) -> None:
+        self._regions = {
+            what: np.array(
+                [
+                    k
+                    for k, x in definitions.regions.items()
+                    if re.match(pattern, x.name, re.IGNORECASE)
+                ],
+                np.int64,
+            )
+            for what, pattern in {**_LEFT_OUT, NOT_RECORDED: _NON_BLOCKING}.items()
+        }
+
+    def count(self, batch: Batch, counts: Counter[str]) -> None:
+        """Add the calls of a batch to the counts, by what they are."""
+        for what, regions in self._regions.items():
+            if len(regions):
+                counts[what] += int(np.isin(batch.calls.code, regions).sum())
+
+
+def waits(definitions: Definitions) -> Column:
+    """Return the references of the functions that wait until something is done."""
+    regions = definitions.regions.items()
+    return np.array(
+        [k for k, x in regions if re.match(r"MPI_wait(all)?$", x.name, re.IGNORECASE)], np.int64
+    )
+
+
+def rows(batch: Batch, replay: Replay, passed: int, waiting: Column) -> Iterator[tuple[int, ...]]:
+    """Yield messages, collective operations, requests and calls that wait, in order.
+
+    Parameters
+    ----------
+    replay : has taken in the batch
+    passed : number of calls before the batch
+    waiting : see `waits`
+
+    Yields
+    ------
+    kind, calls before, call path, peer or operation, communicator, tag or root, bytes (sent),
+    bytes received, request
+    """
+    messages, collectives, requests = batch.messages, batch.collectives, batch.requests
+    none = np.zeros(len(messages.at), np.int64)
+    entered = np.flatnonzero(np.isin(batch.calls.code, waiting)) + 1
+    nothing = np.zeros(len(entered), np.int64)
+    parts = [
+        _table(messages.position, messages.kind, messages.at, messages.peer, messages.comm,
+               messages.tag, messages.bytes, none, messages.request),
+        _table(collectives.position, np.full(len(collectives.at), COLLECTIVE), collectives.at,
+               collectives.operation, collectives.comm, collectives.root, collectives.sent,
+               collectives.received, collectives.request),
+        _table(requests.position, requests.kind + REQUEST, requests.at,
+               *[np.zeros(len(requests.at), np.int64)] * 5, requests.request),
+        _table(nothing, nothing + WAIT, entered, *[nothing] * 6),
+    ]  # fmt: skip
+    table = np.concatenate(parts)
+    table = table[np.lexsort((table[:, 0], table[:, 2]))]
+    path = replay.paths_at(table[:, 2])
+    table[:, 2] += passed
+    for row, at in zip(table[:, 1:].tolist(), path.tolist(), strict=True):
+        yield (row[0], row[1], at, *row[2:])
+
+
+def events_of(batch: Batch) -> int:
+    """Return how many events of calls and communication a batch has."""
+    columns = (batch.calls.time, batch.messages.at, batch.collectives.at, batch.requests.at)
+    return sum(map(len, columns))
+
+
+def _table(*columns: Column) -> Column:
+    return np.stack(columns, axis=1) if len(columns[0]) else np.empty((0, len(columns)), np.int64)

@@ -1,0 +1,87 @@
+"""Whether a specification, unrolled, is what a trace says."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cpmodel_commspec.operations import (
+    COLLECTIVES,
+    FIELDS,
+    Communicator,
+    Kind,
+    Recorded,
+    Shape,
+    Traced,
+)
+from cpmodel_commspec.specification import Specification
+
+_Groups = frozenset[tuple[int, ...]]
+
+
+def differences(told: Specification, traced: Traced) -> Iterator[str]:
+    """Yield the first difference of each rank, in words; nothing if they are the same.
+
+    Kinds, modes, partners, tags, bytes, roots, communicators, what is waited for, and the order of
+    each rank are compared; names of communicators are not, nor is where in the program it is.
+    """
+    if told.processes != len(traced.ranks):
+        yield f"{told.processes} ranks in the specification, {len(traced.ranks)} in the trace"
+        return
+    common: dict[tuple[object, ...], int] = {}
+    ours = _numbers(told.shapes, told.communicators, common)
+    theirs = _numbers(traced.shapes, traced.communicators, common)
+    counts = told.counts()
+    for rank, recorded in enumerate(traced.ranks):
+        if counts[rank] != len(recorded.shapes):
+            yield (
+                f"rank {rank}: {counts[rank]} operations in the specification, "
+                f"{len(recorded.shapes)} in the trace"
+            )
+            continue
+        unrolled = told.of_rank(rank)
+        differs = ours[unrolled.shapes] != theirs[recorded.shapes]
+        differs |= (unrolled.values != recorded.values).any(axis=1)
+        if differs.any():
+            at = int(np.flatnonzero(differs)[0])
+            yield (
+                f"rank {rank}, operation {at + 1} of {len(recorded.shapes)}: "
+                f"{_told(told.shapes, told.communicators, unrolled, at)} in the specification, "
+                f"{_told(traced.shapes, traced.communicators, recorded, at)} in the trace"
+            )
+
+
+def _numbers(
+    shapes: tuple[Shape, ...],
+    communicators: tuple[Communicator, ...],
+    common: dict[tuple[object, ...], int],
+) -> NDArray[np.int64]:
+    """Give shapes that are compared as equal the same number, [shapes]."""
+    numbers = []
+    for shape in shapes:
+        groups: _Groups = frozenset()
+        alike = 0
+        if shape.comm >= 0:
+            groups = frozenset(communicators[shape.comm].groups)
+            # Of communicators with the same groups, the first is not the second.
+            alike = sum(frozenset(x.groups) == groups for x in communicators[: shape.comm])
+        key = (shape.kind, shape.name, groups, alike, shape.form, shape.awaited, shape.places,
+               shape.is_awaited)  # fmt: skip
+        numbers.append(common.setdefault(key, len(common)))
+    return np.array(numbers, np.int64)
+
+
+def _told(
+    shapes: tuple[Shape, ...], communicators: tuple[Communicator, ...], one: Recorded, at: int
+) -> str:
+    shape = shapes[int(one.shapes[at])]
+    numbers = dict(zip(FIELDS, one.values[at].tolist(), strict=True))
+    words = [shape.name if shape.kind in {*COLLECTIVES, Kind.HANDLE} else str(shape.kind)]
+    if shape.kind is Kind.WAIT:
+        words.append(f"for {shape.awaited} {' '.join(map(str, shape.places))}".rstrip())
+    words += [f"{field} {numbers[field]}" for field in shape.fields]
+    if shape.comm >= 0:
+        words.append(f"on {communicators[shape.comm].name}")
+    return " ".join(words)

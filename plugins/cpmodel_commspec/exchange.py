@@ -1,0 +1,96 @@
+"""Specifications as JSON, written and read back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from pathlib import Path
+
+import msgspec
+
+from callpath_modeler.errors import InputError
+from cpmodel_commspec.expressions import RANK, size_of
+from cpmodel_commspec.operations import MESSAGES, Kind
+from cpmodel_commspec.partners import Relation
+from cpmodel_commspec.specification import Loop, Specification, Step, walk
+
+_SCHEMA = 1
+_HINT = "write it again with cpmodel trace spec -f json"
+
+
+class _File(msgspec.Struct, forbid_unknown_fields=True):
+    schema: int
+    specification: Specification
+
+
+def to_json(told: Specification) -> str:
+    """Return a specification as JSON."""
+    return msgspec.json.encode(_File(_SCHEMA, told)).decode() + "\n"
+
+
+def read_json(path: Path) -> Specification:
+    """Read a specification.
+
+    Raises
+    ------
+    InputError
+        If it cannot be read, or is none.
+    """
+    try:
+        content = path.read_bytes()
+    except OSError as cause:
+        raise InputError(f"{path}: {cause.strerror}", hint="check the file") from cause
+    try:
+        file = msgspec.json.decode(content, type=_File)
+        _require(file.schema == _SCHEMA, f"schema {file.schema} is not {_SCHEMA}")
+        _check(file.specification)
+    except (msgspec.DecodeError, UnicodeDecodeError, ValueError, RecursionError) as cause:
+        raise InputError(f"{path}: no specification: {cause}", hint=_HINT) from cause
+    return file.specification
+
+
+def _check(told: Specification) -> None:
+    """Raise `ValueError` if parts of a specification do not fit together."""
+    known = range(told.processes)
+    for communicator in told.communicators:
+        members = [rank for group in communicator.groups for rank in group]
+        _require(len(set(members)) == len(members), "a rank is in a communicator twice")
+        _require(all(rank in known for rank in members), "a communicator of unknown ranks")
+    comms = range(len(told.communicators))
+    for shape in told.shapes:
+        _require(shape.kind is Kind.WAIT or shape.comm in comms, "an unknown communicator")
+        _require(all(place >= 0 for place in shape.places), "a place below zero")
+    for node, around in walk(told.body):
+        ranks = node.ranks
+        _require(bool(ranks) and all(rank in known for rank in ranks), "an unknown rank")
+        _require(all(a < b for a, b in pairwise(ranks)), "ranks out of order")
+        if around:
+            _require(set(ranks) <= set(around[-1].ranks), "a rank that is not in the loop around")
+        if isinstance(node, Loop):
+            _require(node.count > 0, "a loop without rounds")
+        else:
+            _check_step(told, node, [loop.count for loop in around])
+    counts = int(told.counts().sum())
+    _require(counts == told.operations, f"{counts} operations are not {told.operations}")
+
+
+def _check_step(told: Specification, step: Step, counts: Sequence[int]) -> None:
+    _require(step.shape in range(len(told.shapes)), "an unknown shape")
+    shape = told.shapes[step.shape]
+    _require(set(step.numbers) == set(shape.fields), f"a {shape.kind} of other numbers")
+    is_message = shape.kind in MESSAGES
+    _require(is_message == (step.partner is not None), f"a {shape.kind} of other partners")
+    if step.partner is not None and step.partner.relation is Relation.TORUS:
+        sizes = step.partner.dimensions
+        _require(size_of(sizes) == told.processes, "a torus of other sizes")
+    lengths = {RANK: len(step.ranks), **dict(enumerate(counts))}
+    for number in step.numbers.values():
+        sizes = tuple(lengths.get(axis, -1) for axis in number.axes)
+        fits = sizes == number.sizes and list(number.axes) == sorted(set(number.axes))
+        fits &= len(number.table) == (size_of(sizes) if sizes else 0)
+        _require(fits and len(number.steps) <= len(counts), "a table of other sizes")
+
+
+def _require(holds: bool, what: str) -> None:
+    if not holds:
+        raise ValueError(what)

@@ -1,0 +1,139 @@
+"""What one rank does: operations in order, each of a shape, with a few numbers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from cpmodel_commspec.collectives import ROOTED, Form
+
+
+class Kind(StrEnum):
+    """What an operation does."""
+
+    SEND = "send"
+    ISEND = "isend"
+    RECV = "receive"
+    IRECV = "ireceive"
+    WAIT = "wait"
+    COLLECTIVE = "collective"
+    ICOLLECTIVE = "icollective"
+    HANDLE = "handle"
+    """All processes of a communicator make or free a communicator."""
+
+
+class Mode(StrEnum):
+    """How a message is sent."""
+
+    STANDARD = "standard"
+    SYNCHRONOUS = "synchronous"
+    BUFFERED = "buffered"
+    EXCHANGE = "exchange"
+    """With the receive that follows, as MPI_Sendrecv does."""
+
+
+class Awaited(StrEnum):
+    """Which of the operations that are under way an operation waits for."""
+
+    SENDS = "all sends"
+    RECEIVES = "all receives"
+    ALL = "all"
+    CHOSEN = "chosen"
+    """Some, by their places among those under way, the oldest first."""
+
+
+FIELDS = ("peer", "tag", "bytes", "received", "root")
+"""The numbers that operations have, in the order of the columns of `Recorded.values`."""
+
+_MESSAGE_FIELDS = ("peer", "tag", "bytes")
+MESSAGES = frozenset({Kind.SEND, Kind.ISEND, Kind.RECV, Kind.IRECV})
+COLLECTIVES = frozenset({Kind.COLLECTIVE, Kind.ICOLLECTIVE})
+POSTED = frozenset({Kind.ISEND, Kind.IRECV, Kind.ICOLLECTIVE})
+
+
+class Shape(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+    """What operations have in common that differ in numbers only.
+
+    Attributes
+    ----------
+    name : mode of a message, collective operation, or the function that handles communicators
+    comm : number of the communicator; -1 for waiting
+    form : how the bytes of a collective operation are told
+    awaited, places : what is waited for, and which of those under way if chosen
+    is_awaited : False for what is posted and never waited for
+    site : the functions from the root to the one that makes the call
+    """
+
+    kind: Kind
+    name: str = ""
+    comm: int = -1
+    form: Form = Form.EACH
+    awaited: Awaited = Awaited.ALL
+    places: tuple[int, ...] = ()
+    is_awaited: bool = True
+    site: tuple[str, ...] = ()
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """The numbers that such operations have."""
+        if self.kind in MESSAGES:
+            return _MESSAGE_FIELDS
+        if self.kind not in COLLECTIVES:
+            return ()
+        if self.form is Form.EACH and self.name == "barrier":
+            return ()
+        sizes = ("bytes", "received") if self.form is Form.TOTAL else ("bytes",)
+        return (*sizes, "root") if self.name in ROOTED else sizes
+
+
+class Communicator(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A division of ranks into groups that communicate within themselves.
+
+    Attributes
+    ----------
+    name : as the trace calls it, or made up; unique
+    groups : world ranks, in the order of their ranks in the group; a rank is in one at most
+    """
+
+    name: str
+    groups: tuple[tuple[int, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """The operations of one rank, in order.
+
+    Attributes
+    ----------
+    shapes : int64 [n], numbers of shapes
+    values : int64 [n x `FIELDS`]; peers are world ranks, roots ranks in the communicator; zero
+        where the shape has no such number
+    """
+
+    shapes: NDArray[np.int64]
+    values: NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Traced:
+    """The communication of a run.
+
+    Attributes
+    ----------
+    program : as it was called, or ""
+    events : number of events in the trace
+    shapes, communicators : what the operations of all ranks refer to
+    ranks : the operations of each rank
+    left_out : number of calls that are no such operations, by what they are
+    """
+
+    program: str
+    events: int
+    shapes: tuple[Shape, ...]
+    communicators: tuple[Communicator, ...]
+    ranks: tuple[Recorded, ...]
+    left_out: dict[str, int] = field(default_factory=dict)

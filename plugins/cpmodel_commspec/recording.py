@@ -1,0 +1,328 @@
+"""From the events of a trace to the operations of every rank."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+
+from callpath_modeler.printable import printable
+from cpmodel_commspec import collectives
+from cpmodel_commspec.calls import (
+    COLLECTIVE,
+    NOT_RECORDED,
+    REQUEST,
+    WAIT,
+    CallNames,
+    Watch,
+    rows,
+    waits,
+)
+from cpmodel_commspec.calls import events_of as count_events
+from cpmodel_commspec.collectives import Form
+from cpmodel_commspec.communicators import divisions, members
+from cpmodel_commspec.operations import (
+    FIELDS,
+    POSTED,
+    Awaited,
+    Kind,
+    Mode,
+    Recorded,
+    Shape,
+    Traced,
+)
+from cpmodel_otf2.definitions import UNRESOLVED, Definitions, Location
+from cpmodel_otf2.events import EventSource, Message, Request
+from cpmodel_otf2.paths import PathTable
+from cpmodel_otf2.replay import Replay
+from cpmodel_otf2.samples import Counters
+from cpmodel_otf2.threads import Forks
+
+_UNKNOWN_COMM = "operations on communicators that are not defined, or between two groups"
+_NEVER_COMPLETED = {
+    Kind.IRECV: "receives that were posted and never completed",
+    Kind.ICOLLECTIVE: "non-blocking collectives that were never completed",
+}
+_CANCELLED = "operations that were cancelled"
+_OF_THREADS = "operations of further threads"
+_ONE_SIDED = "operations on shared windows"
+_MODES = {"s": Mode.SYNCHRONOUS, "b": Mode.BUFFERED}
+_SENDS = re.compile(r"MPI_I?([sb])send", re.IGNORECASE)
+_KINDS = {
+    Message.SEND: Kind.SEND,
+    Message.ISEND: Kind.ISEND,
+    Message.RECV: Kind.RECV,
+    Message.IRECV: Kind.RECV,
+}
+_ALL_OF_THEM = re.compile(r"MPI_(wait|test)all", re.IGNORECASE)
+_START_AND_END = re.compile(r"MPI_(init|finalize)", re.IGNORECASE)
+
+
+def record(source: EventSource, report: Callable[[int, int], None]) -> Traced:
+    """Return the operations of all ranks.
+
+    Parameters
+    ----------
+    report : told how many locations were read, and how many there are
+
+    Raises
+    ------
+    InputError
+        If events cannot be read.
+    """
+    definitions, keys, left_out = source.definitions, dict[_Key, int](), Counter[str]()
+    paths, forks, watch = PathTable(), Forks(), Watch(definitions)
+    names, waiting = CallNames(paths, definitions), waits(definitions)
+    ranks: dict[int, Recorded] = {}
+    program, events = "", 0
+    for number, location in enumerate(definitions.locations):
+        report(number, len(definitions.locations))
+        rank = definitions.ranks.get(location.reference)
+        one = _Rank(rank or 0, location, definitions, left_out)
+        replay = Replay(paths, forks, Counters(definitions.metric_classes))
+        passed = 0
+        for batch in source.batches(location):
+            events += count_events(batch)
+            if rank is None:
+                left_out[_OF_THREADS] += len(batch.messages.at) + len(batch.collectives.at)
+                continue
+            replay.add(batch)
+            watch.count(batch, left_out)
+            one.add(rows(batch, replay, passed, waiting), names)
+            passed += len(batch.calls.time)
+        if rank is not None:
+            ranks[rank] = one.finish(keys)
+        program = program or printable(replay.tally.program)
+    report(len(definitions.locations), len(definitions.locations))
+    communicators, numbers = divisions(definitions, {key.comm for key in keys if key.comm >= 0})
+    found = _shapes(list(keys), numbers, names)
+    shapes = {shape: k for k, shape in enumerate(dict.fromkeys(found))}
+    renumbered = np.array([shapes[shape] for shape in found], np.int64)
+    return Traced(
+        program,
+        events,
+        tuple(shapes),
+        communicators,
+        tuple(Recorded(renumbered[x.shapes], x.values) for _, x in sorted(ranks.items())),
+        {what: count for what, count in left_out.items() if count > 0},
+    )
+
+
+class _Key(NamedTuple):
+    """A `Shape` before communicators and call paths have their names.
+
+    A wait is for any of `awaited`, which say the same of it, or else for `places`.
+    """
+
+    kind: Kind
+    name: str
+    comm: int
+    form: Form
+    awaited: frozenset[Awaited]
+    places: tuple[int, ...]
+    is_awaited: bool
+    path: int
+
+
+def _shapes(keys: Sequence[_Key], number: dict[int, int], names: CallNames) -> list[Shape]:
+    """Return the shape of each key; all waits of a call path are for one thing if they can be."""
+    common: dict[int, frozenset[Awaited]] = {}
+    for key in keys:
+        if key.awaited:
+            common[key.path] = common.get(key.path, key.awaited) & key.awaited
+    shapes = []
+    for kind, name, comm, form, awaited, places, is_awaited, path in keys:
+        meant = min(common.get(path) or awaited, key=list(Awaited).index) if awaited else None
+        shapes.append(
+            Shape(
+                kind,
+                name,
+                number.get(comm, -1),
+                form,
+                meant or Awaited.CHOSEN,
+                () if meant else places,
+                is_awaited,
+                names.site(path),
+            )
+        )
+    return shapes
+
+
+@dataclass(slots=True)
+class _Op:
+    """An operation in the making; `done` are the numbers of those that a wait waits for."""
+
+    kind: Kind
+    path: int
+    call: str
+    name: str = ""
+    comm: int = -1
+    form: Form = Form.EACH
+    values: tuple[int, ...] = (0,) * len(FIELDS)
+    is_awaited: bool = True
+    done: list[int] = field(default_factory=list)
+
+
+class _Rank:
+    """The operations of one rank, gathered batch by batch."""
+
+    def __init__(
+        self, rank: int, location: Location, definitions: Definitions, left_out: Counter[str]
+    ) -> None:
+        self._rank, self._location, self._definitions = rank, location, definitions
+        self._left_out = left_out
+        self._ops: list[_Op | None] = []
+        self._open: dict[int, int] = {}
+        self._groups: dict[int, tuple[int, ...]] = {}
+        self._at = -1
+
+    def add(self, events: Iterable[tuple[int, ...]], names: CallNames) -> None:
+        """Take in the events of a batch, see `rows`."""
+        for what, at, path, peer, comm, tag, size, received, request in events:
+            op = _Op(Kind.WAIT, *names.of(path))
+            is_same_call, self._at = at == self._at, at
+            if what == WAIT:
+                self._ops.append(op)
+            elif what == COLLECTIVE:
+                about = (peer, comm, tag, size, received)
+                self._collective(op, about, request, is_same_call)
+            elif what < REQUEST:
+                self._message(op, Message(what), (peer, comm, tag, size), request, is_same_call)
+            elif what == REQUEST + Request.IRECV_POSTED:
+                self._post(op, Kind.IRECV, request)
+            elif what == REQUEST + Request.COLLECTIVE_POSTED:
+                self._left_out[NOT_RECORDED] -= 1
+                self._post(op, Kind.ICOLLECTIVE, request)
+            elif request in self._open and what == REQUEST + Request.ISEND_COMPLETE:
+                self._complete(op, self._open.pop(request), is_same_call)
+            elif request in self._open and what == REQUEST + Request.CANCELLED:
+                self._ops[self._open.pop(request)] = None
+                self._left_out[_CANCELLED] += 1
+
+    def finish(self, keys: dict[_Key, int]) -> Recorded:
+        """Return all operations, numbering their shapes in `keys`."""
+        for number in self._open.values():
+            op = self._ops[number]
+            if op is not None and op.kind in _NEVER_COMPLETED:
+                self._ops[number] = None
+                self._left_out[_NEVER_COMPLETED[op.kind]] += 1
+            elif op is not None:
+                op.is_awaited = False
+        shapes, values = [], []
+        under_way: dict[int, Kind] = {}
+        for number, op in enumerate(self._ops):
+            if op is None:
+                continue
+            awaited, places = frozenset[Awaited](), tuple[int, ...]()
+            if op.kind is Kind.WAIT:
+                awaited, places = _awaited(op, under_way)
+                for done in op.done:
+                    del under_way[done]
+            elif op.kind in POSTED and op.is_awaited:
+                under_way[number] = op.kind
+            key = _Key(op.kind, op.name, op.comm, op.form, awaited, places, op.is_awaited, op.path)
+            shapes.append(keys.setdefault(key, len(keys)))
+            values.append(op.values)
+        self._ops.clear()
+        table = np.array(values, np.int64).reshape(-1, len(FIELDS))
+        return Recorded(np.array(shapes, np.int64), table)
+
+    def _message(
+        self, op: _Op, what: Message, about: tuple[int, ...], request: int, is_same_call: bool
+    ) -> None:
+        peer, comm, tag, size = about
+        posted = self._open.pop(request, None) if what == Message.IRECV else None
+        if peer == UNRESOLVED or not self._members(comm):
+            self._left_out[_UNKNOWN_COMM] += 1
+            if posted is not None:
+                self._ops[posted] = None
+            return
+        if posted is not None:
+            receive = self._ops[posted]
+            assert receive is not None
+            receive.comm, receive.values = comm, (peer, tag, size, 0, 0)
+            self._complete(op, posted, is_same_call)
+            return
+        op.kind, op.comm, op.values = _KINDS[what], comm, (peer, tag, size, 0, 0)
+        if op.kind is not Kind.RECV:
+            mode = _SENDS.match(op.call)
+            op.name = _MODES[mode[1].lower()] if mode else Mode.STANDARD
+        elif is_same_call and op.call:
+            before = self._ops[-1]
+            if before is not None and before.kind is Kind.SEND:
+                before.name = op.name = Mode.EXCHANGE
+        if op.kind is Kind.ISEND:
+            self._open[request] = len(self._ops)
+        self._ops.append(op)
+
+    def _collective(
+        self, op: _Op, about: tuple[int, ...], request: int, is_same_call: bool
+    ) -> None:
+        operation, comm, root, sent, received = about
+        group = self._members(comm)
+        posted = self._open.pop(request, None) if request else None
+        if (
+            operation < len(collectives.NAMES)
+            and collectives.NAMES[operation] in collectives.ROOTED
+        ):
+            group = group if root in group else ()
+        if not group or operation > collectives.DESTROY_HANDLE:
+            self._left_out[_ONE_SIDED if group else _UNKNOWN_COMM] += 1
+            if posted is not None:
+                self._ops[posted] = None
+            return
+        if operation >= len(collectives.NAMES):
+            if not _START_AND_END.match(op.call):
+                op.kind, op.comm, op.name = Kind.HANDLE, comm, op.call
+                self._ops.append(op)
+            return
+        name, place = collectives.NAMES[operation], group.index(self._rank)
+        at_root = group.index(root) if name in collectives.ROOTED else 0
+        form, *sizes = collectives.share(name, len(group), place, at_root, sent, received)
+        made = op if posted is None else self._ops[posted]
+        assert made is not None
+        made.name, made.comm, made.form = name, comm, form
+        made.values = (0, 0, *sizes, at_root)
+        if posted is None:
+            made.kind = Kind.COLLECTIVE
+            self._ops.append(made)
+        else:
+            self._complete(op, posted, is_same_call)
+
+    def _post(self, op: _Op, kind: Kind, request: int) -> None:
+        op.kind = kind
+        self._open[request] = len(self._ops)
+        self._ops.append(op)
+
+    def _complete(self, wait: _Op, number: int, is_same_call: bool) -> None:
+        """Note that an operation ended, by the wait before if the same call ended that too."""
+        before = self._ops[-1]
+        if not (is_same_call and before is not None and before.kind is Kind.WAIT):
+            self._ops.append(wait)
+            before = wait
+        before.done.append(number)
+
+    def _members(self, comm: int) -> tuple[int, ...]:
+        if comm not in self._groups:
+            group = members(self._definitions, comm, self._location.reference)
+            self._groups[comm] = group if self._rank in group else ()
+        return self._groups[comm]
+
+
+def _awaited(wait: _Op, under_way: dict[int, Kind]) -> tuple[frozenset[Awaited], tuple[int, ...]]:
+    """Return what a wait may be said to wait for if it is a call for many, and the places."""
+    done, words = set(wait.done), []
+    if _ALL_OF_THEM.match(wait.call):
+        for awaited, kinds in (
+            (Awaited.SENDS, {Kind.ISEND}),
+            (Awaited.RECEIVES, {Kind.IRECV}),
+            (Awaited.ALL, POSTED),
+        ):
+            if done == {number for number, kind in under_way.items() if kind in kinds}:
+                words.append(awaited)
+    places = tuple(k for k, number in enumerate(under_way) if number in done)
+    return frozenset(words), places

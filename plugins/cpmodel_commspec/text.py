@@ -1,0 +1,174 @@
+"""A specification for people: one line per loop and operation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from rich.text import Text
+
+from callpath_modeler.profile.pattern import short_name
+from callpath_modeler.report.layout import wrap
+from callpath_modeler.units import counted
+from cpmodel_commspec import formulas
+from cpmodel_commspec.collectives import Form
+from cpmodel_commspec.communicators import layout, world_of
+from cpmodel_commspec.conditions import condition
+from cpmodel_commspec.formulas import Table, Tables
+from cpmodel_commspec.operations import Awaited, Kind, Mode, Shape
+from cpmodel_commspec.specification import Loop, Node, Specification, Step
+
+_MODES = {
+    Mode.STANDARD: "",
+    Mode.SYNCHRONOUS: "synchronously ",
+    Mode.BUFFERED: "buffered ",
+    Mode.EXCHANGE: "",
+}
+_VERBS = {
+    Kind.SEND: "send",
+    Kind.ISEND: "start to send",
+    Kind.RECV: "receive",
+    Kind.IRECV: "start to receive",
+}
+_STEP = "  "
+
+
+def specification_text(told: Specification, width: int | None) -> list[Text]:
+    """Return a specification as lines, wrapped to `width` cells."""
+    tables = Tables()
+    body = list(_body(told, told.body, (), tables))
+    lines = []
+    for line in (*summary(told), *_communicators(told)):
+        lines += wrap(line, width, indent=2 * _STEP)
+    lines.append(Text())
+    for depth, line in body:
+        indent = _STEP * depth
+        lines += wrap(indent + line, width, indent=indent + 2 * _STEP)
+    named = list(tables)
+    if named:
+        lines.append(Text())
+    for table in named:
+        for line in _table(table):
+            lines += wrap(line, width, indent=2 * _STEP)
+    return lines
+
+
+def summary(told: Specification) -> Iterator[str]:
+    """Yield what a specification says in short, and what it does not."""
+    name = told.program.rpartition("/")[2] or "communication"
+    yield (
+        f"{name}: {counted(told.operations, 'operation')} of "
+        f"{counted(told.processes, 'rank')} in {counted(told.lines, 'line')}"
+    )
+    different = counted(told.programs, "different sequence")
+    numbers = f", {counted(told.tabulated, 'number')} in tables" if told.tabulated else ""
+    yield f"{counted(told.events, 'event')} in the trace; {different} of operations{numbers}"
+    for what, count in told.left_out.items():
+        yield f"left out: {count} {what}"
+
+
+def _communicators(told: Specification) -> Iterator[str]:
+    """Yield who is in each communicator, but for that of all, which is not named."""
+    world = world_of(told.communicators, told.processes)
+    for number, one in enumerate(told.communicators):
+        found, size = layout(one), len(one.groups[0])
+        if number == world:
+            continue
+        if found is None:
+            groups = (" ".join(map(str, group)) for group in one.groups)
+            yield f"{one.name}: " + " ".join(f"({group})" for group in groups)
+        elif len(one.groups) == 1:
+            yield f"{one.name}: {counted(size, 'rank')} in order"
+        elif size == 1:
+            yield f"{one.name}: every rank alone"
+        else:
+            yield f"{one.name}: {len(one.groups)} groups of {size} ranks, {found[0]}"
+
+
+def _body(
+    told: Specification, nodes: Sequence[Node], around: Sequence[Loop], tables: Tables
+) -> Iterator[tuple[int, str]]:
+    """Yield lines with their depth; ranks are not named again where all of the loop take part."""
+    depth = len(around)
+    for node in nodes:
+        same = depth > 0 and node.ranks == around[-1].ranks
+        who = "" if same else f"{_who(node, told.processes)}: "
+        if isinstance(node, Loop):
+            name = formulas.variable(depth)
+            rounds = f"for {name} = 0 to {node.count - 1}"
+            counted_ = node.is_counted(depth)
+            yield depth, who + (rounds if counted_ else f"repeat {node.count} times")
+            yield from _body(told, node.body, (*around, node), tables)
+            continue
+        shape = told.shapes[node.shape]
+        place = f", in {short_name(shape.site[-1])}" if shape.site else ""
+        yield depth, f"{who}{_action(told, node, shape, tables)}{place}"
+
+
+def _who(node: Node, processes: int) -> str:
+    if len(node.ranks) == 1 < processes:
+        return f"rank {node.ranks[0]}"
+    told = condition(node.ranks, processes)
+    if not told.listed:
+        formula = formulas.condition(told)
+        return formula.replace(" && ", " and ").replace("!(", "not (") or "all"
+    parts = [f"{a}" if a == b else f"{a} to {b}" for a, b in formulas.stretches(told.listed)]
+    return "ranks " + ", ".join(parts)
+
+
+def _action(told: Specification, step: Step, shape: Shape, tables: Tables) -> str:
+    if shape.kind is Kind.WAIT:
+        return _waiting(shape)
+    is_world = shape.comm == world_of(told.communicators, told.processes)
+    where = "" if is_world else f", on {told.communicators[shape.comm].name}"
+    if shape.kind is Kind.HANDLE:
+        return f"{shape.name}{where}"
+    numbers = {
+        field: formulas.number(expression, step.ranks, tables)
+        for field, expression in step.numbers.items()
+    }
+    if step.partner is not None:
+        peer = formulas.partner(step.partner, numbers["peer"])
+        direction = "to" if shape.kind in {Kind.SEND, Kind.ISEND} else "from"
+        mode = _MODES[Mode(shape.name)] if shape.name else ""
+        never = "" if shape.is_awaited else ", never waited for"
+        exchange = ", exchanging" if shape.name == Mode.EXCHANGE else ""
+        return (
+            f"{mode}{_VERBS[shape.kind]} {numbers['bytes']} bytes {direction} {peer}, "
+            f"tag {numbers['tag']}{where}{exchange}{never}"
+        )
+    start = "start " if shape.kind is Kind.ICOLLECTIVE else ""
+    size = f" {numbers['bytes']} bytes" if "bytes" in numbers else ""
+    if shape.form is Form.TOTAL:
+        size = f", {numbers['bytes']} bytes sent, {numbers['received']} received"
+    in_place = " in place" if shape.form is Form.IN_PLACE else ""
+    root = f", root {numbers['root']}" if "root" in numbers else ""
+    return f"{start}{shape.name}{size}{in_place}{root}{where}"
+
+
+def _waiting(shape: Shape) -> str:
+    if shape.awaited is not Awaited.CHOSEN:
+        return "wait for all" if shape.awaited is Awaited.ALL else f"wait for {shape.awaited}"
+    if not shape.places:
+        return "wait for nothing"
+    if shape.places == (0,):
+        return "wait for the oldest"
+    return "wait for numbers " + " ".join(str(place + 1) for place in shape.places)
+
+
+def _table(table: Table) -> Iterator[str]:
+    if not table.ranks:
+        yield f"{table.name}{_sizes(table.sizes)} = " + " ".join(map(str, table.numbers))
+        return
+    row = len(table.numbers) // len(table.ranks)
+    if row == 1:
+        pairs = zip(table.ranks, table.numbers, strict=True)
+        yield f"{table.name}[rank] = " + " ".join(f"{rank}:{value}" for rank, value in pairs)
+        return
+    for k, rank in enumerate(table.ranks):
+        numbers = table.numbers[k * row : (k + 1) * row]
+        sizes = _sizes(table.sizes[1:])
+        yield f"{table.name}[{rank}]{sizes} = " + " ".join(map(str, numbers))
+
+
+def _sizes(sizes: Sequence[int]) -> str:
+    return "".join(f"[{size}]" for size in sizes)
