@@ -1,0 +1,207 @@
+"""`cpmodel trace`: communication as loops, as a program, and compared."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from communication import HALVES, everything, traced
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "how-to" / "tell-communication.md"
+
+
+def exchange(rank):
+    """What the page shows: neighbours on a line, and a sum now and then."""
+    for step in range(20):
+        requests = []
+        with rank.region("halo"):
+            for peer in (rank.rank - 1, rank.rank + 1):
+                if 0 <= peer < rank.ranks:
+                    requests += [rank.ireceive(peer, 4096), rank.isend(peer, 4096)]
+            rank.wait(*requests)
+        if step % 5 == 4:
+            rank.collective("allreduce", 8 * rank.ranks, 8 * rank.ranks)
+
+
+@pytest.fixture(scope="module")
+def line(tmp_path_factory):
+    return traced(tmp_path_factory.mktemp("line") / "app.p6", 6, exchange)
+
+
+def test_communication_is_a_few_lines(run, line):
+    done = run("trace", "spec", line)
+    assert done.status == 0, done.err
+    assert done.out.splitlines() == [
+        "app: 544 operations of 6 ranks in 8 lines",
+        "2176 events in the trace; 3 different sequences of operations",
+        "",
+        "all: repeat 4 times",
+        "  repeat 5 times",
+        "    rank >= 1: start to receive 4096 bytes from rank - 1, tag 0, in halo",
+        "    rank >= 1: start to send 4096 bytes to rank - 1, tag 0, in halo",
+        "    rank <= 4: start to receive 4096 bytes from rank + 1, tag 0, in halo",
+        "    rank <= 4: start to send 4096 bytes to rank + 1, tag 0, in halo",
+        "    wait for all, in halo",
+        "  allreduce 8 bytes, in main",
+    ]
+
+
+def test_lines_fit_a_terminal(run, all_kinds_trace, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    done = run("trace", "spec", all_kinds_trace)
+    assert max(map(len, done.out.splitlines())) <= 80
+
+
+@pytest.fixture(scope="module")
+def all_kinds_trace(tmp_path_factory):
+    return traced(tmp_path_factory.mktemp("kinds") / "trace", 4, everything, HALVES)
+
+
+def test_every_kind_of_operation_has_its_words(run, all_kinds_trace):
+    words = run("trace", "spec", all_kinds_trace).out
+    for part in (
+        "MPI_Comm_dup", "for i = 0 to 5", "(rank + 1) % 4", "rank ^ 1", "tag i", "exchanging",
+        "synchronously send 8 * rank bytes", "buffered send", "never waited for", "in place",
+        "wait for the oldest", "wait for numbers 2", "alltoallv, 1000 + 8 * rank bytes sent",
+        "start bcast 5 bytes, root 0", "low: (0 1) (3 2)", "table1[rank] = ",
+    ):  # fmt: skip
+        assert part in words, part
+
+
+def test_the_format_is_that_of_the_ending(run, line, tmp_path):
+    for ending, begin in ((".txt", "app: "), (".c", "/*"), (".json", '{"schema":1')):
+        path = tmp_path / f"spec{ending}"
+        done = run("trace", "spec", line, "-o", path)
+        assert (done.status, done.out) == (0, "")
+        assert done.err.startswith("app: 544 operations of 6 ranks in 8 lines\n")
+        assert path.read_text().startswith(begin)
+    run("trace", "spec", line, "-o", tmp_path / "spec.f90").fails(2, ".f90", "text, c, json")
+    run("trace", "spec", line, "-o", tmp_path / "spec.c").fails(6, "exists")
+    assert run("trace", "spec", line, "-o", tmp_path / "spec.c", "--force").status == 0
+
+
+def test_a_directory_stands_for_the_trace_in_it(run, line):
+    assert run("trace", "spec", line.parent).out == run("trace", "spec", line).out
+
+
+def test_a_trace_is_checked_against_a_specification(run, line, tmp_path):
+    told = tmp_path / "spec.json"
+    run("trace", "spec", line, "-o", told)
+    done = run("trace", "check", told, line)
+    assert (done.status, done.out) == (0, "the same: 544 operations of 6 ranks\n")
+
+    def longer(rank):
+        exchange(rank)
+        if rank.rank == 2:
+            rank.send(3, 1)
+        if rank.rank == 3:
+            rank.receive(2, 1)
+
+    done = run("trace", "check", told, traced(tmp_path / "longer", 6, longer))
+    assert done.status == 1
+    assert done.out.splitlines() == [
+        "rank 2: 104 operations in the specification, 105 in the trace",
+        "rank 3: 104 operations in the specification, 105 in the trace",
+    ]
+
+
+def test_the_first_operation_that_differs_is_named(run, line, tmp_path):
+    told = tmp_path / "spec.json"
+    run("trace", "spec", line, "-o", told)
+    document = json.loads(told.read_text())
+    loop = document["specification"]["body"][0]["body"][0]
+    loop["body"][0]["numbers"]["tag"] = {"base": 7}
+    told.write_text(json.dumps(document))
+    done = run("trace", "check", told, line)
+    assert done.status == 1
+    assert done.out.splitlines()[0] == (
+        "rank 1, operation 1 of 104: ireceive peer 0 tag 7 bytes 4096 on WORLD in the "
+        "specification, ireceive peer 0 tag 0 bytes 4096 on WORLD in the trace"
+    )
+
+
+def test_what_is_left_out_is_said_and_counted(run, tmp_path):
+    def program(rank):
+        rank.collective("barrier", 0, 0)
+        rank.call("MPI_Put")
+        rank.call("MPI_File_open")
+
+    path = traced(tmp_path / "trace", 2, program)
+    done = run("trace", "spec", path)
+    assert done.status == 0
+    assert "left out: 2 one-sided calls\n" in done.out
+    assert "left out: 2 calls of file I/O\n" in done.out
+    assert "CPM138 x4 communication left out" in done.err
+    program_in_c = run("trace", "spec", path, "-f", "c").out
+    assert " *     2 one-sided calls\n" in program_in_c
+
+
+def test_a_run_that_does_not_communicate_says_so(run, tmp_path):
+    path = traced(tmp_path / "trace", 2, lambda _: None)
+    run("trace", "spec", path).fails(4, "no rank communicates", "several processes")
+
+
+def test_bad_input_is_one_line(run, line, tmp_path):
+    run("trace", "spec", tmp_path / "nowhere").fails(3, "nowhere")
+    run("trace", "spec", tmp_path).fails(3, "holds no .otf2", "traces.otf2")
+    run("trace", "spec", __file__).fails(3, "not the anchor")
+    run("trace", "check", line, line).fails(3, "no specification")
+    run("trace", "check", tmp_path / "a.json", line).fails(3, "a.json")
+    run("trace", "spce", line).fails(2, "did you mean 'spec'?")
+    cut = tmp_path / "cut"
+    shutil.copytree(line.parent, cut)
+    events = cut / "traces" / "3.evt"
+    events.write_bytes(events.read_bytes()[:40])
+    run("trace", "spec", cut).fails(3, "3.evt", "copy the trace again")
+
+
+def test_messages_that_nobody_receives_are_told_but_make_no_program(run, tmp_path):
+    path = traced(tmp_path / "trace", 2, lambda rank: rank.send(1 - rank.rank, 8))
+    assert run("trace", "spec", path).status == 0
+    output = tmp_path / "program.c"
+    run("trace", "spec", path, "-o", output).fails(4, "2 messages are sent and 0 received")
+    assert not output.exists()
+
+
+def test_the_command_is_among_the_others(run):
+    assert "trace" in run("--help").out
+    assert "trace             Tell the communication" in run("plugins").out
+    for words in (("trace",), ("trace", "--help")):
+        done = run(*words)
+        assert done.status == 0
+        assert "spec " in done.out
+        assert "check " in done.out
+
+
+def test_a_reader_that_is_gone_ends_it(line):
+    words = [sys.executable, "-m", "callpath_modeler", "trace", "spec", str(line)]
+    command = f"{shlex.join(words)} | true; exit ${{PIPESTATUS[0]}}"
+    done = subprocess.run(
+        [shutil.which("bash"), "-c", command], capture_output=True, text=True, check=False
+    )
+    assert done.returncode in {0, 141}
+    assert not done.stderr
+
+
+def test_the_commands_of_the_page_run(run, line, tmp_path, monkeypatch):
+    shutil.copytree(line.parent, tmp_path / "app.p6")
+    monkeypatch.chdir(tmp_path)
+    text = PAGE.read_text(encoding="utf-8")
+    blocks = text.split("```console\n")[1:]
+    ran = 0
+    for block in blocks:
+        shown = block.split("```")[0].split("$ ")[1:]
+        for command_and_output in shown:
+            command, _, output = command_and_output.partition("\n")
+            if command.startswith("cpmodel "):
+                monkeypatch.setenv("COLUMNS", "80")
+                done = run(*shlex.split(command)[1:])
+                assert done.out + done.err == output.rstrip("\n") + "\n" * bool(output.strip())
+                ran += 1
+    assert ran >= 4

@@ -1,0 +1,120 @@
+"""Specifications as JSON: what is written is read, and what makes no sense is refused."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from callpath_modeler.errors import InputError
+from communication import recorded
+from cpmodel_commspec.checking import differences
+from cpmodel_commspec.exchange import read_json, to_json
+from cpmodel_commspec.specify import specify
+
+
+@pytest.fixture(scope="module")
+def told(all_kinds):
+    return specify(recorded(all_kinds))
+
+
+def test_what_is_written_is_read(told, tmp_path):
+    path = tmp_path / "spec.json"
+    path.write_text(to_json(told))
+    assert read_json(path) == told
+
+
+def changed(told, *keys, to):
+    document = json.loads(to_json(told))
+    place = document["specification"]
+    for key in keys[:-1]:
+        place = place[key]
+    place[keys[-1]] = to
+    return json.dumps(document)
+
+
+@pytest.mark.parametrize(
+    ("keys", "to", "words"),
+    [
+        (["processes"], 3, "unknown rank"),
+        (["operations"], 10**9, "operations are not"),
+        (["body", 0, "shape"], 999, "unknown shape"),
+        (["body", 0, "shape"], -1, "unknown shape"),
+        (["body", 0, "ranks"], [2, 1], "ranks out of order"),
+        (["body", 0, "ranks"], [], "unknown rank"),
+        (["body", 0, "numbers"], {"bytes": {}}, "other numbers"),
+        (["body", 0, "surplus"], 1, "surplus"),
+        (["body", 1, "count"], 0, "without rounds"),
+        (["body", 1, "body", 0, "partner"], None, "other partners"),
+        (["body", 1, "body", 0, "partner"], {"relation": "torus", "dimensions": [3]}, "torus"),
+        (["body", 1, "body", 0, "numbers", "tag"], {"axes": [5], "sizes": [6]}, "table"),
+        (["body", 1, "body", 0, "numbers", "tag"], {"steps": [1, 1]}, "table"),
+        (["shapes", 0, "comm"], 7, "unknown communicator"),
+        (["communicators", 0, "groups"], [[0, 0]], "twice"),
+        (["communicators", 0, "groups"], [[9]], "unknown ranks"),
+        (["program"], 7, "program"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(told, keys, to, words, tmp_path):
+    path = tmp_path / "spec.json"
+    path.write_text(changed(told, *keys, to=to))
+    with pytest.raises(InputError, match=words) as refused:
+        read_json(path)
+    assert refused.value.hint
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"{}", b"[1]", b"\xff\xfe", b'{"schema": 9}', b"[" * 9999]
+)
+def test_what_is_no_specification_is_refused(content, tmp_path):
+    path = tmp_path / "spec.json"
+    path.write_bytes(content)
+    with pytest.raises(InputError, match="no specification"):
+        read_json(path)
+
+
+def test_a_schema_of_tomorrow_is_refused(told, tmp_path):
+    path = tmp_path / "spec.json"
+    path.write_text(to_json(told).replace('"schema":1', '"schema":2'))
+    with pytest.raises(InputError, match="schema 2 is not 1"):
+        read_json(path)
+
+
+@pytest.mark.parametrize("column", range(5))
+def test_any_number_that_differs_is_found(told, all_kinds, column):
+    found = recorded(all_kinds)
+    values = found.ranks[2].values.copy()
+    values[40, column] += 1
+    ranks = [*found.ranks[:2], replace(found.ranks[2], values=values), found.ranks[3]]
+    (line,) = differences(told, replace(found, ranks=tuple(ranks)))
+    assert line.startswith("rank 2, operation 41 of ")
+
+
+def test_another_order_is_found(told, all_kinds):
+    found = recorded(all_kinds)
+    first = found.ranks[0]
+    turned = replace(first, shapes=first.shapes[::-1].copy(), values=first.values[::-1].copy())
+    lines = list(differences(told, replace(found, ranks=(turned, *found.ranks[1:]))))
+    assert len(lines) == 1
+    assert "in the specification" in lines[0]
+
+
+def test_another_number_of_ranks_is_found(told, all_kinds):
+    found = recorded(all_kinds)
+    assert list(differences(told, replace(found, ranks=found.ranks[:3]))) == [
+        "4 ranks in the specification, 3 in the trace"
+    ]
+
+
+def test_other_groups_are_found(told, all_kinds):
+    found = recorded(all_kinds)
+    world, halves, alone = found.communicators
+    other = halves.__class__("low", ((0, 1), (2, 3)))
+    assert list(differences(told, replace(found, communicators=(world, other, alone))))
+
+
+def test_names_and_places_do_not_count(told, all_kinds):
+    found = recorded(all_kinds)
+    renamed = tuple(one.__class__("x", one.groups) for one in found.communicators)
+    assert not list(differences(told, replace(found, communicators=renamed)))
