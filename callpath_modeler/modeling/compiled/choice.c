@@ -9,6 +9,7 @@ enum { ALTERNATIVES = 7, RUN = 16 };
 
 static const double AGREES = 0.05, LEAST = 1e-12, MOST = 1e300, ROUNDING = 1e-11;
 static const double COARSE = 6291456; /* 1.5 * 2^22 */
+static const double MORE = 1 + 1e-8;
 static const double TAILS[ALTERNATIVES - 1] = {0.03, 0.1, 0.3, 0.7, 0.9, 0.97};
 
 /* `Posterior`, `Hypotheses` and the tables far beyond the points, as far as they matter here. */
@@ -78,7 +79,7 @@ static void sort_by(const double *key, int64_t count, Space *space)
 /* `agreed`: the model of a row of `count` candidates, in order of what they predict. */
 static int64_t agreed(const double *weight, int64_t count, Space *space)
 {
-    double *log = space->log, *running = space->running, most = -1, best = -1;
+    double *log = space->log, *running = space->running, most = 0, best = 0;
     int64_t low = 0, high = 0, centre = 0, found = 0;
     running[0] = 0;
     for (int64_t k = 0; k < count; k++)
@@ -90,11 +91,11 @@ static int64_t agreed(const double *weight, int64_t count, Space *space)
         while (high < count && log[space->order[high]] <= log[mine] + AGREES)
             high++;
         double together = running[high] - running[low];
-        if (together > most || (together == most && mine < centre))
+        if (together > most * MORE || (together * MORE >= most && mine < centre))
             most = together, centre = mine;
     }
     for (int64_t k = 0; k < count; k++)
-        if (fabs(log[k] - log[centre]) <= AGREES && weight[k] > best)
+        if (fabs(log[k] - log[centre]) <= AGREES && weight[k] > best * MORE)
             best = weight[k], found = k;
     return found;
 }
@@ -114,7 +115,7 @@ static void standing(int64_t count, Space *space, int64_t *kept, double *share)
             part++;
         running += weight;
         share[part] += weight;
-        if (weight > most[part])
+        if (weight > most[part] * MORE)
             most[part] = weight, kept[part] = space->order[k];
     }
     for (int64_t k = 1; k < ALTERNATIVES; k++)

@@ -7,6 +7,9 @@
 #define VARIES 1e-10
 #define OUT_OF_QUESTION 25.0f
 
+/* In nats, what fans differ by that are as promising but for rounding, at most. */
+#define EVEN 1e-3f
+
 /* `Fans`, of S shapes with H terms of D parameters; in the order of the points of each parameter. */
 typedef struct {
     int64_t start, axes, terms, opened;
@@ -108,7 +111,8 @@ static void promise_fans(const Row *row, int64_t shapes, int64_t drifts, const d
         promise[i] = profile(promise[i], dof, noise, free, per_free) + likely[i];
 }
 
-/* Open the most promising fans, none that is out of question against the `best` of others. */
+/* Open the most promising fans, none that is out of question against the `best` of others. Where
+   parameters varied one at a time thousands are as promising: of such the first are opened. */
 static void open_fans(const Fans *fans, int64_t shapes, float best, Opened *found)
 {
     const int64_t count = fans->axes * shapes;
@@ -121,17 +125,16 @@ static void open_fans(const Fans *fans, int64_t shapes, float best, Opened *foun
 #pragma omp simd
     for (int64_t i = 0; i < count; i++)
         promise[i] = top - promise[i];
-    if (up_to(promise, count, reach) > fans->opened)
+    float sure = reach, even = reach;
+    if (up_to(promise, count, reach) > fans->opened) {
         reach = reach_of(promise, count, fans->opened, reach);
-    for (int64_t i = 0; i < count && found->count < fans->opened; i++)
-        if (promise[i] < reach)
-            found->open[found->count++] = i;
-    /* Of equals those of the first shapes. */
-    for (int64_t i = 0; i < count && found->count < fans->opened; i++) {
-        int64_t place = i % fans->axes * shapes + i / fans->axes;
-        if (promise[place] == reach)
-            found->open[found->count++] = place;
+        sure = reach - EVEN, even = reach + EVEN;
     }
+    int64_t spare = fans->opened - up_to(promise, count, sure);
+    for (int64_t s = 0; s < shapes; s++)
+        for (int64_t place = s; place < count; place += shapes)
+            if (promise[place] <= sure || (promise[place] <= even && spare-- > 0))
+                found->open[found->count++] = place;
 }
 
 /* Write the pairs of open fans from place `begin` on; return where they end. */

@@ -39,6 +39,9 @@ static void product_sums(int64_t points, int64_t pairs, const double *restrict p
 /* A constant pays by its square over its variance, and is sure to where that is larger. */
 #define SURE 80.0
 
+/* Of the product of the squares of two shapes, what is left where these are one at all points. */
+#define PARALLEL 1e-10
+
 /* Tell which of pairs `begin` to `end` may have positive coefficients, by their signs and without a
    division; `frugal` if constants may be left out though they are positive. */
 INLINE void mark_positive(const Row *row, const Look *seen, int64_t begin, int64_t end, int frugal,
@@ -67,7 +70,8 @@ INLINE void mark_positive(const Row *row, const Look *seen, int64_t begin, int64
         double residual = (total * determinant - first * x - second * z) * per_freedom;
         double variance = cc * larger(noise * determinant, residual);
         int worth = (constant > 0) & (!frugal | (constant * constant > SURE * variance));
-        marked[p] = free | (forced & !worth);
+        int two = most - xz * xz > PARALLEL * most;
+        marked[p] = two & (free | (forced & !worth));
     }
 }
 

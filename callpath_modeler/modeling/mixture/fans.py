@@ -24,6 +24,9 @@ _VARIES = 1e-10
 _OUT_OF_QUESTION = 25.0
 """By how much less the bound of a fan is than the best one, in nats: no pair of it matters."""
 
+_EVEN = 1e-3
+"""In nats, what fans differ by that are as promising but for rounding, at most."""
+
 
 def fan_bounds(
     looks: Sequence[Look],
@@ -75,10 +78,16 @@ def left_beside(
 def opened(bounds: SingleArray, best: float, fans: Fans) -> IntArray:
     """Return the pairs of the most promising fans of a row; `bounds` [S D] are those of it.
 
-    None that is out of question against the `best` of other hypotheses.
+    None that is out of question against the `best` of other hypotheses. Where parameters varied one
+    at a time thousands are as promising: of such the first are opened.
     """
-    order = np.argsort(-bounds, kind="stable")[: fans.opened]
-    order = np.sort(order[bounds[order] >= best - _OUT_OF_QUESTION])
+    order = np.flatnonzero(bounds >= best - _OUT_OF_QUESTION)
+    if len(order) > fans.opened:
+        promise = bounds[order]
+        above = promise - np.partition(promise, -fans.opened)[-fans.opened]
+        even = np.flatnonzero(np.abs(above) <= _EVEN)
+        sure = np.flatnonzero(above > _EVEN)
+        order = order[np.sort(np.append(sure, even[: fans.opened - len(sure)]))]
     shape, axis = np.divmod(order, len(fans.ends))
     size = (fans.ends - fans.begins)[axis]
     within = np.arange(size.sum()) - np.repeat(size.cumsum() - size, size)

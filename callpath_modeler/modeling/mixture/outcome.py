@@ -41,6 +41,9 @@ _COARSE = 1.5 * 2.0**22
 _ROW_APART = 1e3
 """More than logarithms of predictions differ by."""
 
+_TIED = 1e-8
+"""By how much more, relatively, probabilities that are equal but for rounding differ at most."""
+
 _ROUNDING = 1e-11
 """Against the smallest value of a row, a coefficient that is zero but for rounding."""
 
@@ -261,10 +264,13 @@ def agreed(found: Posterior, log: FloatArray, order: npt.NDArray[np.intp]) -> np
 def _most_probable(
     group: npt.NDArray[np.intp], weight: FloatArray, count: int
 ) -> npt.NDArray[np.intp]:
-    """Return which entry of each of `count` groups weighs most, [count]; 0 in empty ones."""
+    """Return which entry of each of `count` groups weighs most, [count]; 0 in empty ones.
+
+    Of equals it is the first: rounding does not choose.
+    """
     best = np.zeros(count)
     np.maximum.at(best, group, weight)
-    where = np.flatnonzero(weight == best[group])[::-1]
+    where = np.flatnonzero(weight * (1 + _TIED) >= best[group])[::-1]
     found = np.zeros(count, dtype=np.intp)
     found[group[where]] = where
     return found

@@ -22,6 +22,9 @@ LEAST = 1e-40
 NO_PART = 1e-9
 """Of a level, a coefficient that is zero but for rounding."""
 
+_PARALLEL = 1e-10
+"""Of the product of the squares of two shapes, what is left where these are one at all points."""
+
 
 @dataclass(frozen=True, slots=True)
 class Moments:
@@ -229,9 +232,12 @@ class PairSums:
     def regressions(self, price: Price) -> Doubles:
         """Regress on every pair; through the origin where a constant would be negative.
 
-        And where it does not pay its `price`.
+        And where it does not pay its `price`. Of two shapes that are one at all points, which
+        rounding would tell apart, the first has no part.
         """
-        inverse = 1 / self.determinant
+        determinant = self.determinant
+        parallel = determinant <= _PARALLEL * (self.xx * self.zz)
+        inverse = 1 / determinant
         first = (self.x * self.zz - self.z * self.xz) * inverse
         second = (self.z * self.xx - self.x * self.xz) * inverse
         constant = self.mean - self.at_x * first
@@ -256,6 +262,7 @@ class PairSums:
         second -= forced * cz
         normal = self.weight / inverse
         np.multiply(normal, cc, out=normal, where=~free)
+        np.copyto(first, 0.0, where=parallel)
         return Doubles(
             np.where(free, constant, 0.0),
             first,

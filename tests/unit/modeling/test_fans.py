@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from itertools import product
 
@@ -159,6 +160,21 @@ def test_the_most_promising_fans_are_opened_and_none_that_is_out_of_question(kno
         len(which) < known.fans.opened and bounds[which].min() >= bounds.max() - 25
     )
     assert not opened(bounds, float(bounds.max()) + 30, known.fans).size
+
+
+def test_of_fans_that_are_as_promising_but_for_rounding_the_first_are_opened(known):
+    fans = replace(known.fans, opened=40)
+    rng = np.random.default_rng(6)
+    even = rng.permutation(len(known.shapes) * 3)[:100]
+    expected = np.sort(np.append(even[:10], np.sort(even[10:])[:30]))
+    for _ in range(3):
+        bounds = np.full(len(known.shapes) * 3, -5, dtype=np.float32)
+        bounds[even] = rng.uniform(1, 1 + 1e-5, len(even))
+        bounds[even[:10]] += 1
+        pairs = opened(bounds, 1.0, fans) - fans.start
+        shape, place = np.divmod(pairs, len(fans.terms))
+        found = 3 * shape + np.searchsorted(fans.ends, place, side="right")
+        assert np.unique(found).tolist() == expected.tolist()
 
 
 def test_a_space_of_one_term_a_model_has_no_pairs():

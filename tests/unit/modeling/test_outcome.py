@@ -73,6 +73,13 @@ def test_the_model_is_the_most_probable_form_of_what_most_agree_on() -> None:
     assert chosen([[(0.3, 10.0), (0.15, 97.0), (0.25, 100.0), (0.2, 104.0), (0.1, 900.0)]]) == [2]
 
 
+def test_of_equals_the_first_is_the_model_whatever_rounding_says() -> None:
+    more = 0.3 * (1 + 1e-14)
+    assert chosen([[(0.3, 10.0), (more, 20.0), (0.3, 30.0)]]) == [0]
+    assert chosen([[(0.3, 10.0), (more, 10.0), (0.3, 10.0)]]) == [0]
+    assert chosen([[(0.3, 10.0), (0.31, 20.0), (0.3, 30.0)]]) == [1]
+
+
 def test_where_nothing_agrees_the_model_is_the_most_probable_one() -> None:
     assert chosen([[(0.2, 1.0), (0.45, 3.0), (0.35, 9.0)]]) == [1]
 

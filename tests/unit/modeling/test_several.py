@@ -407,6 +407,17 @@ def test_a_design_that_is_no_grid_is_enough():
     )
 
 
+def test_two_products_that_are_one_at_all_points_are_no_pair():
+    points = np.array([(p, 14.0) for p in (1.0, 2.0, 4.0, 8.0, 16.0)] + [(1.0, n) for n in N[1:]])
+    values = 50 * (1 + 0.1 * np.random.default_rng(0).uniform(-0.5, 0.5, (20, len(points), 3)))
+    models = fit(points, values)
+    # At one process, and so wherever n varies, log2(p) is zero: its products with n are all alike.
+    assert (models.status == FitStatus.CONSTANT).all()
+    band = along(models, 0, [1.0, 800.0]).predict([256.0])
+    assert (band.low > 25).all()
+    assert (band.high < 100).all()
+
+
 def test_rows_without_enough_values_have_no_model():
     points = grid(P[:3], N[:3])
     values = np.full((2, 9, 1), np.nan)
