@@ -30,6 +30,7 @@ import caliper
 import comparisons
 import expectations
 import fit
+import guidelines
 import hpctoolkit
 import ingest
 import jobs
@@ -89,6 +90,7 @@ BENCHMARKS = {
     "regressions": Benchmark(regressions.table, regressions.NOTES, ()),
     "slowdowns": Benchmark(regressions.slowdowns, regressions.SLOWER_NOTES, ()),
     "comparisons": Benchmark(comparisons.table, comparisons.NOTES, ()),
+    "guidelines": Benchmark(guidelines.table, guidelines.NOTES, ()),
     "several": Benchmark(several.table, several.NOTES, (EXTRAP,)),
     "jobs": _compared(jobs),
     "real": Benchmark(real_series.table, real_series.NOTES, (EXTRAP,)),

@@ -21,7 +21,7 @@ from callpath_modeler.units import (
     to_ascii,
 )
 from cpmodel_guidelines.answer import BETWEEN, Judged, Row, Tally, Verification
-from cpmodel_guidelines.judge import Verdict
+from cpmodel_guidelines.judge import FALSE, Verdict
 
 _GREY = "dim"
 _STYLES = {Verdict.VIOLATED: "bold red", Verdict.HOLDS: "green", Verdict.OPEN: "yellow"}
@@ -263,7 +263,7 @@ def _below(found: Verification, top: int) -> list[str]:
 
 
 def _legend(found: Verification, look: Look) -> list[str]:
-    false = f"{50 * (1 - found.confidence):.2g} %"
+    false = f"{100 * min(FALSE, (1 - found.confidence) / 2):.2g} %"
     least = percent(found.tolerance)
     lines = ["slower: than what could take its place; violated: that is shown, and by " + least]
     lines[0] += f" at least; at most {false} of such guidelines should be so by chance"
