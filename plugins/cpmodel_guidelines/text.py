@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
 from rich.text import Text
 
 from callpath_modeler.report.layout import GAP, Column, shorten, table, wrap
@@ -121,7 +122,8 @@ def _by(of: Judged, tally: Tally | None, found: Verification) -> str:
         signed_percent(float(column[worst] - 1))
         for column in (verdicts.factor, verdicts.low, verdicts.high)
     )
-    return f"{by} ({low} … {high}) at {setting_text(_at(found, of, worst))}"
+    where = setting_text(_at(found, of, worst))
+    return f"{by} ({low} … {high})" + f" at {where}" * bool(where)
 
 
 def _at(found: Verification, of: Judged, check: int) -> dict[str, float]:
@@ -142,7 +144,9 @@ def _context(found: Verification) -> str:
     parts.append(settings)
     if bench.size is None:
         parts.append("messages taken to be of one size")
-    if not bench.tells_noise:
+    if np.isnan(found.here.verdicts.low).all():
+        parts.append("nothing repeated at scales enough for models: noise is not known")
+    elif not bench.tells_noise:
         parts.append("nothing repeated: noise is what models leave")
     return " · ".join(parts)
 
@@ -159,9 +163,12 @@ def _columns(found: Verification, shown: Sequence[Row], look: Look) -> list[Colu
             [_interval(found.here, t) for t in here],
             droppable=3,
         ),
-        Column("at", [_where(found, found.here, t) for t in here], droppable=4),
-        Column("settings", [_share(tally) for tally in here], droppable=5),
     ]
+    if found.benchmark.experiment.parameters:
+        columns += [
+            Column("at", [_where(found, found.here, t) for t in here], droppable=4),
+            Column("settings", [_share(tally) for tally in here], droppable=5),
+        ]
     if found.ahead is not None:
         columns += _columns_ahead(found, found.ahead, shown)
     gains = [found.best_gain(row) for row in shown]

@@ -349,14 +349,14 @@ def _with_crossing(
     return replace(row, crossing=found)
 
 
-def _urgency(row: Row, here: Judged, ahead: Judged | None) -> tuple[int, bool, float]:
-    """Return what rows are ordered by: violated, predicted to be, not decided, holding."""
-    order = {Verdict.VIOLATED: 0, Verdict.OPEN: 2, Verdict.HOLDS: 3}
-    of_here = 2 if row.here is None else order[row.here.verdict]
+def _urgency(row: Row, here: Judged, ahead: Judged | None) -> tuple[int, bool, bool, float]:
+    """Return what rows are ordered by: violated, predicted to be; of others first patterns."""
+    verdict = None if row.here is None else row.here.verdict
     is_ahead = row.ahead is not None and row.ahead.verdict is Verdict.VIOLATED
-    tally, judged_ = (row.ahead, ahead) if of_here and is_ahead else (row.here, here)
+    rank = 0 if verdict is Verdict.VIOLATED else 1 if is_ahead else 2
+    tally, of = (row.ahead, ahead) if rank == 1 or row.here is None else (row.here, here)
     factor = 0.0
-    if tally is not None and judged_ is not None:
-        factor = float(np.nan_to_num(judged_.verdicts.factor[tally.worst]))
+    if tally is not None and of is not None:
+        factor = float(np.nan_to_num(of.verdicts.factor[tally.worst]))
     is_pattern = row.guideline.kind is Kind.PATTERN
-    return min(of_here, 1 if is_ahead else 3), not is_pattern, -factor
+    return rank, not is_pattern, verdict is Verdict.HOLDS, -factor

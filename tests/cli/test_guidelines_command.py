@@ -251,6 +251,24 @@ def test_the_commands_of_the_how_to_run(run, bench, samples, tmp_path, monkeypat
     assert done.status == (1 if "--fail-on" in line else 0), done.err
 
 
+def test_the_python_of_the_how_to_says_the_same(bench, tmp_path, monkeypatch):
+    (code,) = re.findall(r"^```python\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "bench.csv").write_bytes(bench.read_bytes())
+    names: dict[str, object] = {}
+    exec(code, names)  # noqa: S102 - it is ours
+    assert names["turning"] == ["Allgather <= Alltoall"]
+    assert {"verdict", "factor", "likely_from"} <= set(names["checks"])
+
+
+def test_what_was_measured_once_at_one_scale_cannot_be_decided(run, tmp_path):
+    path = tmp_path / "once.csv"
+    rows(by_size, (16,), (8, 64), repetitions=1).to_csv(path, index=False)
+    out = run("guidelines", path).out
+    assert out.startswith("None of ")
+    assert "noise is not known" in out
+
+
 def test_the_answer_on_the_page_is_what_comes_out(run, mpi_data, monkeypatch):
     (shown,) = re.findall(r"^\$ (cpmodel .*?)\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
     monkeypatch.setenv("COLUMNS", "80")
