@@ -213,6 +213,24 @@ def benchmark_of(
             "no call path is an MPI collective", hint="they are called like MPI_Bcast or bcast"
         )
     _check_distinct(functions)
+    roles = _roles(experiment, processes, size)
+    names = _telling(experiment, roles)
+    calls = _calls(experiment, chosen)
+    values = experiment.values(chosen.name, inclusive=inclusive)[rows]
+    if calls is not None:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            values = np.where(calls[rows] > 0, values / calls[rows], np.nan)
+    alone = _alone(experiment, functions, Column(chosen, values, np.nansum(values, axis=0)))
+    made = Benchmark(alone, chosen, functions, names, *roles, calls is not None)
+    if interval is None:
+        return made
+    return replace(made, bounds=_bounds(experiment, interval, rows, made))
+
+
+def _roles(
+    experiment: Experiment, processes: str | None, size: str | None
+) -> tuple[str | None, str | None]:
+    """Return the parameters that are the number of processes and the size of messages."""
     every = tuple(experiment.runs[0].parameters)
     for given in (processes, size):
         if given is not None and given not in every:
@@ -222,18 +240,13 @@ def benchmark_of(
     if size is None:
         called = {name.lower(): name for name in every if name != processes}
         size = next((called[name] for name in _SIZES if name in called), None)
-    telling = {processes, size, *(each.name for each in experiment.parameters)}
-    names = tuple(name for name in every if name in telling)
-    calls = _calls(experiment, chosen)
-    values = experiment.values(chosen.name, inclusive=inclusive)[rows]
-    if calls is not None:
-        with np.errstate(divide="ignore", invalid="ignore"):
-            values = np.where(calls[rows] > 0, values / calls[rows], np.nan)
-    alone = _alone(experiment, functions, Column(chosen, values, np.nansum(values, axis=0)))
-    made = Benchmark(alone, chosen, functions, names, processes, size, calls is not None)
-    if interval is None:
-        return made
-    return replace(made, bounds=_bounds(experiment, interval, rows, made))
+    return processes, size
+
+
+def _telling(experiment: Experiment, roles: tuple[str | None, ...]) -> tuple[str, ...]:
+    """Return the parameters that vary, and those that have a role."""
+    telling = {*roles, *(each.name for each in experiment.parameters)}
+    return tuple(name for name in experiment.runs[0].parameters if name in telling)
 
 
 def _selected(tree: CallTree, select: str | None) -> NDArray[np.bool_]:

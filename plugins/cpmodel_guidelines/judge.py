@@ -155,20 +155,19 @@ def judged(
     slower = comparison.difference > 0
     chance = np.where(slower, comparison.p / 2, 1 - comparison.p / 2)
     chance = np.where(can_break, chance, np.nan)
-    error = (comparison.difference - comparison.low) / normal_quantile(1 - most)
     # Where several things have to be shown, the one that is shown least decides.
     needed = chance if backing is None else np.maximum(chance, backing)
+    error = (comparison.difference - comparison.low) / normal_quantile(1 - most)
+    if backing is not None:
+        # Errors of models have much in common: they do not average out.
+        error = np.full_like(error, np.inf)
     rate = np.full(len(chance), np.nan)
     for family in np.unique(families):
         rows = np.flatnonzero(families == family)
         each, place = np.unique(guidelines[rows], return_inverse=True)
         parts = [rows[place.ravel() == k] for k in range(len(each))]
         chances = [
-            # Errors of models have much in common: they do not average out.
-            chance_of_any(needed[part])
-            if backing is not None
-            else chance_of_any(needed[part], comparison.difference[part], error[part])
-            for part in parts
+            chance_of_any(needed[part], comparison.difference[part], error[part]) for part in parts
         ]
         rate[rows] = false_discovery_rate(np.array(chances))[place.ravel()]
     holds = can_hold & (comparison.high <= least)
@@ -182,9 +181,7 @@ def judged(
     return Verdicts(factor, low, high, chance, rate, violated, holds)
 
 
-def chance_of_any(
-    chance: Values, difference: Values | None = None, error: Values | None = None
-) -> float:
+def chance_of_any(chance: Values, difference: Values, error: Values) -> float:
     """Return the probability of what checks of a guideline show, if it held in all of them.
 
     That some of them show much (Simes: An improved Bonferroni procedure for multiple tests of
@@ -193,16 +190,16 @@ def chance_of_any(
     Parameters
     ----------
     chance : [n] of each; NaN = it does not tell
-    difference, error : [n] logarithms of factors with their errors; None = no mean is made
+    difference, error : [n] logarithms of factors with their errors; infinite = no mean is made
     """
     known = ~np.isnan(chance)
     count = int(known.sum())
     if not count:
         return np.nan
     some = float((np.sort(chance[known]) * count / np.arange(1, count + 1)).min())
-    if difference is None or error is None or count == 1:
-        return min(some, 1.0)
     weight = error[known] ** -2.0
+    if count == 1 or not weight.sum() > 0:
+        return min(some, 1.0)
     mean = float(normal_share(-(weight * difference[known]).sum() / np.sqrt(weight.sum())))
     return min(2 * min(some, mean), 1.0)
 

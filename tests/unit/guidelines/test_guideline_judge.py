@@ -107,8 +107,9 @@ def test_checks_of_one_guideline_tell_together_what_none_tells_by_itself():
 
 def test_of_several_checks_the_chance_is_that_of_simes_or_of_their_mean():
     chance = np.array([0.04, 0.01, np.nan, 0.5])
-    assert chance_of_any(chance) == pytest.approx(min(3 * 0.01, 3 * 0.04 / 2, 0.5))
-    assert np.isnan(chance_of_any(np.array([np.nan])))
+    nothing = np.zeros(4), np.full(4, np.inf)
+    assert chance_of_any(chance, *nothing) == pytest.approx(min(3 * 0.01, 3 * 0.04 / 2, 0.5))
+    assert np.isnan(chance_of_any(np.full(4, np.nan), *nothing))
     equal = np.full(4, 0.1), np.full(4, 0.1)
     assert chance_of_any(np.full(4, 0.16), *equal) == pytest.approx(2 * stats.norm.sf(2.0))
 
