@@ -5,6 +5,7 @@ import io
 import json
 import re
 import shlex
+import subprocess
 from pathlib import Path
 
 import numpy as np
@@ -249,6 +250,25 @@ def test_the_commands_of_the_how_to_run(run, bench, samples, tmp_path, monkeypat
     (tmp_path / "runs").symlink_to(samples / "lulesh")
     done = run(*shlex.split(line)[1:])
     assert done.status == (1 if "--fail-on" in line else 0), done.err
+
+
+def test_what_the_osu_benchmarks_print_becomes_a_table(run, tmp_path, monkeypatch):
+    (recipe,) = re.findall(r"^```sh\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
+    recipe, command = recipe.rstrip().rsplit("\n", 1)
+    for name, factor in (("allreduce", 3.0), ("reduce", 1.0), ("bcast", 1.0), ("barrier", 0.5)):
+        for p in (4, 8, 16):
+            for number in (1, 2):
+                time = factor * p * (1 + 0.01 * number)
+                lines = [f"{size:<10d}{time + size / 100:18.2f}" for size in (4, 8)]
+                body = [f"{time:18.2f}"] if name == "barrier" else lines
+                text = "\n".join(["# OSU MPI Test v7.4", "# Size  Avg Latency(us)", *body, ""])
+                (tmp_path / f"osu_{name}.p{p}.r{number}.txt").write_text(text)
+    monkeypatch.chdir(tmp_path)
+    subprocess.run(["/bin/sh", "-c", recipe], check=True)
+    done = run(*shlex.split(command)[1:], "-f", "csv")
+    verdicts = {(row["guideline"], row["at"]): row["verdict"] for row in table(done)}
+    assert verdicts["Allreduce <= Reduce + Bcast", "p=8,size=4"] == "violated"
+    assert verdicts["Barrier(0) <= Allreduce(0)", "p=8,size=0"] == "holds"
 
 
 def test_the_python_of_the_how_to_says_the_same(bench, tmp_path, monkeypatch):
