@@ -27,6 +27,7 @@ NOTES = """\
 *found*: planted violations of 10 % told as such; *settings*: of the five scales of each.
 *false*: runs in which any guideline that holds is told to be violated. Worst case: whatever could
 take the place of eight collectives takes exactly as long, so any of these may be told by chance.
+Disturbed: of the calls, 5 % take 2 to 5 times as long.
 *rank test*: each check by itself at 5 %, for guidelines between collectives alone. Crossing: a
 guideline that holds up to p = 128 and is violated from p = 430 on, asked at multiples of the
 largest scale; *found* are those told to hold as measured and to be violated there, *from* is the
@@ -35,6 +36,7 @@ median of where, with quartiles."""
 _SCALES = (8, 16, 32, 64, 128)
 _SEEDS, _REPETITIONS, _NOISE, _SLOWER = 500, 5, 0.05, 1.1
 _ALPHA = 0.05
+_DISTURBED = 0.05
 
 Laws = Callable[[int], dict[str, float]]
 
@@ -59,8 +61,10 @@ def table(shared: Path) -> Table:  # noqa: ARG001 - all of it is made here
     """Measure rates of planted violations, of none, and of crossings."""
     lines = [
         ("four planted", *_rates(_planted, _PLANTED).cells(), ""),
+        ("four planted, disturbed", *_rates(_planted, _PLANTED, _DISTURBED).cells(), ""),
         ("none, margins of 9 to 50 %", *_rates(_kept, frozenset()).cells(), ""),
         ("none, worst case", *_rates(_equal, frozenset()).cells(), ""),
+        ("none, worst case, disturbed", *_rates(_equal, frozenset(), _DISTURBED).cells(), ""),
         *(_crossings(factor) for factor in (4, 8, 16, 32)),
     ]
     head = ("guidelines", "found", "settings", "false", "rank test: found", "false", "from p")
@@ -108,10 +112,15 @@ def _crossing(p: int) -> dict[str, float]:
             "Reduce": 2 * steps, "Allreduce": 3 * steps, "Bcast": 1.5 * steps}  # fmt: skip
 
 
-def _experiment(laws: Laws, seed: int) -> cpm.Experiment:
+def _experiment(laws: Laws, seed: int, disturbed: float = 0.0) -> cpm.Experiment:
     random = np.random.default_rng(seed)
+
+    def factor() -> float:
+        slow = random.uniform(2, 5) if disturbed and random.random() < disturbed else 1.0
+        return slow * (1 + _NOISE * random.standard_normal())
+
     rows = [
-        (f"MPI_{name}", p, number, time * (1 + _NOISE * random.standard_normal()))
+        (f"MPI_{name}", p, number, time * factor())
         for p in _SCALES
         for name, time in laws(p).items()
         for number in range(1, _REPETITIONS + 1)
@@ -122,10 +131,10 @@ def _experiment(laws: Laws, seed: int) -> cpm.Experiment:
     )
 
 
-def _rates(laws: Laws, planted: frozenset[str]) -> _Rates:
+def _rates(laws: Laws, planted: frozenset[str], disturbed: float = 0.0) -> _Rates:
     counts: list[tuple[float, ...]] = []
     for seed in range(_SEEDS):
-        found = verify(benchmark_of(_experiment(laws, seed)), patterns())
+        found = verify(benchmark_of(_experiment(laws, seed, disturbed)), patterns())
         told = found.rows_that_are(Verdict.VIOLATED)
         names = {row.guideline.text for row in told}
         settings = sum(row.here.violated for row in told

@@ -41,8 +41,10 @@ def by_size(p, m):
     }
 
 
-def rows(laws, processes=PROCESSES, sizes=None, *, seed=0, noise=0.05, repetitions=5):
-    """Return a table of what a benchmark would have measured."""
+def rows(
+    laws, processes=PROCESSES, sizes=None, *, seed=0, noise=0.05, repetitions=5, disturbed=0.0
+):
+    """Return a table of what a benchmark would have measured, a share of calls disturbed."""
     rng = np.random.default_rng(seed)
     found = []
     for p in processes:
@@ -52,6 +54,7 @@ def rows(laws, processes=PROCESSES, sizes=None, *, seed=0, noise=0.05, repetitio
                 for number in range(1, repetitions + 1):
                     row = {"call": f"MPI_{name}", "p": p, "size": size, "repetition": number}
                     scatter = 1 + noise * rng.standard_normal()
+                    scatter *= 3.0 if disturbed and rng.random() < disturbed else 1.0
                     found.append(row | {"latency_us": float(time * scatter)})
     table = pd.DataFrame(found)
     return table if sizes else table.drop(columns="size")

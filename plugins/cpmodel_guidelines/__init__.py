@@ -5,7 +5,8 @@ longer than both (Träff, Gropp, Thakur: Self-consistent MPI performance require
 21(5), 2010). Such guidelines are held against measurements, and against models where nobody
 measured.
 
-Stages: `rules` are data, `functions` knows names, `benchmark` makes arrays of an experiment,
-`checks` finds what can be checked, `judge` decides, `prediction` looks ahead, `verification` goes
-all the way, `table` and `text` write it down.
+Stages: `rules` are data, `functions` knows names, `benchmark` makes arrays of an experiment, with
+`repetitions` tamed, `checks` finds what can be checked among `sizes`, `judge` decides, `prediction`
+looks ahead, `stakes` says what it costs a program, `verification` goes all the way to an `answer`,
+`table` and `text` write it down.
 """

@@ -20,6 +20,7 @@ from callpath_modeler.profile.experiment import Values as Column
 from callpath_modeler.profile.pattern import match, unmatched
 from callpath_modeler.profile.schema import Metric, Region
 from cpmodel_guidelines.functions import Function, functions_in
+from cpmodel_guidelines.repetitions import winsorised
 
 Values = NDArray[np.float64]
 Rows = NDArray[np.intp]
@@ -146,20 +147,21 @@ class Benchmark:
         deviations : relative variances and degrees of freedom, [functions, K] each, that stand for
             noise where nothing was repeated
         """
-        pool = pool_of(self.values)
-        samples = [sample_at(self.values, k, pool) for k in range(len(self.settings))]
-        centre, count, variance, dof = (
+        tamed = winsorised(self.values)
+        pool = pool_of(tamed.values)
+        samples = [sample_at(tamed.values, k, pool) for k in range(len(self.settings))]
+        variance, dof = (
             np.stack([getattr(sample, name) for sample in samples], axis=1)
-            for name in ("centre", "count", "variance", "dof")
+            for name in ("variance", "dof")
         )
+        centre = tamed.centre
         if self.bounds is not None:
             with np.errstate(divide="ignore", invalid="ignore"):
                 reach = np.log(self.bounds[1] / self.bounds[0]) / 2
             error = reach / normal_quantile(0.5 + confidence / 2)
             return Estimates(centre, error**2, np.full_like(centre, KNOWN_WELL))
         if self.is_repeated:
-            with np.errstate(divide="ignore", invalid="ignore"):
-                return Estimates(centre, variance / count, dof)
+            return Estimates(centre, variance * tamed.per_variance, dof * tamed.per_dof)
         return Estimates(centre, *(deviations or np.full((2, *centre.shape), np.nan)))
 
     def findings(self) -> list[Finding]:

@@ -66,6 +66,15 @@ def test_ten_percent_at_five_percent_noise_are_found_and_nothing_else(laws, plan
     assert not any(each - {planted} for each in found)
 
 
+def test_calls_that_are_disturbed_hide_nothing():
+    found = [
+        violated(verified(experiment(slow_gather, seed=seed, repetitions=10, disturbed=0.05)))
+        for seed in range(20)
+    ]
+    assert sum("Gather <= Gatherv" in each for each in found) >= 15
+    assert not any(each - {"Gather <= Gatherv"} for each in found)
+
+
 def test_where_all_is_equal_a_violation_is_hardly_ever_told():
     found = [violated(verified(experiment(equal, seed=seed))) for seed in range(SEEDS)]
     assert sum(bool(each) for each in found) <= 0.1 * SEEDS
