@@ -48,6 +48,8 @@ from environments import CALIPER, EXTRAP, HATCHET, PYCUBEXR, Peer
 from laws import AbsentError
 from results import Table
 
+import communication
+
 SHARED = Path(__file__).resolve().parents[2] / "shared"
 
 
@@ -77,6 +79,7 @@ BENCHMARKS = {
     "reduce": _compared(reduce, PYCUBEXR),
     "hpctoolkit": _compared(hpctoolkit, HATCHET),
     "traces": _compared(traces),
+    "communication": _compared(communication),
     "caliper": _compared(caliper, CALIPER),
     "views": _compared(views),
     "browse": _compared(browse),
@@ -138,7 +141,7 @@ def _measured(name: str, shared: Path) -> bool:
 
 def _delete_files() -> None:
     files = ingest.SERIES, reduce.LARGE, hpctoolkit.DATABASES, traces.TRACES, caliper.PROFILES
-    for directory in (*files, browse.MODELS):
+    for directory in (*files, communication.TRACES, browse.MODELS):
         shutil.rmtree(directory, ignore_errors=True)
 
 

@@ -32,7 +32,7 @@ def main() -> None:
     told = parser.parse_args()
     with otf2.writer.open(str(told.directory), timer_resolution=10**9) as archive:
         regions, send = _define_regions(archive.definitions)
-        locations = _define_processes(archive.definitions, told.locations)
+        locations = define_processes(archive.definitions, told.locations)
         for rank, location in enumerate(locations):
             handle = archive.event_writer_from_location(location).handle
             share = told.events // told.locations
@@ -47,7 +47,8 @@ def _define_regions(definitions: Any) -> tuple[list[int], int]:
     return regions, definitions.region("MPI_Send", "MPI_Send", paradigm=mpi)._ref  # noqa: SLF001
 
 
-def _define_processes(definitions: Any, count: int) -> list[Any]:
+def define_processes(definitions: Any, count: int) -> list[Any]:
+    """Define one location for each process, and the communicator of all."""
     node = definitions.system_tree_node("node", "node")
     locations = []
     for rank in range(count):
@@ -60,7 +61,8 @@ def _define_processes(definitions: Any, count: int) -> list[Any]:
     return locations
 
 
-def _function(name: str, *arguments: Any) -> Callable[..., int]:
+def function(name: str, *arguments: Any) -> Callable[..., int]:
+    """Return what writes an event, with what it takes beside the time."""
     function = conf.lib[f"OTF2_EvtWriter_{name}"]
     function.restype = ctypes.c_int
     function.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_uint64, *arguments]
@@ -69,8 +71,8 @@ def _function(name: str, *arguments: Any) -> Callable[..., int]:
 
 def _write(handle: Any, rank: int, ranks: int, events: int, regions: list[int], send: int) -> int:
     u32, u64 = ctypes.c_uint32, ctypes.c_uint64
-    enter, leave = _function("Enter", u32), _function("Leave", u32)
-    message = _function("MpiSend", u32, u32, u32, u64)
+    enter, leave = function("Enter", u32), function("Leave", u32)
+    message = function("MpiSend", u32, u32, u32, u64)
     writer = ctypes.cast(handle, ctypes.c_void_p)
     rng = random.Random(rank)
     now, written, stack = 0, 1, [regions[0]]

@@ -42,7 +42,7 @@ def divisions(
     names: list[str] = []
     number: dict[int, int] = {}
     for comm in sorted(used):
-        own = members(definitions, comm, location[0])
+        own = members(definitions, comm, location[min(location)])
         if _is_self(definitions, comm, own, location):
             number[comm] = len(groups)
             groups.append([(rank,) for rank in ranks])
@@ -78,7 +78,10 @@ def layout(one: Communicator) -> tuple[str, str] | None:
 def _is_self(
     definitions: Definitions, comm: int, own: tuple[int, ...], location: dict[int, int]
 ) -> bool:
-    return len(location) > 1 and own == (0,) and members(definitions, comm, location[1]) == (1,)
+    """Tell whether a communicator is that of each process alone."""
+    first, last = min(location), max(location)
+    others = members(definitions, comm, location[last])
+    return first != last and own == (first,) and others == (last,)
 
 
 def _fits(own: tuple[int, ...], found: list[tuple[int, ...]]) -> bool:

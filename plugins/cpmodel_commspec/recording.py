@@ -74,42 +74,66 @@ def record(source: EventSource, report: Callable[[int, int], None]) -> Traced:
     InputError
         If events cannot be read.
     """
-    definitions, keys, left_out = source.definitions, dict[_Key, int](), Counter[str]()
-    paths, forks, watch = PathTable(), Forks(), Watch(definitions)
-    names, waiting = CallNames(paths, definitions), waits(definitions)
-    ranks: dict[int, Recorded] = {}
-    program, events = "", 0
-    for number, location in enumerate(definitions.locations):
-        report(number, len(definitions.locations))
-        rank = definitions.ranks.get(location.reference)
-        one = _Rank(rank or 0, location, definitions, left_out)
-        replay = Replay(paths, forks, Counters(definitions.metric_classes))
-        passed = 0
-        for batch in source.batches(location):
-            events += count_events(batch)
+    recording, locations = _Recording(source), source.definitions.locations
+    for number, location in enumerate(locations):
+        report(number, len(locations))
+        recording.add(location)
+    report(len(locations), len(locations))
+    return recording.traced()
+
+
+class _Recording:
+    """The operations of the ranks read so far."""
+
+    def __init__(self, source: EventSource) -> None:
+        self._source, self._definitions = source, source.definitions
+        self._paths, self._forks = PathTable(), Forks()
+        self._names = CallNames(self._paths, self._definitions)
+        self._watch, self._waiting = Watch(self._definitions), waits(self._definitions)
+        self._keys: dict[_Key, int] = {}
+        self._left_out: Counter[str] = Counter()
+        self._ranks: dict[int, Recorded] = {}
+        self._program, self._events = "", 0
+
+    def add(self, location: Location) -> None:
+        """Read the operations of a location; those of one that is no rank are left out."""
+        rank = self._definitions.ranks.get(location.reference)
+        one = _Rank(rank or 0, location, self._definitions, self._left_out)
+        replay = Replay(self._paths, self._forks, Counters(self._definitions.metric_classes))
+        passed = seen = 0
+        for batch in self._source.batches(location):
+            seen += count_events(batch)
             if rank is None:
-                left_out[_OF_THREADS] += len(batch.messages.at) + len(batch.collectives.at)
+                messages, calls = len(batch.messages.at), len(batch.collectives.at)
+                self._left_out[_OF_THREADS] += messages + calls
                 continue
             replay.add(batch)
-            watch.count(batch, left_out)
-            one.add(rows(batch, replay, passed, waiting), names)
+            self._watch.count(batch, self._left_out)
+            one.add(rows(batch, replay, passed, self._waiting), self._names)
             passed += len(batch.calls.time)
+        # Not every writer counts.
+        self._events += location.events or seen
+        self._program = self._program or printable(replay.tally.program)
         if rank is not None:
-            ranks[rank] = one.finish(keys)
-        program = program or printable(replay.tally.program)
-    report(len(definitions.locations), len(definitions.locations))
-    communicators, numbers = divisions(definitions, {key.comm for key in keys if key.comm >= 0})
-    found = _shapes(list(keys), numbers, names)
-    shapes = {shape: k for k, shape in enumerate(dict.fromkeys(found))}
-    renumbered = np.array([shapes[shape] for shape in found], np.int64)
-    return Traced(
-        program,
-        events,
-        tuple(shapes),
-        communicators,
-        tuple(Recorded(renumbered[x.shapes], x.values) for _, x in sorted(ranks.items())),
-        {what: count for what, count in left_out.items() if count > 0},
-    )
+            self._ranks[rank] = one.finish(self._keys)
+
+    def traced(self) -> Traced:
+        """Return all operations; a rank whose events are missing has none."""
+        used = {key.comm for key in self._keys if key.comm >= 0}
+        communicators, numbers = divisions(self._definitions, used)
+        found = _shapes(list(self._keys), numbers, self._names)
+        shapes = {shape: k for k, shape in enumerate(dict.fromkeys(found))}
+        renumbered = np.array([shapes[shape] for shape in found], np.int64)
+        nothing = Recorded(np.empty(0, np.int64), np.empty((0, len(FIELDS)), np.int64))
+        ranks = [self._ranks.get(k, nothing) for k in range(max(self._ranks, default=-1) + 1)]
+        return Traced(
+            self._program,
+            self._events,
+            tuple(shapes),
+            communicators,
+            tuple(Recorded(renumbered[x.shapes], x.values) for x in ranks),
+            {what: count for what, count in self._left_out.items() if count > 0},
+        )
 
 
 class _Key(NamedTuple):
@@ -177,6 +201,7 @@ class _Rank:
         self._left_out = left_out
         self._ops: list[_Op | None] = []
         self._open: dict[int, int] = {}
+        self._abandoned: list[int] = []
         self._groups: dict[int, tuple[int, ...]] = {}
         self._at = -1
 
@@ -205,7 +230,7 @@ class _Rank:
 
     def finish(self, keys: dict[_Key, int]) -> Recorded:
         """Return all operations, numbering their shapes in `keys`."""
-        for number in self._open.values():
+        for number in (*self._abandoned, *self._open.values()):
             op = self._ops[number]
             if op is not None and op.kind in _NEVER_COMPLETED:
                 self._ops[number] = None
@@ -256,7 +281,7 @@ class _Rank:
             if before is not None and before.kind is Kind.SEND:
                 before.name = op.name = Mode.EXCHANGE
         if op.kind is Kind.ISEND:
-            self._open[request] = len(self._ops)
+            self._start(request)
         self._ops.append(op)
 
     def _collective(
@@ -295,8 +320,14 @@ class _Rank:
 
     def _post(self, op: _Op, kind: Kind, request: int) -> None:
         op.kind = kind
-        self._open[request] = len(self._ops)
+        self._start(request)
         self._ops.append(op)
+
+    def _start(self, request: int) -> None:
+        """Note the request of the next operation; one of the same number never ends any more."""
+        if request in self._open:
+            self._abandoned.append(self._open[request])
+        self._open[request] = len(self._ops)
 
     def _complete(self, wait: _Op, number: int, is_same_call: bool) -> None:
         """Note that an operation ended, by the wait before if the same call ended that too."""

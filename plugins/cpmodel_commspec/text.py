@@ -59,9 +59,13 @@ def summary(told: Specification) -> Iterator[str]:
         f"{name}: {counted(told.operations, 'operation')} of "
         f"{counted(told.processes, 'rank')} in {counted(told.lines, 'line')}"
     )
-    different = counted(told.programs, "different sequence")
+    sequences = (
+        f"{told.programs} different sequences of operations"
+        if told.programs > 1
+        else "every rank does the same"
+    )
     numbers = f", {counted(told.tabulated, 'number')} in tables" if told.tabulated else ""
-    yield f"{counted(told.events, 'event')} in the trace; {different} of operations{numbers}"
+    yield f"{counted(told.events, 'event')} in the trace; {sequences}{numbers}"
     for what, count in told.left_out.items():
         yield f"left out: {count} {what}"
 

@@ -39,7 +39,7 @@ def test_communication_is_a_few_lines(run, line):
     assert done.status == 0, done.err
     assert done.out.splitlines() == [
         "app: 544 operations of 6 ranks in 8 lines",
-        "2176 events in the trace; 3 different sequences of operations",
+        "2200 events in the trace; 3 different sequences of operations",
         "",
         "all: repeat 4 times",
         "  repeat 5 times",
@@ -72,6 +72,11 @@ def test_every_kind_of_operation_has_its_words(run, all_kinds_trace):
         "start bcast 5 bytes, root 0", "low: (0 1) (3 2)", "table1[rank] = ",
     ):  # fmt: skip
         assert part in words, part
+
+
+def test_ranks_that_do_the_same_are_said_to(run, tmp_path):
+    path = traced(tmp_path / "trace", 3, lambda rank: rank.collective("barrier", 0, 0))
+    assert "24 events in the trace; every rank does the same\n" in run("trace", "spec", path).out
 
 
 def test_the_format_is_that_of_the_ending(run, line, tmp_path):

@@ -1,0 +1,76 @@
+"""Telling the communication of a trace of 10^6 events, and of one four times as long."""
+
+from __future__ import annotations
+
+import sys
+
+from environments import WORK
+from measure import TASKS, Cost, cheapest, run
+from results import Row
+
+NOTES = """\
+16 locations; the regular trace is of a ring that exchanges with both neighbours and sums up now
+and then, the irregular one of random calls, of which one in ten is a message. Ours reads the
+trace, makes the specification, unrolls it and compares it with the trace; the interface of the
+package `otf2` (the same release and interpreter) only hands out each event. Processor seconds
+without start and imports, the least of 2 runs; memory with them.
+"""
+
+TRACES = WORK / "communication"
+_EVENTS = 1_000_000
+_PEER = "otf2"
+_LINEAR = 1.5
+"""How many times as long as in proportion four times as many events may take."""
+
+
+def rows() -> list[Row]:
+    """Measure, and return the rows of the table."""
+    short, long = _written("halo", "short", 1), _written("halo", "long", 4)
+    ours, longer = _told(short), _told(long)
+    peer = cheapest([sys.executable, TASKS / "traces_otf2.py", short], 2)
+    irregular = _told(_written("trace", "irregular", 1))
+    bare = run([sys.executable, "-c", "pass"], reports=False).resident
+    mine, others = float(ours.report["read"]), float(peer.report["read"])
+    more = float(longer.report["read"])
+    return [
+        Row(
+            "communication: 10^6 regular events",
+            f"{mine:.3g} s",
+            f"{others:.3g} s {_PEER}, reading alone",
+            others / mine,
+        ),
+        Row("communication: lines of these", f"{ours.report['lines']}"),
+        Row(
+            "communication: 4 x 10^6 regular events",
+            f"{more:.3g} s",
+            "",
+            None,
+            f"<= {4 * _LINEAR:.0f} x as long",
+            more <= 4 * _LINEAR * mine,
+        ),
+        Row("communication: 10^6 irregular events", f"{irregular.report['read']:.3g} s"),
+        Row("communication: lines of these", f"{irregular.report['lines']}"),
+        Row("communication: memory above the bare interpreter", _memory(ours, bare)),
+        Row("communication: the same with 4 x 10^6 events", _memory(longer, bare)),
+    ]
+
+
+def _told(trace: str) -> Cost:
+    cost = cheapest([sys.executable, TASKS / "communication_ours.py", trace], 2)
+    if cost.report["differing"]:
+        raise ValueError(f"{trace}: the specification is not the trace")
+    return cost
+
+
+def _written(kind: str, name: str, millions: int) -> str:
+    folder = TRACES / name
+    if not (folder / "traces.otf2").exists():
+        TRACES.mkdir(parents=True, exist_ok=True)
+        writer = TASKS.parent / f"write_{kind}.py"
+        events = str(millions * _EVENTS)
+        run([sys.executable, writer, folder, "--events", events], reports=False)
+    return str(folder / "traces.otf2")
+
+
+def _memory(cost: Cost, bare: int) -> str:
+    return f"{(cost.resident - bare) / 1e6:.0f} MB"
