@@ -70,7 +70,9 @@ INLINE void mark_positive(const Row *row, const Look *seen, int64_t begin, int64
         double residual = (total * determinant - first * x - second * z) * per_freedom;
         double variance = cc * larger(noise * determinant, residual);
         int worth = (constant > 0) & (!frugal | (constant * constant > SURE * variance));
-        int two = most - xz * xz > PARALLEL * most;
+        /* Where points are missing, a shape may be the same at all that are left. */
+        int two = (most - xz * xz > PARALLEL * most) & (xx > ALIKE * at_x * at_x * weight)
+                  & (zz > ALIKE * at_z * at_z * weight);
         marked[p] = two & (free | (forced & !worth));
     }
 }

@@ -22,6 +22,8 @@ LEAST = 1e-40
 NO_PART = 1e-9
 """Of a level, a coefficient that is zero but for rounding."""
 
+_ALIKE = 1e-12
+"""Variation of a shape over the points of a row, squared and relative, that is rounding."""
 _PARALLEL = 1e-10
 """Of the product of the squares of two shapes, what is left where these are one at all points."""
 
@@ -196,6 +198,7 @@ class PairSums:
         found = self.xz**2
         np.subtract(both, found, out=found)
         both *= 1e-12
+        np.maximum(both, TINY, out=both)
         return np.maximum(found, both, out=found)
 
     def residual(self, kept: npt.NDArray[np.bool_]) -> FloatArray:
@@ -237,6 +240,9 @@ class PairSums:
         """
         determinant = self.determinant
         parallel = determinant <= _PARALLEL * (self.xx * self.zz)
+        # Where points are missing, a shape may be the same at all that are left.
+        parallel |= self.xx <= _ALIKE * self.at_x * self.at_x * self.weight
+        parallel |= self.zz <= _ALIKE * self.at_z * self.at_z * self.weight
         inverse = 1 / determinant
         first = (self.x * self.zz - self.z * self.xz) * inverse
         second = (self.z * self.xx - self.x * self.xz) * inverse

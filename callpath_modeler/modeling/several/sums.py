@@ -73,14 +73,11 @@ def with_sums(
     rows = np.flatnonzero(asked)
     if not rows.size:
         return None
-    some, their = data.take(rows), found.repeated(rows)
-    fitted = smoothed(some, fitted_values(their, known))
-    tried = Tried.joined(
-        [
-            tried_with(k, some.take(np.array([k])), fitted[k : k + 1], sums, known, ways)
-            for k in range(len(rows))
-        ]
-    )
+    fitted = smoothed(data.take(rows), fitted_values(found.repeated(rows), known))
+    rows, fitted, parts = _tried(rows, fitted, data, sums, known, ways)
+    if not rows.size:
+        return None
+    some, their, tried = data.take(rows), found.repeated(rows), Tried.joined(parts)
     log_sum = tried.log_probability(beliefs)
     log_others = _log_of_others(their, some, fitted, tried, known, ways, beliefs)
     top = np.maximum(log_others, most_of(tried.row, log_sum, len(rows)))
@@ -96,6 +93,25 @@ def with_sums(
     few = tried.take((weight > _NEGLIGIBLE) & (place[tried.row] >= 0), place)
     believed = few.believed(some.take(matters), ways, beliefs)
     return _together(rows[matters], their.repeated(matters), believed, few, share[matters], known)
+
+
+def _tried(
+    rows: IntArray,
+    fitted: FloatArray,
+    data: Data,
+    sums: Sums,
+    known: Hypotheses,
+    ways: Deviations,
+) -> tuple[IntArray, FloatArray, list[Tried]]:
+    """Try sums with `rows` [n]; return those that can be such, what is `fitted` [n, K], and all."""
+    told, parts = list[int](), list[Tried]()
+    for k, row in enumerate(rows):
+        one = data.take(np.array([row]))
+        part = tried_with(len(parts), one, fitted[k : k + 1], sums, known, ways)
+        if part is not None:
+            told.append(k)
+            parts.append(part)
+    return rows[told], fitted[told], parts
 
 
 def _log_of_others(

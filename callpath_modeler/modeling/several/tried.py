@@ -143,26 +143,30 @@ def most_of(row: IntArray, number: FloatArray, count: int) -> FloatArray:
 
 def tried_with(
     row: int, data: Data, fitted: FloatArray, sums: Sums, known: Hypotheses, ways: Deviations
-) -> Tried:
-    """Try sums of one row, the only one of `data`."""
+) -> Tried | None:
+    """Try sums of one row, the only one of `data`; None where it varies with too few parameters."""
     unit = error_unit(data, fitted)
     weights = np.concatenate([relative_weights(data, unit, drift) for drift in ways.drifts])
     near = _nearest(data, weights[0], sums, known)
     parts = []
     count = len(sums.codes)
-    for used in range(FEWEST, count + 1):
-        for axes in combinations(range(count), used):
+    told = [axis for axis in range(count) if len(near[axis])]
+    for used in range(FEWEST, len(told) + 1):
+        for axes in combinations(told, used):
             places = np.array(list(product(*(near[axis] for axis in axes))), dtype=np.intp)
             codes = np.stack([sums.codes[a][k] for a, k in zip(axes, places.T, strict=True)], 1)
             shares = [sums.log_share[a][k] for a, k in zip(axes, places.T, strict=True)]
             log_prior = np.log(_PRIOR) + np.sum(shares, axis=0)
             part = _regressed(row, data, unit[0], weights, np.sort(codes, axis=1), known, ways)
             parts.append(replace(part, log_prior=log_prior))
-    return Tried.joined(parts)
+    return Tried.joined(parts) if parts else None
 
 
 def _nearest(data: Data, weights: FloatArray, sums: Sums, known: Hypotheses) -> list[IntArray]:
-    """Return which terms of each parameter leave least beside any functions of the others."""
+    """Return which terms of each parameter leave least beside any functions of the others.
+
+    None of a parameter that did not vary where the row has values.
+    """
     root, found = np.sqrt(weights), []
     levels = [each[:, None] == np.arange(each.max() + 1) for each in sums.levels]
     freedom, values = max(float(data.used[0]) - 2, 1.0), data.values[0] * root
@@ -178,7 +182,8 @@ def _nearest(data: Data, weights: FloatArray, sums: Sums, known: Hypotheses) -> 
         varies = square > _VARIES * raw
         residual = left @ left - np.where(varies, along**2 / np.where(varies, square, 1.0), 0.0)
         misfit = np.maximum(residual, 0.0) / freedom + data.variance[0]
-        found.append(np.argsort(freedom / 2 * np.log(misfit) - sums.log_share[axis])[:_TRIED])
+        order = np.argsort(freedom / 2 * np.log(misfit) - sums.log_share[axis])
+        found.append(order[varies[order]][:_TRIED])
     return found
 
 

@@ -6,6 +6,8 @@ all points, or zero there; rounding is not to choose among them.
 
 from __future__ import annotations
 
+from itertools import product
+
 import numpy as np
 import pytest
 from hypothesis import Phase, given, settings
@@ -67,3 +69,20 @@ def test_neither_units_nor_orders_move_a_band_where_parameters_varied_one_at_a_t
     rows = data.draw(st.permutations(range(len(values))))
     found = bands(points[order], values[rows][:, order] * unit) / unit
     assert found == pytest.approx(bands(points, values)[..., rows], rel=1e-5)
+
+
+@pytest.mark.parametrize("parameters", [2, 3])
+@pytest.mark.parametrize("noise", [0.02, 0.1])
+def test_call_paths_that_occur_only_where_a_parameter_is_smallest_upset_no_model(parameters, noise):
+    points = np.array(list(product(*AXES[:parameters])))
+    rng = np.random.default_rng(8)
+    powers = rng.choice([0, 0.5, 1, 2], (12, 1, parameters))
+    exact = rng.uniform(1, 100, (12, 1)) * (1 + 3 * (points**powers).prod(axis=2))
+    values = exact[..., None] * (1 + noise * rng.uniform(-0.5, 0.5, (*exact.shape, 3)))
+    for row in range(0, 12, 2):
+        values[row, points[:, row % parameters] > AXES[row % parameters][row % 3 > 1]] = np.nan
+    expected = bands(points, values)
+    assert np.isfinite(expected).all()
+    assert bands(points, values / 3) * 3 == pytest.approx(expected, rel=1e-4)
+    others = expected[..., 1::2]
+    assert np.median(others[:, 2] / others[:, 0]) < 10
