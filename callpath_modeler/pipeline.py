@@ -31,7 +31,7 @@ from callpath_modeler.modeling import Aggregate, FitStatus, Method, Models, Sear
 from callpath_modeler.parallel import Workers, worth
 from callpath_modeler.profile.experiment import Experiment
 from callpath_modeler.readers.reading import Progress
-from callpath_modeler.units import counted, percent
+from callpath_modeler.units import counted, percent, setting_text, significant
 
 RECOMMENDED_POINTS = 5
 
@@ -253,8 +253,9 @@ def _fit_findings(
         found.append(Finding("CPM207", "models", message))
     if models.odd_scale is not None:
         point, factor = models.odd_scale
-        what = f"at {parameters[0]} = {point:g} nearly all call paths are {factor:.2g} times"
-        found.append(Finding("CPM208", "models", f"{what} what the other scales say"))
+        where, times = setting_text({parameters[0]: point}), significant(factor)
+        message = f"at {where} nearly all call paths are {times} times what the other scales say"
+        found.append(Finding("CPM208", "models", message))
     return found
 
 

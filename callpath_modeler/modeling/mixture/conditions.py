@@ -27,9 +27,9 @@ _MOST_ROWS = 100
 _SUSPECT = 0.02, 0.2
 """Correlation of errors, and share of rows that break, from which on rows are asked at all."""
 
-_NONE = 160
-_FACTORS = np.log(30.0) * np.linspace(-1, 1, 2 * _NONE + 1)
-"""Logarithms of factors, from a thirtieth to thirty; the middle one is none."""
+_REACH = np.log(30.0)
+_FACTORS = _REACH * np.linspace(-1, 1, 321)
+"""Logarithms of factors, from a thirtieth to thirty, about the power of thirty next to errors."""
 
 _TELLS = 1.0
 """Nats by which a row that says anything prefers one factor or none."""
@@ -103,16 +103,20 @@ def what_sets_apart(found: Posterior, data: Data, known: Hypotheses, point: int)
     found : of rows [n] by all other points
     data : these rows, with their values there
     """
-    said = _likelihoods(found, data, known, point)
-    said -= said.max(axis=1, keepdims=True)
-    together = np.maximum(said, _HOPELESS).sum(axis=0)
-    best = int(together.argmax())
-    prefers = said[:, best] - said[:, _NONE]
+    away, spread = _errors(found, data, known, point)
+    factors = _FACTORS + _REACH * np.round(np.nanmedian(np.append(away, 0.0)) / _REACH)
+    said = _likelihoods(found, away, spread, np.append(factors, 0.0))
+    most = said.max(axis=1, keepdims=True)
+    # Where all that is likely predicts nothing, there is no opinion.
+    said = np.subtract(said, most, out=np.zeros_like(said), where=np.isfinite(most))
+    *together, none = np.maximum(said, _HOPELESS).sum(axis=0)
+    best = int(np.argmax(together))
+    prefers = said[:, best] - said[:, -1]
     tells = np.abs(prefers) > _TELLS
     agrees = (prefers > 0) & (said[:, best] > _CLOSE)
     agreed = tells.sum() >= _FEWEST_ROWS and agrees[tells].mean() >= _NEARLY_ALL
-    nats, own = float(together[best] - together[_NONE]), float(np.median(found.variance))
-    return Apart(point, float(_FACTORS[best]), nats, bool(agreed), own)
+    nats, own = float(together[best] - none), float(np.median(found.variance))
+    return Apart(point, float(factors[best]), nats, bool(agreed), own)
 
 
 def stands_alone(odd: Apart, others: Sequence[Apart]) -> bool:
@@ -123,19 +127,32 @@ def stands_alone(odd: Apart, others: Sequence[Apart]) -> bool:
     return all(abs(each.factor) <= _MUCH_LESS * abs(odd.factor) for each in others)
 
 
-def _likelihoods(found: Posterior, data: Data, known: Hypotheses, point: int) -> FloatArray:
-    """Return the log likelihood of the values at a point under all factors, [n, F]."""
+def _errors(
+    found: Posterior, data: Data, known: Hypotheses, point: int
+) -> tuple[FloatArray, FloatArray]:
+    """Return by how much each candidate misses the value at a point, and its spread, [c].
+
+    Both of logarithms; NaN where nothing above zero is predicted.
+    """
     there = np.append(known.table[:, point], 0.0)
     design = np.stack([np.ones(len(found.row)), *there[known.codes(found.chosen)].T])
     model = (found.coefficients * design).sum(axis=0)
     first, second = np.triu_indices(3)
     twice = np.where(first == second, 1.0, 2.0)[:, None]
     square = (twice * found.covariance * design[first] * design[second]).sum(axis=0)
+    model = np.where(model > 0, model, np.nan)
+    away = np.log(data.values[found.row, point] / model)
+    return away, np.sqrt(np.maximum(square, 0.0) / model**2 + found.variance[found.row])
+
+
+def _likelihoods(
+    found: Posterior, away: FloatArray, spread: FloatArray, factors: FloatArray
+) -> FloatArray:
+    """Return the log likelihood of the values at a point under all factors, [n, F]."""
     with np.errstate(divide="ignore", invalid="ignore"):
-        spread = np.sqrt(np.maximum(square, 0.0) / model**2 + found.variance[found.row])
-        away = (np.log(data.values[found.row, point] / model)[:, None] - _FACTORS) / spread[:, None]
-        each = np.log(found.weight / spread)[:, None] - 0.5 * away**2
+        each = (away[:, None] - factors) / spread[:, None]
+        each = np.log(found.weight / spread)[:, None] - 0.5 * each**2
     each = np.where(np.isfinite(each), each, -np.inf)
     # Candidates are in the order of rows.
-    start = np.searchsorted(found.row, np.arange(len(data.values)))
+    start = np.searchsorted(found.row, np.arange(len(found.variance)))
     return np.asarray(np.logaddexp.reduceat(each, start, axis=0))

@@ -24,6 +24,8 @@ _EXACT = 1e-6
 
 _GROWTHS = np.linspace(-3.0, 3.0, 121)
 """Of the variance of noise per doubling of scale, as powers of two."""
+_MOST_DOUBLINGS = 12.0
+"""Scales that are further apart count as these: numbers have no digits for larger variances."""
 _NATS_BY_CHANCE = 4.0
 _FEWEST_WITNESSES = 20.0
 
@@ -72,6 +74,7 @@ def noise_by_scale(data: Data, fitted: FloatArray, correlation: float) -> FloatA
     if witnesses < _FEWEST_WITNESSES or freedom < 2:
         return even
     scale = doublings(data.points)
+    scale *= min(1.0, _MOST_DOUBLINGS / float(scale.max()))
     variance = 2.0 ** (_GROWTHS[:, None] * (scale.mean() - scale))
     covariance = np.einsum("kd,gk,ke->gde", free, variance, free)
     error = error @ free

@@ -61,6 +61,14 @@ def test_a_scale_at_which_all_rows_are_off_by_one_factor_is_found_and_counts_lit
     assert ((band.low[:, 0] <= TRUTH[:, -1]) & (TRUTH[:, -1] <= band.high[:, 0])).mean() > 0.9
 
 
+@pytest.mark.parametrize("factor", [1e-6, 0.01, 30.0, 1000.0])
+@pytest.mark.parametrize("point", [2, 5])
+def test_factors_are_told_however_large_as_of_another_unit(point: int, factor: float) -> None:
+    odd = fit(POINTS, measured(slow(point, factor), point)).odd_scale
+    assert odd is not None
+    assert odd == (POINTS[point], pytest.approx(factor, rel=0.06))
+
+
 def test_what_the_largest_scale_alone_shows_may_stay() -> None:
     models = fit(POINTS, measured(slow(5, 1.3), 1))
     band = models.predict(FAR[-1:])

@@ -164,3 +164,11 @@ def test_totals_are_sane_where_single_runs_are_noisier_the_larger_they_are() -> 
         assert held.mean() > 0.93
         # By even noise, it was 9 to 33 times what it is.
         assert band.value.sum() < 3 * truth[:, -1].sum()
+
+
+@pytest.mark.parametrize("points", [10.0 ** np.arange(0, 15, 3), 2.0 ** np.arange(0, 40, 4)])
+def test_scales_may_be_far_apart(points: FloatArray) -> None:
+    noise = np.random.default_rng(11).standard_normal((60, len(points), 1))
+    law = np.where(np.arange(60) % 2, 7.0, np.log2(points)[:, None] + 1).T
+    models = fit(points, law[:, :, None] * np.exp(0.05 * noise))
+    assert models.values(points[-1:])[1::2] == pytest.approx(7.0, rel=0.1)
