@@ -152,7 +152,9 @@ KINDS: dict[str, Kind] = {
         "parameters varied one at a time", "measure one more run, with all of them at their largest"
     ),
     "CPM208": Kind(
-        "one scale unlike all others", "measure it again, on the same machine; it counts little"
+        "one scale unlike all others",
+        "measure it again, with the machine and the processes per node of the others; "
+        "it counts little",
     ),
     "CPM301": Kind(
         "message sizes not known",
