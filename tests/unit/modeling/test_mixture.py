@@ -193,9 +193,10 @@ def test_a_regime_of_the_smallest_scales_does_not_bend_the_law_of_the_largest() 
 def test_one_process_that_has_none_to_talk_to_does_not_bend_the_law_of_many() -> None:
     points = np.array([1.0, 8, 27, 64, 125])
     random = np.random.default_rng(7)
-    law = np.geomspace(1, 20, 20)[:, None] * points
+    # Ten call paths would tell that one scale is unlike the others, whichever it is.
+    law = np.geomspace(1, 20, 9)[:, None] * points
     law[:, 0] = 1e-4
-    y = law[:, :, None] * np.exp(0.3 * random.standard_normal((20, 5, 3)))
+    y = law[:, :, None] * np.exp(0.3 * random.standard_normal((9, 5, 3)))
 
     def wrong(factor: float) -> np.float64:
         found = fit(factor * points, y).values([factor * 1000.0])[:, 0] / (8 * law[:, -1])
