@@ -46,6 +46,9 @@ _PRIOR = {
     Group.OFFSET: 0.10,
     Group.PAIR: 0.06,
 }
+_CEILING = 0.3
+"""Against other offsets, how probable what rises towards a ceiling is: three points may look so
+because the first is of another regime."""
 _FLOOR = 0.1
 """Against other breaks, how probable a floor is: what falls does so towards a constant mostly."""
 _LATE, _PLAIN = 0.1, 0.4
@@ -286,6 +289,7 @@ def weighted(
     # With a constant, differences would be offsets, and offset breaks other breaks.
     alone[known.single_group == Group.PAIR] = 0.0
     offset = weight * ~np.isin(known.single_group, (*OUTSIDE, Group.PAIR))
+    offset[known.single_group == Group.FALLING] *= _CEILING
     each = np.concatenate([[1.0], alone, offset, bare, pair_weight])
     size = max(prior) + 1
     whole = np.bincount(known.kinds, weights=each, minlength=size)
