@@ -231,7 +231,8 @@ static int64_t divide(char *base, Rows *rows, Cells *cells, Block *block, Result
 int64_t candidates(int64_t count, int64_t points, int64_t drifts, int64_t shapes,
                    int64_t deviations, int64_t size, int64_t frugal,
                    const double *values, const double *weight, const double *variance,
-                   const double *dof, const double *typical, const double *fitted,
+                   const double *dof, const double *floor, const double *typical,
+                   const double *fitted,
                    const double *table, const double *least, const double *most,
                    const double *falling, const int64_t *first_of, const int64_t *second_of,
                    const double *precision, const double *away, const double *of_first,
@@ -257,7 +258,7 @@ int64_t candidates(int64_t count, int64_t points, int64_t drifts, int64_t shapes
         cells.square[d] = square[d < deviations ? d : 0];
         cells.drift[d] = drift[d < deviations ? d : 0];
     }
-    weigh(&rows, weight, fitted, precision, away, block.weights);
+    weigh(&rows, weight, floor, fitted, precision, away, block.weights);
     put_in_order(row_in, chosen_in, count, &out);
     list_families(shapes, &out);
     regress(&rows, of_first, &block, &out);

@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from callpath_modeler.modeling.compiled.drifts import precisions
 from callpath_modeler.modeling.compiled.library import call, doubles, integers
-from callpath_modeler.modeling.mixture.data import Data
+from callpath_modeler.modeling.mixture.data import Data, floor_of
 from callpath_modeler.modeling.mixture.deviations import Deviations
 from callpath_modeler.modeling.mixture.hypotheses import Group, Hypotheses
 from callpath_modeler.modeling.mixture.screen import Chosen
@@ -32,7 +32,7 @@ def compiled_candidates(
     call(
         "candidates",
         *(*sizes, int(known.kept.frugal)),
-        *doubles(data.values, data.weight, data.variance, data.dof),
+        *doubles(data.values, data.weight, data.variance, data.dof, floor_of(data)),
         *doubles(chosen.variance, chosen.fitted, table),
         *doubles(known.table.min(axis=1), known.table.max(axis=1)),
         *doubles(known.single_group == Group.FALLING),

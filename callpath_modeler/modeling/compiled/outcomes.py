@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from callpath_modeler.modeling.compiled.library import call, doubles, integers
-from callpath_modeler.modeling.mixture.data import Data
+from callpath_modeler.modeling.mixture.data import Data, floor_of
 from callpath_modeler.modeling.mixture.hypotheses import OUTSIDE, Hypotheses
 from callpath_modeler.modeling.mixture.posterior import Posterior
 from callpath_modeler.modeling.status import FitStatus
@@ -35,7 +35,7 @@ def write_models(
     scaled = _choose(columns, rows, found, values, unit, known, far)
     call(
         "measure_quality",
-        *(*size, rows, values, weight, *doubles(known.table), scaled),
+        *(*size, rows, values, weight, *doubles(floor_of(data), known.table), scaled),
         *(columns[name] for name in ("terms", "rss", "cv_error", "r2", "adjusted_r2")),
     )
     first = data.points if data.points.ndim == 1 else data.points[:, 0]

@@ -34,11 +34,11 @@ static int allocate(Regression *of, int64_t points)
 
 /* Puts rows into lanes. Errors are relative; a point without a value has none. */
 static void fill(Regression *of, const int64_t *rows, const double *values, const double *weight,
-                 const double *table, const int64_t *codes)
+                 const double *floor, const double *table, const int64_t *codes)
 {
     for (int lane = 0; lane < LANES; lane++) {
         const double *its = values + rows[lane] * of->points, *there = weight + (its - values);
-        double least = floor_of(of->points, its);
+        double least = floor[rows[lane]];
         for (int64_t k = 0; k < of->points; k++) {
             int64_t to = k * LANES + lane;
             double per_value = there[k] > 0 ? 1 / larger(its[k], least) : 0;
@@ -130,7 +130,8 @@ static void leave(Regression *of, const double *numbers, double *rss, double *to
    values, weight [n, K] of `Data`; table [S, K]; terms [columns, 2] of the models, with
    coefficients `scaled` [n, 3] in the units of both. */
 int64_t measure_quality(int64_t n, int64_t points, const int64_t *rows, const double *values,
-                        const double *weight, const double *table, const double *scaled,
+                        const double *weight, const double *floor, const double *table,
+                        const double *scaled,
                         const int16_t *terms, double *rss, double *cv_error, double *r2,
                         double *adjusted_r2)
 {
@@ -147,7 +148,7 @@ int64_t measure_quality(int64_t n, int64_t points, const int64_t *rows, const do
             for (int k = 0; k < TERMS; k++)
                 codes[k * LANES + lane] = terms[rows[some[lane]] * TERMS + k];
         }
-        fill(&of, some, values, weight, table, codes);
+        fill(&of, some, values, weight, floor, table, codes);
         leave(&of, numbers, squares, total, left_out);
         for (int64_t lane = 0; lane < left; lane++) {
             double used = used_of(points, weight + some[lane] * points), size = 0;

@@ -38,15 +38,15 @@ typedef struct {
 } Block;
 
 /* Weigh the points of all rows and sum them up; `work` [2, K] is room to work in. */
-static void weigh(Rows *rows, const double *weight, const double *fitted, const double *precision,
-                  const double *away, double *work)
+static void weigh(Rows *rows, const double *weight, const double *floor, const double *fitted,
+                  const double *precision, const double *away, double *work)
 {
     int64_t points = rows->points;
     double *plain = work, *products = work + points;
     for (int64_t row = 0; row < rows->count; row++) {
         const double *values = rows->values + row * points, *of_points = weight + row * points;
         double *unit = rows->unit + row * points;
-        error_unit(points, values, fitted + row * points, unit);
+        error_unit(points, floor[row], fitted + row * points, unit);
         rows->used[row] = used_of(points, of_points);
         plain_weights(points, of_points, unit, plain);
         for (int64_t drift = 0; drift < rows->drifts; drift++) {

@@ -4,22 +4,9 @@
 
 #include "functions.h"
 
-/* `floor_of` in mixture/data.py; `values` [K]. */
-INLINE double floor_of(int64_t points, const double *values)
+/* `error_unit` in mixture/data.py; all [K]; `least` of `floor_of` there. */
+INLINE void error_unit(int64_t points, double least, const double *fitted, double *unit)
 {
-    double least = INFINITY;
-#pragma omp simd reduction(min : least)
-    for (int64_t k = 0; k < points; k++) {
-        double counts = values[k] > 0 ? values[k] : INFINITY;
-        least = smaller(least, counts);
-    }
-    return larger(least, 0.01);
-}
-
-/* `error_unit` in mixture/data.py; all [K]. */
-INLINE void error_unit(int64_t points, const double *values, const double *fitted, double *unit)
-{
-    double least = floor_of(points, values);
 #pragma omp simd
     for (int64_t k = 0; k < points; k++)
         unit[k] = larger(fitted[k], least);

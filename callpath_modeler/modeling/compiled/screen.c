@@ -286,13 +286,12 @@ static void note(int64_t number, const Known *known, float least, const Room *ro
 }
 
 /* Screen one row; return roughly the variance of a point. */
-static double screen_row(const Row *row, int64_t number, const Known *known, Room *room,
-                         double *fitted, Worthy *worthy)
+static double screen_row(const Row *row, int64_t number, double floor, const Known *known,
+                         Room *room, double *fitted, Worthy *worthy)
 {
     const int64_t points = row->points;
-    const double floor = floor_of(points, row->values);
     fit_roughly(row, known, floor, room, fitted);
-    error_unit(points, row->values, fitted, room->plain);
+    error_unit(points, floor, fitted, room->plain);
     plain_weights(points, row->weight, room->plain, room->plain);
     for (int64_t l = 0; l < known->drifts; l++) {
         relative_weights(points, room->plain, known->precision + l * points,
@@ -320,8 +319,8 @@ static double screen_row(const Row *row, int64_t number, const Known *known, Roo
 int64_t screen(int64_t rows, int64_t points, int64_t shapes, int64_t there, int64_t pairs,
                int64_t drifts,
                const double *values, const double *weight, const double *variance,
-               const double *dof, const double *precision, const double *away,
-               const double *table, const double *products, const int32_t *first,
+               const double *dof, const double *floor, const double *precision,
+               const double *away, const double *table, const double *products, const int32_t *first,
                const int32_t *second, const float *falling, const float *prior,
                int64_t kept_shapes, int64_t kept_pairs, double nats, int64_t frugal, int64_t growing,
                int64_t axes, int64_t terms, int64_t opened, const int64_t *ends, const int64_t *order,
@@ -341,7 +340,7 @@ int64_t screen(int64_t rows, int64_t points, int64_t shapes, int64_t there, int6
     for (int64_t i = 0; all && i < rows; i++) {
         Row one = {points, values + i * points, weight + i * points, variance[i], dof[i], 0};
         one.used = used_of(points, one.weight);
-        variances[i] = screen_row(&one, i, &known, &room, fitted + i * points, &worthy);
+        variances[i] = screen_row(&one, i, floor[i], &known, &room, fitted + i * points, &worthy);
     }
     counts[0] = worthy.singles, counts[1] = worthy.pairs;
     free(all);

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from callpath_modeler.modeling.compiled.drifts import precisions
 from callpath_modeler.modeling.compiled.library import call, doubles, integers, singles
-from callpath_modeler.modeling.mixture.data import Data
+from callpath_modeler.modeling.mixture.data import Data, floor_of
 from callpath_modeler.modeling.mixture.deviations import Drift
 from callpath_modeler.modeling.mixture.hypotheses import Group, Hypotheses
 
@@ -50,7 +50,7 @@ def screened(
     call(
         "screen",
         *(rows, points, wide, shapes, pairs, len(drifts)),
-        *doubles(data.values, data.weight, data.variance, data.dof),
+        *doubles(data.values, data.weight, data.variance, data.dof, floor_of(data)),
         *doubles(*precisions(data.points, drifts), _widened(known.table.T, wide)),
         *doubles(_widened(known.products.T, -(-pairs // _WHOLE) * _WHOLE, 0.0)),
         *(known.first.astype(np.int32), known.second.astype(np.int32)),
