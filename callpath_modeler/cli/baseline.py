@@ -15,6 +15,7 @@ from callpath_modeler.cli.options import (
     FORCE,
     fit_options,
     load_options,
+    output_file,
     question_options,
 )
 from callpath_modeler.cli.viewing import parse_share
@@ -28,13 +29,7 @@ if TYPE_CHECKING:
 
 @click.command("baseline", cls=Configured)
 @EXPERIMENT
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(path_type=Path),
-    metavar="FILE.toml",
-    help="Default: standard output.",
-)
+@output_file(metavar="FILE.toml")
 @FORCE
 @click.option(
     "--cover",

@@ -9,7 +9,13 @@ import click
 
 from callpath_modeler.cli.configured import Configured
 from callpath_modeler.cli.console import EXIT_NO, Console
-from callpath_modeler.cli.options import EXPERIMENT, fit_options, load_options, question_options
+from callpath_modeler.cli.options import (
+    EXPERIMENT,
+    fit_options,
+    load_options,
+    output_file,
+    question_options,
+)
 from callpath_modeler.cli.tables import FORMATS, format_of
 from callpath_modeler.errors import UsageError
 
@@ -34,9 +40,7 @@ _GITHUB = "github"
     type=click.Choice([*FORMATS, _GITHUB]),
     help="Default: by the ending of -o, else table; github: annotations of the file's lines.",
 )
-@click.option(
-    "-o", "--output", type=click.Path(path_type=Path), metavar="FILE", help="Write to a file."
-)
+@output_file("Write to a file.")
 @click.option("--force", is_flag=True, help="Replace files that exist.")
 @question_options
 @load_options

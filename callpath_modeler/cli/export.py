@@ -16,6 +16,7 @@ from callpath_modeler.cli.options import (
     FORCE,
     fit_options,
     load_options,
+    output_file,
     target_options,
 )
 from callpath_modeler.cli.tables import format_of
@@ -40,13 +41,7 @@ _TABLES = ("csv", "tsv", "json", "jsonl", "markdown", "parquet")
 
 @click.command("export", cls=Configured)
 @EXPERIMENT
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="Default: standard output.",
-)
+@output_file()
 @click.option(
     "-f",
     "--format",

@@ -9,7 +9,7 @@ import click
 
 from callpath_modeler.cli.configured import Configured
 from callpath_modeler.cli.console import Console
-from callpath_modeler.cli.options import EXPERIMENT, fit_options, load_options
+from callpath_modeler.cli.options import EXPERIMENT, fit_options, load_options, output_file
 
 if TYPE_CHECKING:
     from callpath_modeler.loading import LoadOptions
@@ -19,13 +19,7 @@ if TYPE_CHECKING:
 @click.command("fit", cls=Configured)
 @EXPERIMENT
 @click.option("-m", "--metric", "metrics", metavar="NAME", multiple=True, help="Default: all.")
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(path_type=Path),
-    metavar="NAME.cpm",
-    help="Where to keep the result. Default: the program's name.",
-)
+@output_file("Where to keep the result. Default: the program's name.", "NAME.cpm")
 @click.option("--force", is_flag=True, help="Replace it if it exists.")
 @load_options
 @fit_options

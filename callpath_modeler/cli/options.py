@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -34,6 +35,16 @@ def _every_parameter(
 
 EXPERIMENT = click.argument("experiment", nargs=-1, required=True, metavar="EXP...")
 FORCE = click.option("--force", is_flag=True, help="Replace the file if it exists.")
+
+
+def output_file(
+    about: str = "Default: standard output.", metavar: str = "FILE"
+) -> Callable[[F], F]:
+    """Return the option that names the file to write."""
+    path = click.Path(path_type=Path)
+    return click.option("-o", "--output", type=path, metavar=metavar, help=about)
+
+
 _LOAD = (
     click.option("--where", metavar="COND", default="", help="Choose runs, e.g. 'p>=64,n=30'."),
     click.option(

@@ -16,6 +16,7 @@ from callpath_modeler.cli.options import (
     FORCE,
     fit_options,
     load_options,
+    output_file,
     target_options,
 )
 from callpath_modeler.cli.retelling import retold
@@ -36,9 +37,7 @@ _PACKAGES = ("callpath-modeler", "numpy", "scipy")
 
 @click.command("report", cls=Configured)
 @EXPERIMENT
-@click.option(
-    "-o", "--output", type=click.Path(path_type=Path), metavar="FILE.html", help="The page."
-)
+@output_file("The page.", "FILE.html")
 @FORCE
 @click.option(
     "-n",

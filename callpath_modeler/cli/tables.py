@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from callpath_modeler.cli.gathering import F, added
-from callpath_modeler.cli.options import FORCE
+from callpath_modeler.cli.options import FORCE, output_file
 from callpath_modeler.errors import UsageError
 
 if TYPE_CHECKING:
@@ -49,9 +49,7 @@ _OUTPUT = (
         type=click.Choice(FORMATS),
         help="Default: by the ending of -o, else table.",
     ),
-    click.option(
-        "-o", "--output", type=click.Path(path_type=Path), metavar="FILE", help="Write to a file."
-    ),
+    output_file("Write to a file."),
     FORCE,
 )
 

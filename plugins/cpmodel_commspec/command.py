@@ -9,7 +9,7 @@ import click
 
 from callpath_modeler.cli.configured import Configured
 from callpath_modeler.cli.console import EXIT_NO, Console
-from callpath_modeler.cli.options import FORCE
+from callpath_modeler.cli.options import FORCE, output_file
 from callpath_modeler.errors import DataError, InputError, UsageError, nearest_or_all
 
 if TYPE_CHECKING:
@@ -48,13 +48,7 @@ def command(ctx: click.Context) -> None:
 
 @command.command("spec", cls=Configured)
 @_TRACE
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="Default: standard output.",
-)
+@output_file()
 @click.option(
     "-f",
     "--format",

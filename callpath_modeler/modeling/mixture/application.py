@@ -21,15 +21,9 @@ from callpath_modeler.modeling.mixture.outcome import (
     write_found,
     write_models,
 )
-from callpath_modeler.modeling.mixture.posterior import (
-    Beliefs,
-    Posterior,
-    posterior,
-)
+from callpath_modeler.modeling.mixture.posterior import Beliefs, Posterior, posterior
 from callpath_modeler.modeling.mixture.setting import CHUNK, Setting, at_once, learnt
-from callpath_modeler.modeling.mixture.spread import (
-    within,
-)
+from callpath_modeler.modeling.mixture.spread import within
 from callpath_modeler.modeling.models import Models
 from callpath_modeler.modeling.noise import Aggregate, Centre
 from callpath_modeler.modeling.parts import Map

@@ -60,22 +60,22 @@ class Apart:
     own: float
 
 
-def is_suspect(found: Posterior, data: Data, known: Hypotheses, correlation: float) -> bool:
-    """Tell whether first models of rows give reason to ask them about points.
+def is_suspect(found: Posterior, known: Hypotheses, correlation: float) -> bool:
+    """Tell whether first models give reason to ask rows about points.
 
     So they do where errors are correlated, or where many rows break.
     """
-    if len(data.points) < _FEWEST_POINTS or len(measured_everywhere(data).values) < _FEWEST_ROWS:
-        return False
     breaks = np.isin(known.groups, OUTSIDE)[found.chosen]
     share = float((found.weight * breaks).sum()) / max(len(found.variance), 1)
     return correlation > _SUSPECT[0] or share > _SUSPECT[1]
 
 
-def measured_everywhere(data: Data) -> Data:
-    """Return some rows that were measured at all points."""
+def witnesses(data: Data) -> Data | None:
+    """Return some rows that were measured at all points; None if too few rows or points tell."""
     whole = np.flatnonzero((data.weight > 0).all(axis=1) & (data.values > 0).all(axis=1))
-    return data.take(whole[:: max(-(-len(whole) // _MOST_ROWS), 1)])
+    if len(data.points) < _FEWEST_POINTS or len(whole) < _FEWEST_ROWS:
+        return None
+    return data.take(whole[:: -(-len(whole) // _MOST_ROWS)])
 
 
 def without(data: Data, *points: int) -> Data:

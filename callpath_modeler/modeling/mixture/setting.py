@@ -12,10 +12,10 @@ from callpath_modeler.modeling.mixture.conditions import (
     Apart,
     at_others,
     is_suspect,
-    measured_everywhere,
     stands_alone,
     what_sets_apart,
     without,
+    witnesses,
 )
 from callpath_modeler.modeling.mixture.data import Data, Values, data_of
 from callpath_modeler.modeling.mixture.deviations import Deviations, deviations
@@ -184,9 +184,11 @@ def _by_errors(setting: Setting, reps: Within) -> tuple[Setting, _Seen]:
 
 def _odd_one(setting: Setting, seen: _Seen) -> Apart | None:
     """Find the point at which all rows are off by the same factor; as a rule there is none."""
-    if not is_suspect(seen.believed, seen.data, setting.known, setting.correlation):
+    suspect = is_suspect(seen.believed, setting.known, setting.correlation)
+    rows = witnesses(seen.data) if suspect else None
+    if rows is None:
         return None
-    every, rows = range(len(setting.points)), measured_everywhere(seen.data)
+    every = range(len(setting.points))
     found = [_apart(setting, rows, point) for point in every]
     odd = max(found, key=lambda each: each.agreed * each.nats)
     if not odd.agreed:
