@@ -11,10 +11,6 @@
 #define ROUNDING 1e-12
 #define TIED 1e-5f
 
-/* Eight shapes at a time. */
-#define WIDTH 8
-typedef double Eight __attribute__((vector_size(64), aligned(8)));
-
 /* Shapes and pairs come in whole vectors; what fills the last one up, the last shape again or any
    pair, is nowhere probable. */
 enum { WHOLE = 16 };

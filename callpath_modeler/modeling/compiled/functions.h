@@ -10,6 +10,10 @@
 
 #define INLINE static inline __attribute__((always_inline))
 
+/* Eight numbers at a time, wherever they are. */
+#define WIDTH 8
+typedef double Eight __attribute__((vector_size(64), aligned(8)));
+
 INLINE double of_bits(uint64_t bits)
 {
     double number;
