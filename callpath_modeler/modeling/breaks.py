@@ -8,7 +8,7 @@ is outside the model class, and is said to be.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
@@ -17,7 +17,7 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from callpath_modeler.modeling.growth import CONSTANT_GROWTH, Growth, raised
+from callpath_modeler.modeling.growth import CONSTANT_GROWTH, Growth, as_float, raised
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -39,7 +39,7 @@ class Kind(StrEnum):
 _WITHIN = 1 - 1e-9
 """Rounding must not lift log_3(9) over a level."""
 
-_VALUES: Mapping[Kind, Callable[[FloatArray, float, float], FloatArray]] = {
+_VALUES: Mapping[Kind, Callable[[FloatArray, FloatArray, FloatArray], FloatArray]] = {
     Kind.STEP: lambda p, at, _: np.where(p > at, 1.0, 0.0),
     Kind.LEAP: lambda p, at, power: np.where(p > at, p**power, 0.0),
     Kind.DROP: lambda p, at, _: np.where(p > at, 0.0, 1.0),
@@ -87,7 +87,7 @@ class Break:
     def __call__(self, p: npt.ArrayLike) -> FloatArray:
         """Value at `p`, which may be infinite; the shape of `p`."""
         scale = np.asarray(p, dtype=np.float64)
-        return np.asarray(_VALUES[self.kind](scale, self.at, float(self.exponent)))
+        return break_values([self], scale.ravel()).reshape(scale.shape)
 
     @property
     def growth(self) -> Growth:
@@ -113,6 +113,19 @@ class Break:
     def from_header(cls, header: dict[str, Any]) -> Self:
         """Undo `to_header`; `ValueError` or `KeyError` if it does not describe a shape."""
         return cls(Kind(header["kind"]), float(header["at"]), Fraction(header["exponent"]))
+
+
+def break_values(shapes: Sequence[Break], p: FloatArray) -> FloatArray:
+    """Evaluate breaks at `p` [m], kind by kind; [B, m]."""
+    values = np.empty((len(shapes), len(p)))
+    numbers = np.array([(each.at, as_float(each.exponent)) for each in shapes]).reshape(-1, 2)
+    of_kind: dict[Kind, list[int]] = {}
+    for k, each in enumerate(shapes):
+        of_kind.setdefault(each.kind, []).append(k)
+    for kind, which in of_kind.items():
+        at, power = numbers[which].T[..., None]
+        values[which] = _VALUES[kind](p, at, power)
+    return values
 
 
 _LEAPS = (-6, -4, -3, 3, 6)

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain
 
 import numpy as np
 import numpy.typing as npt
 
-from callpath_modeler.modeling.breaks import Break
+from callpath_modeler.modeling.breaks import Break, break_values
 from callpath_modeler.modeling.differences import Difference, less
 from callpath_modeler.modeling.growth import growth_values
 from callpath_modeler.modeling.products import Factor, Product
 from callpath_modeler.modeling.shapes import Shape
+from callpath_modeler.modeling.terms import Term
 
 FloatArray = npt.NDArray[np.float64]
 TermArray = npt.NDArray[np.int16]
@@ -82,16 +84,19 @@ def _product_values(products: Sequence[Product], p: FloatArray) -> FloatArray:
 
 def _factor_values(factors: Sequence[Factor], p: FloatArray) -> FloatArray:
     """Evaluate factors at all targets, [F, m]: terms in one go, and differences out of these."""
-    differ = [k for k, each in enumerate(factors) if isinstance(each, Difference)]
-    larger = [each.larger if isinstance(each, Difference) else each for each in factors]
-    smaller = [each.smaller for each in factors if isinstance(each, Difference)]
-    orders = np.array([each.growth.order for each in (*larger, *smaller)])
-    values = growth_values(orders, p)
-    values[differ] = less(values[differ], values[len(larger) :])
-    for k, each in enumerate(factors):
-        if isinstance(each, Break):
-            values[k] = each(p)
-    return values[: len(larger)]
+    found = np.empty((len(factors), len(p)))
+    broken = {k: each for k, each in enumerate(factors) if isinstance(each, Break)}
+    differ = {k: each for k, each in enumerate(factors) if isinstance(each, Difference)}
+    terms = {k: each for k, each in enumerate(factors) if isinstance(each, Term)}
+    ends = [(each.larger, each.smaller) for each in differ.values()]
+    every = *terms.values(), *chain.from_iterable(ends)
+    if every:
+        values = growth_values(np.array([each.growth.order for each in every]), p)
+        found[list(terms)] = values[: len(terms)]
+        found[list(differ)] = less(values[len(terms) :: 2], values[len(terms) + 1 :: 2])
+    if broken:
+        found[list(broken)] = break_values(list(broken.values()), p)
+    return found
 
 
 def peaks(table: FloatArray) -> FloatArray:

@@ -78,7 +78,7 @@ class Growth:
 
         They are far enough apart for floats, which compare much faster than fractions.
         """
-        return _number(self.rate), _number(self.exponent), _number(self.log)
+        return as_float(self.rate), as_float(self.exponent), as_float(self.log)
 
     def __lt__(self, other: Growth) -> bool:
         return self.order < other.order
@@ -146,7 +146,7 @@ class Growth:
         return self.text()
 
 
-def _number(exact: Fraction | int) -> float:
+def as_float(exact: Fraction | int) -> float:
     """Return a fraction as a float, several times as fast as `float` does."""
     above, below = exact.as_integer_ratio()
     return above / below

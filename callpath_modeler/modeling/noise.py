@@ -58,6 +58,8 @@ def centred(y: FloatArray, how: Centre) -> FloatArray:
 
 def centre_of_sorted(ordered: FloatArray, how: Centre) -> FloatArray:
     """As `centred`, of values that ascend along the last axis, NaN last."""
+    if not np.isnan(ordered[:, :, -1]).any():
+        return _centre_of_all(ordered, how)
     counts = (~np.isnan(ordered)).sum(axis=2).astype(np.float64)
     if how == "median":
         return _median(ordered, counts)
@@ -77,6 +79,23 @@ def centre_of_sorted(ordered: FloatArray, how: Centre) -> FloatArray:
         counts = np.where(enough, counts - 2, counts)
     total = np.nansum(ordered, axis=2)
     return np.where(counts > 0, total / np.maximum(counts, 1.0), np.nan)
+
+
+def _centre_of_all(ordered: FloatArray, how: Centre) -> FloatArray:
+    """As `centre_of_sorted`, where no value is missing."""
+    size = ordered.shape[2]
+    if how in ("mean", "trimmed"):
+        few = ordered[:, :, 1:-1] if how == "trimmed" and size > 2 else ordered
+        return np.asarray(few.sum(axis=2) / few.shape[2])
+    between = {
+        "median": ((size - 1) // 2, size // 2, 0.5),
+        "midrange": (0, size - 1, 0.5),
+        "min": (0, 0, 0.0),
+        "first-quartile": ((size - 1) // 4, -(-(size - 1) // 4), (size - 1) % 4 / 4),
+    }
+    low, high, share = between[how]
+    least = ordered[:, :, low]
+    return np.asarray(least + share * (ordered[:, :, high] - least))
 
 
 def relative_efficiency(

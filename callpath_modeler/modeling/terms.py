@@ -216,18 +216,20 @@ class SearchSpace:
     @property
     def terms(self) -> tuple[Term, ...]:
         """All terms but the constant, in order of growth; ``Models`` counts them from 0."""
-        grown = {
+        grown = [
             Term(exponent, log)
             for exponent in (*self.exponents, *self.secondary)
             for log in self._logs_of(exponent)
             if exponent or log
-        }
-        powers = {exponent for exponent in self.exponents if exponent.denominator == 1}
-        exploding = {
-            Term(power, 0, rate) for rate in self.exponential for power in {Fraction(0), *powers}
-        }
-        falling = {Term(exponent, 0) for exponent in self.decreasing}
-        return tuple(sorted(grown | exploding | falling, key=lambda term: term.growth.order))
+        ]
+        powers = [exponent for exponent in self.exponents if exponent.denominator == 1]
+        exploding = [
+            Term(power, 0, rate) for rate in self.exponential for power in (Fraction(0), *powers)
+        ]
+        falling = [Term(exponent, 0) for exponent in self.decreasing]
+        # By numbers, which tell them apart several times as fast as fractions.
+        known = {term.growth.order: term for term in (*grown, *exploding, *falling)}
+        return tuple(known[order] for order in sorted(known))
 
     def _logs_of(self, exponent: Fraction) -> Iterable[int]:
         if not self.thinned or exponent < 1 or exponent in self.exponents:

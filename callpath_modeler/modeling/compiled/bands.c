@@ -31,8 +31,8 @@ static int allocate_known(Known *known, int64_t count)
 {
     size_t each = (size_t)count * LANES;
     *known = (Known){.count = count};
-    known->weight = calloc(KNOWN * each, sizeof(double));
-    known->first = malloc(3 * each * sizeof(int64_t));
+    known->weight = new_zeros((int64_t)(KNOWN * each));
+    known->first = new_lines((int64_t)(3 * each));
     if (!known->weight || !known->first)
         return 0;
     known->second = known->first + each;

@@ -1,6 +1,5 @@
 /* `candidates` in mixture/candidates.py: the hypotheses worth a look, with their evidence. */
-#include <stdlib.h>
-
+#include "memory.h"
 #include "regressions.h"
 
 /* What is found of M candidates, ordered by row. */
@@ -190,7 +189,7 @@ static void explain_rows(const Rows *rows, const Cells *cells, Results *out)
 static void *take(char *base, int64_t *used, int64_t count)
 {
     void *found = base ? base + *used : NULL;
-    *used += (count + 7) / 8 * 64;
+    *used += 8 * lines(count);
     return found;
 }
 
@@ -250,7 +249,7 @@ int64_t candidates(int64_t count, int64_t points, int64_t drifts, int64_t shapes
     Results out = {.count = size, .row = row, .chosen = chosen, .log_evidence = log_evidence,
                    .coefficients = coefficients, .covariance = covariance};
     Block block;
-    char *memory = aligned_alloc(64, (size_t)divide(NULL, &rows, &cells, &block, &out));
+    char *memory = new_lines(divide(NULL, &rows, &cells, &block, &out) / 8);
     if (!memory)
         return -1;
     divide(memory, &rows, &cells, &block, &out);

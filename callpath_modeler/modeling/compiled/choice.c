@@ -1,9 +1,8 @@
 /* Which candidates stand for all those of a row, and their coefficients in the unit of the metric:
    repeats `write_models` of `modeling/mixture/outcome.py` up to the quality of the model. */
-#include <stdlib.h>
-
 #include "columns.h"
 #include "functions.h"
+#include "memory.h"
 
 enum { ALTERNATIVES = 7, RUN = 16 };
 
@@ -189,8 +188,8 @@ static int allocate(Space *space, int64_t most, int64_t kept)
 {
     size_t size = (size_t)most + 1, others = (size_t)kept;
     *space = (Space){0};
-    space->log = calloc(3 * size + others, sizeof(double));
-    space->order = calloc(2 * size + others, sizeof(int64_t));
+    space->log = new_zeros((int64_t)(3 * size + others));
+    space->order = new_zeros((int64_t)(2 * size + others));
     if (!space->log || !space->order)
         return 0;
     space->running = space->log + size;

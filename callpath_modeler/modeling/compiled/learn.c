@@ -1,7 +1,6 @@
 /* `_rounds` in mixture/learn.py: expectation maximisation of what is believed of an application. */
-#include <stdlib.h>
-
 #include "functions.h"
+#include "memory.h"
 
 /* Candidates, ordered by row. Deviations come in whole vectors: the last one is filled up with what
    is impossible. */
@@ -124,7 +123,7 @@ int64_t learn(int64_t rounds, int64_t rows, int64_t candidates, int64_t deviatio
     const int64_t vectors = (deviations + WIDTH - 1) / WIDTH, most = candidates / WIDTH + 1;
     const int64_t of_places = places / WIDTH + 1, of_kinds = kinds / WIDTH + 1;
     const int64_t counts = 2 * of_places + of_kinds + vectors;
-    Eight *all = calloc((size_t)((candidates + 2) * vectors + 2 * most + counts), sizeof *all);
+    Eight *all = new_zeros(((candidates + 2) * vectors + 2 * most + counts) * WIDTH);
     Eight *next = all;
     if (!all)
         return -1;

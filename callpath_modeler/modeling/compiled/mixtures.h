@@ -3,9 +3,8 @@
 #ifndef CALLPATH_MODELER_MIXTURES_H
 #define CALLPATH_MODELER_MIXTURES_H
 
-#include <stdlib.h>
-
 #include "lanes.h"
+#include "memory.h"
 
 static const double LEAST_SPREAD = 1e-9, SETTLED = 1e-10;
 enum { STEPS = 80 };
@@ -166,7 +165,7 @@ static void quantiles_of(const Parts *of, int64_t probabilities, const double *p
 static int allocate(Parts *of, int64_t count)
 {
     *of = (Parts){.count = count};
-    of->centre = calloc(4 * (size_t)count * LANES + 1, sizeof(double));
+    of->centre = new_zeros(4 * count * LANES);
     if (!of->centre)
         return 0;
     of->below = of->centre + count * LANES;

@@ -82,33 +82,35 @@ INLINE void mark_positive(const Row *row, const Look *seen, int64_t begin, int64
 static void list_pairs(const Row *row, const Look *seen, int64_t begin, int64_t asked,
                        int64_t end, const float *restrict prior, Pairs *found)
 {
-    int64_t listed = found->count, count = listed;
-    const int32_t *marked = found->marked;
-    const int64_t middle = begin + (asked - begin) / WHOLE * WHOLE;
+    const int64_t listed = found->count, middle = begin + (asked - begin) / WHOLE * WHOLE;
+    const int32_t *restrict marked = found->marked, *restrict number = found->number;
+    int32_t *restrict which = found->which;
+    int64_t all = listed, count = listed;
     mark_positive(row, seen, begin, middle, 0, found);
     mark_positive(row, seen, middle, middle + whole(end - middle), 1, found);
-    for (int64_t p = begin; p < end;) {
-        uint64_t two;
-        memcpy(&two, marked + p, sizeof two);
-        /* Most are not. */
-        if (!two) {
-            p += 2;
-            continue;
-        }
-        found->which[count] = (int32_t)p;
-        found->first_of[count] = found->one[p], found->second_of[count] = found->other[p];
-        count += marked[p] & (prior[found->number[p]] > -INFINITY);
-        p++;
+    /* Without branches, which nobody could foresee. */
+    for (int64_t p = begin; p < end; p++) {
+        which[all] = (int32_t)p;
+        all += marked[p];
+    }
+    for (int64_t i = listed; i < all; i++) {
+        int32_t p = which[i];
+        which[count] = p;
+        count += prior[number[p]] > -INFINITY;
     }
     /* Fill the last vector up. */
-    for (int64_t i = count; i < listed + whole(count - listed); i++)
-        found->which[i] = found->first_of[i] = found->second_of[i] = 0;
+    const int64_t last = listed + whole(count - listed);
+    for (int64_t i = count; i < last; i++)
+        which[i] = 0;
+    for (int64_t i = listed; i < last; i++)
+        found->first_of[i] = found->one[which[i]], found->second_of[i] = found->other[which[i]];
     found->count = count;
 }
 
-/* Regress on the pairs that are listed in place `begin` and after under one drift, as
-   `PairSums.regressions`; from pair `asked` on constants have to pay. */
-static void regress(const Row *row, const Look *seen, int64_t begin, int64_t asked, Pairs *found)
+/* Regress on the pairs that are listed in places `begin` to `end` under one drift, as
+   `PairSums.regressions`; if some are `asked`, from pair `until` on constants have to pay. */
+INLINE void regress_some(const Row *row, const Look *seen, int64_t begin, int64_t end, int asked,
+                         int32_t until, Pairs *found)
 {
     const double noise = row->variance, per_freedom = 1 / larger(row->used - 3, 1);
     const int32_t *restrict one = found->first_of, *restrict other = found->second_of;
@@ -121,8 +123,6 @@ static void regress(const Row *row, const Look *seen, int64_t begin, int64_t ask
     double *restrict seconds = found->second, *restrict determinants = found->determinant;
     double *restrict frees = found->free;
     float *restrict left = found->left[0];
-    const int32_t until = (int32_t)asked;
-    const int64_t end = begin + whole(found->count - begin);
 #pragma omp simd
     for (int64_t i = begin; i < end; i++) {
         double at_x = at[one[i]], at_z = at[other[i]], xx = square[one[i]], zz = square[other[i]];
@@ -136,9 +136,12 @@ static void regress(const Row *row, const Look *seen, int64_t begin, int64_t ask
         double cx = (at_z * xz - at_x * zz) * inverse, cz = (at_x * xz - at_z * xx) * inverse;
         double cc = per_weight - at_x * cx - at_z * cz;
         /* As a constant is forced to zero, others follow by their covariance. */
-        double level = larger(first, 0) + larger(second, 0) + larger(constant, 0) + LEAST_SUM;
-        int worth = pays(constant, cc, residual * per_freedom, level, noise);
-        int free = (constant > 0) & ((which[i] < until) | worth);
+        int free = constant > 0;
+        if (asked) {
+            double level = larger(first, 0) + larger(second, 0) + larger(constant, 0) + LEAST_SUM;
+            int worth = pays(constant, cc, residual * per_freedom, level, noise);
+            free &= (which[i] < until) | worth;
+        }
         double forced = free ? 0 : constant, pull = forced / cc;
         double normal = weight * determinant;
         constant = free ? constant : 0, first -= pull * cx, second -= pull * cz;
@@ -149,6 +152,19 @@ static void regress(const Row *row, const Look *seen, int64_t begin, int64_t ask
         determinants[i] = free ? normal : normal * cc;
         frees[i] = free ? 1 : 0;
     }
+}
+
+/* Regress on the pairs that are listed in place `begin` and after; from pair `asked` on constants have
+   to pay. */
+static void regress(const Row *row, const Look *seen, int64_t begin, int64_t asked, Pairs *found)
+{
+    const int32_t until = (int32_t)asked;
+    int64_t before = 0;
+    for (int64_t i = begin; i < found->count; i++)
+        before += found->which[i] < until;
+    const int64_t middle = begin + before / WHOLE * WHOLE;
+    regress_some(row, seen, begin, middle, 0, until, found);
+    regress_some(row, seen, middle, middle + whole(found->count - middle), 1, until, found);
 }
 
 /* Write what pairs that are listed in place `begin` and after leave under another drift, as

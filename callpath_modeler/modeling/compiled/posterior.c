@@ -1,7 +1,6 @@
 /* `posterior` and `fitted_values` in mixture/posterior.py: what is to be believed of each row. */
-#include <stdlib.h>
-
 #include "functions.h"
+#include "memory.h"
 
 static const double NEGLIGIBLE = 1e-7;
 
@@ -140,7 +139,7 @@ int64_t posterior(int64_t rows, int64_t size, int64_t deviations, int64_t drifts
     for (int64_t row = 0; row < rows; row++)
         most = start[row + 1] - start[row] > most ? start[row + 1] - start[row] : most;
     int64_t cells = most * deviations + TOGETHER;
-    double *joint = malloc((size_t)(cells + most * (2 * drifts + 1)) * sizeof *joint);
+    double *joint = new_lines(cells + most * (2 * drifts + 1));
     if (!joint)
         return -1;
     for (int64_t row = 0; row < rows; row++)

@@ -1,9 +1,8 @@
 /* What models leave at the points, and the outcome of each row: repeats `_write_quality` and
    `_status` of `modeling/mixture/outcome.py`. */
-#include <stdlib.h>
-
 #include "columns.h"
 #include "lanes.h"
+#include "memory.h"
 #include "rows.h"
 
 static const double PARALLEL = 1e-12, LEAST_LEFT = 1e-6;
@@ -22,7 +21,7 @@ static int allocate(Regression *of, int64_t points)
 {
     size_t each = (size_t)points * LANES;
     *of = (Regression){.points = points};
-    of->relative = malloc((3 + NUMBERS) * each * sizeof(double) + 1);
+    of->relative = new_lines((int64_t)((3 + NUMBERS) * each));
     if (!of->relative)
         return 0;
     of->per_value = of->relative + each;

@@ -2,9 +2,8 @@
 #ifndef CALLPATH_MODELER_ROOM_H
 #define CALLPATH_MODELER_ROOM_H
 
-#include <stdlib.h>
-
 #include "fans.h"
+#include "memory.h"
 
 /* What rows are compared with. */
 typedef struct {
@@ -35,11 +34,11 @@ typedef struct {
     double *order;               /* [shapes] */
 } Room;
 
-/* Take `count` numbers of 8 bytes from what is at `*next`. */
+/* Take `count` numbers of 8 bytes from what is at `*next`, and the rest of the last line. */
 static double *part(double **next, int64_t count)
 {
     double *found = *next;
-    *next += count;
+    *next += lines(count);
     return found;
 }
 
@@ -58,19 +57,29 @@ static int64_t most_pairs(const Known *known)
 /* Take as many numbers of single precision, which is more than enough. */
 static float *single_part(double **next, int64_t count) { return (float *)part(next, count); }
 
-/* Lay out room for one row; return 0 where there is none. */
-static double *make_room(const Known *known, Look *looks, float **left, Room *room)
+/* Copy numbers to where vectors of them are on lines. */
+static const double *on_lines(double **next, const double *numbers, int64_t count)
+{
+    return memcpy(part(next, count), numbers, (size_t)count * sizeof *numbers);
+}
+
+/* Lay out room for one row, and for what rows are compared with; return 0 where there is none. */
+static double *make_room(Known *known, Look *looks, float **left, Room *room)
 {
     /* Both pairs that are tried with every row and those of fans fill their last vector up. */
     const int64_t shapes = known->shapes, pairs = most_pairs(known) + 2 * WHOLE;
     const int64_t points = known->points;
     const int64_t longest = shapes > pairs ? shapes : pairs, fans = known->fans.axes * shapes;
+    const int64_t products = points * whole(known->pairs);
     const int64_t size = known->drifts * (points + 5 * shapes + pairs) + 17 * shapes + 15 * pairs
                          + 3 * points + longest + fans + known->fans.opened
-                         + known->fans.axes * (2 * points + 1);
-    double *all = malloc((size_t)size * sizeof *all), *next = all;
+                         + known->fans.axes * (2 * points + 1) + points * shapes + products;
+    const int64_t parts = 7 * known->drifts + 64;
+    double *all = new_lines(size + parts * lines(1)), *next = all;
     if (!all)
         return 0;
+    known->table = on_lines(&next, known->table, points * shapes);
+    known->products = on_lines(&next, known->products, products);
     room->looks = looks;
     for (int64_t l = 0; l < known->drifts; l++) {
         double **parts[] = {&looks[l].at, &looks[l].square, &looks[l].product, &looks[l].slope,

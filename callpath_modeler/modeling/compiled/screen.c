@@ -266,14 +266,17 @@ static void note(int64_t number, const Known *known, float least, const Room *ro
 {
     const int64_t shapes = known->shapes;
     const float *bounds = room->bounds, *top = room->top;
+    int64_t *restrict shape = worthy->shape + worthy->singles, count = 0;
     for (int64_t s = 0; s < known->there; s++) {
-        if (!(top[s] >= least))
-            continue;
+        shape[count] = s;
+        count += top[s] >= least;
+    }
+    for (int64_t i = 0; i < count; i++) {
+        int64_t s = shape[i], families = (bounds[s] >= least) << POSITIVE;
+        families |= (bounds[shapes + s] >= least) << OFFSET;
+        families |= (bounds[2 * shapes + s] >= least) << BARE;
         worthy->row[worthy->singles] = number;
-        worthy->shape[worthy->singles] = s;
-        worthy->families[worthy->singles++] = (bounds[s] >= least) << POSITIVE
-                                              | (bounds[shapes + s] >= least) << OFFSET
-                                              | (bounds[2 * shapes + s] >= least) << BARE;
+        worthy->families[worthy->singles++] = families;
     }
     const Pairs *pairs = &room->pairs;
     for (int64_t j = 0; j < pairs->close; j++) {
@@ -328,7 +331,7 @@ int64_t screen(int64_t rows, int64_t points, int64_t shapes, int64_t there, int6
                int64_t *shape, int64_t *families, int64_t *pair_row, int64_t *pair,
                int64_t *counts, double *variances, double *fitted)
 {
-    const Known known = {points, shapes,  pairs, drifts,      precision,  away,   table, products,
+    Known known = {points, shapes,  pairs, drifts,      precision,  away,   table, products,
                          first,  second,  falling, prior,
                          {pairs, axes, terms, opened, ends, order, level, of_terms, likely},
                          there, kept_shapes, kept_pairs, nats, frugal != 0, growing};

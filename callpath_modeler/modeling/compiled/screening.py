@@ -43,7 +43,7 @@ def screened(
     wide = -(-shapes // _WHOLE) * _WHOLE
     before, of_shapes, of_pairs = np.split(log_prior, [1, 1 + 3 * shapes])
     of_families = _widened(of_shapes.reshape(3, shapes), wide, -np.inf)
-    row, shape, families = np.empty((3, rows * shapes), dtype=np.int64)
+    row, shape, families = np.empty((3, rows * shapes + 1), dtype=np.int64)
     pair_row, pair = np.empty((2, rows * known.compared), dtype=np.int64)
     counts, variance = np.zeros(2, dtype=np.int64), np.empty(rows)
     fitted = np.empty((rows, points))

@@ -1,10 +1,10 @@
 /* What repetitions say: repeats `within`, `row_spread` and `Pool.noise` of
    `modeling/mixture/spread.py`, and `row_status` of `modeling/mixture/facts.py`. */
 #include <float.h>
-#include <stdlib.h>
 
 #include "constants.h"
 #include "lanes.h"
+#include "memory.h"
 
 /* In the order of `CENTRES`. */
 enum { MEAN, MEDIAN, TRIMMED, MIDRANGE, FIRST_QUARTILE, LEAST };
@@ -121,7 +121,7 @@ static double centre_of(const double *sorted, int64_t count, int64_t how)
 int64_t sum_up(int64_t n, int64_t repetitions, int64_t how, const double *y, double *centre,
                double *count, double *squares)
 {
-    double *sorted = malloc(((size_t)repetitions + 1) * (LANES + 1) * sizeof(double));
+    double *sorted = new_lines((repetitions + 1) * (LANES + 1));
     if (!sorted)
         return -1;
     for (int64_t start = 0; start < n; start += LANES) {

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from callpath_modeler.modeling.breaks import Break, Kind, breaks
 from callpath_modeler.modeling.differences import Difference, differences
 from callpath_modeler.modeling.evaluation import shape_table
+from callpath_modeler.modeling.growth import as_float
 from callpath_modeler.modeling.shapes import Shape
 from callpath_modeler.modeling.terms import SearchSpace, Term
 
@@ -206,13 +207,10 @@ class Hypotheses:
 
     def codes(self, chosen: IntArray) -> IntArray:
         """Return the shapes of hypotheses, [..., 2]; -1 = none."""
-        size = len(self.shapes)
-        codes = np.full((*chosen.shape, 2), -1, dtype=np.intp)
-        single, pair = chosen > 0, chosen > 3 * size
-        codes[single, 0] = (chosen[single] - 1) % size
-        codes[pair, 0] = self.first[chosen[pair] - 1 - 3 * size]
-        codes[pair, 1] = self.second[chosen[pair] - 1 - 3 * size]
-        return codes
+        every = np.arange(len(self.shapes))
+        first = np.concatenate([[-1], every, every, every, self.first])
+        second = np.concatenate([np.full(1 + 3 * len(every), -1), self.second])
+        return np.stack([first[chosen], second[chosen]], axis=-1)
 
 
 def hypotheses(space: SearchSpace, points: FloatArray) -> Hypotheses:
@@ -398,7 +396,7 @@ def intricacy(shape: Term) -> float:
     """Tell how far a term is from those that programs are known to have."""
     if shape.rate:
         return 0.0 if not shape.exponent else float(shape.exponent) / 2
-    exponent = float(shape.exponent)
+    exponent = as_float(shape.exponent)
     steep = max(0.0, exponent - 1)
     logs = max(shape.log - (exponent == 0), 0) * (0.5 if steep == 0 else 2.0)
     fine = {1: 0.0, 2: 0.0, 3: 0.3}.get(shape.exponent.denominator, 0.6)

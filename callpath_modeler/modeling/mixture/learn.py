@@ -68,7 +68,7 @@ def learn(
     """
     found = found.by_row()
     kinds, before, deviation_before = known.kinds, np.exp(log_prior), np.exp(deviation_prior)
-    whole = np.bincount(kinds, weights=before, minlength=len(known.held))
+    whole = np.bincount(kinds, weights=before, minlength=len(known.held)).astype(np.float64)
     within = np.divide(1.0, whole, out=np.zeros_like(whole), where=whole > 0)
     of_hypothesis = known.held * count_as_one
     # What was not chosen by any row keeps its share of what is left of its kind.
@@ -82,7 +82,7 @@ def learn(
         of_hypothesis[kind] * within[kind] * alone,
         of_hypothesis,
         count_as_one * _KIND_STRENGTH * whole,
-        np.asarray(count_as_one * _DEVIATION_STRENGTH * deviation_before, dtype=np.float64),
+        count_as_one * _DEVIATION_STRENGTH * deviation_before,
         known.fans is not None,
     )
     go_round = in_c.rounds if compiled() else _rounds

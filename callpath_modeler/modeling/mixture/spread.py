@@ -199,12 +199,12 @@ def profile_of(reps: Within) -> FloatArray:
     found = np.ones(reps.count.shape[1])
     if not of_point.any():
         return found
-    told = of_point > 0
+    told, per_point = of_point > 0, np.maximum(of_point, 1.0)
+    share = of_point / of_point.sum()
     for _ in range(_ROUNDS):
-        variance = (squares / found).sum(axis=1) / of_row
-        seen = (squares / variance[:, None]).sum(axis=0)
-        found = np.where(told, seen / np.maximum(of_point, 1.0), 1.0)
-        found = np.clip(found / np.average(found, weights=of_point), *_PROFILE_RANGE)
+        seen = (of_row / (squares @ (1 / found))) @ squares
+        found = np.where(told, seen / per_point, 1.0)
+        found = np.clip(found / (found @ share), *_PROFILE_RANGE)
     away = found - 1
     # A variance that is known by f degrees of freedom has a relative one of 2 / f.
     beyond_chance = float((away**2 * of_point / 2).mean())
