@@ -252,8 +252,9 @@ def _fit_findings(
         message = f"whether they add up or multiply is assumed; a run at {told} would tell"
         found.append(Finding("CPM207", "models", message))
     if models.odd_scale is not None:
-        point, factor = models.odd_scale
-        where, times = setting_text({parameters[0]: point}), significant(factor)
+        odd, factor = models.odd_scale
+        held = {name: at for name, at in zip(parameters, odd, strict=True) if at is not None}
+        where, times = setting_text(held), significant(factor)
         message = f"at {where} nearly all call paths are {times} times what the other scales say"
         found.append(Finding("CPM208", "models", message))
     return found

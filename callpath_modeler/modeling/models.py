@@ -52,9 +52,9 @@ class Models:
         Confidence of the bands.
     correlation : float
         Between the errors of rows, where those of many agree: 0 = independent, 1 = the same.
-    odd_scale : tuple of float, or None
-        The point, if any, at which nearly all rows are off what the others say by one factor, and
-        the factor; it counts little.
+    odd_scale : tuple of tuple and float, or None
+        The point, if any, at which nearly all rows are off what the others say by one factor: its
+        value of each parameter, None where all values are meant; and the factor. It counts little.
     terms : ndarray [n, T] of int16
         Positions in ``shapes``, slowest growth first; -1 unused.
     coefficients : ndarray [n, T + 1]
@@ -100,7 +100,7 @@ class Models:
     points: FloatArray
     confidence: float
     correlation: float
-    odd_scale: tuple[float, float] | None
+    odd_scale: tuple[tuple[float | None, ...], float] | None
     terms: TermArray
     coefficients: FloatArray
     covariance: FloatArray

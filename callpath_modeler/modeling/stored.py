@@ -79,8 +79,10 @@ def _centre(text: str) -> Centre:
     raise ValueError(f"no centre of repetitions is called {text!r}")
 
 
-def _odd_scale(told: Sequence[float] | None) -> tuple[float, float] | None:
+def _odd_scale(told: Sequence[Any] | None) -> tuple[tuple[float | None, ...], float] | None:
     if told is None:
         return None
-    point, factor = told
-    return float(point), float(factor)
+    where, factor = told
+    # Stores of before hold the one value of the only parameter.
+    each = where if isinstance(where, Sequence) else [where]
+    return tuple(None if value is None else float(value) for value in each), float(factor)

@@ -10,9 +10,11 @@ import numpy.typing as npt
 from callpath_modeler.modeling.mixture.candidates import Candidates
 from callpath_modeler.modeling.mixture.conditions import (
     Apart,
+    are_largest,
     at_others,
     is_suspect,
     stands_alone,
+    to_ask_about,
     what_sets_apart,
     without,
     witnesses,
@@ -72,7 +74,7 @@ class Setting:
     Attributes
     ----------
     worth : [K] what points weigh by what errors say of them, against what repetitions say
-    odd : the point, if any, at which all rows are off by one factor
+    odd : the points, if any, at which all rows are off by one factor
     """
 
     points: FloatArray
@@ -96,21 +98,28 @@ class Setting:
     @property
     def off(self) -> float:
         """By how much what is predicted may be off: what was at the largest point may stay."""
-        if self.odd is None or self.odd.point < len(self.points) - 1:
+        if self.odd is None or not are_largest(self.points, self.odd.points):
             return 0.0
         return self.odd.factor
 
     @property
-    def odd_scale(self) -> tuple[float, float] | None:
-        """The odd point and the factor there."""
+    def odd_scale(self) -> tuple[tuple[float | None, ...], float] | None:
+        """The values of all parameters at the odd point, and the factor there.
+
+        None for parameters of which it has several values.
+        """
         if self.odd is None:
             return None
-        return float(self.points[self.odd.point]), float(np.exp(self.odd.factor))
+        odd = self.points[list(self.odd.points)].reshape(len(self.odd.points), -1)
+        where = tuple(float(each[0]) if np.ptp(each) == 0 else None for each in odd.T)
+        return where, float(np.exp(self.odd.factor))
 
     @property
     def in_common(self) -> float:
         """The correlation between the errors of what is predicted."""
-        return max(self.correlation, 1 - float(self.worth[-1])) if self.off else self.correlation
+        if self.odd is None or not self.off:
+            return self.correlation
+        return max(self.correlation, 1 - float(self.worth[self.odd.points[-1]]))
 
     def noise(self, reps: Within) -> Noise:
         """Tell the noise of some rows."""
@@ -162,17 +171,18 @@ def _by_errors(setting: Setting, reps: Within) -> tuple[Setting, _Seen]:
     seen, told = _first_models(setting, reps), setting.pool.known
     correlation = error_correlation(seen.data, seen.fitted, noise_known=told)
     setting = replace(setting, correlation=correlation)
-    if setting.points.ndim > 1:
-        return setting, seen
     odd = _odd_one(setting, seen)
     if odd is not None:
-        worth = np.ones(len(setting.points))
-        worth[odd.point] = odd.own / (odd.own + odd.factor**2)
+        worth, points = np.ones(len(setting.points)), list(odd.points)
+        # Points that are off together tell no more than one of them.
+        worth[points] = odd.own / (odd.own + len(points) * odd.factor**2)
         setting = replace(setting, correlation=0.0, worth=worth, odd=odd)
         seen = _first_models(setting, reps)
-        others = at_others(seen.data, odd.point), np.delete(seen.fitted, odd.point, axis=1)
+        others = at_others(seen.data, points), np.delete(seen.fitted, points, axis=1)
         correlation = error_correlation(*others, noise_known=told)
         return replace(setting, correlation=correlation), seen
+    if setting.points.ndim > 1:
+        return setting, seen
     for _ in range(0 if told else _LOOKS_AT_SCALES):
         worth = 1 / noise_by_scale(seen.data, seen.fitted, correlation)
         if np.array_equal(worth, setting.worth):
@@ -183,26 +193,29 @@ def _by_errors(setting: Setting, reps: Within) -> tuple[Setting, _Seen]:
 
 
 def _odd_one(setting: Setting, seen: _Seen) -> Apart | None:
-    """Find the point at which all rows are off by the same factor; as a rule there is none."""
+    """Find the points at which all rows are off by the same factor; as a rule there are none."""
     suspect = is_suspect(seen.believed, setting.known, setting.correlation)
     rows = witnesses(seen.data) if suspect else None
     if rows is None:
         return None
-    every = range(len(setting.points))
-    found = [_apart(setting, rows, point) for point in every]
+    every = to_ask_about(seen.data, seen.fitted, setting.known)
+    found = [_apart(setting, rows, points) for points in every]
     odd = max(found, key=lambda each: each.agreed * each.nats)
     if not odd.agreed:
         return None
-    others = [_apart(setting, rows, point, odd.point) for point in every if point != odd.point]
+    rest = [points for points in every if not {*points} & {*odd.points}]
+    others = [_apart(setting, rows, points, odd.points) for points in rest]
     return odd if stands_alone(odd, others) else None
 
 
-def _apart(setting: Setting, rows: Data, point: int, *left_out: int) -> Apart:
-    """Ask rows about a point by all others that are not left out."""
+def _apart(
+    setting: Setting, rows: Data, points: tuple[int, ...], left_out: tuple[int, ...] = ()
+) -> Apart:
+    """Ask rows about points by all others that are not left out."""
     known, ways, before = setting.known, setting.ways, setting.beliefs
-    some = without(rows, point, *left_out)
+    some = without(rows, [*points, *left_out])
     believed = posterior(looked_at(some, known, ways, before), some, ways, before)
-    return what_sets_apart(believed, rows, known, point)
+    return what_sets_apart(believed, rows, known, points)
 
 
 def _first_models(setting: Setting, reps: Within) -> _Seen:

@@ -54,7 +54,7 @@ def test_a_scale_at_which_all_rows_are_off_by_one_factor_is_found_and_counts_lit
     models = fit(POINTS, measured(slow(point, factor), point, repetitions))
     assert models.odd_scale is not None
     where, times = models.odd_scale
-    assert where == POINTS[point]
+    assert where == (POINTS[point],)
     assert times == pytest.approx(factor, rel=0.06)
     assert np.median(errors(models)) < 0.03
     band = models.predict(FAR[-1:])
@@ -66,7 +66,7 @@ def test_a_scale_at_which_all_rows_are_off_by_one_factor_is_found_and_counts_lit
 def test_factors_are_told_however_large_as_of_another_unit(point: int, factor: float) -> None:
     odd = fit(POINTS, measured(slow(point, factor), point)).odd_scale
     assert odd is not None
-    assert odd == (POINTS[point], pytest.approx(factor, rel=0.06))
+    assert odd == ((POINTS[point],), pytest.approx(factor, rel=0.06))
 
 
 def test_what_the_largest_scale_alone_shows_may_stay() -> None:
@@ -121,6 +121,8 @@ def test_a_store_keeps_the_odd_scale() -> None:
     models = fit(POINTS, measured(slow(2, 1.5), 8))
     arrays, header = to_arrays(models)
     assert from_arrays(arrays, header).odd_scale == models.odd_scale is not None
-    # Stores that were made before it was known have none.
+    # Stores of before have one value, or none where it was not known yet.
+    header["odd_scale"] = [32.0, 1.5]
+    assert from_arrays(arrays, header).odd_scale == ((32.0,), 1.5)
     del header["odd_scale"]
     assert from_arrays(arrays, header).odd_scale is None
