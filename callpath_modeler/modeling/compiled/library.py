@@ -95,6 +95,13 @@ def integers(*columns: npt.ArrayLike) -> list[npt.NDArray[np.int64]]:
     return [np.ascontiguousarray(column, dtype=np.int64) for column in columns]
 
 
+def starts(row: npt.NDArray[np.int64], rows: int) -> npt.NDArray[np.int64]:
+    """Return where each of `rows` begins in columns that are ordered by `row`, [rows + 1]."""
+    found = np.zeros(rows + 1, dtype=np.int64)
+    np.cumsum(np.bincount(row, minlength=rows), out=found[1:])
+    return found
+
+
 def _passed(argument: npt.NDArray[Any] | float) -> Any:
     if isinstance(argument, np.ndarray):
         if not argument.flags.c_contiguous:

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from callpath_modeler.modeling.compiled.library import call, doubles, integers
+from callpath_modeler.modeling.compiled.library import call, doubles, integers, starts
 from callpath_modeler.modeling.mixture.data import Data, floor_of
-from callpath_modeler.modeling.mixture.hypotheses import OUTSIDE, Hypotheses
+from callpath_modeler.modeling.mixture.hypotheses import Hypotheses
 from callpath_modeler.modeling.mixture.posterior import Posterior
 from callpath_modeler.modeling.status import FitStatus
 
@@ -32,15 +32,15 @@ def write_models(
     """Write models, alternatives, their quality and the outcome; arguments as there."""
     values, weight = doubles(data.values, data.weight)
     size, (rows,) = values.shape, integers(rows)
-    scaled = _choose(columns, rows, found, values, unit, known, far)
+    scaled = _choose(columns, rows, found, data, unit, known, far)
     call(
         "measure_quality",
         *(*size, rows, values, weight, *doubles(floor_of(data), known.table), scaled),
         *(columns[name] for name in ("terms", "rss", "cv_error", "r2", "adjusted_r2")),
     )
     first = data.points if data.points.ndim == 1 else data.points[:, 0]
-    breaks = np.isin(known.groups, OUTSIDE)
-    broken = np.bincount(found.row, found.weight * breaks[found.chosen], minlength=len(rows))
+    breaks = found.weight * known.outside[found.chosen]
+    broken = np.bincount(found.row, breaks, minlength=len(rows))
     call(
         "name_outcomes",
         *(*size, rows),
@@ -54,23 +54,21 @@ def _choose(
     columns: Columns,
     rows: IntArray,
     found: Posterior,
-    values: FloatArray,
+    data: Data,
     unit: FloatArray,
     known: Hypotheses,
     far: FloatArray,
 ) -> FloatArray:
     """Write models and alternatives; return the coefficients in the unit of the row, [n, 3]."""
     scaled = np.zeros((len(rows), 3))
-    start = np.searchsorted(found.row, np.arange(len(rows) + 1))
-    least = np.where(values > 0, values, np.inf).min(axis=1)
     call(
         "choose",
         *(len(rows), len(found.row), len(known.shapes), len(far)),
-        *(columns["alternative_weight"].shape[1], rows, start),
+        *(columns["alternative_weight"].shape[1], rows, starts(found.row, len(rows))),
         *integers(found.chosen),
         *doubles(found.weight, found.coefficients, found.covariance),
         *integers(known.first, known.second),
-        *doubles(known.scale, far, unit, least),
+        *doubles(known.scale, far, unit, data.least),
         *(columns[name] for name in _WRITTEN),
         scaled,
     )

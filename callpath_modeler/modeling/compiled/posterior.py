@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from callpath_modeler.modeling.compiled.library import call, doubles, integers
+from callpath_modeler.modeling.compiled.library import call, doubles, integers, starts
 from callpath_modeler.modeling.mixture.candidates import Candidates
 from callpath_modeler.modeling.mixture.data import Data
 from callpath_modeler.modeling.mixture.deviations import Deviations
@@ -33,7 +33,7 @@ def compiled_posterior(
     call(
         "posterior",
         *(rows, size, len(deviations.deviation), drifts),
-        *integers(np.searchsorted(found.row, np.arange(rows + 1)), found.chosen),
+        *integers(starts(found.row, rows), found.chosen),
         *doubles(found.log_evidence.T),
         *doubles(*(np.moveaxis(each, 2, 0) for each in (found.coefficients, found.covariance))),
         *doubles(data.variance, beliefs.hypotheses, beliefs.deviations, deviations.deviation**2),

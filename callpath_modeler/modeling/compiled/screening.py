@@ -62,11 +62,11 @@ def screened(
     )
     alone, paired = counts
     return Screened(
-        row[:alone].copy(),
-        shape[:alone].copy(),
-        families[:alone].copy(),
-        pair_row[:paired].copy(),
-        pair[:paired].copy(),
+        row[:alone],
+        shape[:alone],
+        families[:alone],
+        pair_row[:paired],
+        pair[:paired],
         variance,
         fitted,
     )

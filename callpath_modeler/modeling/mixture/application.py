@@ -111,7 +111,7 @@ def _modelled(setting: Setting, ordered: FloatArray) -> Columns:
     write_facts(columns, points, reps, status)
     usable = np.flatnonzero(status == FitStatus.OK)
     if usable.size:
-        noise = setting.noise(reps.take(usable))
+        noise = setting.noise(reps if len(usable) == len(ordered) else reps.take(usable))
         columns["noise"][usable] = noise.spread
         data, unit = data_of(points, noise)
         found = _fit(data, known, setting.ways, setting.beliefs)

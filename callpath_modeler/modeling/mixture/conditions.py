@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from callpath_modeler.modeling.mixture.data import Data, error_unit
-from callpath_modeler.modeling.mixture.hypotheses import OUTSIDE, Hypotheses
+from callpath_modeler.modeling.mixture.hypotheses import Hypotheses
 from callpath_modeler.modeling.mixture.posterior import Posterior
 
 FloatArray = npt.NDArray[np.float64]
@@ -75,7 +75,7 @@ def is_suspect(found: Posterior, known: Hypotheses, correlation: float) -> bool:
     So they do where errors are correlated, or where many rows break or, of several parameters,
     follow one point.
     """
-    breaks = np.isin(known.groups, OUTSIDE)[found.chosen]
+    breaks = known.outside[found.chosen]
     if known.fans is not None:
         follow = np.append(_followed(known) >= 0, False)
         breaks = breaks | follow[known.codes(found.chosen)].any(axis=1)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import IntEnum
+from functools import reduce
 from typing import TypeVar
 
 import numpy as np
@@ -19,6 +20,7 @@ from callpath_modeler.modeling.terms import SearchSpace, Term
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.intp]
+BoolArray = npt.NDArray[np.bool_]
 S = TypeVar("S", bound=Shape)
 K = TypeVar("K", bound=IntEnum)
 
@@ -194,16 +196,19 @@ class Hypotheses:
     @property
     def groups(self) -> IntArray:
         """Group of every hypothesis, in the order of `log_prior`."""
-        n, breaks = len(self.shapes), np.isin(self.single_group, OUTSIDE)
-        return np.concatenate(
-            [
-                [Group.CONSTANT],
-                self.single_group,
-                np.full(n, Group.OFFSET),
-                self.single_group,
-                np.where(breaks[self.first] | breaks[self.second], Group.BREAK, Group.PAIR),
-            ]
-        )
+        n, alone = len(self.shapes), self.single_group
+        pairs = np.full(len(self.first), Group.PAIR)
+        found = np.concatenate([[Group.CONSTANT], alone, np.full(n, Group.OFFSET), alone, pairs])
+        found[1 + 3 * n :][self.outside[1 + 3 * n :]] = Group.BREAK
+        return found
+
+    @property
+    def outside(self) -> BoolArray:
+        """Which are outside the model class, in the order of `log_prior`."""
+        breaks = reduce(np.logical_or, (self.single_group == group for group in OUTSIDE))
+        within = np.zeros(len(breaks), dtype=np.bool_)
+        pairs = breaks[self.first] | breaks[self.second]
+        return np.concatenate([[False], breaks, within, breaks, pairs])
 
     def codes(self, chosen: IntArray) -> IntArray:
         """Return the shapes of hypotheses, [..., 2]; -1 = none."""

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from callpath_modeler.modeling.compiled import outcomes
 from callpath_modeler.modeling.compiled.library import compiled
 from callpath_modeler.modeling.mixture.data import Data, floor_of
-from callpath_modeler.modeling.mixture.hypotheses import OUTSIDE, Hypotheses
+from callpath_modeler.modeling.mixture.hypotheses import Hypotheses
 from callpath_modeler.modeling.mixture.posterior import Posterior, far_values
 from callpath_modeler.modeling.noise import looks_exact
 from callpath_modeler.modeling.roots import numbers_of_root, roots, with_more_terms
@@ -172,8 +172,7 @@ def write_found(
     codes = codes[kept]
     # A coefficient of zero is no term: its shape would claim a growth that is not there.
     scaled = found.coefficients[:, kept]
-    least = np.where(data.values > 0, data.values, np.inf).min(axis=1)
-    scaled = np.where(there & (np.abs(scaled) > _ROUNDING * least[:, None]), scaled, 0.0)
+    scaled = np.where(there & (np.abs(scaled) > _ROUNDING * data.least[:, None]), scaled, 0.0)
     scaled = np.ascontiguousarray(scaled.transpose(1, 2, 0))
     codes = np.where(scaled[..., 1:] != 0, codes, -1)
     scale = np.concatenate([known.scale, [1.0]])[codes]
@@ -333,8 +332,7 @@ def _status(
     known: Hypotheses,
 ) -> npt.NDArray[np.int8]:
     """Name the outcome of each row."""
-    breaks = np.isin(known.groups, OUTSIDE)
-    broken = np.bincount(found.row, found.weight * breaks[found.chosen], len(rows)) > 0.5
+    broken = np.bincount(found.row, found.weight * known.outside[found.chosen], len(rows)) > 0.5
     noise, spread = np.sqrt(data.variance), np.sqrt(found.variance)
     beyond = (spread > _FAR_BEYOND_NOISE * noise) & (spread > _MISFIT)
     repeated = ~np.isnan(columns["noise"][rows])

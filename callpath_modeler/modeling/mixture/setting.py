@@ -268,9 +268,9 @@ def _overview(values: Values, count: int) -> tuple[FloatArray, Within, Pool]:
         reps = within(ordered, "mean")
         usable[part] = row_status(ordered, reps) == FitStatus.OK
         raw[part], dof[part], size[part] = row_spread(reps)
-        with np.errstate(over="ignore"):
+        with np.errstate(over="ignore", invalid="ignore"):
             numbers = np.sqrt(np.arange(2.0, 2 + len(values.order)))
-            digest[part] = np.nan_to_num(reps.centre) @ numbers
+            digest[part] = np.where(reps.count > 0, reps.centre, 0.0) @ numbers
     rows = np.flatnonzero(usable)
     order = np.argsort(size[rows])
     if not np.diff(size[rows[order]]).all():
