@@ -14,6 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from callpath_modeler.modeling.compiled import conditions as in_c
+from callpath_modeler.modeling.compiled.library import compiled
 from callpath_modeler.modeling.mixture.data import Data, error_unit
 from callpath_modeler.modeling.mixture.hypotheses import Hypotheses
 from callpath_modeler.modeling.mixture.posterior import Posterior
@@ -209,9 +211,15 @@ def _likelihoods(
     once.
     """
     with np.errstate(divide="ignore", invalid="ignore"):
-        each = (((away[:, :, None] - factors) / spread[:, :, None]) ** 2).mean(axis=0)
-        size = np.exp(np.log(spread).mean(axis=0))
-        each = np.log(found.weight / size)[:, None] - 0.5 * each
+        # What is normal at each of the points is so in all.
+        precise = spread**-2
+        sharp = precise.mean(axis=0)
+        centre = (away * precise).mean(axis=0) / sharp
+        level = np.log(found.weight) - np.log(spread).mean(axis=0)
+        level -= 0.5 * ((away - centre) ** 2 * precise).mean(axis=0)
+    if compiled():
+        return in_c.likelihoods(found, centre, sharp, level, factors)
+    each = level[:, None] - 0.5 * sharp[:, None] * (centre[:, None] - factors) ** 2
     each[~np.isfinite(each)] = -np.inf
     # Candidates are in the order of rows.
     start = np.searchsorted(found.row, np.arange(len(found.variance)))

@@ -1,0 +1,59 @@
+/* `_likelihoods` in mixture/conditions.py: what candidates say of factors. */
+#include "functions.h"
+#include "memory.h"
+
+/* Logarithms of normal densities: ``level - sharp / 2 (factor - centre)^2``. */
+typedef struct {
+    int64_t count;
+    const double *centre, *sharp, *level; /* [count]: candidates of one row */
+} Said;
+
+INLINE double density_at(const Said *said, int64_t c, double factor)
+{
+    double away = factor - said->centre[c];
+    return said->level[c] - 0.5 * said->sharp[c] * away * away;
+}
+
+/* What is no number says nothing. */
+INLINE int is_said(const Said *said, int64_t c)
+{
+    return isfinite(said->centre[c]) && isfinite(said->sharp[c]) && isfinite(said->level[c]);
+}
+
+/* Add densities up, each sum against the largest in it; `found` and `sum` are [factors]. */
+static void add_up(const Said *said, int64_t factors, const double *restrict factor,
+                   double *restrict found, double *restrict sum)
+{
+    for (int64_t f = 0; f < factors; f++)
+        found[f] = -INFINITY, sum[f] = 0;
+    for (int64_t c = 0; c < said->count; c++)
+        if (is_said(said, c))
+#pragma omp simd
+            for (int64_t f = 0; f < factors; f++)
+                found[f] = larger(density_at(said, c, factor[f]), found[f]);
+    for (int64_t c = 0; c < said->count; c++)
+        if (is_said(said, c))
+#pragma omp simd
+            for (int64_t f = 0; f < factors; f++)
+                sum[f] += exp_of(density_at(said, c, factor[f]) - found[f]);
+#pragma omp simd
+    for (int64_t f = 0; f < factors; f++)
+        found[f] += log_of(sum[f]);
+}
+
+/* `start` [rows + 1] is where rows begin in the other columns; writes `found` [rows, factors], -inf
+   where nothing is said. */
+int64_t likelihoods(int64_t rows, int64_t factors, const int64_t *start, const double *centre,
+                    const double *sharp, const double *level, const double *factor, double *found)
+{
+    double *sum = new_lines(factors);
+    if (!sum)
+        return -1;
+    for (int64_t row = 0; row < rows; row++) {
+        const int64_t begin = start[row];
+        Said said = {start[row + 1] - begin, centre + begin, sharp + begin, level + begin};
+        add_up(&said, factors, factor, found + row * factors, sum);
+    }
+    free(sum);
+    return 0;
+}
