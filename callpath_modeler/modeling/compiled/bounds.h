@@ -41,63 +41,86 @@ typedef struct {
 /* The families of hypotheses with one shape, in the order of the priors. */
 enum { POSITIVE, OFFSET, BARE, FAMILIES };
 
-/* Sum up shapes with three kinds of weights, [points]; `table` is [points, shapes]. */
-static void shape_sums(int64_t points, int64_t shapes, const double *restrict table,
-                       const double *restrict share, const double *restrict weights,
-                       const double *restrict products, double *restrict at, double *restrict raw,
-                       double *restrict product)
+/* What [points, count] numbers of shapes or pairs become, so that reading them in this order is
+   reading on: [count / WHOLE, points, WHOLE]. */
+static void put_in_blocks(int64_t points, int64_t count, const double *restrict numbers,
+                          double *restrict blocks)
 {
-    for (int64_t s = 0; s < shapes; s += WIDTH) {
-        Eight mean = {0}, square = {0}, both = {0};
-        for (int64_t k = 0; k < points; k++) {
-            Eight x = *(const Eight *)(table + k * shapes + s);
-            mean += x * share[k];
-            square += x * x * weights[k];
-            both += x * products[k];
+    for (int64_t k = 0; k < points; k++)
+        for (int64_t s = 0; s < count; s++)
+            blocks[s / WHOLE * WHOLE * points + k * WHOLE + s % WHOLE] = numbers[k * count + s];
+}
+
+/* What is of one shape, or pair, in such blocks: that of the first point, WHOLE before the next. */
+INLINE const double *in_blocks(const double *blocks, int64_t points, int64_t s)
+{
+    return blocks + s / WHOLE * WHOLE * points + s % WHOLE;
+}
+
+/* Two vectors are WHOLE numbers. */
+INLINE void put(double *numbers, const Eight *pair)
+{
+    *(Eight *)numbers = pair[0], *(Eight *)(numbers + WIDTH) = pair[1];
+}
+
+/* Sum up a block of shapes with three kinds of weights, [points]. */
+static void shape_sums(int64_t points, const double *restrict block, const double *restrict share,
+                       const double *restrict weights, const double *restrict products,
+                       double *restrict at, double *restrict raw, double *restrict product)
+{
+    Eight mean[2] = {{0}}, square[2] = {{0}}, both[2] = {{0}};
+    for (int64_t k = 0; k < points; k++)
+        for (int h = 0; h < 2; h++) {
+            Eight x = *(const Eight *)(block + k * WHOLE + h * WIDTH);
+            mean[h] += x * share[k];
+            square[h] += x * x * weights[k];
+            both[h] += x * products[k];
         }
-        *(Eight *)(at + s) = mean;
-        *(Eight *)(raw + s) = square;
-        *(Eight *)(product + s) = both;
-    }
+    put(at, mean), put(raw, square), put(product, both);
 }
 
-/* Return the inner product of two vectors. */
-static double inner(const double *restrict one, const double *restrict other, int64_t count)
-{
-    Eight sums = {0};
-    double found = 0;
-    for (int64_t i = 0; i < count; i += WIDTH)
-        sums += *(const Eight *)(one + i) * *(const Eight *)(other + i);
-    for (int j = 0; j < WIDTH; j++)
-        found += sums[j];
-    return found;
-}
-
-/* Sum up a row with all shapes; `seen->weights` are there already, `work` is [2, points]. */
-static void sum_up(const Row *row, int64_t shapes, const double *table, Look *seen, double *work)
+/* Sum up a row under one drift; `work` [2, points] are shares of weights, and products with them. */
+static void begin(const Row *row, Look *seen, double *work)
 {
     const int64_t points = row->points;
     double *share = work, *products = work + points;
     const RowSums sums = sums_of_row(points, row->values, seen->weights, products);
-    const double weight = sums.weight, per_weight = 1 / weight;
-    seen->weight = weight, seen->mean = sums.mean, seen->total = sums.total;
+    const double per_weight = 1 / sums.weight;
+    seen->weight = sums.weight, seen->mean = sums.mean, seen->total = sums.total;
     for (int64_t k = 0; k < points; k++)
         share[k] = seen->weights[k] * per_weight;
-    shape_sums(points, shapes, table, share, seen->weights, products, seen->at, seen->square,
-               seen->product);
-    double *restrict at = seen->at, *restrict square = seen->square;
+}
+
+/* Sum up a row with all shapes, under some drifts at once; the weights of `looks` are there already,
+   `table` is in blocks, and `work` [drifts, 2, points]. */
+static void sum_up(const Row *row, int64_t shapes, const double *table, Look *looks,
+                   int64_t drifts, double *work)
+{
+    const int64_t points = row->points;
+    for (int64_t l = 0; l < drifts; l++)
+        begin(row, looks + l, work + 2 * l * points);
+    for (int64_t s = 0; s < shapes; s += WHOLE)
+        for (int64_t l = 0; l < drifts; l++) {
+            const Look *seen = looks + l;
+            const double *share = work + 2 * l * points, *products = share + points;
+            shape_sums(points, table + s * points, share, seen->weights, products, seen->at + s,
+                       seen->square + s, seen->product + s);
+        }
+    for (int64_t l = 0; l < drifts; l++) {
+        double *restrict at = looks[l].at, *restrict square = looks[l].square;
+        const double weight = looks[l].weight;
 #pragma omp simd
-    for (int64_t s = 0; s < shapes; s++) {
-        double raw = square[s];
-        square[s] = larger(raw - at[s] * at[s] * weight, raw * 1e-13 + TINY);
+        for (int64_t s = 0; s < shapes; s++) {
+            double raw = square[s];
+            square[s] = larger(raw - at[s] * at[s] * weight, raw * 1e-13 + TINY);
+        }
     }
 }
 
-/* Regress a row on all shapes. */
-static void look(const Row *row, int64_t shapes, const double *table, Look *seen, double *work)
+/* Regress a row on all shapes, by what `sum_up` found. */
+static void look(int64_t shapes, Look *seen)
 {
     double least = INFINITY;
-    sum_up(row, shapes, table, seen, work);
     const double *restrict square = seen->square, *restrict product = seen->product;
     double *restrict slope = seen->slope, *restrict residual = seen->residual;
     const double total = seen->total;

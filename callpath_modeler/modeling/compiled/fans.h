@@ -22,19 +22,21 @@ typedef struct {
 /* Room for what is found of one row. */
 typedef struct {
     float *promise;        /* [axes, shapes] */
-    double *share, *value; /* [axes, points]: 1 over the weight of a level; its mean about that of all */
-    double *total;         /* [axes]: what levels leave */
+    double *share, *value; /* [drifts, axes, points]: 1 over the weight of a level; its mean about that
+                              of all */
+    double *total;         /* [drifts, axes]: what levels leave */
     int64_t *open;         /* [opened]: which are, as places in `promise` */
     int64_t count;
 } Opened;
 
-/* Tell what levels of its own of one parameter explain of a row, and what they leave. */
-static void find_levels(const Row *row, const Look *seen, int64_t axis, const Fans *fans,
-                        Opened *found)
+/* Tell what levels of its own of one parameter explain of a row, and what they leave; `place` is of
+   the drift and the parameter. */
+static void find_levels(const Row *row, const Look *seen, int64_t axis, int64_t place,
+                        const Fans *fans, Opened *found)
 {
     const int64_t points = row->points, *order = fans->order + axis * points;
     const int64_t *level = fans->level + axis * points;
-    double *share = found->share + axis * points, *values = found->value + axis * points;
+    double *share = found->share + place * points, *values = found->value + place * points;
     double total = seen->total, weight = 0, value = 0;
     for (int64_t j = 0; j < points; j++) {
         double its = seen->weights[order[j]];
@@ -47,52 +49,59 @@ static void find_levels(const Row *row, const Look *seen, int64_t axis, const Fa
         total -= value * values[level[j]];
         weight = value = 0;
     }
-    found->total[axis] = total;
+    found->total[place] = total;
 }
 
-/* Sum up eight shapes level by level: what is taken from sums of their squares and products. */
-static void level_sums(int64_t points, int64_t shapes, const double *restrict table,
-                       const double *restrict weights, int64_t axis, const Fans *fans,
-                       const Opened *found, Eight *square, Eight *product)
+/* Sum up a block of shapes level by level: what is taken from sums of their squares and products. */
+static void level_sums(int64_t points, const double *restrict block,
+                       const double *restrict weights, const int64_t *restrict order,
+                       const int64_t *restrict level, const double *restrict share,
+                       const double *restrict value, double *square, double *product)
 {
-    const int64_t *restrict order = fans->order + axis * points;
-    const int64_t *restrict level = fans->level + axis * points;
-    const double *share = found->share + axis * points, *value = found->value + axis * points;
-    Eight at = {0}, squares = {0}, products = {0};
+    Eight at[2] = {{0}}, squares[2] = {{0}}, products[2] = {{0}};
     for (int64_t j = 0; j < points; j++) {
-        Eight x = *(const Eight *)(table + order[j] * shapes);
-        at += x * weights[order[j]];
+        const double *x = block + order[j] * WHOLE, weight = weights[order[j]];
+        at[0] += *(const Eight *)x * weight;
+        at[1] += *(const Eight *)(x + WIDTH) * weight;
         if (j + 1 < points && level[j + 1] == level[j])
             continue;
-        squares += at * at * share[level[j]];
-        products += at * value[level[j]];
-        at = (Eight){0};
+        for (int h = 0; h < 2; h++) {
+            squares[h] += at[h] * at[h] * share[level[j]];
+            products[h] += at[h] * value[level[j]];
+            at[h] = (Eight){0};
+        }
     }
-    *square = squares, *product = products;
+    put(square, squares), put(product, products);
 }
 
 /* Lower `promise` to what each shape leaves beside any function of each parameter, if that is less:
-   eight shapes at a time, for all parameters. */
-static void lower_left(const Row *row, int64_t shapes, const double *table, const Fans *fans,
-                       const Look *seen, Opened *found)
+   block by block, under all drifts and for all parameters. */
+static void lower_left(const Row *row, int64_t shapes, int64_t drifts, const double *table,
+                       const Fans *fans, const Look *looks, Opened *found)
 {
-    for (int64_t axis = 0; axis < fans->axes; axis++)
-        find_levels(row, seen, axis, fans, found);
-    for (int64_t s = 0; s < shapes; s += WIDTH) {
-        for (int64_t axis = 0; axis < fans->axes; axis++) {
-            float *left = found->promise + axis * shapes + s;
-            double total = found->total[axis];
-            Eight square, product;
-            level_sums(row->points, shapes, table + s, seen->weights, axis, fans, found,
-                       &square, &product);
-            for (int i = 0; i < WIDTH; i++) {
-                double at = seen->at[s + i], raw = seen->square[s + i] + seen->weight * at * at;
-                double away = raw - square[i], both = larger(seen->product[s + i] - product[i], 0);
-                double explained = away > VARIES * raw ? both * both / away : 0;
+    const int64_t points = row->points;
+    for (int64_t place = 0; place < drifts * fans->axes; place++)
+        find_levels(row, looks + place / fans->axes, place % fans->axes, place, fans, found);
+    for (int64_t s = 0; s < shapes; s += WHOLE)
+        for (int64_t place = 0; place < drifts * fans->axes; place++) {
+            const int64_t axis = place % fans->axes;
+            const Look *seen = looks + place / fans->axes;
+            const double total = found->total[place], *restrict ats = seen->at + s;
+            const double *restrict scatter = seen->square + s, *restrict both = seen->product + s;
+            float *restrict left = found->promise + axis * shapes + s;
+            double square[WHOLE] __attribute__((aligned(64)));
+            double product[WHOLE] __attribute__((aligned(64)));
+            level_sums(points, table + s * points, seen->weights, fans->order + axis * points,
+                       fans->level + axis * points, found->share + place * points,
+                       found->value + place * points, square, product);
+#pragma omp simd
+            for (int i = 0; i < WHOLE; i++) {
+                double raw = scatter[i] + seen->weight * ats[i] * ats[i], away = raw - square[i];
+                double along = larger(both[i] - product[i], 0);
+                double explained = away > VARIES * raw ? along * along / away : 0;
                 left[i] = smaller_single((float)larger(total - explained, 0), left[i]);
             }
         }
-    }
 }
 
 /* Bound the evidence of all fans, but for the part that depends on coefficients. */
@@ -104,8 +113,7 @@ static void promise_fans(const Row *row, int64_t shapes, int64_t drifts, const d
     const float *restrict likely = fans->likely;
     float *restrict promise = found->promise;
     unlimited(promise, fans->axes * shapes);
-    for (int64_t l = 0; l < drifts; l++)
-        lower_left(row, shapes, table, fans, looks + l, found);
+    lower_left(row, shapes, drifts, table, fans, looks, found);
 #pragma omp simd
     for (int64_t i = 0; i < fans->axes * shapes; i++)
         promise[i] = profile(promise[i], dof, noise, free, per_free) + likely[i];
@@ -165,10 +173,11 @@ static void fan_sums(const Fans *fans, int64_t points, int64_t shapes, const dou
         int64_t from = axis ? fans->ends[axis - 1] : 0, size = fans->ends[axis] - from;
         const int64_t *order = fans->order + axis * points, *level = fans->level + axis * points;
         double *restrict both = found->both + begin, of_level = 0;
+        const double *of_shape = in_blocks(table, points, shape);
         memset(both, 0, (size_t)size * sizeof *both);
         for (int64_t j = 0; j < points; j++) {
             int64_t k = order[j];
-            of_level += weights[k] * table[k * shapes + shape];
+            of_level += weights[k] * of_shape[k * WHOLE];
             if (j + 1 < points && level[j + 1] == level[j])
                 continue;
             const double *restrict terms = fans->table + k * fans->terms + from;

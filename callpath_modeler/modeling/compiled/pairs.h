@@ -8,7 +8,7 @@
 /* Pairs, and regressions on those that may have positive coefficients, under the first drift, as
    `Doubles`; `free` is 1 where the constant is, 0 where it is left out. */
 typedef struct {
-    double *both;         /* [pairs]: sums of products of the shapes under the drift in hand */
+    double **sums, *both; /* [drifts, pairs]: of products of the shapes; those of the drift in hand */
     int32_t *one, *other; /* [pairs]: these shapes */
     int32_t *number;      /* [pairs]: which of all pairs each is */
     int32_t *marked;      /* [pairs]: whether coefficients may be positive */
@@ -20,20 +20,20 @@ typedef struct {
     float *bound;          /* [count] */
 } Pairs;
 
-/* Sum up products of shapes, `products` [points, pairs], with the weights of the points. */
+/* Sum up products of shapes, `products` in blocks, with the weights of the points: under all drifts. */
 static void product_sums(int64_t points, int64_t pairs, const double *restrict products,
-                         const double *restrict weights, double *restrict both)
+                         const Look *looks, int64_t drifts, const Pairs *found)
 {
-    for (int64_t p = 0; p < pairs; p += 2 * WIDTH) {
-        Eight here = {0}, there = {0};
-        for (int64_t k = 0; k < points; k++) {
-            const double *x = products + k * pairs + p;
-            here += *(const Eight *)x * weights[k];
-            there += *(const Eight *)(x + WIDTH) * weights[k];
+    for (int64_t p = 0; p < pairs; p += WHOLE)
+        for (int64_t l = 0; l < drifts; l++) {
+            const double *restrict weights = looks[l].weights;
+            Eight both[2] = {{0}};
+            for (int64_t k = 0; k < points; k++)
+                for (int h = 0; h < 2; h++)
+                    both[h] += *(const Eight *)(products + p * points + k * WHOLE + h * WIDTH)
+                               * weights[k];
+            put(found->sums[l] + p, both);
         }
-        *(Eight *)(both + p) = here;
-        *(Eight *)(both + p + WIDTH) = there;
-    }
 }
 
 /* A constant pays by its square over its variance, and is sure to where that is larger. */

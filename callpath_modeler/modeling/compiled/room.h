@@ -10,7 +10,7 @@ typedef struct {
     /* Pairs: those that are tried with every row; shapes: whole vectors of them, the last ones none. */
     int64_t points, shapes, pairs, drifts;
     const double *precision, *away; /* [drifts, points], as of `relative_weights` */
-    const double *table, *products; /* [points, shapes], [points, whole(pairs)] */
+    const double *table, *products; /* in blocks: [points, shapes], [points, whole(pairs)] */
     const int32_t *first, *second;  /* [pairs], and of those of fans after them */
     const float *falling;           /* [shapes] */
     const float *prior;             /* [1 + 3 shapes + pairs], and of those of fans after them */
@@ -30,8 +30,9 @@ typedef struct {
     float *bounds, *top;         /* [3, shapes], -inf = left out; [shapes], the best of each */
     float *least, *bare;         /* [shapes] */
     float *ratio;                /* [shapes or pairs]: how close, against the closest */
-    double *plain, *points;      /* [points]: weights without drift; [2, points] */
+    double *plain, *points;      /* [points]: weights without drift; [drifts, 2, points] */
     double *order;               /* [shapes] */
+    double *models;              /* [points, WIDTH] */
 } Room;
 
 /* Take `count` numbers of 8 bytes from what is at `*next`, and the rest of the last line. */
@@ -57,37 +58,41 @@ static int64_t most_pairs(const Known *known)
 /* Take as many numbers of single precision, which is more than enough. */
 static float *single_part(double **next, int64_t count) { return (float *)part(next, count); }
 
-/* Copy numbers to where vectors of them are on lines. */
-static const double *on_lines(double **next, const double *numbers, int64_t count)
+/* Copy [points, count] numbers into blocks. */
+static const double *blocks_of(double **next, int64_t points, int64_t count, const double *numbers)
 {
-    return memcpy(part(next, count), numbers, (size_t)count * sizeof *numbers);
+    double *found = part(next, points * count);
+    put_in_blocks(points, count, numbers, found);
+    return found;
 }
 
 /* Lay out room for one row, and for what rows are compared with; return 0 where there is none. */
-static double *make_room(Known *known, Look *looks, float **left, Room *room)
+static double *make_room(Known *known, Look *looks, float **left, double **sums, Room *room)
 {
     /* Both pairs that are tried with every row and those of fans fill their last vector up. */
     const int64_t shapes = known->shapes, pairs = most_pairs(known) + 2 * WHOLE;
     const int64_t points = known->points;
     const int64_t longest = shapes > pairs ? shapes : pairs, fans = known->fans.axes * shapes;
     const int64_t products = points * whole(known->pairs);
-    const int64_t size = known->drifts * (points + 5 * shapes + pairs) + 17 * shapes + 15 * pairs
-                         + 3 * points + longest + fans + known->fans.opened
-                         + known->fans.axes * (2 * points + 1) + points * shapes + products;
-    const int64_t parts = 7 * known->drifts + 64;
+    const int64_t drifts = known->drifts, levels = drifts * known->fans.axes;
+    const int64_t size = drifts * (3 * points + 5 * shapes + 2 * pairs) + 17 * shapes + 14 * pairs
+                         + (1 + WIDTH) * points + longest + fans + known->fans.opened
+                         + levels * (2 * points + 1) + points * shapes + products;
+    const int64_t parts = 8 * drifts + 64;
     double *all = new_lines(size + parts * lines(1)), *next = all;
     if (!all)
         return 0;
-    known->table = on_lines(&next, known->table, points * shapes);
-    known->products = on_lines(&next, known->products, products);
+    known->table = blocks_of(&next, points, shapes, known->table);
+    known->products = blocks_of(&next, points, whole(known->pairs), known->products);
     room->looks = looks;
-    for (int64_t l = 0; l < known->drifts; l++) {
+    for (int64_t l = 0; l < drifts; l++) {
         double **parts[] = {&looks[l].at, &looks[l].square, &looks[l].product, &looks[l].slope,
                             &looks[l].residual};
         for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
             *parts[i] = part(&next, shapes);
         looks[l].weights = part(&next, points);
         left[l] = single_part(&next, pairs);
+        sums[l] = part(&next, pairs);
     }
     Singles *one = &room->singles, *other = &room->other;
     float **of_shapes[] = {&one->at,   &one->scatter,   &one->about_zero,   &one->slope,
@@ -98,8 +103,8 @@ static double *make_room(Known *known, Look *looks, float **left, Room *room)
     room->bounds = single_part(&next, FAMILIES * shapes);
     room->top = single_part(&next, shapes);
     Pairs *two = &room->pairs;
-    double **of_pairs[] = {&two->both,        &two->constant, &two->first,   &two->second,
-                           &two->determinant, &two->free};
+    double **of_pairs[] = {&two->constant, &two->first, &two->second, &two->determinant,
+                           &two->free};
     for (size_t i = 0; i < sizeof of_pairs / sizeof *of_pairs; i++)
         *of_pairs[i] = part(&next, pairs);
     int32_t **numbers[] = {&two->one, &two->other, &two->number,   &two->marked,   &two->which,
@@ -107,19 +112,20 @@ static double *make_room(Known *known, Look *looks, float **left, Room *room)
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
         *numbers[i] = (int32_t *)part(&next, pairs);
     two->bound = single_part(&next, pairs);
-    two->left = left;
+    two->left = left, two->sums = sums;
     memset(two->one, 0, (size_t)pairs * sizeof *two->one);
     memset(two->other, 0, (size_t)pairs * sizeof *two->other);
     for (int64_t p = 0; p < known->pairs; p++)
         two->one[p] = known->first[p], two->other[p] = known->second[p], two->number[p] = (int32_t)p;
     room->plain = part(&next, points);
-    room->points = part(&next, 2 * points);
-    room->opened.share = part(&next, known->fans.axes * points);
-    room->opened.value = part(&next, known->fans.axes * points);
-    room->opened.total = part(&next, known->fans.axes);
+    room->points = part(&next, 2 * drifts * points);
+    room->opened.share = part(&next, levels * points);
+    room->opened.value = part(&next, levels * points);
+    room->opened.total = part(&next, levels);
     room->opened.promise = single_part(&next, fans);
     room->opened.open = (int64_t *)part(&next, known->fans.opened);
     room->order = part(&next, shapes);
+    room->models = part(&next, WIDTH * points);
     room->ratio = single_part(&next, longest);
     return all;
 }

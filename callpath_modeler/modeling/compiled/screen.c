@@ -35,7 +35,7 @@ static void fit_roughly(const Row *row, const Known *known, double floor, Room *
         double unit = larger(row->values[k], floor);
         seen->weights[k] = row->weight[k] / (unit * unit);
     }
-    sum_up(row, known->shapes, known->table, seen, room->points);
+    sum_up(row, known->shapes, known->table, seen, 1, room->points);
     const double *restrict at = seen->at, *restrict square = seen->square;
     const double *restrict product = seen->product, mean = seen->mean;
     double *restrict residual = seen->residual, *restrict slopes = seen->slope, least = INFINITY;
@@ -52,10 +52,9 @@ static void fit_roughly(const Row *row, const Known *known, double floor, Room *
     while (best < known->shapes - 1 && residual[best] != least)
         best++;
     double slope = -least > (1 - UNEXPLAINED) * seen->total ? slopes[best] : 0;
-    for (int64_t k = 0; k < row->points; k++) {
-        double x = known->table[k * known->shapes + best];
-        fitted[k] = seen->mean + slope * (x - seen->at[best]);
-    }
+    const double *of_best = in_blocks(known->table, row->points, best);
+    for (int64_t k = 0; k < row->points; k++)
+        fitted[k] = seen->mean + slope * (of_best[k * WHOLE] - seen->at[best]);
     smooth(row, floor, fitted);
 }
 
@@ -155,13 +154,14 @@ static float try_pairs(const Row *row, const Known *known, const Opened *opened,
     Pairs *found = &room->pairs;
     int64_t asked = known->frugal ? begin : known->growing;
     asked = asked < begin ? begin : asked > end ? end : asked;
+    if (!opened)
+        product_sums(points, whole(end), known->products, room->looks, known->drifts, found);
     for (int64_t l = 0; l < known->drifts; l++) {
         const Look *seen = room->looks + l;
+        found->both = found->sums[l];
         if (opened)
             fan_sums(&known->fans, points, known->shapes, known->table, seen->weights, opened,
                      begin, found);
-        else
-            product_sums(points, whole(end), known->products, seen->weights, found->both);
         if (l) {
             leave(seen, listed, asked, found, found->left[l]);
             continue;
@@ -222,6 +222,27 @@ static float bound_doubles(const Row *row, const Known *known, double left, floa
     return most_of(found->bound, found->count);
 }
 
+/* Add up slopes of all shapes, [shapes], at the points; `work` is [points, WIDTH]. */
+static void add_up(int64_t points, int64_t shapes, const double *restrict table,
+                   const double *restrict slopes, double *restrict work, double *restrict found)
+{
+    memset(work, 0, (size_t)(points * WIDTH) * sizeof *work);
+    for (int64_t s = 0; s < shapes; s += WHOLE) {
+        Eight first = *(const Eight *)(slopes + s), second = *(const Eight *)(slopes + s + WIDTH);
+        for (int64_t k = 0; k < points; k++) {
+            const double *x = table + s * points + k * WHOLE;
+            Eight *sum = (Eight *)(work + k * WIDTH);
+            *sum += *(const Eight *)x * first;
+            *sum += *(const Eight *)(x + WIDTH) * second;
+        }
+    }
+    for (int64_t k = 0; k < points; k++) {
+        found[k] = 0;
+        for (int j = 0; j < WIDTH; j++)
+            found[k] += work[k * WIDTH + j];
+    }
+}
+
 /* Write the mean of all models, each as probable as its bound says, as `_averaged`. */
 static void average(const Row *row, const Known *known, float alone, float best, Room *room,
                     double *restrict fitted)
@@ -257,8 +278,9 @@ static void average(const Row *row, const Known *known, float alone, float best,
         slopes[pairs->other[p]] += scaled * pairs->second[i];
     }
     const double per_unit = 1 / (whole * singles->unit);
+    add_up(row->points, shapes, known->table, slopes, room->models, fitted);
     for (int64_t k = 0; k < row->points; k++)
-        fitted[k] = (constant + inner(known->table + k * shapes, slopes, shapes)) * per_unit;
+        fitted[k] = (constant + fitted[k]) * per_unit;
 }
 
 /* Note what is not much worse than the best. */
@@ -299,8 +321,10 @@ static double screen_row(const Row *row, int64_t number, double floor, const Kno
     for (int64_t l = 0; l < known->drifts; l++) {
         relative_weights(points, room->plain, known->precision + l * points,
                          known->away + l * points, room->looks[l].weights);
-        look(row, known->shapes, known->table, room->looks + l, room->points);
     }
+    sum_up(row, known->shapes, known->table, room->looks, known->drifts, room->points);
+    for (int64_t l = 0; l < known->drifts; l++)
+        look(known->shapes, room->looks + l);
     double left = room->looks->least / larger(row->used - 2, 1);
     double variance = larger(larger(left, EXACT_VARIANCE), row->variance);
     float alone = bound_singles(row, known, variance, room);
@@ -338,8 +362,9 @@ int64_t screen(int64_t rows, int64_t points, int64_t shapes, int64_t there, int6
     Worthy worthy = {row, shape, families, pair_row, pair, 0, 0};
     Look *looks = malloc((size_t)drifts * sizeof *looks);
     float **left = malloc((size_t)drifts * sizeof *left);
+    double **sums = malloc((size_t)drifts * sizeof *sums);
     Room room;
-    double *all = looks && left ? make_room(&known, looks, left, &room) : 0;
+    double *all = looks && left && sums ? make_room(&known, looks, left, sums, &room) : 0;
     for (int64_t i = 0; all && i < rows; i++) {
         Row one = {points, values + i * points, weight + i * points, variance[i], dof[i], 0};
         one.used = used_of(points, one.weight);
@@ -347,6 +372,7 @@ int64_t screen(int64_t rows, int64_t points, int64_t shapes, int64_t there, int6
     }
     counts[0] = worthy.singles, counts[1] = worthy.pairs;
     free(all);
+    free(sums);
     free(left);
     free(looks);
     return all ? 0 : -1;
