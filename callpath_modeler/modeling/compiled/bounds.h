@@ -57,10 +57,13 @@ INLINE const double *in_blocks(const double *blocks, int64_t points, int64_t s)
     return blocks + s / WHOLE * WHOLE * points + s % WHOLE;
 }
 
-/* Two vectors are WHOLE numbers. */
-INLINE void put(double *numbers, const Eight *pair)
+/* So many vectors are WHOLE numbers. */
+enum { VECTORS = WHOLE / WIDTH };
+#define EACH_VECTOR _Pragma("GCC unroll 8") for (int v = 0; v < VECTORS; v++)
+
+INLINE void put(double *numbers, const Vector *vectors)
 {
-    *(Eight *)numbers = pair[0], *(Eight *)(numbers + WIDTH) = pair[1];
+    EACH_VECTOR *(Vector *)(numbers + v * WIDTH) = vectors[v];
 }
 
 /* Sum up a block of shapes with three kinds of weights, [points]. */
@@ -68,13 +71,13 @@ static void shape_sums(int64_t points, const double *restrict block, const doubl
                        const double *restrict weights, const double *restrict products,
                        double *restrict at, double *restrict raw, double *restrict product)
 {
-    Eight mean[2] = {{0}}, square[2] = {{0}}, both[2] = {{0}};
+    Vector mean[VECTORS] = {{0}}, square[VECTORS] = {{0}}, both[VECTORS] = {{0}};
     for (int64_t k = 0; k < points; k++)
-        for (int h = 0; h < 2; h++) {
-            Eight x = *(const Eight *)(block + k * WHOLE + h * WIDTH);
-            mean[h] += x * share[k];
-            square[h] += x * x * weights[k];
-            both[h] += x * products[k];
+        EACH_VECTOR {
+            Vector x = *(const Vector *)(block + k * WHOLE + v * WIDTH);
+            mean[v] += x * share[k];
+            square[v] += x * x * weights[k];
+            both[v] += x * products[k];
         }
     put(at, mean), put(raw, square), put(product, both);
 }

@@ -58,17 +58,16 @@ static void level_sums(int64_t points, const double *restrict block,
                        const int64_t *restrict level, const double *restrict share,
                        const double *restrict value, double *square, double *product)
 {
-    Eight at[2] = {{0}}, squares[2] = {{0}}, products[2] = {{0}};
+    Vector at[VECTORS] = {{0}}, squares[VECTORS] = {{0}}, products[VECTORS] = {{0}};
     for (int64_t j = 0; j < points; j++) {
         const double *x = block + order[j] * WHOLE, weight = weights[order[j]];
-        at[0] += *(const Eight *)x * weight;
-        at[1] += *(const Eight *)(x + WIDTH) * weight;
+        EACH_VECTOR at[v] += *(const Vector *)(x + v * WIDTH) * weight;
         if (j + 1 < points && level[j + 1] == level[j])
             continue;
-        for (int h = 0; h < 2; h++) {
-            squares[h] += at[h] * at[h] * share[level[j]];
-            products[h] += at[h] * value[level[j]];
-            at[h] = (Eight){0};
+        EACH_VECTOR {
+            squares[v] += at[v] * at[v] * share[level[j]];
+            products[v] += at[v] * value[level[j]];
+            at[v] = (Vector){0};
         }
     }
     put(square, squares), put(product, products);

@@ -10,9 +10,16 @@
 
 #define INLINE static inline __attribute__((always_inline))
 
-/* Eight numbers at a time, wherever they are. */
+/* As many numbers as a register holds, wherever they are in memory. Wider ones would go to and fro
+   between registers and memory. */
+#if defined(__AVX512F__)
 #define WIDTH 8
-typedef double Eight __attribute__((vector_size(64), aligned(8)));
+#elif defined(__AVX__)
+#define WIDTH 4
+#else
+#define WIDTH 2
+#endif
+typedef double Vector __attribute__((vector_size(8 * WIDTH), aligned(8)));
 
 INLINE double of_bits(uint64_t bits)
 {

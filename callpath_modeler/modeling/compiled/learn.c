@@ -7,7 +7,7 @@
 typedef struct {
     int64_t rows, vectors;
     const int64_t *start, *place; /* [rows + 1]: where rows begin; [M] of their hypotheses */
-    Eight *likely;                /* [M, vectors] */
+    Vector *likely;                /* [M, vectors] */
     double *share, *prior;        /* [M]: of one row */
 } Seen;
 
@@ -18,14 +18,14 @@ typedef struct {
     const int64_t *kind;                /* [W] */
     const double *held, *of_hypothesis; /* [W], [kinds] */
     const double *of_kind;              /* [kinds] */
-    const Eight *held_deviation;        /* [vectors] */
+    const Vector *held_deviation;        /* [vectors] */
     double *prior, *count, *most;       /* [W]; most: by one row */
-    Eight *deviation, *seen;            /* [vectors] */
+    Vector *deviation, *seen;            /* [vectors] */
     double *counted, *factor;           /* [kinds] */
 } Believed;
 
 /* Fill up the last vector of `size` numbers. */
-static void widen(const double *numbers, int64_t size, int64_t vectors, Eight *wide)
+static void widen(const double *numbers, int64_t size, int64_t vectors, Vector *wide)
 {
     for (int64_t d = 0; d < vectors * WIDTH; d++)
         wide[d / WIDTH][d % WIDTH] = d < size ? numbers[d] : 0;
@@ -42,10 +42,12 @@ static void take_exponentials(const double *log_evidence, int64_t candidates, in
     }
 }
 
-INLINE double sum_of(const Eight *numbers)
+INLINE double sum_of(const Vector *numbers)
 {
-    const double *each = (const double *)numbers;
-    return ((each[0] + each[4]) + (each[2] + each[6])) + ((each[1] + each[5]) + (each[3] + each[7]));
+    double sum = 0;
+    for (int d = 0; d < WIDTH; d += 2)
+        sum += (*numbers)[d] + (*numbers)[d + 1];
+    return sum;
 }
 
 /* Add what a row says: it counts as one in all. */
@@ -53,10 +55,10 @@ static void listen(const Seen *of, int64_t row, Believed *all)
 {
     const int64_t begin = of->start[row], count = of->start[row + 1] - begin;
     const int64_t vectors = of->vectors, *place = of->place + begin;
-    const Eight *likely = of->likely + begin * vectors;
+    const Vector *likely = of->likely + begin * vectors;
     double *restrict share = of->share, *restrict prior = of->prior, whole = 0;
     for (int64_t i = 0; i < count; i++) {
-        Eight under = {0};
+        Vector under = {0};
         for (int64_t v = 0; v < vectors; v++)
             under += likely[i * vectors + v] * all->deviation[v];
         prior[i] = all->prior[place[i]];
@@ -65,7 +67,7 @@ static void listen(const Seen *of, int64_t row, Believed *all)
     }
     const double part = 1 / whole;
     for (int64_t v = 0; v < vectors; v++) {
-        Eight sum = {0};
+        Vector sum = {0};
         for (int64_t i = 0; i < count; i++)
             sum += likely[i * vectors + v] * (prior[i] * part);
         all->seen[v] += sum;
@@ -104,9 +106,9 @@ static void believe(int64_t vectors, Believed *all)
 }
 
 /* Takes `count` vectors of what is at `*next`. */
-static void *take(Eight **next, int64_t count)
+static void *take(Vector **next, int64_t count)
 {
-    Eight *found = *next;
+    Vector *found = *next;
     *next += count;
     return found;
 }
@@ -123,13 +125,13 @@ int64_t learn(int64_t rounds, int64_t rows, int64_t candidates, int64_t deviatio
     const int64_t vectors = (deviations + WIDTH - 1) / WIDTH, most = candidates / WIDTH + 1;
     const int64_t of_places = places / WIDTH + 1, of_kinds = kinds / WIDTH + 1;
     const int64_t counts = 2 * of_places + of_kinds + vectors;
-    Eight *all = new_zeros(((candidates + 2) * vectors + 2 * most + counts) * WIDTH);
-    Eight *next = all;
+    Vector *all = new_zeros(((candidates + 2) * vectors + 2 * most + counts) * WIDTH);
+    Vector *next = all;
     if (!all)
         return -1;
     Seen seen = {rows, vectors, start, place, take(&next, candidates * vectors),
                  take(&next, most), take(&next, most)};
-    Eight *wide = take(&next, vectors), *now = take(&next, vectors), *zero = next;
+    Vector *wide = take(&next, vectors), *now = take(&next, vectors), *zero = next;
     Believed believed = {.places = places, .kinds = kinds, .lonely = lonely != 0, .kind = kind,
                          .held = held, .of_hypothesis = of_hypothesis, .of_kind = of_kind,
                          .held_deviation = wide, .prior = prior, .deviation = now,

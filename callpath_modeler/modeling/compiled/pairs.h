@@ -27,11 +27,11 @@ static void product_sums(int64_t points, int64_t pairs, const double *restrict p
     for (int64_t p = 0; p < pairs; p += WHOLE)
         for (int64_t l = 0; l < drifts; l++) {
             const double *restrict weights = looks[l].weights;
-            Eight both[2] = {{0}};
-            for (int64_t k = 0; k < points; k++)
-                for (int h = 0; h < 2; h++)
-                    both[h] += *(const Eight *)(products + p * points + k * WHOLE + h * WIDTH)
-                               * weights[k];
+            Vector both[VECTORS] = {{0}};
+            for (int64_t k = 0; k < points; k++) {
+                const double *x = products + p * points + k * WHOLE;
+                EACH_VECTOR both[v] += *(const Vector *)(x + v * WIDTH) * weights[k];
+            }
             put(found->sums[l] + p, both);
         }
 }

@@ -228,12 +228,14 @@ static void add_up(int64_t points, int64_t shapes, const double *restrict table,
 {
     memset(work, 0, (size_t)(points * WIDTH) * sizeof *work);
     for (int64_t s = 0; s < shapes; s += WHOLE) {
-        Eight first = *(const Eight *)(slopes + s), second = *(const Eight *)(slopes + s + WIDTH);
         for (int64_t k = 0; k < points; k++) {
             const double *x = table + s * points + k * WHOLE;
-            Eight *sum = (Eight *)(work + k * WIDTH);
-            *sum += *(const Eight *)x * first;
-            *sum += *(const Eight *)(x + WIDTH) * second;
+            Vector sum = *(Vector *)(work + k * WIDTH);
+            EACH_VECTOR {
+                const int j = v * WIDTH;
+                sum += *(const Vector *)(x + j) * *(const Vector *)(slopes + s + j);
+            }
+            *(Vector *)(work + k * WIDTH) = sum;
         }
     }
     for (int64_t k = 0; k < points; k++) {
