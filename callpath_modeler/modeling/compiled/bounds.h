@@ -41,14 +41,16 @@ typedef struct {
 /* The families of hypotheses with one shape, in the order of the priors. */
 enum { POSITIVE, OFFSET, BARE, FAMILIES };
 
-/* What [points, count] numbers of shapes or pairs become, so that reading them in this order is
-   reading on: [count / WHOLE, points, WHOLE]. */
+/* Put [count, points] numbers of shapes or pairs in blocks, [blocks, points, WHOLE]: reading them in
+   this order is reading on. The last one of all fills the last block up. */
 static void put_in_blocks(int64_t points, int64_t count, const double *restrict numbers,
                           double *restrict blocks)
 {
-    for (int64_t k = 0; k < points; k++)
-        for (int64_t s = 0; s < count; s++)
-            blocks[s / WHOLE * WHOLE * points + k * WHOLE + s % WHOLE] = numbers[k * count + s];
+    for (int64_t s = 0; s < whole(count); s++) {
+        const double *its = numbers + (s < count ? s : count - 1) * points;
+        for (int64_t k = 0; k < points; k++)
+            blocks[s / WHOLE * WHOLE * points + k * WHOLE + s % WHOLE] = its[k];
+    }
 }
 
 /* What is of one shape, or pair, in such blocks: that of the first point, WHOLE before the next. */

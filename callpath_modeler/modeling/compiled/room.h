@@ -10,7 +10,7 @@ typedef struct {
     /* Pairs: those that are tried with every row; shapes: whole vectors of them, the last ones none. */
     int64_t points, shapes, pairs, drifts;
     const double *precision, *away; /* [drifts, points], as of `relative_weights` */
-    const double *table, *products; /* in blocks: [points, shapes], [points, whole(pairs)] */
+    const double *table, *products; /* of shapes and pairs, in blocks */
     const int32_t *first, *second;  /* [pairs], and of those of fans after them */
     const float *falling;           /* [shapes] */
     const float *prior;             /* [1 + 3 shapes + pairs], and of those of fans after them */
@@ -58,10 +58,10 @@ static int64_t most_pairs(const Known *known)
 /* Take as many numbers of single precision, which is more than enough. */
 static float *single_part(double **next, int64_t count) { return (float *)part(next, count); }
 
-/* Copy [points, count] numbers into blocks. */
+/* Copy [count, points] numbers into blocks. */
 static const double *blocks_of(double **next, int64_t points, int64_t count, const double *numbers)
 {
-    double *found = part(next, points * count);
+    double *found = part(next, points * whole(count));
     put_in_blocks(points, count, numbers, found);
     return found;
 }
@@ -82,8 +82,8 @@ static double *make_room(Known *known, Look *looks, float **left, double **sums,
     double *all = new_lines(size + parts * lines(1)), *next = all;
     if (!all)
         return 0;
-    known->table = blocks_of(&next, points, shapes, known->table);
-    known->products = blocks_of(&next, points, whole(known->pairs), known->products);
+    known->table = blocks_of(&next, points, known->there, known->table);
+    known->products = blocks_of(&next, points, known->pairs, known->products);
     room->looks = looks;
     for (int64_t l = 0; l < drifts; l++) {
         double **parts[] = {&looks[l].at, &looks[l].square, &looks[l].product, &looks[l].slope,

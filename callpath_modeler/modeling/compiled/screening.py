@@ -42,7 +42,9 @@ def screened(
     # Whole vectors; what fills the last one up is nowhere probable.
     wide = -(-shapes // _WHOLE) * _WHOLE
     before, of_shapes, of_pairs = np.split(log_prior, [1, 1 + 3 * shapes])
-    of_families = _widened(of_shapes.reshape(3, shapes), wide, -np.inf)
+    prior = np.empty(1 + 3 * wide + len(of_pairs), dtype=np.float32)
+    prior[0], prior[1 + 3 * wide :] = before[0], of_pairs
+    prior[1 : 1 + 3 * wide] = _widened(of_shapes.reshape(3, shapes), wide, -np.inf).ravel()
     row, shape, families = np.empty((3, rows * shapes + 1), dtype=np.int64)
     pair_row, pair = np.empty((2, rows * known.compared), dtype=np.int64)
     counts, variance = np.zeros(2, dtype=np.int64), np.empty(rows)
@@ -51,11 +53,10 @@ def screened(
         "screen",
         *(rows, points, wide, shapes, pairs, len(drifts)),
         *doubles(data.values, data.weight, data.variance, data.dof, floor_of(data)),
-        *doubles(*precisions(data.points, drifts), _widened(known.table.T, wide)),
-        *doubles(_widened(known.products.T, -(-pairs // _WHOLE) * _WHOLE, 0.0)),
+        *doubles(*precisions(data.points, drifts), known.table, known.products),
         *(known.first.astype(np.int32), known.second.astype(np.int32)),
         *singles(_widened(known.single_group == Group.FALLING, wide)),
-        *singles(np.concatenate([before, of_families.ravel(), of_pairs])),
+        prior,
         *(kept.shapes, kept.pairs, float(kept.nats), int(kept.frugal), known.growing),
         *_fans(known, of_pairs, wide),
         *(row, shape, families, pair_row, pair, counts, variance, fitted),

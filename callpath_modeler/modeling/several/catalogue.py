@@ -90,6 +90,7 @@ class Catalogue:
         ordered = [[NOTHING, *rest, *each] for each, rest in zip(plain, beside, strict=True)]
         whole = [len(each) for each in ordered]
         ordered = [[*each, *broken(each, x)] for each, x in zip(ordered, points.T, strict=True)]
+        costs = [np.array([cost_of(factor) for factor in each]) for each in ordered]
         found = []
         for used in range(1, count + 1):
             sizes, most, limit = whole, _MOST_OF_TWO, PLAIN
@@ -100,25 +101,26 @@ class Catalogue:
             code = np.concatenate(
                 [_codes(sizes, axes) for axes in combinations(range(count), used)], 1
             )
-            every = cls._costed(ordered, code)
+            every = cls._costed(ordered, costs, code)
             seldom = every.of_each(is_seldom) > 0
-            others, counted = every.of_each(cost_of) * ~seldom, seldom.sum(axis=0)
+            others, counted = _looked_up(costs, code) * ~seldom, seldom.sum(axis=0)
             usual = every.take(np.flatnonzero(counted == 0))
             found.append(usual.take(plainest(usual.cost, most)))
             plain_beside = others.sum(axis=0) <= limit + ALIKE
             rare = every.take(np.flatnonzero((counted == 1) & plain_beside))
             found.append(rare.take(plainest(rare.cost, _MOST_SELDOM)))
-        breaking = cls._costed(ordered, _codes_of_breaks(ordered, whole))
+        breaking = cls._costed(ordered, costs, _codes_of_breaks(ordered, whole))
         found.append(breaking.take(plainest(breaking.cost, _MOST_BROKEN)))
         codes = np.concatenate([some.code for some in found], axis=1)
         return cls(tuple(ordered), codes, np.concatenate([some.cost for some in found]))
 
     @classmethod
-    def _costed(cls, factors: Sequence[list[Factor]], code: IntArray) -> Catalogue:
-        """Return products with what each costs."""
-        every = cls(tuple(factors), code, np.zeros(code.shape[1]))
+    def _costed(
+        cls, factors: Sequence[list[Factor]], costs: Sequence[FloatArray], code: IntArray
+    ) -> Catalogue:
+        """Return products with what each costs; `costs` are of the factors."""
         further = _FURTHER_FACTOR * (len(factors) - 1) * ((code > 0).sum(axis=0) - 1)
-        return replace(every, cost=every.of_each(cost_of).sum(axis=0) + further)
+        return cls(tuple(factors), code, _looked_up(costs, code).sum(axis=0) + further)
 
     def take(self, which: IntArray) -> Catalogue:
         """Return some of them."""
@@ -188,19 +190,21 @@ class Catalogue:
 
     def shapes(self) -> tuple[Product, ...]:
         """Return the products themselves."""
-        return tuple(
-            Product(tuple(of[code] for of, code in zip(self.factors, codes, strict=True)))
-            for codes in self.code.T.tolist()
+        columns = (
+            map(of.__getitem__, codes)
+            for of, codes in zip(self.factors, self.code.tolist(), strict=True)
         )
+        return tuple(map(Product, zip(*columns, strict=True)))
 
     def of_each(self, number: Callable[[Factor], float]) -> FloatArray:
         """Return a number of every factor, [D, S]."""
-        return np.array(
-            [
-                np.array([number(term) for term in factors])[which]
-                for factors, which in zip(self.factors, self.code, strict=True)
-            ]
-        )
+        each = [np.array([number(term) for term in factors]) for factors in self.factors]
+        return _looked_up(each, self.code)
+
+
+def _looked_up(of_factors: Sequence[FloatArray], code: IntArray) -> FloatArray:
+    """Return of all products the number of each factor, [D, S]."""
+    return np.array([each[which] for each, which in zip(of_factors, code, strict=True)])
 
 
 def _terms(space: SearchSpace, values: FloatArray) -> list[Term]:

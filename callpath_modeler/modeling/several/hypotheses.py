@@ -104,38 +104,53 @@ def joint_hypotheses(space: SearchSpace, points: FloatArray) -> Hypotheses:
     weight, plain = products.weight(space), 2.0**-products.cost
     fixed = fixed_pairs(products) if space.max_terms > 1 else _NO_PAIRS
     known = assembled(products.shapes(), table / scale[:, None], scale, group, fixed, _KEPT)
-    there = np.ones(len(fixed), dtype=np.bool_)
+    each = weight * plain
+    of_pair, structure = _kinds_of_pairs(products)
+    kinds = [_kinds_of_singles(products), of_pair[structure[known.first], structure[known.second]]]
+    both = each[known.first] * each[known.second]
     if space.max_terms > 1 and products.single.any():
         fans = _fans(products, points, len(fixed))
-        first, second, of_fans = _of_fans(products, fans.terms)
-        first, second = np.append(known.first, first), np.append(known.second, second)
+        terms, every = fans.terms, np.arange(len(each))[:, None]
+        slower, faster = np.minimum(every, terms).ravel(), np.maximum(every, terms).ravel()
+        first, second = np.append(known.first, slower), np.append(known.second, faster)
         known = replace(known, first=first, second=second, fans=fans)
-        there = np.append(there, of_fans)
-    known = replace(known, kinds=_kinds(products, known.first, known.second))
-    each = weight * plain
+        kinds.append(of_pair[:, structure[terms]][structure].ravel())
+        of_fans = each[:, None] * each[terms] * _there_in_fans(products, terms)
+        both = np.append(both, of_fans)
+    known = replace(known, kinds=np.concatenate(kinds))
     # What is seldom a factor is no law alone: with a constant x - 1 is what x is.
     weight = weight * ~(products.single & products.seldom | products.leaps)
-    both = each[known.first] * each[known.second] * there
     prior = {**_PRIOR, _Kind.BREAK: min(_BROKEN / len(plain), 0.04)}
     return weighted(known, weight * np.sqrt(plain), both, prior, _HELD)
 
 
-def _kinds(products: Catalogue, first: IntArray, second: IntArray) -> IntArray:
-    """Return the kinds of all hypotheses."""
-    single, falling, axis = products.single, products.falling, products.axis
+def _kinds_of_singles(products: Catalogue) -> IntArray:
+    """Return the kinds of the constant and of hypotheses with one shape."""
+    single, falling = products.single, products.falling
     alone = np.where(single, _Kind.FACTOR, _Kind.PRODUCT)
     alone[falling] = _Kind.FALLING
     alone[products.breaks] = _Kind.BREAK
     offset = np.where(single, _Kind.OFFSET_FACTOR, _Kind.OFFSET_PRODUCT)
     # Less a constant, what rises with one parameter and falls with another is negative somewhere.
     offset[products.falls & ~falling] = _Kind.NEVER
-    shared = products.falls & ~single
-    pair = np.where(shared[first] | shared[second], _Kind.SHARED, _Kind.BESIDE)
-    pair[~single[first] & ~single[second]] = _Kind.PRODUCTS
-    both = single[first] & single[second]
-    pair[both] = np.where(axis[first] == axis[second], _Kind.ONE_PARAMETER, _Kind.SUM)[both]
-    pair[products.breaks[first] | products.breaks[second]] = _Kind.BREAK
-    return np.concatenate([[_Kind.CONSTANT], alone, offset, alone, pair])
+    return np.concatenate([[_Kind.CONSTANT], alone, offset, alone])
+
+
+def _kinds_of_pairs(products: Catalogue) -> tuple[IntArray, IntArray]:
+    """Return the kinds of pairs, [C, C], by the structures of both; and those of shapes, [S]."""
+    of_shape = np.stack(
+        [products.single, products.falls & ~products.single, products.breaks, products.axis]
+    )
+    known, structure = np.unique(of_shape, axis=1, return_inverse=True)
+    single, shared, breaks = known[:3].astype(np.bool_)
+    axis = known[3]
+    pair = np.where(shared[:, None] | shared, _Kind.SHARED, _Kind.BESIDE)
+    pair[~single[:, None] & ~single] = _Kind.PRODUCTS
+    both = single[:, None] & single
+    alike = axis[:, None] == axis
+    pair[both] = np.where(alike, _Kind.ONE_PARAMETER, _Kind.SUM)[both]
+    pair[breaks[:, None] | breaks] = _Kind.BREAK
+    return pair, structure.ravel()
 
 
 def _fans(products: Catalogue, points: FloatArray, start: int) -> Fans:
@@ -147,14 +162,13 @@ def _fans(products: Catalogue, points: FloatArray, start: int) -> Fans:
     return Fans(start, count.cumsum(), terms, np.array(levels), _OPENED)
 
 
-def _of_fans(products: Catalogue, terms: IntArray) -> tuple[IntArray, IntArray, BoolArray]:
-    """Return the pairs of all fans, the slower growing product first, and which are there."""
-    count = len(products.cost)
-    shape, term = np.repeat(np.arange(count), len(terms)), np.tile(terms, count)
-    axis, falling = products.axis, products.falling
+def _there_in_fans(products: Catalogue, terms: IntArray) -> BoolArray:
+    """Return which pairs of all products with `terms` [T] of one parameter there are, [S, T]."""
+    axis, falling, every = products.axis[:, None], products.falling, np.arange(len(products.cost))
     # Two terms are a pair once.
-    again = (axis[shape] > axis[term]) | ((axis[shape] == axis[term]) & (shape >= term))
-    there = ~(products.single[shape] & again) & ~(falling[shape] & falling[term])
-    there &= ~products.breaks[shape]
-    there &= ~products.seldom[shape] | ~products.single[shape] & (products.cost[term] <= PLAIN)
-    return np.minimum(shape, term), np.maximum(shape, term), there
+    again = (axis > axis[terms].T) | ((axis == axis[terms].T) & (every[:, None] >= terms))
+    single, seldom = products.single[:, None], products.seldom[:, None]
+    there = ~(single & again) & ~(falling[:, None] & falling[terms])
+    there &= ~products.breaks[:, None]
+    there &= ~seldom | ~single & (products.cost[terms] <= PLAIN)
+    return np.asarray(there)

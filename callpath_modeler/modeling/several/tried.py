@@ -18,7 +18,7 @@ from callpath_modeler.modeling.mixture.hypotheses import Hypotheses
 from callpath_modeler.modeling.mixture.misfit import in_logarithms, missing_much
 from callpath_modeler.modeling.mixture.posterior import Beliefs, Posterior, posterior_in_numpy
 from callpath_modeler.modeling.mixture.regressions import NO_PART, Price
-from callpath_modeler.modeling.products import Product
+from callpath_modeler.modeling.products import NOTHING, Product
 from callpath_modeler.modeling.several.catalogue import cost_of
 
 FloatArray = npt.NDArray[np.float64]
@@ -64,14 +64,20 @@ def sums_of(known: Hypotheses, points: FloatArray) -> Sums | None:
         return None
     count, shapes = points.shape[1], [each for each in known.shapes if isinstance(each, Product)]
     axes = np.zeros((len(shapes) + 1, count), dtype=np.bool_)
-    for code, shape in enumerate(shapes):
-        axes[code, list(shape.axes)] = True
+    axes[:-1] = _axes(shapes)
     codes = tuple(fans.terms[axes[fans.terms, axis]] for axis in range(count))
     plain = [
         np.array([2.0 ** -cost_of(shapes[code].factors[axis]) for code in its.tolist()])
         for axis, its in enumerate(codes)
     ]
     return Sums(codes, tuple(np.log(each / each.sum()) for each in plain), fans.levels, axes)
+
+
+def _axes(shapes: Sequence[Product]) -> list[list[bool]]:
+    """Return on which parameters shapes depend, [S, D]; each factor is compared once."""
+    every = {id(factor): factor for shape in shapes for factor in shape.factors}
+    varies = {name: factor != NOTHING for name, factor in every.items()}
+    return [[varies[id(factor)] for factor in shape.factors] for shape in shapes]
 
 
 @dataclass(frozen=True, slots=True)
