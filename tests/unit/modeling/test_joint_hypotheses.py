@@ -1,0 +1,92 @@
+"""Hypotheses in several parameters, their kinds, and habits."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from callpath_modeler.modeling import Break, Product, fit
+from callpath_modeler.modeling.fitting import default_space
+from callpath_modeler.modeling.mixture.candidates import candidates
+from callpath_modeler.modeling.mixture.learn import learn
+from callpath_modeler.modeling.mixture.screen import screen
+from callpath_modeler.modeling.products import NOTHING
+from callpath_modeler.modeling.several.catalogue import SHARED
+from callpath_modeler.modeling.several.hypotheses import joint_hypotheses
+from many_rows import rows_to_fit
+from surfaces import N, P, grid, measured
+
+
+def test_a_product_that_falls_with_a_parameter_is_never_less_a_constant():
+    known = joint_hypotheses(default_space("mixture", several=True), grid(P, N))
+    size = len(known.shapes)
+    offset = np.isfinite(known.log_prior[1 + size : 1 + 2 * size])
+    there = {shape for shape, is_there in zip(known.shapes, offset, strict=True) if is_there}
+    mixed = {
+        shape
+        for shape in known.shapes
+        if any(factor.decreasing for factor in shape.factors) and not shape.decreasing
+    }
+    assert mixed
+    assert not mixed & there
+    assert there >= {Product((SHARED, NOTHING)), Product((SHARED, SHARED))}
+
+
+def breaks(shape):
+    return any(isinstance(factor, Break) for factor in shape.factors)
+
+
+def structure(known, first, second):
+    """Name what a pair is made of."""
+    if any(breaks(known.shapes[code]) for code in (first, second)):
+        return "break"
+    axes = sorted(len(known.shapes[code].axes) for code in (first, second))
+    if axes == [1, 1]:
+        alike = known.shapes[first].axes == known.shapes[second].axes
+        return "one parameter" if alike else "sum"
+    shared = any(
+        len(known.shapes[code].axes) > 1 and any(f.decreasing for f in known.shapes[code].factors)
+        for code in (first, second)
+    )
+    return "products" if axes[0] > 1 else "shared" if shared else "beside"
+
+
+def test_pairs_of_each_structure_are_a_kind_and_neither_parameter_is_preferred():
+    known = joint_hypotheses(default_space("mixture", several=True), grid(P, P))
+    pairs = slice(1 + 3 * len(known.shapes), None)
+    some = np.flatnonzero(np.isfinite(known.log_prior[pairs]))[::29]
+    kinds, named = known.kinds[pairs], {}
+    for pair in some:
+        its = structure(known, known.first[pair], known.second[pair])
+        named.setdefault(its, set()).add(kinds[pair])
+    assert sorted(named) == ["beside", "break", "one parameter", "products", "shared", "sum"]
+    assert sorted(map(len, named.values())) == [1] * 6
+    assert len(set.union(*named.values())) == 6
+    prior = np.bincount(known.kinds, np.exp(known.log_prior))
+    assert prior.sum() == pytest.approx(1)
+    alone = [np.exp(known.log_prior[1 + c]) for c, s in enumerate(known.shapes) if s.axes == {0}]
+    other = [np.exp(known.log_prior[1 + c]) for c, s in enumerate(known.shapes) if s.axes == {1}]
+    assert sorted(alone) == pytest.approx(sorted(other))
+
+
+def test_one_call_path_is_no_habit_of_an_application():
+    points = grid(P, N)
+    noisy = measured(points, [lambda p, n: 20 + 40 * (p / 128) ** 1.5 + 40 * (n / 50) ** 2], 0.3)
+    # What suits is thousands of pairs, and no one of them gains by being looked at twice.
+    assert fit(points, noisy).weight[0] < 0.5
+
+
+@pytest.mark.parametrize(("rows", "habit"), [(1, False), (30, True)])
+def test_what_one_call_path_says_of_a_hypothesis_is_no_habit_but_what_many_say_is(rows, habit):
+    points = grid(P[:3], N[:3])
+    law = measured(points, [lambda p, n: 3 * np.sqrt(p) * n + 50], noise=0.01, repetitions=5)
+    data, ways = rows_to_fit(points, np.concatenate([law] * rows))
+    known = joint_hypotheses(default_space("mixture", several=True), points)
+    chosen = screen(data, known, known.log_prior, ways.extremes)
+    found = candidates(data, chosen, known, ways)
+    after, _ = learn(found, known, known.log_prior, ways.log_prior)
+    code = 1 + [shape.text(("p", "n")) for shape in known.shapes].index("p^(1/2) * n")
+    kind = (known.kinds == known.kinds[code]) & np.isfinite(known.log_prior)
+    gain = after[code] - known.log_prior[code] - np.median(after[kind] - known.log_prior[kind])
+    assert (gain > 1) == habit
+    assert habit or gain == pytest.approx(0, abs=0.01)

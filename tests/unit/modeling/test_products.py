@@ -1,0 +1,43 @@
+"""Products of factors, of which laws in several parameters are made."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from callpath_modeler.modeling import Difference, Product, Term
+from callpath_modeler.modeling.evaluation import shape_table
+from callpath_modeler.modeling.growth import Growth
+from callpath_modeler.modeling.products import NOTHING
+
+
+def test_a_product_knows_its_growth_and_its_parameters():
+    root = Term(Fraction(1, 2), 0)
+    shape = Product((Term(Fraction(-1), 0), NOTHING, Term(Fraction(1, 2), 1)))
+    assert shape.growth == Growth(Fraction(-1, 2), 1)
+    assert not shape.decreasing
+    assert Product((Term(Fraction(-1), 0), NOTHING)).decreasing
+    assert not Product((NOTHING, root)).decreasing
+    assert shape.text(("p", "n", "k")) == "p^-1 * k^(1/2) * log2(k)"
+
+
+def test_a_difference_may_be_a_factor():
+    root, shared = (Term(Fraction(power), 0) for power in ("1/2", "-1"))
+    rising, easing = Difference(root, NOTHING), Difference(NOTHING, shared)
+    points = np.array([[1.0, 3.0], [4.0, 3.0], [16.0, 5.0]])
+    shapes = [Product((rising, NOTHING)), Product((easing, root)), Product((root, shared))]
+    table = shape_table(shapes, points)[:-1]
+    assert table == pytest.approx(np.array([shape(points) for shape in shapes]))
+    assert table[0].tolist() == [0.0, 1.0, 3.0]
+    assert table[1] == pytest.approx([0.0, 0.75 * np.sqrt(3), 0.9375 * np.sqrt(5)])
+    assert (rising.growth, easing.growth) == (Growth(Fraction(1, 2), 0), Growth(Fraction(0), 0))
+    assert easing(np.inf) == 1
+    assert rising(np.inf) == np.inf
+    shape = Product((easing, Term(Fraction(2), 0)))
+    assert not shape.decreasing
+    assert shape.text(("p", "n")) == "(1 - p^-1) * n^2"
+    assert shape.text(("p", "n"), pretty=True) == "(1 - p⁻¹) n²"
+    assert Product((rising, NOTHING)).text(("p", "n")) == "(p^(1/2) - 1)"
+    assert Product.from_header(shape.to_header()) == shape
