@@ -145,10 +145,12 @@ def learnt(points: FloatArray, values: Values, space: SearchSpace, aggregate: Ag
     how, efficiency = _centre(y, seen.noise, seen.fitted * seen.unit[:, None], aggregate)
     setting = replace(setting, how=how, efficiency=efficiency)
     data, found, beliefs = seen.data, seen.found, seen.beliefs
-    if how != "mean":
+    # Of several parameters means say as much of habits, and a look takes long.
+    again = how != "mean" and points.ndim == 1
+    if again:
         data = _positive(setting, y)
         found = looked_at(data, known, ways, before)
-    if how != "mean" or setting.correlation > _OF_ONE_LAW:
+    if again or setting.correlation > _OF_ONE_LAW:
         beliefs = _beliefs(found, len(data.values), known, before, setting.correlation)
     return replace(setting, beliefs=beliefs)
 
