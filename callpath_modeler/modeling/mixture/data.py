@@ -19,7 +19,7 @@ IntArray = npt.NDArray[np.intp]
 BoolArray = npt.NDArray[np.bool_]
 
 
-_LEAST, _LEAST_FAR = 0.01, 1e-5
+_LEAST, _LEAST_OF_SEVERAL, _LEAST_FAR = 0.003, 0.01, 1e-5
 """Against the largest value of a row, what is as good as zero."""
 
 
@@ -117,9 +117,11 @@ def floor_of(data: Data) -> FloatArray:
     What takes next to nothing on one process would bend the law of many. Where no parameter begins
     at one, start-up times are small beside what messages of all sizes take, and as telling.
     """
-    positive = data.least
-    far = data.points.ndim > 1 and (data.points.min(axis=0) > 1).all()
-    return np.asarray(np.maximum(positive, _LEAST_FAR if far else _LEAST)[:, None])
+    least = _LEAST
+    if data.points.ndim > 1:
+        far = (data.points.min(axis=0) > 1).all()
+        least = _LEAST_FAR if far else _LEAST_OF_SEVERAL
+    return np.asarray(np.maximum(data.least, least)[:, None])
 
 
 def error_unit(data: Data, fitted: FloatArray) -> FloatArray:

@@ -34,20 +34,27 @@ class Group(IntEnum):
     BREAK = 3  # c0 + c1 x, x a step, bend, ceiling, ...; + c2 z at last: outside the model class
     EASING = 4  # as BREAK, x a step down or what levels off, which meet much that falls or scatters
     OFFSET = 5  # c1 x - c0, x growing; or c0 - c1 x, x decreasing: still positive at all points
-    PAIR = 6  # c0 + c1 x + c2 z, all positive, x and z growing or decreasing; or c1 (x - z)
+    PAIR = 6  # c0 + c1 x + c2 z, all positive, x and z growing; or c1 (x - z)
+    SURFACE = 7  # c1 x + c2 z, positive, both decreasing: work that is shared, and its surface
+    RISING = 8  # c0 + c1 x + c2 z, positive, x decreasing, z growing: U-shapes
 
 
+SHARED = (Group.FALLING, Group.SURFACE, Group.RISING)
+"""Work that is shared, and what is beside it; call paths that cannot tell whether that grows would
+talk each other out of it, so that it is one kind."""
 OUTSIDE = (Group.BREAK, Group.EASING)
 """Those that are outside the model class."""
 
 _PRIOR = {
     Group.CONSTANT: 0.40,
     Group.GROWING: 0.32,
-    Group.FALLING: 0.05,
+    Group.FALLING: 0.04,
+    Group.SURFACE: 0.016,
+    Group.RISING: 0.024,
     Group.BREAK: 0.05,
     Group.EASING: 0.02,
     Group.OFFSET: 0.10,
-    Group.PAIR: 0.06,
+    Group.PAIR: 0.03,
 }
 _CEILING = 0.3
 """Against other offsets, how probable what rises towards a ceiling is: three points may look so
@@ -197,7 +204,9 @@ class Hypotheses:
     def groups(self) -> IntArray:
         """Group of every hypothesis, in the order of `log_prior`."""
         n, alone = len(self.shapes), self.single_group
-        pairs = np.full(len(self.first), Group.PAIR)
+        falls = alone == Group.FALLING
+        pairs = np.where(falls[self.first], Group.RISING, Group.PAIR)
+        pairs[falls[self.first] & falls[self.second]] = Group.SURFACE
         found = np.concatenate([[Group.CONSTANT], alone, np.full(n, Group.OFFSET), alone, pairs])
         found[1 + 3 * n :][self.outside[1 + 3 * n :]] = Group.BREAK
         return found
@@ -241,7 +250,8 @@ def hypotheses(space: SearchSpace, points: FloatArray) -> Hypotheses:
     known = assembled(tuple(shapes), table, scale, groups, pairs)
     both = (plain[known.first] * plain[known.second]) ** _TOGETHER
     beside = late[known.second]
-    return weighted(known, plain, np.where(beside > 0, beside, both), _PRIOR)
+    known = weighted(known, plain, np.where(beside > 0, beside, both), _PRIOR)
+    return replace(known, kinds=np.where(np.isin(known.kinds, SHARED), Group.FALLING, known.kinds))
 
 
 def assembled(

@@ -192,18 +192,33 @@ def test_a_regime_of_the_smallest_scales_does_not_bend_the_law_of_the_largest() 
 
 def test_one_process_that_has_none_to_talk_to_does_not_bend_the_law_of_many() -> None:
     points = np.array([1.0, 8, 27, 64, 125])
-    random = np.random.default_rng(7)
-    # Ten call paths would tell that one scale is unlike the others, whichever it is.
-    law = np.geomspace(1, 20, 9)[:, None] * points
-    law[:, 0] = 1e-4
-    y = law[:, :, None] * np.exp(0.3 * random.standard_normal((9, 5, 3)))
 
-    def wrong(factor: float) -> np.float64:
-        found = fit(factor * points, y).values([factor * 1000.0])[:, 0] / (8 * law[:, -1])
+    def wrong(smallest: float, share: float, noise: float) -> np.float64:
+        random = np.random.default_rng(7)
+        # Ten call paths would tell that one scale is unlike the others, whichever it is.
+        law = np.geomspace(1, 20, 9)[:, None] * points
+        law[:, 0] *= share
+        y = law[:, :, None] * np.exp(noise * random.standard_normal((9, 5, 3)))
+        found = fit(smallest * points, y).values([smallest * 1000.0])[:, 0] / (8 * law[:, -1])
         return np.median(np.abs(np.log(found)))
 
+    assert wrong(1, share=1e-4, noise=0.3) < 0.4
     # From two processes on, the smallest scale counts like others.
-    assert wrong(1) < 0.4 < wrong(2)
+    assert wrong(1, share=0.3, noise=0.1) < 0.05 < wrong(2, share=0.3, noise=0.1)
+
+
+def test_call_paths_do_not_talk_each_other_out_of_growth_that_none_of_them_shows() -> None:
+    points, target = 2.0 ** np.arange(3, 8), np.array([2048.0])
+    random = np.random.default_rng(3)
+    # Three hundredths to a fifth of the value at the largest scale; ten times it far beyond.
+    share = random.uniform(0.03, 0.25, 60)[:, None]
+
+    def law(p: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        return 128 / p + share * p / 128
+
+    y = law(points)[:, :, None] * np.exp(0.1 * random.standard_normal((60, 5, 5)))
+    found, truth = fit(points, y).predict(target), law(target)
+    assert ((found.low <= truth) & (truth <= found.high)).mean() > 0.7
 
 
 def test_two_points_make_no_model_and_say_so() -> None:
