@@ -29,6 +29,8 @@ class Kind(StrEnum):
     LEAP = "leap"  # a power beyond `at`, else 0: beside that power, all of it takes longer there
     DROP = "drop"  # 1 up to `at`, then 0: to one that takes less
     BEND = "bend"  # flat up to `at`, then a power: a segment of another law
+    BEYOND = "beyond"  # 1 - at / p from `at` on: of all partners, those outside of a group
+    CLIMB = "climb"  # log2(p / at) from `at` on: levels of a tree above that group
     PLATEAU = "plateau"  # a power up to `at`, then flat: all neighbours are there
     FLOOR = "floor"  # falls by a power up to `at`, then flat: no more work to share
     CEILING = "ceiling"  # 1 - exp(-p / at): saturates
@@ -44,6 +46,8 @@ _VALUES: Mapping[Kind, Callable[[FloatArray, FloatArray, FloatArray], FloatArray
     Kind.LEAP: lambda p, at, power: np.where(p > at, p**power, 0.0),
     Kind.DROP: lambda p, at, _: np.where(p > at, 0.0, 1.0),
     Kind.BEND: lambda p, at, power: np.maximum(1.0, p / at) ** power,
+    Kind.BEYOND: lambda p, at, _: 1 - np.minimum(1.0, at / p),
+    Kind.CLIMB: lambda p, at, _: np.log2(np.maximum(1.0, p / at)),
     Kind.PLATEAU: lambda p, at, power: np.minimum(1.0, p / at) ** power,
     Kind.FLOOR: lambda p, at, power: np.maximum(1.0, at / p) ** power,
     Kind.CEILING: lambda p, at, _: -np.expm1(-p / at),
@@ -55,6 +59,8 @@ _TEXTS: Mapping[Kind, str] = {
     Kind.LEAP: "[{p} > {at}] * {power}",
     Kind.DROP: "[{p} <= {at}]",
     Kind.BEND: "max(1, {p}/{at}){power}",
+    Kind.BEYOND: "max(0, 1 - {at}/{p})",
+    Kind.CLIMB: "max(0, log2({p}/{at}))",
     Kind.PLATEAU: "min(1, {p}/{at}){power}",
     Kind.FLOOR: "max(1, {at}/{p}){power}",
     Kind.CEILING: "(1 - exp(-{p}/{at}))",
@@ -90,11 +96,17 @@ class Break:
         return break_values([self], scale.ravel()).reshape(scale.shape)
 
     @property
+    def begins(self) -> bool:
+        """Whether it begins at a capacity, which may be anywhere."""
+        linear = self.kind is Kind.BEND and self.exponent == 1
+        return linear or self.kind in {Kind.BEYOND, Kind.CLIMB}
+
+    @property
     def growth(self) -> Growth:
         """How fast it grows in the end."""
         if self.kind in {Kind.BEND, Kind.LEAP}:
             return Growth(self.exponent, 0)
-        if self.kind is Kind.LEVELS:
+        if self.kind in {Kind.LEVELS, Kind.CLIMB}:
             return Growth(Fraction(0), 1)
         return Growth(Fraction(1), 0) if self.kind is Kind.BLOCKS else CONSTANT_GROWTH
 
@@ -130,15 +142,18 @@ def break_values(shapes: Sequence[Break], p: FloatArray) -> FloatArray:
 
 _LEAPS = (-6, -4, -3, 3, 6)
 _MOST_PLACES = 400
+_BETWEEN = 4
+"""What begins at a capacity begins between two points: into so many parts they are divided."""
 
 
 def breaks(points: FloatArray) -> tuple[Break, ...]:
     """Return the breaks that measurements at `points` [K], ascending, could show.
 
     A step up or down between any two neighbours, a bend and, of five points or more, a plateau
-    and a floor from any inner point on, leaps before the last point, a ceiling reached within or
-    beyond the points, levels and blocks of usual sizes. None below four points, where every law of
-    two coefficients fits about as well; of very many points only some are tried.
+    and a floor from any inner point on, leaps before the last point, what begins at a capacity at
+    or between inner points, a ceiling reached within or beyond the points, levels and blocks of
+    usual sizes. None below four points, where every law of two coefficients fits about as well; of
+    very many points only some are tried.
     """
     if len(points) < 4 or points[0] <= 0:
         return ()
@@ -148,7 +163,7 @@ def breaks(points: FloatArray) -> tuple[Break, ...]:
     found = [Break(kind, float(at)) for kind in (Kind.STEP, Kind.DROP) for at in middle]
     found += [Break(Kind.LEAP, float(middle[-1]), Fraction(sixths, 6)) for sixths in _LEAPS]
     for at in inner:
-        found += [Break(Kind.BEND, float(at), Fraction(half, 2)) for half in (1, 2, 4)]
+        found += [Break(Kind.BEND, float(at), Fraction(half, 2)) for half in (1, 4)]
     if len(points) > 4:
         found += [
             Break(kind, float(at), Fraction(half, 2))
@@ -156,8 +171,18 @@ def breaks(points: FloatArray) -> tuple[Break, ...]:
             for at in inner
             for half in (1, 2)
         ]
+    for at in _capacities(points):
+        found += [Break(kind, float(at)) for kind in (Kind.BEYOND, Kind.CLIMB)]
+        found.append(Break(Kind.BEND, float(at), Fraction(1)))
     found += [Break(Kind.CEILING, float(at)) for at in np.geomspace(points[0], 2 * points[-1], 4)]
     if points[0] >= 1:
         found += [Break(Kind.LEVELS, float(fan)) for fan in (2, 3, 4, 8, 16, 32)]
         found += [Break(Kind.BLOCKS, float(size)) for size in (24, 36, 48, 64, 96)]
     return tuple(found)
+
+
+def _capacities(points: FloatArray) -> FloatArray:
+    """Return inner points and places between all points, evenly on a logarithmic scale."""
+    some = points[:: 2 * _BETWEEN * len(points) // -_MOST_PLACES][::-1]
+    parts = np.arange(_BETWEEN) / _BETWEEN
+    return np.asarray(some[:-1, None] * (some[1:] / some[:-1])[:, None] ** parts).ravel()[1:]

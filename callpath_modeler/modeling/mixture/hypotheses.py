@@ -14,7 +14,12 @@ import numpy.typing as npt
 from callpath_modeler.modeling.breaks import Break, Kind, breaks
 from callpath_modeler.modeling.differences import Difference, differences
 from callpath_modeler.modeling.evaluation import shape_table
-from callpath_modeler.modeling.growth import as_float
+from callpath_modeler.modeling.mixture.plainness import (
+    intricacy,
+    lateness,
+    plainness,
+    plainness_in_pairs,
+)
 from callpath_modeler.modeling.shapes import Shape
 from callpath_modeler.modeling.terms import SearchSpace, Term
 
@@ -59,12 +64,8 @@ _PRIOR = {
 _CEILING = 0.3
 """Against other offsets, how probable what rises towards a ceiling is: three points may look so
 because the first is of another regime."""
-_FLOOR = 0.1
-"""Against other breaks, how probable a floor is: what falls does so towards a constant mostly."""
-_LATE, _PLAIN = 0.1, 0.4
-"""The same of what is beside a law from the last point on; and how intricate that law may be."""
-_IN_PROPORTION = 0.999
-"""How probable a leap is against a step, which fits as well: rounding must not choose."""
+_PLAIN = 0.4
+"""How intricate a law may be that more begins beside at the last point."""
 _WITHOUT_CONSTANT = 0.35
 """Of the hypotheses with one shape and positive coefficients, the share that have no constant."""
 
@@ -76,11 +77,6 @@ _MOST_PAIRED = 14
 _PAIRED = 1.0
 """In spaces of more growing terms only plain ones are tried in pairs; pairs of near neighbours are
 one curve."""
-
-_PLAINNESS = 1.0
-"""By how many nats a hypothesis is less probable for the intricacy of its terms."""
-_TOGETHER = 2.5
-"""By how much more that counts in pairs: what is measured at one process is met by any of them."""
 
 _CLASS_STRENGTH = 150.0
 """Before it moves, the prior within a kind counts as so many call paths at least."""
@@ -104,7 +100,7 @@ class Kept:
         where it would be negative
     """
 
-    shapes: int = 47
+    shapes: int = 60
     pairs: int = 20
     nats: float = 7.0
     frugal: bool = False
@@ -245,12 +241,12 @@ def hypotheses(space: SearchSpace, points: FloatArray) -> Hypotheses:
     shapes, table, scale = distinct(every, points)
     pairs = _pairs(shapes) if space.max_terms > 1 else []
     groups = np.array([_group(shape) for shape in shapes], dtype=np.intp)
-    plain = np.array([_plainness(shape) for shape in shapes])
-    late = np.array([_lateness(shape) for shape in shapes])
     known = assembled(tuple(shapes), table, scale, groups, pairs)
-    both = (plain[known.first] * plain[known.second]) ** _TOGETHER
-    beside = late[known.second]
-    known = weighted(known, plain, np.where(beside > 0, beside, both), _PRIOR)
+    alone = np.array([plainness(shape) for shape in shapes])
+    paired = np.array([plainness_in_pairs(shape) for shape in shapes])
+    late = np.array([lateness(shape) for shape in shapes])[known.second]
+    both = paired[known.first] * paired[known.second]
+    known = weighted(known, alone, np.where(late > 0, late, both), _PRIOR)
     return replace(known, kinds=np.where(np.isin(known.kinds, SHARED), Group.FALLING, known.kinds))
 
 
@@ -386,33 +382,3 @@ def _of_kind(shapes: Sequence[Shape], kind: Kind) -> list[tuple[int, Break]]:
         for code, shape in enumerate(shapes)
         if isinstance(shape, Break) and shape.kind is kind
     ]
-
-
-def _lateness(shape: Shape) -> float:
-    """Weigh what is beside a law from the last point on; zero of anything else."""
-    if not isinstance(shape, Break):
-        return 0.0
-    return {Kind.STEP: _LATE, Kind.LEAP: _LATE * _IN_PROPORTION}.get(shape.kind, 0.0)
-
-
-def _plainness(shape: Shape) -> float:
-    """Weigh a shape: laws of programs are plain as a rule."""
-    if isinstance(shape, Term):
-        return float(np.exp(-_PLAINNESS * intricacy(shape)))
-    if isinstance(shape, Difference):
-        return float((_plainness(shape.larger) * _plainness(shape.smaller)) ** _TOGETHER)
-    if not isinstance(shape, Break):
-        return 1.0
-    # A leap is nothing by itself.
-    return {Kind.FLOOR: _FLOOR, Kind.LEAP: 0.0}.get(shape.kind, 1.0)
-
-
-def intricacy(shape: Term) -> float:
-    """Tell how far a term is from those that programs are known to have."""
-    if shape.rate:
-        return 0.0 if not shape.exponent else float(shape.exponent) / 2
-    exponent = as_float(shape.exponent)
-    steep = max(0.0, exponent - 1)
-    logs = max(shape.log - (exponent == 0), 0) * (0.5 if steep == 0 else 2.0)
-    fine = {1: 0.0, 2: 0.0, 3: 0.3}.get(shape.exponent.denominator, 0.6)
-    return steep / 2 + logs + fine * (1 if steep == 0 else 4)

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from callpath_modeler.modeling.breaks import Break, Kind, breaks
-from callpath_modeler.modeling.mixture.hypotheses import intricacy
+from callpath_modeler.modeling.mixture.plainness import intricacy
 from callpath_modeler.modeling.products import NOTHING, Factor
 from callpath_modeler.modeling.terms import Term
 
@@ -50,6 +50,8 @@ def broken(factors: Sequence[Factor], values: FloatArray) -> list[Break]:
     levels = np.unique(values)
     kinds = _COSTS.keys() - {Kind.LEAP}
     found = [each for each in breaks(levels) if each.kind in kinds]
+    # Of bends those at measured values are many enough.
+    found = [each for each in found if each.kind is not Kind.BEND or each.at in levels]
     places = [each.at for each in found if each.kind is Kind.STEP]
     powers = [power for power in _LEAPING if Term(power, 0) in factors]
     return found + [Break(Kind.LEAP, at, power) for at in places for power in powers]

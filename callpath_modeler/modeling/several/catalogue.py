@@ -12,7 +12,8 @@ import numpy.typing as npt
 
 from callpath_modeler.modeling.breaks import Break
 from callpath_modeler.modeling.differences import ONE, Difference, made_of
-from callpath_modeler.modeling.mixture.hypotheses import ALIKE, intricacy
+from callpath_modeler.modeling.mixture.hypotheses import ALIKE
+from callpath_modeler.modeling.mixture.plainness import intricacy
 from callpath_modeler.modeling.products import NOTHING, Factor, Product
 from callpath_modeler.modeling.several.broken import BESIDE_BREAKS, broken, is_leap, of_break
 from callpath_modeler.modeling.terms import SearchSpace, Term

@@ -221,6 +221,22 @@ def test_call_paths_do_not_talk_each_other_out_of_growth_that_none_of_them_shows
     assert ((found.low <= truth) & (truth <= found.high)).mean() > 0.7
 
 
+@pytest.mark.parametrize("node", [40.0, 48.0, 70.0])
+def test_what_leaves_a_node_or_a_switch_levels_off_again(node: float) -> None:
+    random = np.random.default_rng(5)
+
+    def law(p: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        return 1 + 2 * np.maximum(0.0, 1 - node / p)
+
+    points, target = 24 * 2.0 ** np.arange(6), np.array([12288.0])
+    y = np.tile(law(points)[:, None], (20, 1, 1)) * np.exp(
+        0.01 * random.standard_normal((20, 6, 5))
+    )
+    found = fit(points, y).predict(target)
+    assert np.median(np.abs(found.value / law(target) - 1)) < 0.05
+    assert ((found.low <= law(target)) & (law(target) <= found.high)).mean() > 0.8
+
+
 def test_two_points_make_no_model_and_say_so() -> None:
     models = fit([8.0, 16], np.ones((2, 2, 5)))
     assert (models.status == FitStatus.TOO_FEW_POINTS).all()

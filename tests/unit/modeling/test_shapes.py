@@ -40,7 +40,8 @@ FLOOR = Break(Kind.FLOOR, 64, TWO)
 CEILING = Break(Kind.CEILING, 20)
 LEVELS = Break(Kind.LEVELS, 3)
 BLOCKS = Break(Kind.BLOCKS, 24)
-ALL = (STEP, LEAP, DROP, BEND, PLATEAU, FLOOR, CEILING, LEVELS, BLOCKS)
+BEYOND, CLIMB = Break(Kind.BEYOND, 48), Break(Kind.CLIMB, 48)
+ALL = (STEP, LEAP, DROP, BEND, BEYOND, CLIMB, PLATEAU, FLOOR, CEILING, LEVELS, BLOCKS)
 CONSTANT = Growth(Fraction(0), 0)
 
 
@@ -52,6 +53,8 @@ CONSTANT = Growth(Fraction(0), 0)
         (DROP, [1, 91, 92, 1e9], [1, 1, 0, 0]),
         (BEND, [1, 64, 128, 640], [1, 1, 4, 100]),
         (Break(Kind.BEND, 16, HALF), [4, 16, 64], [1, 1, 2]),
+        (BEYOND, [8, 48, 96, 192, np.inf], [0, 0, 0.5, 0.75, 1]),
+        (CLIMB, [8, 48, 96, 192, np.inf], [0, 0, 1, 2, np.inf]),
         (PLATEAU, [16, 64, 65, 1e9], [1 / 16, 1, 1, 1]),
         (FLOOR, [16, 32, 64, 65, 1e9], [16, 4, 1, 1, 1]),
         (CEILING, [20, 40, 1e6], [1 - np.exp(-1), 1 - np.exp(-2), 1]),
@@ -75,6 +78,8 @@ def test_a_break_has_the_values_its_formula_says(
         (DROP, "[p <= 91]", "[p <= 91]"),
         (BEND, "max(1, p/64)^2", "max(1, p/64)²"),
         (Break(Kind.BEND, 64, ONE), "max(1, p/64)", "max(1, p/64)"),
+        (BEYOND, "max(0, 1 - 48/p)", "max(0, 1 - 48/p)"),
+        (CLIMB, "max(0, log2(p/48))", "max(0, log2(p/48))"),
         (Break(Kind.BEND, 64, HALF), "max(1, p/64)^(1/2)", "max(1, p/64)^½"),
         (PLATEAU, "min(1, p/64)^2", "min(1, p/64)²"),
         (FLOOR, "max(1, 64/p)^2", "max(1, 64/p)²"),
@@ -97,6 +102,8 @@ def test_a_break_is_written_as_a_factor(shape: Break, text: str, pretty: str) ->
         (DROP, CONSTANT, 0.0),
         (BEND, Growth(TWO, 0), np.inf),
         (Break(Kind.BEND, 8, HALF), Growth(HALF, 0), np.inf),
+        (BEYOND, CONSTANT, 1.0),
+        (CLIMB, Growth(Fraction(0), 1), np.inf),
         (PLATEAU, CONSTANT, 1.0),
         (FLOOR, CONSTANT, 1.0),
         (CEILING, CONSTANT, 1.0),
@@ -161,8 +168,18 @@ def test_breaks_lie_where_measurements_could_show_them() -> None:
     found = breaks(points)
     steps = [shape.at for shape in found if shape.kind is Kind.STEP]
     assert steps == pytest.approx([8, 32, 128])
-    assert {shape.at for shape in found if shape.kind is Kind.BEND} == {16, 64}
-    assert {shape.exponent for shape in found if shape.kind is Kind.BEND} == {HALF, ONE, TWO}
+    bends = [shape for shape in found if shape.kind is Kind.BEND]
+    assert {shape.at for shape in bends if not shape.begins} == {16, 64}
+    assert {shape.exponent for shape in bends} == {HALF, ONE, TWO}
+
+
+def test_what_begins_at_a_capacity_may_begin_between_points() -> None:
+    found = [shape for shape in breaks(np.array([4.0, 16, 64, 256])) if shape.begins]
+    wanted = 4 * 2 ** np.arange(0.5, 6, 0.5)
+    for kind in (Kind.BEYOND, Kind.CLIMB, Kind.BEND):
+        assert [shape.at for shape in found if shape.kind is kind] == pytest.approx(wanted)
+    at_capacity = [float(shape(np.array([shape.at]))[0]) for shape in found]
+    assert at_capacity == [1.0 if shape.kind is Kind.BEND else 0.0 for shape in found]
 
 
 def test_below_four_points_and_below_one_process_there_are_fewer_breaks() -> None:
