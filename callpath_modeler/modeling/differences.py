@@ -1,8 +1,10 @@
 """Shapes that come to nothing at one process: a term less a slower one, as ``p - p**(2/3)``.
 
 Messages between neighbours in a grid of d dimensions are ``2 d (p - p**((d - 1) / d))`` in all,
-those of everybody to everybody ``p**2 - p``. As two terms with coefficients of their own they
-would be negative somewhere; as one shape they have one coefficient and are positive beyond 1.
+those of everybody to everybody ``p**2 - p``, and what each sends to all others of data that both
+sides share, as in a transposition, is ``(p - 1) / p**2``. As two terms with coefficients of their
+own they would be negative somewhere; as one shape they have one coefficient and are positive
+beyond 1.
 """
 
 from __future__ import annotations
@@ -37,7 +39,10 @@ class Difference:
     larger: Term
     smaller: Term
 
-    decreasing = False
+    @property
+    def decreasing(self) -> bool:
+        """Whether it falls, from 2 on."""
+        return self.larger.decreasing
 
     def __call__(self, p: npt.ArrayLike) -> FloatArray:
         """Value at `p`, which may be infinite; the shape of `p`. It is not positive up to 1."""
@@ -85,6 +90,9 @@ _SEEN_ANYWHERE = (
 _SEEN_EARLY = (Difference(_P, ONE), Difference(Term(Fraction(1), 1), Term(Fraction(0), 1)))
 _EARLY = 8.0
 """From 16 on, p - 1 is p to less than noise and deviations, and terms beside p do the rest."""
+_FALLING = Difference(Term(Fraction(-1), 0), Term(Fraction(-2), 0))
+_TO_OTHERS = 2.0, 16.0
+"""Where points may begin that tell it from 1 / p: what grows beside either is little at first."""
 
 
 def differences(terms: Iterable[Term], points: FloatArray) -> tuple[Difference, ...]:
@@ -94,4 +102,8 @@ def differences(terms: Iterable[Term], points: FloatArray) -> tuple[Difference, 
     """
     if points[0] < 1:
         return ()
-    return made_of(terms, (*_SEEN_ANYWHERE, *(_SEEN_EARLY if points[0] <= _EARLY else ())))
+    known = set(terms)
+    found = made_of(known, (*_SEEN_ANYWHERE, *(_SEEN_EARLY if points[0] <= _EARLY else ())))
+    least, most = _TO_OTHERS
+    falls = _FALLING.larger in known and least <= points[0] <= most
+    return (*found, _FALLING) if falls else found

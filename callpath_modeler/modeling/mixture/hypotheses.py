@@ -314,7 +314,7 @@ def weighted(
 def _group(shape: Shape) -> Group:
     if isinstance(shape, Break):
         return Group.EASING if shape.kind in _EASING else Group.BREAK
-    if isinstance(shape, Difference):
+    if isinstance(shape, Difference) and not shape.decreasing:
         return Group.PAIR
     return Group.FALLING if shape.decreasing else Group.GROWING
 
@@ -354,10 +354,11 @@ def _pairs(shapes: Sequence[Shape]) -> list[tuple[int, int]]:
     few = len(rising) <= _MOST_PAIRED
     growing = [code for code, shape in rising if few or intricacy(shape) <= _PAIRED]
     falling = [code for code, shape in enumerate(shapes) if shape.decreasing]
-    late = _late(shapes, growing + falling)
+    powers = [code for code in falling if isinstance(shapes[code], Term)]
+    late = _late(shapes, growing + powers)
     pairs = [(a, b) for a in growing for b in growing if a < b]
     pairs += [(a, b) for a, b in late if a in growing] + [(a, b) for a, b in late if a in falling]
-    pairs += [(falling[0], b) for b in falling[1:]]
+    pairs += [(powers[0], b) for b in powers[1:]]
     return pairs + [(a, b) for a in falling for b in growing]
 
 

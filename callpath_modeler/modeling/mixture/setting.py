@@ -59,6 +59,9 @@ _MOST_HYPOTHESES = 2_000_000
 _OFF = 3.0
 _OF_ONE_LAW = 0.2
 """Errors of call paths that follow one law beyond the hypotheses are as correlated at most."""
+LEAST_IN_SUMS = 0.1
+"""As which they count in sums at least: at the points nothing tells that all surfaces, or all
+shares of waiting, will be missed alike far beyond them."""
 
 _SAMPLE = 500
 """Rows that habits are learnt from: of all sizes, evenly."""
@@ -117,9 +120,10 @@ class Setting:
     @property
     def in_common(self) -> float:
         """The correlation between the errors of what is predicted."""
+        least = max(self.correlation, LEAST_IN_SUMS)
         if self.odd is None or not self.off:
-            return self.correlation
-        return max(self.correlation, 1 - float(self.worth[self.odd.points[-1]]))
+            return least
+        return max(least, 1 - float(self.worth[self.odd.points[-1]]))
 
     def noise(self, reps: Within) -> Noise:
         """Tell the noise of some rows."""

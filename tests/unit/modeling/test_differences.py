@@ -44,7 +44,7 @@ def test_differences_are_nothing_at_one_process_and_rise_from_there(shape: Diffe
 
 
 def test_differences_are_of_terms_of_the_space_and_for_points_that_show_them() -> None:
-    far = differences(DEFAULT_SPACE.terms, np.array([16.0, 32, 64]))
+    far = differences(DEFAULT_SPACE.terms, np.array([32.0, 64, 128]))
     assert {shape.text() for shape in far} == {"(p - p^(1/2))", "(p - p^(2/3))", "(p^2 - p)"}
     assert {shape.text() for shape in ALL} - {shape.text() for shape in far} == {
         "(p - 1)",
@@ -53,6 +53,9 @@ def test_differences_are_of_terms_of_the_space_and_for_points_that_show_them() -
     assert differences(DEFAULT_SPACE.terms, np.array([0.5, 1, 2])) == ()
     whole = differences(SearchSpace.of([1, 2], [0]).terms, np.array([1.0, 2]))
     assert {shape.text() for shape in whole} == {"(p - 1)", "(p^2 - p)"}
+    for first in (2.0, 16.0):
+        early = differences(DEFAULT_SPACE.terms, first * np.array([1.0, 2, 4]))
+        assert [shape.text() for shape in early if shape.decreasing] == ["(p^-1 - p^-2)"]
 
 
 def test_models_of_one_term_are_no_differences() -> None:
@@ -129,6 +132,22 @@ def test_volume_and_surface_of_shared_work_are_told_apart(points: list[float]) -
     assert models.formula(0) == "1e+06 * p^-1 + 1e+05 * p^(-2/3)"
     assert str(models.growth(0)) == "O(p^(-2/3))"
     assert models.predict([1e4]).value[0] == pytest.approx(law(np.array([1e4])), rel=1e-6)
+
+
+@pytest.mark.parametrize("first", [4, 8])
+def test_transpositions_of_shared_data_show_what_each_message_takes(first: int) -> None:
+    points, random = first * 2.0 ** np.arange(5), np.random.default_rng(first)
+    # Data that is shared by both sides of each message, and a start-up time for each.
+    startup = random.uniform(0.1, 3, 60)[:, None] / points[-1] ** 2
+
+    def law(p: FloatArray) -> FloatArray:
+        return (p - 1) * (startup + 1 / p**2)
+
+    y = law(points)[:, :, None] * np.exp(0.01 * random.standard_normal((60, 5, 5)))
+    far = 16 * points[-1:]
+    found, truth = fit(points, y).predict(far), law(far)
+    assert np.median(np.abs(found.value / truth - 1)) < 0.1
+    assert ((found.low <= truth) & (truth <= found.high)).mean() > 0.85
 
 
 @pytest.mark.parametrize("shape", ALL, ids=str)
