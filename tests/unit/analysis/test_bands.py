@@ -9,6 +9,7 @@ from callpath_modeler.analysis.bands import addable, ends_of_sums
 from callpath_modeler.analysis.forecast import forecast
 from callpath_modeler.analysis.predict import predict, predict_sum, summed, with_callees
 from callpath_modeler.fitted import Fitted
+from callpath_modeler.modeling.mixture.setting import LEAST_IN_SUMS
 from callpath_modeler.modeling.stored import from_arrays, to_arrays
 from synthetic import fitted
 
@@ -73,12 +74,15 @@ def test_totals_of_runs_that_were_slower_as_a_whole_hold() -> None:
     assert np.mean(held) > max(0.7, np.mean(would_hold) + 0.15)
 
 
-def test_without_anything_in_common_squares_add_up() -> None:
+def test_without_anything_in_common_nearly_squares_add_up() -> None:
     made, _ = slower_as_a_whole(1, spread=0.0)
-    assert made.models.correlation == 0
+    assert made.models.correlation == LEAST_IN_SUMS
     own = predict(made, 256.0)
-    _, _, high = summed(own.value, own.low, own.high, own.correlation)
-    assert high - own.value.sum() == pytest.approx(np.sqrt(((own.high - own.value) ** 2).sum()))
+    above = own.high - own.value
+    for correlation, common in ((0.0, 0.0), (own.correlation, LEAST_IN_SUMS * above.sum() ** 2)):
+        _, _, high = summed(own.value, own.low, own.high, correlation)
+        squares = (1 - correlation) * (above**2).sum()
+        assert high - own.value.sum() == pytest.approx(np.sqrt(squares + common))
 
 
 def test_every_view_of_a_sum_has_the_same_band() -> None:
