@@ -34,6 +34,7 @@ import guidelines
 import hpctoolkit
 import ingest
 import jobs
+import mechanisms
 import noises
 import real_series
 import reduce
@@ -86,6 +87,7 @@ BENCHMARKS = {
     "fit": _compared(fit, EXTRAP),
     "accuracy": Benchmark(accuracy.table, accuracy.NOTES, (EXTRAP,)),
     "bands": Benchmark(accuracy.bands, accuracy.BAND_NOTES, ()),
+    "mechanisms": Benchmark(mechanisms.table, mechanisms.NOTES, (EXTRAP,)),
     "noises": Benchmark(noises.table, noises.NOTES, (EXTRAP,)),
     "trust": Benchmark(trust.table, trust.NOTES, ()),
     "limits": Benchmark(accuracy.limits, accuracy.LIMIT_NOTES, ()),
