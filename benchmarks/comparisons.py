@@ -18,6 +18,7 @@ from callpath_modeler.analysis.limits import Limits, breaches
 from callpath_modeler.analysis.pairing import pair_up
 from callpath_modeler.modeling import centre
 from callpath_modeler.pipeline import FitOptions, fit
+from callpath_modeler.profile.line import Line
 
 FloatArray = NDArray[np.float64]
 
@@ -128,5 +129,5 @@ def _verdict(base: cpm.Experiment, new: cpm.Experiment) -> _Verdict:
 def _compared(base: cpm.Experiment, new: cpm.Experiment) -> Difference:
     before = fit(base, "time")
     after = fit(new, "time", FitOptions(aggregate=before.models.aggregate))
-    pair = pair_up((base, before), (new, after), "time", "p")
+    pair = pair_up((base, before), (new, after), "time", Line("p"))
     return difference(pair, _TARGET * float(before.points[-1]))
