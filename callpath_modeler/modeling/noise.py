@@ -95,6 +95,8 @@ def _centre_of_all(ordered: FloatArray, how: Centre) -> FloatArray:
     }
     low, high, share = between[how]
     least = ordered[:, :, low]
+    if low == high:  # infinite less infinite would be missing
+        return np.array(least)
     return np.asarray(least + share * (ordered[:, :, high] - least))
 
 

@@ -30,6 +30,11 @@ def test_the_median_ignores_missing_repetitions_and_a_spike() -> None:
     assert centre(y, "min")[0].tolist()[:2] == [1.0, 5.0]
 
 
+def test_the_least_of_infinite_repetitions_is_infinite() -> None:
+    y = np.array([[[np.inf, np.inf], [np.inf, 1.0]]])
+    assert centre(y, "min").tolist() == [[np.inf, 1.0]]
+
+
 def test_the_median_agrees_with_numpy() -> None:
     y = np.random.default_rng(1).normal(10, 1, (50, 4, 6))
     y[::3, :, 4:] = NAN
