@@ -89,7 +89,13 @@ class Shapes(tuple[Shape, ...]):  # noqa: SLOT001 - what is known of them is kep
         return np.array([*found, False])
 
     def _breaks_that_end_at(self, value: float) -> npt.NDArray[np.bool_]:
-        ends = [isinstance(shape, Break | Difference) and shape(np.inf) == value for shape in self]
+        ends = [
+            # What falls by a power is never nothing, and its growth is that power.
+            isinstance(shape, Break | Difference)
+            and not shape.decreasing
+            and shape(np.inf) == value
+            for shape in self
+        ]
         return np.array([*ends, False])
 
 

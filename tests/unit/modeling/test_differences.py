@@ -150,6 +150,14 @@ def test_transpositions_of_shared_data_show_what_each_message_takes(first: int) 
     assert ((found.low <= truth) & (truth <= found.high)).mean() > 0.85
 
 
+def test_a_model_that_is_a_falling_difference_alone_falls_as_it_does() -> None:
+    p = 2.0 ** np.arange(1, 9)
+    noise = 1 + 0.005 * np.random.default_rng(1).standard_normal((1, 8, 3))
+    models = fit(p, (4 * (1 / p - 1 / p**2))[None, :, None] * noise)
+    assert models.formula(0) == "4.002 * (p^-1 - p^-2)"
+    assert str(models.growth(0)) == "O(p^-1)"
+
+
 @pytest.mark.parametrize("shape", ALL, ids=str)
 def test_a_product_with_a_difference_has_no_end(shape: Difference) -> None:
     product = Product((shape, P))
