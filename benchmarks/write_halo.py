@@ -5,15 +5,13 @@ python benchmarks/write_halo.py DIRECTORY --events 1000000 --locations 16
 
 from __future__ import annotations
 
-import argparse
 import ctypes
 from collections.abc import Callable
 from itertools import count
-from pathlib import Path
 from typing import Any
 
 import otf2
-from write_trace import define_processes, function
+from write_trace import asked, define_processes, function
 
 _CALLS = ("main", "MPI_Irecv", "MPI_Isend", "MPI_Waitall", "MPI_Allreduce")
 _ROUNDS = 10
@@ -26,11 +24,7 @@ _ALLREDUCE, _NO_ROOT = 11, 2**32 - 1
 
 def main() -> None:
     """Write what the command line says."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("directory", type=Path)
-    parser.add_argument("--events", type=int, default=1_000_000, help="of all locations together")
-    parser.add_argument("--locations", type=int, default=16)
-    told = parser.parse_args()
+    told = asked(__doc__)
     sums = told.events // told.locations // (_ROUNDS * _EVENTS_OF_ROUND + _EVENTS_OF_SUM)
     with otf2.writer.open(str(told.directory), timer_resolution=10**9) as archive:
         regions = {

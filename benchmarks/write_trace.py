@@ -25,11 +25,7 @@ _CALLEES = 4
 
 def main() -> None:
     """Write what the command line says."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("directory", type=Path)
-    parser.add_argument("--events", type=int, default=1_000_000, help="of all locations together")
-    parser.add_argument("--locations", type=int, default=16)
-    told = parser.parse_args()
+    told = asked(__doc__)
     with otf2.writer.open(str(told.directory), timer_resolution=10**9) as archive:
         regions, send = _define_regions(archive.definitions)
         locations = define_processes(archive.definitions, told.locations)
@@ -38,6 +34,15 @@ def main() -> None:
             share = told.events // told.locations
             written = _write(handle, rank, told.locations, share, regions, send)
             location._number_of_events_written = written  # noqa: SLF001
+
+
+def asked(what: str | None) -> argparse.Namespace:
+    """Read where a trace is to be written, and of which size, from the command line."""
+    parser = argparse.ArgumentParser(description=what)
+    parser.add_argument("directory", type=Path)
+    parser.add_argument("--events", type=int, default=1_000_000, help="of all locations together")
+    parser.add_argument("--locations", type=int, default=16)
+    return parser.parse_args()
 
 
 def _define_regions(definitions: Any) -> tuple[list[int], int]:

@@ -38,9 +38,7 @@ def _plainness(shape: Shape, steep: float) -> float:
     if isinstance(shape, Term):
         more = 0.0 if shape.rate else steep * _steepness(shape)
         return float(np.exp(-intricacy(shape) - more))
-    if isinstance(shape, Difference) and shape.decreasing:
-        return 1.0
-    if isinstance(shape, Difference):
+    if isinstance(shape, Difference) and not shape.decreasing:
         return plainness_in_pairs(shape.larger) * plainness_in_pairs(shape.smaller)
     if not isinstance(shape, Break):
         return 1.0
