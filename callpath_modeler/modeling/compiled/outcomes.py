@@ -11,6 +11,7 @@ from callpath_modeler.modeling.compiled.library import call, doubles, integers, 
 from callpath_modeler.modeling.mixture.data import Data, floor_of
 from callpath_modeler.modeling.mixture.hypotheses import Hypotheses
 from callpath_modeler.modeling.mixture.posterior import Posterior
+from callpath_modeler.modeling.mixture.usual import Usual
 from callpath_modeler.modeling.status import FitStatus
 
 FloatArray = npt.NDArray[np.float64]
@@ -28,6 +29,7 @@ def write_models(
     unit: FloatArray,
     known: Hypotheses,
     far: FloatArray,
+    usual: Usual,
 ) -> None:
     """Write models, alternatives, their quality and the outcome; arguments as there."""
     values, weight = doubles(data.values, data.weight)
@@ -41,10 +43,13 @@ def write_models(
     first = data.points if data.points.ndim == 1 else data.points[:, 0]
     breaks = found.weight * known.outside[found.chosen]
     broken = np.bincount(found.row, breaks, minlength=len(rows))
+    broken = np.maximum(broken, known.breaks[columns["terms"][rows]].any(axis=1))
     call(
         "name_outcomes",
         *(*size, rows),
         *doubles(first, values, weight, unit, data.variance, found.variance, broken),
+        *doubles(usual.exactly(data)),
+        usual.most,
         *(columns[name] for name in ("noise", "rss", "terms")),
         *(np.array(_STATUS, dtype=np.int8), columns["status"]),
     )

@@ -6,7 +6,7 @@
 #include "rows.h"
 
 static const double PARALLEL = 1e-12, LEAST_LEFT = 1e-6;
-static const double NOISY_SPREAD = 0.25, MISFIT = 0.05, FAR_BEYOND_NOISE = 3, EXACT_MISFIT = 1e-3;
+static const double NOISY_SPREAD = 0.25, MISFIT = 0.05, FAR_BEYOND_NOISE = 3;
 /* Of `looks_exact`. */
 static const double EXACT = 1e-9, LARGEST_COUNT = 1e6;
 
@@ -183,11 +183,12 @@ static int is_exact(int64_t points, const double *first, const double *values, d
 /* Writes the outcome of n rows to `rows` of their column, `_status`.
 
    values, weight [n, K], unit, variance [n] of `Data`; spread [n] of the posterior, and what share
-   of it has breaks; noise, rss, terms are columns. `codes` are CONSTANT, OK, OUTSIDE, NOISY. */
+   of it has breaks; exactly [n] and `most` of `Usual`; noise, rss, terms are columns. `codes` are
+   CONSTANT, OK, OUTSIDE, NOISY. */
 int64_t name_outcomes(int64_t n, int64_t points, const int64_t *rows, const double *first,
                       const double *values, const double *weight, const double *unit,
                       const double *variance, const double *deviation, const double *broken,
-                      const double *noise, const double *rss, const int16_t *terms,
+                      const double *exactly, double most, const double *noise, const double *rss, const int16_t *terms,
                       const int8_t *codes, int8_t *status)
 {
     for (int64_t k = 0; k < n; k++) {
@@ -196,10 +197,11 @@ int64_t name_outcomes(int64_t n, int64_t points, const int64_t *rows, const doub
         double enough = FAR_BEYOND_NOISE * sqrt(variance[k]), spread = sqrt(deviation[k]);
         /* Few points leave the deviation to what was believed before; it has to show. */
         double left = sqrt(rss[row] / larger(used - 1 - (double)size, 1));
-        int beyond = spread > enough && spread > MISFIT && left > enough && !isnan(noise[row]);
+        int beyond = isnan(noise[row]) ? left > most
+                                       : spread > enough && spread > MISFIT && left > enough;
         int outside = broken[k] > 0.5 || beyond
                       || (is_exact(points, first, values + k * points, unit[k], noise[row])
-                          && sqrt(rss[row] / used) > EXACT_MISFIT);
+                          && sqrt(rss[row] / used) > exactly[k]);
         int noisy = !size && noise[row] > NOISY_SPREAD;
         status[row] = noisy ? codes[3] : (outside ? codes[2] : (size ? codes[1] : codes[0]));
     }

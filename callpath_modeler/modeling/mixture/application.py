@@ -115,7 +115,7 @@ def _modelled(setting: Setting, ordered: FloatArray) -> Columns:
         columns["noise"][usable] = noise.spread
         data, unit = data_of(points, noise)
         found = _fit(data, known, setting.ways, setting.beliefs)
-        write_models(columns, usable, found, data, unit, known, setting.far)
+        write_models(columns, usable, found, data, unit, known, setting.far, setting.usual)
         columns = widened(columns, setting.terms)
         _write_sums(columns, usable, found, data, unit, setting)
         columns["spread"] = np.hypot(columns["spread"], setting.off)
@@ -135,7 +135,10 @@ def _write_sums(
     if more is None:
         return
     its, known, far = more.rows, setting.known, setting.far
-    write_found(columns, rows[its], more.found, more.codes, data.take(its), unit[its], known, far)
+    some = data.take(its)
+    write_found(
+        columns, rows[its], more.found, more.codes, some, unit[its], known, far, setting.usual
+    )
 
 
 def _fit(data: Data, known: Hypotheses, ways: Deviations, beliefs: Beliefs) -> Posterior:

@@ -63,8 +63,18 @@ class Candidates:
         """Return them ordered by row, as they come within it."""
         if (np.diff(self.row) >= 0).all():
             return self
-        order = np.argsort(self.row, kind="stable")
-        return Candidates(*(getattr(self, field.name)[..., order] for field in fields(self)))
+        return self.take(np.argsort(self.row, kind="stable"))
+
+    def take(self, which: IntArray) -> Candidates:
+        """Return some of them."""
+        columns = (getattr(self, field.name) for field in fields(self))
+        return Candidates(*(np.take(column, which, axis=-1) for column in columns))
+
+    @classmethod
+    def joined(cls, parts: Sequence[Candidates]) -> Candidates:
+        """Return those of all parts, which number rows alike, ordered by row."""
+        columns = ([getattr(part, field.name) for part in parts] for field in fields(cls))
+        return cls(*(np.concatenate(column, axis=-1) for column in columns)).by_row()
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ parameters it may be one configuration, or all with the largest value of one par
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -123,14 +123,14 @@ def without(data: Data, points: Sequence[int]) -> Data:
     """Return rows that have no value at some points."""
     weight = data.weight.copy()
     weight[:, points] = 0.0
-    return Data(data.points, data.values, weight, data.variance, data.dof)
+    return replace(data, weight=weight)
 
 
 def at_others(data: Data, points: Sequence[int]) -> Data:
     """Return rows at all points but some."""
     values, weight = (np.delete(column, points, axis=1) for column in (data.values, data.weight))
     where = np.delete(data.points, points, axis=0)
-    return Data(where, values, weight, data.variance, data.dof)
+    return replace(data, points=where, values=values, weight=weight)
 
 
 def what_sets_apart(

@@ -12,7 +12,8 @@ import numpy.typing as npt
 from callpath_modeler.modeling.compiled import repetitions
 from callpath_modeler.modeling.compiled.library import compiled
 from callpath_modeler.modeling.mixture.deviations import Drift
-from callpath_modeler.modeling.mixture.spread import Noise
+from callpath_modeler.modeling.mixture.spread import EXACT_VARIANCE, Noise
+from callpath_modeler.modeling.noise import EXACT
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.intp]
@@ -21,6 +22,11 @@ BoolArray = npt.NDArray[np.bool_]
 
 _LEAST, _LEAST_OF_SEVERAL, _LEAST_FAR = 0.003, 0.01, 1e-5
 """Against the largest value of a row, what is as good as zero."""
+
+_OF_ROUNDING = 12**-0.5
+"""Standard deviation of what is rounded to the nearest whole number."""
+_SMALL = 1000.0
+"""From the least value on, a half is too little to matter."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +66,8 @@ class Data:
     values : in units of the row
     weight : of the points, about 1
     variance, dof : [n] of the noise of a centre
+    rounding : [n] what rounding adds to the variance of any value of a row, in its unit; 0 where
+        values are no small whole numbers, and where they are all the same
     """
 
     points: FloatArray
@@ -67,11 +75,13 @@ class Data:
     weight: FloatArray
     variance: FloatArray
     dof: FloatArray
+    rounding: FloatArray
 
     def take(self, rows: IntArray | BoolArray) -> Data:
         """Return some rows."""
         values, weight = (column.T[:, rows].T for column in (self.values, self.weight))
-        return Data(self.points, values, weight, self.variance[rows], self.dof[rows])
+        its = (column[rows] for column in (self.variance, self.dof, self.rounding))
+        return Data(self.points, values, weight, *its)
 
     def distinct(self) -> tuple[IntArray, IntArray]:
         """Return the first of all rows that are alike, and which of these each row is like, [n]."""
@@ -79,8 +89,8 @@ class Data:
         key = self.values @ np.sqrt(np.arange(2.0, 2 + len(self.points)))
         if len(np.unique(key)) == len(every):
             return every, every
-        columns = self.values, self.weight, self.variance[:, None], self.dof[:, None]
-        rows = np.concatenate(columns, axis=1)
+        columns = (column[:, None] for column in (self.variance, self.dof, self.rounding))
+        rows = np.concatenate([self.values, self.weight, *columns], axis=1)
         _, first, like = np.unique(key, return_index=True, return_inverse=True)
         if not np.array_equal(rows, rows[first[like]]):
             # Whole rows take a hundred times as long to sort.
@@ -103,12 +113,31 @@ def data_of(points: FloatArray, noise: Noise) -> tuple[Data, FloatArray]:
     """Return rows to fit, and the unit of each: its largest value."""
     if compiled():
         values, unit = repetitions.own_units(noise.centre, noise.weight)
-        return Data(points, values, noise.weight, noise.variance, noise.dof), unit
-    # Points first in memory: rows lie together.
-    weight = np.asfortranarray(noise.weight)
-    values = np.where(weight > 0, np.asfortranarray(noise.centre), 0.0)
-    unit = values.max(axis=1)
-    return Data(points, values / unit[:, None], weight, noise.variance, noise.dof), unit
+        weight = noise.weight
+    else:
+        # Points first in memory: rows lie together.
+        weight = np.asfortranarray(noise.weight)
+        values = np.where(weight > 0, np.asfortranarray(noise.centre), 0.0)
+        unit = values.max(axis=1)
+        values /= unit[:, None]
+    rounding = _rounding(points, noise, unit)
+    return Data(points, values, weight, noise.variance, noise.dof, rounding), unit
+
+
+def _rounding(points: FloatArray, noise: Noise, unit: FloatArray) -> FloatArray:
+    """Return the variance of rounding where rows are small whole numbers that differ, [n]."""
+    found = np.zeros(len(noise.variance))
+    exact = np.flatnonzero(noise.variance <= EXACT_VARIANCE)
+    if points.ndim > 1 or not exact.size:
+        return found
+    used = noise.weight[exact] > 0
+    values = np.where(used, noise.centre[exact], 0.0)
+    least = np.where(values > 0, values, np.inf).min(axis=1)
+    whole = (np.abs(values - np.rint(values)) <= EXACT * values).all(axis=1)
+    differ = least < values.max(axis=1)
+    rows = exact[whole & differ & (least < _SMALL)]
+    found[rows] = (_OF_ROUNDING / unit[rows]) ** 2
+    return found
 
 
 def floor_of(data: Data) -> FloatArray:

@@ -215,6 +215,11 @@ class Hypotheses:
         pairs = breaks[self.first] | breaks[self.second]
         return np.concatenate([[False], breaks, within, breaks, pairs])
 
+    @property
+    def breaks(self) -> BoolArray:
+        """Which shapes are breaks, [S + 1]; the last is none."""
+        return np.append(self.outside[1 : 1 + len(self.shapes)], False)
+
     def codes(self, chosen: IntArray) -> IntArray:
         """Return the shapes of hypotheses, [..., 2]; -1 = none."""
         every = np.arange(len(self.shapes))

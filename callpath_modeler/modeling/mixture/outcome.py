@@ -13,6 +13,7 @@ from callpath_modeler.modeling.compiled.library import compiled
 from callpath_modeler.modeling.mixture.data import Data, floor_of
 from callpath_modeler.modeling.mixture.hypotheses import Hypotheses
 from callpath_modeler.modeling.mixture.posterior import Posterior, far_values
+from callpath_modeler.modeling.mixture.usual import Usual
 from callpath_modeler.modeling.noise import looks_exact
 from callpath_modeler.modeling.roots import numbers_of_root, roots, with_more_terms
 from callpath_modeler.modeling.shapes import Shape
@@ -53,7 +54,6 @@ _PARALLEL = 1e-12
 _NOISY_SPREAD = 0.25
 _MISFIT = 0.05
 _FAR_BEYOND_NOISE = 3.0
-_EXACT_MISFIT = 1e-3
 
 
 def empty_columns(count: int, places: int, terms: int = 2) -> Columns:
@@ -130,16 +130,18 @@ def write_models(
     unit: FloatArray,
     known: Hypotheses,
     far: FloatArray,
+    usual: Usual,
 ) -> None:
     """Write the models of some rows into their columns, in the unit of the metric.
 
     `far` [F, S + 1] is what shapes are far beyond the points, of `far_tables`.
     """
     if not compiled():
-        write_found(columns, rows, found, known.codes(found.chosen), data, unit, known, far)
+        codes = known.codes(found.chosen)
+        write_found(columns, rows, found, codes, data, unit, known, far, usual)
         return
     _write_spread(columns, rows, found, data, unit)
-    outcomes.write_models(columns, rows, found, data, unit, known, far)
+    outcomes.write_models(columns, rows, found, data, unit, known, far, usual)
 
 
 def _write_spread(
@@ -164,6 +166,7 @@ def write_found(
     unit: FloatArray,
     known: Hypotheses,
     far: FloatArray,
+    usual: Usual,
 ) -> None:
     """As `write_models`, in numpy, of candidates with the shapes of `codes` [M, T], -1 = none."""
     _write_spread(columns, rows, found, data, unit)
@@ -188,7 +191,7 @@ def write_found(
     columns["root"][rows, : 1 + others] = roots(found.covariance[:, kept]) * there[..., None]
     columns["alternative_weight"][rows, :others] = weight[:, 1:]
     _write_quality(columns, rows, scaled[:, 0], codes[:, 0], data, known)
-    columns["status"][rows] = _status(columns, rows, found, data, unit, known)
+    columns["status"][rows] = _status(columns, rows, found, data, unit, known, usual)
 
 
 def _kept(found: Posterior, far: Sequence[FloatArray]) -> tuple[npt.NDArray[np.intp], FloatArray]:
@@ -330,9 +333,11 @@ def _status(
     data: Data,
     unit: FloatArray,
     known: Hypotheses,
+    usual: Usual,
 ) -> npt.NDArray[np.int8]:
     """Name the outcome of each row."""
-    broken = np.bincount(found.row, found.weight * known.outside[found.chosen], len(rows)) > 0.5
+    breaks = np.bincount(found.row, found.weight * known.outside[found.chosen], len(rows))
+    broken = (breaks > 0.5) | known.breaks[columns["terms"][rows]].any(axis=1)
     noise, spread = np.sqrt(data.variance), np.sqrt(found.variance)
     beyond = (spread > _FAR_BEYOND_NOISE * noise) & (spread > _MISFIT)
     repeated = ~np.isnan(columns["noise"][rows])
@@ -345,7 +350,8 @@ def _status(
     size = 1 + (columns["terms"][rows] >= 0).sum(axis=1)
     left = np.sqrt(columns["rss"][rows] / np.maximum(points - size, 1))
     beyond &= left > _FAR_BEYOND_NOISE * noise
-    outside = broken | (repeated & beyond) | (exact & (misfit > _EXACT_MISFIT))
+    beyond = np.where(repeated, beyond, left > usual.most)
+    outside = broken | beyond | (exact & (misfit > usual.exactly(data)))
     flat = (columns["terms"][rows] < 0).all(axis=1)
     status = np.where(flat, FitStatus.CONSTANT, FitStatus.OK)
     status = np.where(outside, FitStatus.OUTSIDE, status)

@@ -43,6 +43,7 @@ from callpath_modeler.modeling.mixture.spread import (
     row_spread,
     within,
 )
+from callpath_modeler.modeling.mixture.usual import Usual, usual
 from callpath_modeler.modeling.noise import Aggregate, Centre, relative_efficiency
 from callpath_modeler.modeling.several.hypotheses import joint_hypotheses
 from callpath_modeler.modeling.several.sums import with_sums
@@ -92,6 +93,7 @@ class Setting:
     beliefs: Beliefs
     far: FloatArray
     sums: Sums | None
+    usual: Usual
 
     @property
     def terms(self) -> int:
@@ -142,12 +144,15 @@ def learnt(points: FloatArray, values: Values, space: SearchSpace, aggregate: Ag
     sums = sums_of(known, points) if space.max_terms > 1 else None
     how: Centre = "mean" if aggregate == "auto" else aggregate
     even = np.ones(len(points))
-    setting = Setting(points, pool, how, 1.0, even, None, 0.0, known, ways, before, far, sums)
+    setting = Setting(
+        points, pool, how, 1.0, even, None, 0.0, known, ways, before, far, sums, Usual()
+    )
     if not len(y):
         return setting
     setting, seen = _by_errors(setting, reps)
     how, efficiency = _centre(y, seen.noise, seen.fitted * seen.unit[:, None], aggregate)
-    setting = replace(setting, how=how, efficiency=efficiency)
+    its = usual(seen.data, seen.fitted)
+    setting = replace(setting, how=how, efficiency=efficiency, usual=its)
     data, found, beliefs = seen.data, seen.found, seen.beliefs
     # Of several parameters means say as much of habits, and a look takes long.
     again = how != "mean" and points.ndim == 1

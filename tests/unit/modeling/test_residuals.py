@@ -24,7 +24,8 @@ def rows(error: FloatArray, points: FloatArray = POINTS) -> tuple[Data, FloatArr
     here = ~np.isnan(error)
     values = np.where(here, fitted * (1 + np.nan_to_num(error)), 0.0)
     of_noise = np.full(len(error), 1e-4)
-    return Data(points, values, here.astype(float), of_noise, of_noise + 4), np.array(fitted)
+    noise = of_noise, of_noise + 4, 0 * of_noise
+    return Data(points, values, here.astype(float), *noise), np.array(fitted)
 
 
 def correlation_of(data: Data, fitted: FloatArray) -> float:

@@ -1,0 +1,153 @@
+"""Whole numbers: an exact law, or what is rounded of one that is not.
+
+Iterations, blocks of a process and levels of a tree are rounded, up or to the nearest; messages and
+bytes follow laws to the last digit. Of small whole numbers, some law of few terms is met exactly by
+chance. So rows of such are looked at twice: as they are, where no point tells more than that it is
+this whole number and no other, and as known to a half only.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import numpy.typing as npt
+
+from callpath_modeler.modeling.mixture.candidates import Candidates, absolute_candidates
+from callpath_modeler.modeling.mixture.data import Data, error_unit, floor_of, relative_weights
+from callpath_modeler.modeling.mixture.deviations import Deviations, Drift
+from callpath_modeler.modeling.mixture.hypotheses import Hypotheses
+from callpath_modeler.modeling.mixture.posterior import Beliefs
+from callpath_modeler.modeling.mixture.regressions import TINY
+from callpath_modeler.modeling.mixture.screen import Chosen
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.intp]
+
+_EXACT = 10.0
+"""How much more probable whole numbers are exact than any values: an exact law of these has whole
+coefficients, which are that much rarer than all that round to the same values."""
+_ROUNDED = 0.3
+"""How probable it is that whole numbers are rounded, against that any values are exact."""
+_MATTERS = 0.05
+"""What is less probable hardly moves an end of a band."""
+
+_NEVER = -1e9
+
+_STEADY = Drift(0.0)
+EXACTLY = Deviations((_STEADY, _STEADY), np.zeros(1), np.zeros(1, dtype=np.intp), np.zeros(1))
+"""What is rounded is looked at without any other deviation."""
+
+Looked = tuple[Data, Candidates, FloatArray]
+"""Rows, what was found of them, and what their weights were made of, [n, K]."""
+
+
+def as_rounded(data: Data) -> Data:
+    """Return rows as whole numbers that are known to a half."""
+    variance = _rounding(data)
+    level = _mean_log(variance, data)
+    weight = data.weight * np.exp(level)[:, None] / variance
+    return replace(data, weight=weight, variance=np.exp(level))
+
+
+def with_rounded(
+    exact: Looked, rounded: Looked, known: Hypotheses, ways: Deviations, beliefs: Beliefs
+) -> Candidates:
+    """Put together what rows of whole numbers say if these are exact, and what if they are not.
+
+    Those in `rounded` are `as_rounded`, under `EXACTLY`.
+    """
+    data, one, _ = exact
+    other = _as_deviations(exact, rounded, known, ways)
+    limited = one.log_evidence - _too_precise(one, data, ways)
+    limited[ways.deviation == 0] += np.log(_EXACT)
+    asked = replace(one, log_evidence=limited)
+    rows = len(data.values)
+    odds = _probability(other, beliefs, rows) - _probability(asked, beliefs, rows)
+    matters = odds > np.log(_MATTERS)
+    asked = replace(one, log_evidence=np.where(matters[one.row], limited, one.log_evidence))
+    found = Candidates.joined([asked, other.take(np.flatnonzero(matters[other.row]))])
+    top = np.full(rows, -np.inf)
+    np.maximum.at(top, found.row, found.log_evidence.max(axis=0))
+    return replace(found, log_evidence=found.log_evidence - top[found.row])
+
+
+def _as_deviations(
+    exact: Looked, rounded: Looked, known: Hypotheses, ways: Deviations
+) -> Candidates:
+    """Return what is rounded in the columns of `ways`, with evidence against that of `exact`.
+
+    Of the deviations the one that is most like it stands for it.
+    """
+    data, half = exact[0], rounded[0]
+    # What is rounded of a constant is a constant.
+    other = rounded[1].take(np.flatnonzero(rounded[1].chosen > 0))
+    level = _level(*rounded, known, EXACTLY) - _level(*exact, known, ways)
+    level += np.log(_ROUNDED * np.exp(ways.log_prior[ways.deviation == 0]).sum())
+    apart = np.log(np.maximum(ways.steady().deviation, 1e-9)) - np.log(half.variance[:, None]) / 2
+    like = np.abs(apart).argmin(axis=1)
+    evidence = np.full((len(ways.deviation), len(other.row)), -np.inf)
+    evidence[like[other.row], np.arange(len(other.row))] = (
+        other.log_evidence[0] + (level - ways.log_prior[like])[other.row]
+    )
+    scale = half.variance / (data.variance + ways.deviation[like] ** 2)
+    drifts = np.zeros(len(ways.drifts), dtype=np.intp)
+    return Candidates(
+        other.row,
+        other.chosen,
+        evidence,
+        other.coefficients[drifts],
+        other.covariance[drifts] * scale[other.row],
+    )
+
+
+def _rounding(data: Data) -> FloatArray:
+    """Return the relative variance of values by rounding, [n, K]."""
+    return np.asarray(data.rounding[:, None] / np.maximum(data.values, floor_of(data)) ** 2)
+
+
+def _mean_log(values: FloatArray, data: Data) -> FloatArray:
+    used = data.weight > 0
+    return np.asarray(np.where(used, np.log(values), 0.0).sum(axis=1) / data.used)
+
+
+def _level(
+    data: Data, found: Candidates, fitted: FloatArray, known: Hypotheses, ways: Deviations
+) -> FloatArray:
+    """Return what evidence of each row is against, [n]: that of constants is known as it is."""
+    none = np.zeros(0, dtype=np.intp)
+    nothing = Chosen(none, none, (none,) * 3, none, none, np.ones(len(fitted)), fitted, none)
+    absolute = absolute_candidates(data, nothing, known, ways)
+    alone = np.flatnonzero(found.chosen == 0)
+    way = len(ways.steady().deviation) - 1
+    level = np.empty(len(fitted))
+    level[absolute.row] = absolute.log_evidence[way]
+    level[found.row[alone]] -= found.log_evidence[way, alone]
+    unit = error_unit(data, fitted)
+    weights = relative_weights(data, unit, _STEADY)
+    return np.asarray(level + _mean_log(np.where(weights > 0, weights, 1.0), data) * data.used / 2)
+
+
+def _too_precise(found: Candidates, data: Data, ways: Deviations) -> FloatArray:
+    """Return what evidence has from values being closer to a law than whole numbers are, [D, M]."""
+    cell, more = np.log(_rounding(data)), np.empty((len(ways.deviation), len(data.values)))
+    for way, (size, drift) in enumerate(zip(ways.deviation, ways.drift_of, strict=True)):
+        spread = ways.drifts[drift].variances(data.points)
+        level = np.log(data.variance + size**2) - _mean_log(spread + 0 * cell, data)
+        spread[0] *= ways.drifts[drift].of_first
+        beyond = np.maximum(cell - level[:, None] - np.log(spread), 0.0)
+        more[way] = np.where(data.weight > 0, beyond, 0.0).sum(axis=1) / 2
+    size = 1.0 * ((found.covariance[0, [0, 3, 5]] > 0).sum(axis=0))
+    used = data.used[found.row]
+    return np.asarray(more[:, found.row] * np.maximum(1 - size / used, 0.0))
+
+
+def _probability(found: Candidates, beliefs: Beliefs, rows: int) -> FloatArray:
+    """Return the logarithm of what all candidates of each row are worth together, [n]."""
+    each = np.logaddexp.reduce(found.log_evidence + beliefs.deviations[:, None], axis=0)
+    each += beliefs.hypotheses[found.chosen]
+    top = np.full(rows, -np.inf)
+    np.maximum.at(top, found.row, each)
+    top = np.maximum(top, _NEVER)
+    share = np.bincount(found.row, np.exp(each - top[found.row]), rows)
+    return np.asarray(top + np.log(np.maximum(share, TINY)))

@@ -1,0 +1,107 @@
+"""Whole numbers: exact laws stay exact, what was rounded is known to a half only."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from callpath_modeler.modeling import FitStatus, Models, fit
+from callpath_modeler.modeling.mixture.data import data_of
+from callpath_modeler.modeling.mixture.rounding import as_rounded
+from callpath_modeler.modeling.mixture.spread import noise_of, within
+
+FloatArray = npt.NDArray[np.float64]
+
+DOUBLED = 8 * 2.0 ** np.arange(5)
+NODES = np.array([32, 48, 64, 96, 128.0])
+
+
+def fitted(points: FloatArray, *rows: npt.ArrayLike) -> Models:
+    return fit(points, np.array(rows, dtype=float)[..., None])
+
+
+def band(models: Models, target: float) -> tuple[FloatArray, FloatArray]:
+    predicted = models.predict([target])
+    return predicted.low[:, 0], predicted.high[:, 0]
+
+
+@pytest.mark.parametrize(
+    "law",
+    [
+        lambda p: p - 1,
+        lambda p: 3 * np.log2(p),
+        lambda p: 5 * p,
+        lambda p: 896 / p,
+        lambda p: p * np.log2(p),
+        lambda p: 7 + 2 * np.log2(p),
+    ],
+)
+def test_exact_laws_of_small_numbers_stay_exact(law) -> None:  # type: ignore[no-untyped-def]
+    models = fitted(DOUBLED, law(DOUBLED))
+    low, high = band(models, 2048)
+    np.testing.assert_allclose([low, high], law(2048.0), rtol=1e-5)
+    assert models.status.tolist() == [FitStatus.OK]
+
+
+def test_rounded_iterations_are_not_taken_for_what_meets_them_by_chance() -> None:
+    low, high = band(fitted(NODES, [23, 24, 24, 25, 26]), 2048)
+    assert low < 31 < high
+    assert high / low > 1.1
+
+
+@pytest.mark.parametrize("work", [1329, 3671, 455 * 8])
+def test_blocks_that_are_rounded_up_are_shared_work(work: int) -> None:
+    models = fitted(DOUBLED, np.ceil(work / DOUBLED))
+    low, high = band(models, 512)
+    assert low < np.ceil(work / 512) < high
+    assert models.predict([512]).value[0, 0] < 2 * work / 512
+
+
+def test_what_is_rounded_is_within_the_model_class_and_held() -> None:
+    random = np.random.default_rng(1)
+    level, slope = random.uniform(5, 50, 40), random.uniform(0.1, 0.4, 40)
+    exact = [each * (1 + more * np.log2(NODES)) for each, more in zip(level, slope, strict=True)]
+    models = fitted(NODES, *np.round(exact))
+    low, high = band(models, 2048)
+    truth = np.round(level * (1 + slope * 11))
+    # A law that is met exactly may be another one by a whole number.
+    assert ((low - 1 <= truth) & (truth <= high + 1)).mean() >= 0.95
+    assert (models.status == FitStatus.OUTSIDE).mean() < 0.2
+
+
+def rounding_of(rows: npt.ArrayLike) -> FloatArray:
+    y = np.array(rows, dtype=float)
+    data, unit = data_of(DOUBLED[: y.shape[1]], noise_of(within(y, "mean"), 1.0))
+    return data.rounding * unit**2
+
+
+def test_small_whole_numbers_that_differ_may_be_rounded() -> None:
+    rows = [
+        [[8], [5], [3]],
+        [[8], [8], [8]],
+        [[8], [5.5], [3]],
+        [[8000], [5000], [3000]],
+        [[8000], [500], [0]],
+    ]
+    np.testing.assert_allclose(rounding_of(rows), np.array([1, 0, 0, 0, 1]) / 12)
+
+
+def test_whole_numbers_whose_repetitions_differ_are_noisy_instead() -> None:
+    rows = [[[8, 9], [5, 5], [3, 4]], [[8, 8], [5, 5], [3, 3]]]
+    np.testing.assert_allclose(rounding_of(rows), np.array([0, 1]) / 12)
+
+
+def test_every_value_is_known_to_the_same_half() -> None:
+    y = np.array([[[40.0], [7.0], [2.0]]])
+    data, unit = data_of(DOUBLED[:3], noise_of(within(y, "mean"), 1.0))
+    half = as_rounded(data)
+    spread = np.sqrt(half.variance[:, None] / half.weight) * data.values * unit[:, None]
+    np.testing.assert_allclose(spread, 12**-0.5)
+
+
+def test_how_rows_are_ordered_does_not_matter() -> None:
+    rows = [[23, 24, 24, 25, 26], [31, 47, 63, 95, 127], [6, 6, 6, 6, 6], [84, 56, 42, 28, 21]]
+    one, other = fitted(NODES, *rows), fitted(NODES, *rows[::-1])
+    for found, expected in zip(band(one, 1024), band(other, 1024), strict=True):
+        np.testing.assert_allclose(found, expected[::-1], rtol=1e-9)
