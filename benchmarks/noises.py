@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from results import Table
 
 from callpath_modeler import modeling
-from callpath_modeler.analysis.predict import summed
+from callpath_modeler.analysis.predict import total_of
 
 FloatArray = NDArray[np.float64]
 
@@ -125,7 +125,7 @@ def _application(
     models = modeling.fit(points, y)
     band = models.predict(target)
     value, low, high = (column[:, 0] for column in (band.value, band.low, band.high))
-    _, least, most = summed(value, low, high, models.correlation)
+    _, least, most = (float(column[0]) for column in total_of(models, target))
     peer, _ = extrap_models.predict(points, y, target)
     return _Said(
         error=np.abs(value / truth - 1),

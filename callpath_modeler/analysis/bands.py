@@ -46,38 +46,6 @@ class Band:
         )
 
 
-def addable(value: Values, low: Values, high: Values) -> Values:
-    """Return what adds up where values do, [..., 4]: the reach of bands squared, and as it is.
-
-    Each of both downwards, then upwards. What has no band, for want of a model or at infinity,
-    adds nothing.
-    """
-    with np.errstate(invalid="ignore", over="ignore"):
-        reach = np.stack([value - low, high - value], axis=-1)
-        reach = np.where(np.isnan(reach), 0.0, reach)
-        return np.concatenate([reach**2, reach], axis=-1)
-
-
-def ends_of_sums(value: Values, added: Values, correlation: float) -> tuple[Values, Values]:
-    """Return low and high of sums of predictions, which are never below zero.
-
-    Independent errors add up as squares, common ones as they are: between two call paths there is
-    a correlation r, so the variance of a sum is (1 - r) sum s^2 + r (sum s)^2.
-
-    Parameters
-    ----------
-    value : [...] sums of values
-    added : [..., 4] sums of what `addable` returns of them
-    correlation : between the errors of any two, from 0 to 1; `Models.correlation`
-    """
-    with np.errstate(invalid="ignore", over="ignore"):
-        # No part of what is infinite is nothing, and no NaN.
-        independent = (1 - correlation) * added[..., :2] if correlation < 1 else 0.0
-        common = correlation * added[..., 2:] ** 2 if correlation > 0 else 0.0
-        down, up = np.moveaxis(np.sqrt(independent + common), -1, 0)
-        return np.where(np.isinf(down), 0.0, np.maximum(value - down, 0.0)), value + up
-
-
 def varied(of: Callable[[Sequence[Values]], Values], parts: Sequence[Band]) -> Band:
     """Return a function of several bands; it is measured where all of them are.
 
@@ -101,15 +69,3 @@ def varied(of: Callable[[Sequence[Values]], Values], parts: Sequence[Band]) -> B
             above += np.maximum(np.maximum(*moved), 0.0) ** 2
     measured = np.logical_and.reduce(np.broadcast_arrays(*(part.measured for part in parts)))
     return Band(value, value - np.sqrt(below), value + np.sqrt(above), measured)
-
-
-def without(whole: Band, part: Band) -> Band:
-    """Return what is left of a sum without a part of it; squares of widths subtract.
-
-    Where errors are correlated the band is somewhat wider than it had to be.
-    """
-    value = np.maximum(whole.value - part.value, 0.0)
-    below = (whole.value - whole.low) ** 2 - (part.value - part.low) ** 2
-    above = (whole.high - whole.value) ** 2 - (part.high - part.value) ** 2
-    low = np.maximum(value - np.sqrt(np.maximum(below, 0.0)), 0.0)
-    return Band(value, low, value + np.sqrt(np.maximum(above, 0.0)))

@@ -369,10 +369,11 @@ def _predict(side: Side, scale: float) -> Predicted:
         side.spread(own.value),
         side.spread(own.low),
         side.spread(own.high),
+        side.spread(own.added, absent=0.0),
         side.spread(np.where(own.leader >= 0, side.rows[own.leader], -1), absent=-1),
         side.spread(own.growth, absent=-1),
         side.spread(own.lead, absent=0.0),
-        own.correlation,
+        own.confidence,
     )
 
 
@@ -382,7 +383,8 @@ def _without(own: Predicted, rows: Flags) -> Predicted:
     value, low, high, leader, growth, lead = (
         np.where(rows, x, c) for x, c in zip(absent, columns, strict=True)
     )
-    return Predicted(value, low, high, leader, growth, lead, own.correlation)
+    added = np.where(rows[:, None], 0.0, own.added)
+    return Predicted(value, low, high, added, leader, growth, lead, own.confidence)
 
 
 def _growth(look: _Look, base: Fitted, new: Fitted) -> GrowthChange:

@@ -1,9 +1,8 @@
 """What nodes cost at a target, measured or predicted, in any of the three views.
 
 Values, shares and excess work are exclusive values of call paths that add up, so the value of a
-node of a view is the sum that its measured value is. Bands add up as in `analysis.predict`, with
-the correlation that the errors of call paths have. Intervals of what was measured are made of the
-sums of each run, as in `analysis.measured`.
+node of a view is the sum that its measured value is. Bands add up as in `analysis.sums`.
+Intervals of what was measured are made of the sums of each run, as in `analysis.measured`.
 
 Predicted values of 10^6 call paths take a tenth of a second, their bands some seconds; so a
 forecast may be made without bands, which come later.
@@ -19,10 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from callpath_modeler.analysis.at_target import Total, basis_of, deviation, total_at
-from callpath_modeler.analysis.bands import addable, ends_of_sums
 from callpath_modeler.analysis.known import Known
 from callpath_modeler.analysis.measured import Measured
 from callpath_modeler.analysis.rank import Loss, loss_at, share_at_target
+from callpath_modeler.analysis.sums import COLUMNS, addable, ends_of_sums
 from callpath_modeler.analysis.trust import marks_of_trust
 from callpath_modeler.analysis.turning import Turning, turning
 from callpath_modeler.fitted import Fitted
@@ -75,16 +74,16 @@ class Widths:
 
     Attributes
     ----------
-    costs : what adds up of them, [call paths, 4]
-    correlation : between the errors of call paths
+    costs : what adds up of them, [call paths, columns]
+    confidence : how often they hold
     """
 
     costs: Costs
-    correlation: float
+    confidence: float
 
     def ends(self, value: Values, parts: Values) -> tuple[Values, Values]:
-        """Return low and high of values [n], given what `costs` are of these, [n, 4]."""
-        return ends_of_sums(value, parts, self.correlation)
+        """Return low and high of values [n], given what `costs` are of these, [n, columns]."""
+        return ends_of_sums(value, parts, self.confidence)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -319,16 +318,16 @@ class Forecast:
         if point is not None:
             intervals = Intervals(self.known.runs, self.known.measured, point)
             return replace(self, bands=intervals, total=total_at(self.known.measured, point))
-        models, value = self.fitted.models, self.value.exclusive[:, 0]
-        added = np.zeros((len(value), 4), order="F")
-        for start in range(0, len(value), _CHUNK):
+        models, modelled, where = self.fitted.models, self.known.modelled, np.array([self.target])
+        added = np.zeros((len(models), COLUMNS), order="F")
+        for start in range(0, len(models), _CHUNK):
             if not is_wanted():
                 return None
             part = slice(start, start + _CHUNK)
-            rows = np.arange(start, min(start + _CHUNK, len(value)))
-            band = models.take(rows).predict(np.array([self.target]))
-            added[part] = addable(value[part], band.low[:, 0], band.high[:, 0])
-        bands = Widths(Costs.of(self.fitted.experiment.tree, added), models.correlation)
+            some = models.take(np.arange(start, min(start + _CHUNK, len(models))))
+            parts = addable(some, where, some.predict(where))[:, 0]
+            added[part] = np.where(modelled[part, None], parts, 0.0)
+        bands = Widths(Costs.of(self.fitted.experiment.tree, added), models.confidence)
         total = np.array(self.total[:1])
         low, high = bands.ends(total, added.sum(axis=0)[None])
         return replace(self, bands=bands, total=(self.total[0], float(low[0]), float(high[0])))

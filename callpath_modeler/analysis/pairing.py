@@ -48,8 +48,8 @@ class Side:
         return np.asarray(~np.isnan(self.values[:, here]).all(axis=(1, 2)))
 
     def spread(self, column: NDArray[Any], absent: float = np.nan) -> NDArray[Any]:
-        """Bring a column over the experiment's call paths to those of both."""
-        wide = np.full(len(self.values), absent, column.dtype)
+        """Bring columns over the experiment's call paths to those of both."""
+        wide = np.full((len(self.values), *column.shape[1:]), absent, column.dtype)
         wide[self.rows] = column
         return wide
 

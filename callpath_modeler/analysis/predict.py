@@ -11,13 +11,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from callpath_modeler.analysis.bands import addable, ends_of_sums
+from callpath_modeler.analysis.sums import COLUMNS, addable, ends_of_sums
 from callpath_modeler.fitted import Fitted
+from callpath_modeler.modeling import Models, Prediction
 from callpath_modeler.profile.calltree import CallTree
 from callpath_modeler.profile.experiment import inclusive_values
 
-_CHUNK = 1024
-"""Call paths that are predicted together: at hundreds of points each takes kilobytes."""
+_CHUNK = 16_384
+"""Predictions that are made together: each takes a kilobyte."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -27,88 +28,79 @@ class Predicted:
     Attributes
     ----------
     value, low, high : in the metric's unit; NaN without a model
+    added : what adds up of them where values do, [call paths, columns]; as of `sums.addable`
     leader : the row whose model grows fastest: the call path's own, or one that it calls; -1
         without a model
     growth : code of that growth, the larger the faster; -1 without a model
     lead : coefficient of that growth, summed over all call paths that share it
-    correlation : between the errors of call paths
+    confidence : of the bands
     """
 
     value: NDArray[np.float64]
     low: NDArray[np.float64]
     high: NDArray[np.float64]
+    added: NDArray[np.float64]
     leader: NDArray[np.intp]
     growth: NDArray[np.int64]
     lead: NDArray[np.float64]
-    correlation: float
+    confidence: float
 
     def total(self) -> tuple[float, float, float]:
         """Return value, low and high of the whole program."""
-        return summed(self.value, self.low, self.high, self.correlation)
+        value = np.array(np.nansum(self.value))
+        low, high = ends_of_sums(value, self.added.sum(axis=0), self.confidence)
+        return float(value), float(low), float(high)
 
 
 def predict(fitted: Fitted, target: float) -> Predicted:
     """Predict every call path by itself at `target`, which may be infinite."""
-    models, modelled = fitted.models, fitted.modelled
-    value, low, high = costs(fitted, target)
+    models, modelled, where = fitted.models, fitted.modelled, np.array([target])
+    band = _prediction(models, where)
+    value, low, high = (
+        np.where(modelled, column[:, 0], np.nan) for column in (band.value, band.low, band.high)
+    )
+    added = np.where(modelled[:, None], addable(models, where, band)[:, 0], 0.0)
     growth = np.where(modelled, models.growth_rank(), -1)
     lead = np.where(modelled, models.leading_coefficient(), 0.0)
     leader = np.where(modelled, np.arange(len(value)), -1)
-    return Predicted(value, low, high, leader, growth, lead, models.correlation)
+    return Predicted(value, low, high, added, leader, growth, lead, models.confidence)
 
 
-def costs(
-    fitted: Fitted, target: float
-) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-    """Predict what every call path costs by itself; return value, low and high, each [call paths].
-
-    NaN without a model.
-    """
-    models, where = fitted.models, np.array([target])
-    if np.isinf(target):
-        columns = (models.values(where),) * 3
-    else:
-        prediction = models.predict(where)
-        columns = (prediction.value, prediction.low, prediction.high)
-    value, low, high = (np.where(fitted.modelled, column[:, 0], np.nan) for column in columns)
-    return value, low, high
+def _prediction(models: Models, points: NDArray[np.float64]) -> Prediction:
+    """Predict with bands; at infinity, where all are endless, without."""
+    if np.isfinite(points).all():
+        return models.predict(points)
+    value = models.values(points)
+    return Prediction(value, value, value)
 
 
 def with_callees(tree: CallTree, own: Predicted) -> Predicted:
     """Sum predictions over subtrees."""
-    value = inclusive_values(tree, own.value)
-    added = tree.inclusive(addable(own.value, own.low, own.high))
-    low, high = ends_of_sums(value, added, own.correlation)
+    value, added = inclusive_values(tree, own.value), tree.inclusive(own.added)
+    low, high = ends_of_sums(value, added, own.confidence)
     growth, lead, leader = _fastest(tree, own.growth, own.lead, own.leader)
-    return Predicted(value, low, high, leader, growth, lead, own.correlation)
+    return Predicted(value, low, high, added, leader, growth, lead, own.confidence)
 
 
 def predict_sum(
     fitted: Fitted, rows: NDArray[np.integer], points: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
     """Predict what some call paths cost together; return value, low and high, each [points]."""
-    modelled = rows[fitted.modelled[rows]]
-    value, added = np.zeros(len(points)), np.zeros((len(points), 4))
-    for start in range(0, len(modelled), _CHUNK):
-        parts = fitted.models.take(modelled[start : start + _CHUNK]).predict(points)
+    return total_of(fitted.models.take(rows[fitted.modelled[rows]]), points)
+
+
+def total_of(
+    models: Models, points: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    """Predict the sum of rows that all have models; return value, low and high, each [points]."""
+    value, added = np.zeros(len(points)), np.zeros((len(points), COLUMNS))
+    rows = max(1, _CHUNK // len(points))
+    for start in range(0, len(models), rows):
+        some = models.take(np.arange(start, min(start + rows, len(models))))
+        parts = some.predict(points)
         value += parts.value.sum(axis=0)
-        added += addable(parts.value, parts.low, parts.high).sum(axis=0)
-    return value, *ends_of_sums(value, added, fitted.models.correlation)
-
-
-def summed(
-    value: NDArray[np.float64],
-    low: NDArray[np.float64],
-    high: NDArray[np.float64],
-    correlation: float,
-) -> tuple[float, float, float]:
-    """Return value, low and high of the whole program: of what was predicted, the sum."""
-    total = float(np.nansum(value))
-    if not np.isfinite(total):
-        return total, total, total
-    added = addable(value, low, high).sum(axis=0)
-    ends = ends_of_sums(np.array(total), added, correlation)
-    return total, float(ends[0]), float(ends[1])
+        added += addable(some, points, parts).sum(axis=0)
+    return value, *ends_of_sums(value, added, models.confidence)
 
 
 def _fastest(

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from callpath_modeler.analysis.at_target import Total
 from callpath_modeler.analysis.excess import is_summed, scaling_over
-from callpath_modeler.analysis.predict import costs, summed
+from callpath_modeler.analysis.predict import predict
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.profile.experiment import Scaling
 
@@ -76,9 +76,8 @@ def turning(fitted: Fitted, target: float, total: Total) -> Turning | None:
     if not totals[-1] > totals[least] * (1 + _RISES):
         return None
     at = float(points[least])
-    correlation = fitted.models.correlation
-    there = summed(*costs(fitted, at), correlation)
-    end = total if np.isfinite(target) else summed(*costs(fitted, until), correlation)
+    there = predict(fitted, at).total()
+    end = total if np.isfinite(target) else predict(fitted, until).total()
     first, last = stretch(points, totals, least, there[2])
     return Turning(at, there, first, last, until, end[1] > there[2])
 

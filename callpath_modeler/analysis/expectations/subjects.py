@@ -8,11 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from callpath_modeler import modeling
-from callpath_modeler.analysis.bands import Band, addable, ends_of_sums, varied, without
+from callpath_modeler.analysis.bands import Band, varied
 from callpath_modeler.analysis.excess import ideal, per_process, scaling_over
 from callpath_modeler.analysis.expectations.expectation import Kind
 from callpath_modeler.analysis.measured import Measured, Sums, sum_over
 from callpath_modeler.analysis.predict import Predicted, predict, predict_sum
+from callpath_modeler.analysis.sums import ends_of_sums
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.modeling import Models
 from callpath_modeler.profile.experiment import inclusive_values
@@ -123,7 +124,7 @@ class Subjects:
         spent, one = self._ideal(np.nan_to_num(self.sums(before)), target), self._one(target)
         if kind is Kind.LOSS:
             return varied(lambda of: of[0] * one - spent, [mine])
-        rest = without(_of(replace(self, rows=None), own), mine)
+        rest = _rest(self, own)
         if kind is Kind.SHARE:
             share = varied(lambda of: of[0] / (of[0] + of[1]), [mine, rest])
             return Band(share.value, np.maximum(share.low, 0.0), np.minimum(share.high, 1.0))
@@ -215,8 +216,15 @@ def _of(subjects: Subjects, own: Predicted) -> Band:
     value = subjects.sums(own.value)
     if subjects.rows is not None and not subjects.inclusive:
         return Band(value, own.low[subjects.rows], own.high[subjects.rows])
-    added = subjects.sums(addable(own.value, own.low, own.high))
-    return Band(value, *ends_of_sums(value, added, own.correlation))
+    return Band(value, *ends_of_sums(value, subjects.sums(own.added), own.confidence))
+
+
+def _rest(subjects: Subjects, own: Predicted) -> Band:
+    """Return what the program has besides each subject."""
+    value = np.nansum(own.value) - np.nan_to_num(subjects.sums(own.value))
+    added = own.added.sum(axis=0) - subjects.sums(own.added)
+    value, added = np.maximum(value, 0.0), np.maximum(added, 0.0)
+    return Band(value, *ends_of_sums(value, added, own.confidence))
 
 
 def _confident(fitted: Fitted, confidence: float) -> Fitted:

@@ -60,7 +60,7 @@ _MOST_HYPOTHESES = 2_000_000
 _OFF = 3.0
 _OF_ONE_LAW = 0.2
 """Errors of call paths that follow one law beyond the hypotheses are as correlated at most."""
-LEAST_IN_SUMS = 0.1
+LEAST_IN_SUMS = 0.25
 """As which they count in sums at least: at the points nothing tells that all surfaces, or all
 shares of waiting, will be missed alike far beyond them."""
 

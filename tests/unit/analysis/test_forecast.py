@@ -90,9 +90,8 @@ def test_everything_adds_up_to_the_ranking(fit, ahead):
     ranking = rank(fit, TARGET)
     assert np.nansum(own[:, 0]) == pytest.approx(ranking.total[0]) == ahead.total[0]
     above, _ = view.values(view.roots, ahead.bands.costs)
-    common = fit.models.correlation
-    spread = np.sqrt((1 - common) * above[:, 1].sum() + common * above[:, 3].sum() ** 2)
-    assert ranking.total[2] - ranking.total[0] == pytest.approx(spread)
+    low, high = ahead.bands.ends(np.array(ranking.total[:1]), above.sum(axis=0)[None])
+    assert (low[0], high[0]) == pytest.approx(ranking.total[1:])
     assert ahead.total == pytest.approx(ranking.total)
     assert ahead.known.total_at_largest == pytest.approx(ranking.total_at_largest)
     assert ahead.known.unmodelled.tolist() == ranking.unmodelled.tolist()

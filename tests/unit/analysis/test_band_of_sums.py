@@ -1,0 +1,201 @@
+"""Bands of sums: of rows that are wrong alike, by themselves, and by a law that is in doubt."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from callpath_modeler.analysis.forecast import forecast
+from callpath_modeler.analysis.predict import predict, predict_sum, total_of, with_callees
+from callpath_modeler.analysis.sums import (
+    COLUMNS,
+    addable,
+    as_normal,
+    ends_of_sums,
+    scores,
+    with_deviations,
+)
+from callpath_modeler.fitted import Fitted
+from callpath_modeler.modeling.mixture.setting import LEAST_IN_SUMS
+from callpath_modeler.modeling.stored import from_arrays, to_arrays
+from synthetic import fitted
+
+CONFIDENCE = 0.95
+SCORES = scores(CONFIDENCE)
+VALUE = np.array([10.0, 20.0, 30.0])
+REACH = np.array([0.3, 0.4, 0.0])
+
+
+def of_bands(value: np.ndarray, low: np.ndarray, high: np.ndarray, correlation: float):
+    """Return low and high of the sum of what is normal on either side."""
+    added = with_deviations(as_normal(value, low, high, CONFIDENCE), correlation).sum(axis=0)
+    low, high = ends_of_sums(np.array(np.nansum(value)), added, CONFIDENCE)
+    return float(low), float(high)
+
+
+@pytest.mark.parametrize(("correlation", "reach"), [(0.0, 0.5), (1.0, 0.7), (0.5, 0.37**0.5)])
+def test_normal_errors_add_up_as_squares_and_common_ones_as_they_are(
+    correlation: float, reach: float
+) -> None:
+    ends = of_bands(VALUE, VALUE - REACH, VALUE + REACH, correlation)
+    assert ends == pytest.approx((60 - reach, 60 + reach), abs=0.01 * reach)
+
+
+@pytest.mark.parametrize("confidence", [0.3, 0.68, 0.95, 0.999])
+def test_the_band_of_one_row_is_its_own(confidence: float) -> None:
+    made, _ = slower_as_a_whole(4)
+    models, points = replace(made.models, confidence=confidence), np.array([256.0, 1e5])
+    band = models.predict(points)
+    low, high = ends_of_sums(band.value, addable(models, points, band), confidence)
+    np.testing.assert_allclose(low, band.low, rtol=1e-9)
+    np.testing.assert_allclose(high, band.high, rtol=1e-9)
+
+
+def test_what_has_no_band_is_sure_and_what_has_no_model_adds_nothing() -> None:
+    value, low, high = np.array([[1.0, 7.0, np.nan], [0.5, np.nan, np.nan], [2.0, np.nan, np.nan]])
+    added = with_deviations(as_normal(value, low, high, CONFIDENCE), 0.3)
+    assert added.shape == (3, COLUMNS)
+    np.testing.assert_array_equal(added[1], [7.0] * len(SCORES) + [0.0] * 4)
+    assert not added[2].any()
+    ends = ends_of_sums(np.array([8.0, 0.0]), np.stack([added.sum(axis=0), added[2]]), CONFIDENCE)
+    np.testing.assert_allclose(ends, [[7.5, 0.0], [9.0, 0.0]], rtol=1e-9)
+
+
+@pytest.mark.parametrize("correlation", [0.0, 0.1, 1.0])
+@pytest.mark.parametrize("value", [np.inf, 1e200, 1e300])
+def test_sums_with_what_is_larger_than_its_square_can_be_have_ends(
+    value: float, correlation: float
+) -> None:
+    for high in (np.inf, value):
+        values, low = np.array([value, 1.0]), np.array([0.5 * value, 0.5])
+        ends = of_bands(values, low, np.array([high, 2.0]), correlation)
+        assert ends[0] <= values.sum() <= ends[1]
+        assert ends[1] == np.inf if high == np.inf else ends[1] < np.inf
+
+
+def wide(rng: np.random.Generator, rows: int) -> np.ndarray:
+    """Return quantiles [rows, 2001] of rows over decades, some with two peaks."""
+    at = np.linspace(-5, 5, 2001)
+    spread, level = rng.uniform(0.1, 1.5, (rows, 1)), rng.normal(0, 1, (rows, 1))
+    jump = rng.uniform(0, 3, (rows, 1)) * (at > rng.normal(0, 1, (rows, 1)))
+    return np.asarray(np.exp(level + spread * at + jump))
+
+
+@pytest.mark.parametrize(("rows", "correlation"), [(2, 0.3), (5, 0.25), (30, 0.25), (30, 0.6)])
+def test_ends_are_those_of_sums_that_are_drawn(rows: int, correlation: float) -> None:
+    off = []
+    for seed in range(40):
+        rng = np.random.default_rng([seed, rows])
+        quantiles, at = wide(rng, rows), np.linspace(-5, 5, 2001)
+        of_scores = np.array([np.interp(SCORES, at, row) for row in quantiles])
+        added = with_deviations(of_scores, correlation)
+        deviation = of_scores[:, -2] - of_scores[:, len(SCORES) // 2]
+        alike = (added[:, len(SCORES) + 1] / deviation) ** 2
+        common = np.sqrt(alike) * rng.standard_normal((4_000, 1))
+        drawn = common + np.sqrt(1 - alike) * rng.standard_normal((4_000, rows))
+        drawn = np.clip(drawn, SCORES[0], SCORES[-1])
+        each = [np.interp(drawn[:, k], at, row) for k, row in enumerate(quantiles)]
+        truth = np.quantile(np.sum(each, axis=0), [0.025, 0.975])
+        middle = np.array(of_scores[:, len(SCORES) // 2].sum())
+        ends = ends_of_sums(middle, added.sum(axis=0), CONFIDENCE)
+        off.append(np.log(np.array(ends) / truth))
+    assert np.abs(np.median(off, axis=0)).max() < 0.06
+    assert np.quantile(np.abs(off), 0.9) < 0.3
+
+
+def test_the_low_end_of_what_is_wrong_alike_is_far_below_the_value() -> None:
+    """Three call paths, each as likely next to nothing as all of its value."""
+    likely = np.where(SCORES < -0.3, 0.2, 2000.0)
+    rows = np.stack([likely * factor for factor in (1.3, 0.8, 0.3)])
+    rows[:, -1] *= 2
+    added = with_deviations(rows, LEAST_IN_SUMS).sum(axis=0)
+    low, high = ends_of_sums(np.array(rows[:, -2].sum()), added, CONFIDENCE)
+    assert low < 0.1 * rows[:, -2].sum() < high
+
+
+def test_a_sum_is_the_same_in_any_order_and_unit() -> None:
+    made, _ = slower_as_a_whole(5)
+    points = np.array([1e4])
+    parts = addable(made.models, points, made.models.predict(points))[:, 0]
+    shuffled = np.random.default_rng(0).permutation(len(parts))
+    value = np.array(made.models.values(points).sum())
+    one = ends_of_sums(value, parts.sum(axis=0), CONFIDENCE)
+    np.testing.assert_allclose(ends_of_sums(value, parts[shuffled].sum(axis=0), CONFIDENCE), one)
+    quantiles = 1e6 * parts[:, : len(SCORES)]
+    more = with_deviations(quantiles, made.models.correlation).sum(axis=0)
+    np.testing.assert_allclose(ends_of_sums(1e6 * value, more, CONFIDENCE), 1e6 * np.array(one))
+
+
+def slower_as_a_whole(seed: int, spread: float = 0.06) -> tuple[Fitted, float]:
+    """Return a program of 40 functions, each of its runs slower by a factor; and the law at 256."""
+    random = np.random.default_rng(seed)
+    points = 2.0 ** np.arange(7)
+    laws = [3 + 0 * points, 1 + 0.02 * points, 2 + 0.3 * np.log2(points), 5 + np.sqrt(points)]
+    of_runs = np.exp(spread * random.standard_normal((len(points), 3)))
+    values = {"main": 1e-3 * np.ones((len(points), 3))}
+    for number in range(40):
+        own = np.exp(0.01 * random.standard_normal((len(points), 3)))
+        values[f"main/f{number}"] = laws[number % 4][:, None] * own * of_runs
+    truth = 0.001 + 10 * (3 + (1 + 0.02 * 256) + (2 + 0.3 * 8) + (5 + 16))
+    made = fitted(
+        {name: columns.tolist() for name, columns in values.items()}, tuple(points.astype(int))
+    )
+    return made, truth
+
+
+def test_totals_of_runs_that_were_slower_as_a_whole_hold() -> None:
+    held, would_hold = [], []
+    for seed in range(12):
+        made, truth = slower_as_a_whole(seed)
+        assert made.models.correlation > 0.3
+        for correlation, among in ((made.models.correlation, held), (0.0, would_hold)):
+            models = replace(made.models, correlation=correlation)
+            _, low, high = total_of(models, np.array([256.0]))
+            among.append(low[0] <= truth <= high[0])
+    assert np.mean(held) > max(0.7, np.mean(would_hold) + 0.15)
+
+
+def test_without_anything_in_common_errors_are_correlated_as_little_as_they_may_be() -> None:
+    made, _ = slower_as_a_whole(1, spread=0.0)
+    assert made.models.correlation == LEAST_IN_SUMS
+    own = predict(made, 256.0)
+    value, _, high = own.total()
+    above = own.high - own.value
+    independent = np.sqrt((above**2).sum())
+    assert 1.2 * independent < high - value < 0.8 * above.sum()
+
+
+def test_every_view_of_a_sum_has_the_same_band() -> None:
+    made, _ = slower_as_a_whole(2)
+    for target in (256.0, 1e5):
+        own = predict(made, target)
+        tree = made.experiment.tree
+        root = with_callees(tree, own)
+        curve = predict_sum(made, np.arange(len(tree)), np.array([target]))
+        assert (root.value[0], root.low[0], root.high[0]) == pytest.approx(own.total())
+        assert [float(end[0]) for end in curve] == pytest.approx(own.total())
+        assert forecast(made, target).total == pytest.approx(own.total())
+        leaves = tree.end == np.arange(len(tree)) + 1
+        np.testing.assert_allclose(root.low[leaves], own.low[leaves])
+        np.testing.assert_allclose(root.high[leaves], own.high[leaves])
+
+
+def test_a_curve_of_thousands_of_call_paths_is_their_sum() -> None:
+    made, _ = slower_as_a_whole(3)
+    rows = np.tile(np.arange(len(made.experiment.tree)), 60)
+    own = predict(made, 256.0)
+    value, added = np.array(own.value[rows].sum()), own.added[rows].sum(axis=0)
+    low, high = ends_of_sums(value, added, CONFIDENCE)
+    curve = predict_sum(made, rows, np.linspace(128.0, 256.0, 300))
+    assert [end[-1] for end in curve] == pytest.approx([float(each) for each in (value, low, high)])
+
+
+def test_the_correlation_is_kept_in_stores() -> None:
+    made, _ = slower_as_a_whole(3)
+    arrays, header = to_arrays(made.models)
+    assert from_arrays(arrays, header).correlation == made.models.correlation > 0
+    header["version"] -= 1
+    with pytest.raises(ValueError, match="not understood"):
+        from_arrays(arrays, header)
