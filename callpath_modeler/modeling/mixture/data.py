@@ -25,8 +25,10 @@ _LEAST, _LEAST_OF_SEVERAL, _LEAST_FAR = 0.003, 0.01, 1e-5
 
 _OF_ROUNDING = 12**-0.5
 """Standard deviation of what is rounded to the nearest whole number."""
+_TICKS = 10.0 ** -np.arange(7.0)
+"""Of counts, of timers, and of tables that were written with few digits."""
 _SMALL = 1000.0
-"""From the least value on, a half is too little to matter."""
+"""From a least value of so many ticks on, half a tick is too little to matter."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +69,7 @@ class Data:
     weight : of the points, about 1
     variance, dof : [n] of the noise of a centre
     rounding : [n] what rounding adds to the variance of any value of a row, in its unit; 0 where
-        values are no small whole numbers, and where they are all the same
+        values are no small whole numbers of ticks, and where they are all the same
     """
 
     points: FloatArray
@@ -125,7 +127,7 @@ def data_of(points: FloatArray, noise: Noise) -> tuple[Data, FloatArray]:
 
 
 def _rounding(points: FloatArray, noise: Noise, unit: FloatArray) -> FloatArray:
-    """Return the variance of rounding where rows are small whole numbers that differ, [n]."""
+    """Return the variance of rounding where rows are small numbers of ticks that differ, [n]."""
     found = np.zeros(len(noise.variance))
     exact = np.flatnonzero(noise.variance <= EXACT_VARIANCE)
     if points.ndim > 1 or not exact.size:
@@ -133,10 +135,15 @@ def _rounding(points: FloatArray, noise: Noise, unit: FloatArray) -> FloatArray:
     used = noise.weight[exact] > 0
     values = np.where(used, noise.centre[exact], 0.0)
     least = np.where(values > 0, values, np.inf).min(axis=1)
-    whole = (np.abs(values - np.rint(values)) <= EXACT * values).all(axis=1)
     differ = least < values.max(axis=1)
-    rows = exact[whole & differ & (least < _SMALL)]
-    found[rows] = (_OF_ROUNDING / unit[rows]) ** 2
+    left = np.flatnonzero(differ)
+    for tick in _TICKS:
+        ticks = values[left] / tick
+        whole = (np.abs(ticks - np.rint(ticks)) <= EXACT * ticks).all(axis=1)
+        few = left[whole & (least[left] < _SMALL * tick)]
+        rows = exact[few]
+        found[rows] = (_OF_ROUNDING * tick / unit[rows]) ** 2
+        left = left[~whole]
     return found
 
 

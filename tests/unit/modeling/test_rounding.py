@@ -44,9 +44,10 @@ def test_exact_laws_of_small_numbers_stay_exact(law) -> None:  # type: ignore[no
     assert models.status.tolist() == [FitStatus.OK]
 
 
-def test_rounded_iterations_are_not_taken_for_what_meets_them_by_chance() -> None:
-    low, high = band(fitted(NODES, [23, 24, 24, 25, 26]), 2048)
-    assert low < 31 < high
+@pytest.mark.parametrize("tick", [1.0, 0.01])
+def test_what_is_rounded_is_not_taken_for_what_meets_it_by_chance(tick: float) -> None:
+    low, high = band(fitted(NODES, tick * np.array([23, 24, 24, 25, 26])), 2048)
+    assert low < 31 * tick < high
     assert high / low > 1.1
 
 
@@ -80,11 +81,16 @@ def test_small_whole_numbers_that_differ_may_be_rounded() -> None:
     rows = [
         [[8], [5], [3]],
         [[8], [8], [8]],
-        [[8], [5.5], [3]],
+        [[8], [5.000001234], [3]],
         [[8000], [5000], [3000]],
         [[8000], [500], [0]],
     ]
     np.testing.assert_allclose(rounding_of(rows), np.array([1, 0, 0, 0, 1]) / 12)
+
+
+def test_so_may_be_small_numbers_of_ticks() -> None:
+    rows = [[[0.5], [0.3], [0.1]], [[0.08], [0.02], [0.01]], [[3.0], [1.0], [0.25]]]
+    np.testing.assert_allclose(12 * rounding_of(rows), [1e-2, 1e-4, 1e-4])
 
 
 def test_whole_numbers_whose_repetitions_differ_are_noisy_instead() -> None:
