@@ -1,4 +1,4 @@
-"""What a second process gains: reading a series, and modelling it."""
+"""What a second process, or thread, gains: reading a series, and modelling it."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ GOAL = 1.6
 
 NOTES = """\
 What two processes take (`-j 2`) against one: wall seconds, in turns, the least of all turns, with
-the start of the processes. How much of two processors others left meanwhile shows in the first
-line: two sums that have nothing to do with each other. So each has a second line that is made of
-processor time: what the first process does by itself, and half of what the two do. Reading:
-HPCToolkit databases of 20,000 contexts on 128 processes, until they are one experiment. Models in
-two parameters: 25 points, three repetitions.
+the start of the processes; models in one parameter are made by two threads. How much of two
+processors others left meanwhile shows in the first line: two sums that have nothing to do with each
+other. So each has a second line that is made of processor time: what the first process or thread
+does by itself, and half of what the two do. Reading: HPCToolkit databases of 20,000 contexts on 128
+processes, until they are one experiment. Models in two parameters: 25 points, three repetitions.
 """
 
 _SCALES = tuple(str(p) for p in range(8, 128, 8))

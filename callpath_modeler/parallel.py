@@ -1,6 +1,7 @@
-"""Work on several processors: a `map` whose items go to processes of their own.
+"""Work on several processors: a `map` whose items go to processes of their own, or to threads.
 
-A worker is a copy of this process where copies are safe, else a fresh interpreter. It has one item
+Threads are for what leaves the interpreter to others, as the compiled library does. Of the others a
+worker is a copy of this process where copies are safe, else a fresh interpreter. It has one item
 at a time, which comes and goes on a socket; when the other end is closed, for whatever reason, it
 ends at once. Ctrl-C is not for workers: this process hears it, and ends them.
 """
@@ -12,8 +13,9 @@ import os
 import pickle
 import signal
 import sys
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from queue import SimpleQueue
@@ -32,6 +34,7 @@ Progress = Callable[[int, int], None]
 
 _COPY_COSTS, _FRESH_COSTS = 0.05, 0.7
 """Seconds until a worker works, by the way it is started; of the second, most are for imports."""
+_THREAD_COSTS = 0.01
 
 _FRESH = """\
 import json, sys
@@ -48,15 +51,54 @@ def processors() -> int:
     return os.cpu_count() or 1
 
 
-def worth(jobs: int, seconds: float) -> int:
-    """Return how many of `jobs` processes pay for work of `seconds`; 1 = this one.
+def worth(jobs: int, seconds: float, *, threads: bool = False) -> int:
+    """Return how many of `jobs` processes, or threads, pay for work of `seconds`; 1 = this one.
 
     0 jobs are as many as there are processors.
     """
-    if os.name != "posix":
+    if threads:
+        cost = _THREAD_COSTS
+    elif os.name != "posix":
         return 1
-    cost = _COPY_COSTS if _is_alone() else _FRESH_COSTS
+    else:
+        cost = _COPY_COSTS if _is_alone() else _FRESH_COSTS
     return max(1, min(jobs or processors(), int(seconds / cost)))
+
+
+class Threads(AbstractContextManager["Threads"]):
+    """Threads that share the work of `map`; they end with it.
+
+    For functions that leave the interpreter to others for most of their time: nothing has to
+    travel, and starting them takes next to nothing.
+    """
+
+    def __init__(self, count: int) -> None:
+        """Have so many; with less than two, the caller's does the work."""
+        self._count = count
+
+    def __exit__(self, *_: object) -> None:
+        """Do nothing: whoever has workers ends them here."""
+
+    def map(self, function: Callable[[Item], Result], items: Iterable[Item], /) -> Iterator[Result]:
+        """Yield what `function` makes of each item, in their order; items are made as needed."""
+        if self._count < 2:
+            yield from map(function, items)
+            return
+        from concurrent.futures import Future, ThreadPoolExecutor
+
+        ahead: deque[Future[Result]] = deque()
+        with ThreadPoolExecutor(self._count) as pool:
+            try:
+                for item in items:
+                    ahead.append(pool.submit(function, item))
+                    # Results that nobody has taken yet need memory.
+                    if len(ahead) > 2 * self._count:
+                        yield ahead.popleft().result()
+                while ahead:
+                    yield ahead.popleft().result()
+            finally:
+                for left in ahead:
+                    left.cancel()
 
 
 class Workers:

@@ -28,7 +28,8 @@ from callpath_modeler.errors import DataError, UsageError
 from callpath_modeler.fitted import Fitted, Surface, sliced
 from callpath_modeler.loading import LoadOptions, load
 from callpath_modeler.modeling import Aggregate, FitStatus, Method, Models, SearchSpace
-from callpath_modeler.parallel import Workers, worth
+from callpath_modeler.modeling.compiled.library import compiled
+from callpath_modeler.parallel import Threads, Workers, worth
 from callpath_modeler.profile.experiment import Experiment
 from callpath_modeler.readers.reading import Progress
 from callpath_modeler.units import counted, percent, setting_text, significant
@@ -51,8 +52,8 @@ class FitOptions:
     folds : number of folds of the classic cross-validation; None = leave one out
     aggregate : how repetitions become one value
     confidence : probability that a band is to hold
-    jobs : how many processes may model; 0 = one for each processor; the models are the same, and
-        where it would take longer to start them there is but one
+    jobs : how many processes or threads may model; 0 = one for each processor; the models are the
+        same, and where it would take longer to start them there is but one
     """
 
     parameter: str | None = None
@@ -94,8 +95,7 @@ def fit(
             hint=f"2 to {len(points)}; without it one point is left out at a time",
         )
     several = len(parameters) > 1
-    seconds = len(values) * (_SECONDS_PER_SURFACE if several else _SECONDS_PER_LINE)
-    with Workers(worth(options.jobs, seconds)) as workers:
+    with _sharing(options, len(values), several=several) as shared:
         models = modeling.fit(
             points if several else points[:, 0],
             values,
@@ -104,7 +104,7 @@ def fit(
             folds=options.folds,
             aggregate=options.aggregate,
             confidence=options.confidence,
-            each=workers.map,
+            each=shared.map,
         )
     centres = modeling.centre(values, models.aggregate)
     findings = (
@@ -126,6 +126,14 @@ def fit(
         settings=settings,
         findings=findings,
     )
+
+
+def _sharing(options: FitOptions, rows: int, *, several: bool) -> Workers | Threads:
+    """Return who goes through parts of `rows`: threads, where the interpreter has little to do."""
+    seconds = rows * (_SECONDS_PER_SURFACE if several else _SECONDS_PER_LINE)
+    if compiled() and options.method == "mixture" and not several:
+        return Threads(worth(options.jobs, seconds, threads=True))
+    return Workers(worth(options.jobs, seconds))
 
 
 def _parameters(experiment: Experiment, options: FitOptions) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""Read a series, or model drawn measurements, with some processes; print what it took.
+"""Read a series, or model drawn measurements, with some processes or threads; print what it took.
 
 python jobs_ours.py read DIRECTORY JOBS
 python jobs_ours.py one|several ROWS JOBS
@@ -16,24 +16,30 @@ from draws import draw, points
 
 from callpath_modeler import modeling
 from callpath_modeler.loading import LoadOptions, load
-from callpath_modeler.parallel import Workers
+from callpath_modeler.parallel import Threads, Workers
 from callpath_modeler.readers.assemble import ReadOptions
 
 what, told, jobs = sys.argv[1], sys.argv[2], int(sys.argv[3])
 
 
-def spent(who: int) -> float:
-    """Return the processor time of this process, or of those that it has ended."""
-    usage = resource.getrusage(who)
-    return usage.ru_utime + usage.ru_stime
+def spent() -> tuple[float, float]:
+    """Return the processor time of this thread, and of all others and the processes that ended."""
+    alone, here, others = (
+        usage.ru_utime + usage.ru_stime
+        for usage in map(
+            resource.getrusage,
+            (resource.RUSAGE_THREAD, resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN),
+        )
+    )
+    return alone, here - alone + others
 
 
 if what == "read":
     options = LoadOptions(ReadOptions(jobs=jobs))
-    begin, own = time.perf_counter(), spent(resource.RUSAGE_SELF)
+    begin, before = time.perf_counter(), spent()
     load([Path(told)], options)
 elif what == "sums":
-    begin, own = time.perf_counter(), spent(resource.RUSAGE_SELF)
+    begin, before = time.perf_counter(), spent()
     with Workers(jobs) as workers:
         list(workers.map(sum, [range(int(told))] * 2))
 else:
@@ -44,12 +50,10 @@ else:
         where = np.array([(x, y) for x in p for y in p])
         values = values[:, :, None, :3] * np.roll(values, 7, axis=0)[:, None, :, :3]
         values = values.reshape(len(values), len(where), 3)
-    begin, own = time.perf_counter(), spent(resource.RUSAGE_SELF)
-    with Workers(jobs) as workers:
-        modeling.fit(where, values, each=workers.map)
-found = {
-    "wall": time.perf_counter() - begin,
-    "own": spent(resource.RUSAGE_SELF) - own,
-    "others": spent(resource.RUSAGE_CHILDREN),
-}
-print(json.dumps(found))
+    begin, before = time.perf_counter(), spent()
+    # As `pipeline.fit` does.
+    with Threads(jobs) if what == "one" else Workers(jobs) as shared:
+        modeling.fit(where, values, each=shared.map)
+wall = time.perf_counter() - begin
+own, others = (after - there for after, there in zip(spent(), before, strict=True))
+print(json.dumps({"wall": wall, "own": own, "others": others}))

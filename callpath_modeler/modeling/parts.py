@@ -19,7 +19,8 @@ class Map(Protocol):
 
         Parameters
         ----------
-        function : tells nothing of one part to another; it and its results can be pickled
+        function : tells nothing of one part to another, and may be in several at a time; it and its
+            results can be pickled
         parts : are made when they are asked for
         """
         ...

@@ -12,7 +12,8 @@ import time
 import pytest
 
 from callpath_modeler import parallel
-from callpath_modeler.parallel import Workers
+from callpath_modeler.modeling.compiled import library
+from callpath_modeler.parallel import Threads, Workers
 
 READER = """
 import os, signal, time
@@ -66,18 +67,37 @@ def odd(tmp_path):
 
 @pytest.fixture
 def eager(monkeypatch):
-    """Processes are started for the smallest work; how many were is counted."""
+    """Processes, and threads, are started for the smallest work; how many were is counted."""
     started = []
-    start = Workers._start
+    start, share = Workers._start, Threads.map
 
     def counted(self, function):
         started.append(self)
         return start(self, function)
 
+    def shared(self, function, items):
+        started.extend([self] * self._count if self._count > 1 else [])
+        return share(self, function, items)
+
     monkeypatch.setattr(Workers, "_start", counted)
-    monkeypatch.setattr(parallel, "_COPY_COSTS", 1e-6)
-    monkeypatch.setattr(parallel, "_FRESH_COSTS", 1e-6)
+    monkeypatch.setattr(Threads, "map", shared)
+    for name in "_COPY_COSTS", "_FRESH_COSTS", "_THREAD_COSTS":
+        monkeypatch.setattr(parallel, name, 1e-6)
     return started
+
+
+@pytest.fixture
+def way(monkeypatch):
+    """Say with which compiled library models are made; 0 = none."""
+
+    def way(told):
+        if told is not None:
+            monkeypatch.setenv(library.VARIABLE, told)
+        library.forget()
+
+    yield way
+    monkeypatch.undo()
+    library.forget()
 
 
 def test_a_ranking_is_the_same_to_the_last_digit_and_so_is_all_talk(run, lulesh, tmp_path, eager):
@@ -95,10 +115,13 @@ def test_a_ranking_is_the_same_to_the_last_digit_and_so_is_all_talk(run, lulesh,
     assert one.err.count("CPM101") == 2
 
 
-def test_what_is_kept_is_the_same_to_the_last_bit(run, lulesh, tmp_path, eager):
+@pytest.mark.parametrize("told", [None, "0"], ids=["threads", "processes"])
+def test_what_is_kept_is_the_same_to_the_last_bit(run, lulesh, tmp_path, eager, way, told):
+    way(told)
     for jobs in "1", "2":
+        eager.clear()
         assert run("fit", lulesh, "-m", "time", "-o", tmp_path / f"{jobs}.cpm", "-j", jobs).out
-    assert eager
+    assert len(eager) == 4
     files = sorted(file for file in (tmp_path / "1.cpm").rglob("*.npy"))
     assert files
     for file in files:

@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from itertools import count
 from pathlib import Path
@@ -13,7 +14,7 @@ import pytest
 import working
 from callpath_modeler import parallel
 from callpath_modeler.errors import WorkerDiedError
-from callpath_modeler.parallel import Workers, worth
+from callpath_modeler.parallel import Threads, Workers, worth
 
 TESTS = Path(working.__file__).parent
 
@@ -52,6 +53,43 @@ def becomes_true(asked):
     while not asked():
         assert time.monotonic() < end
         time.sleep(0.01)
+
+
+def test_threads_share_items_and_answer_in_order():
+    met = threading.Barrier(2, timeout=10)
+
+    def meet(item):
+        met.wait()
+        return item, threading.get_ident()
+
+    found = list(Threads(2).map(meet, range(8)))
+    assert [item for item, _ in found] == list(range(8))
+    assert threading.get_ident() not in {thread for _, thread in found}
+
+
+def test_threads_make_items_only_as_they_are_needed():
+    given = count()
+    found = Threads(2).map(working.square, given)
+    assert next(found) == 0
+    found.close()
+    assert next(given) < 8
+
+
+def test_an_error_in_a_thread_is_raised_where_its_result_is_due():
+    found = Threads(2).map(lambda item: 1 // (2 - item), range(5))
+    assert [next(found), next(found)] == [0, 1]
+    with pytest.raises(ZeroDivisionError):
+        next(found)
+    assert len(parallel_threads()) == 0
+
+
+def test_one_thread_is_the_one_that_asks():
+    ask = threading.get_ident()
+    assert list(Threads(1).map(lambda _: threading.get_ident(), "ab")) == [ask, ask]
+
+
+def parallel_threads():
+    return [each for each in threading.enumerate() if "ThreadPoolExecutor" in each.name]
 
 
 def test_one_process_works_by_itself_and_starts_none(started):
