@@ -67,7 +67,8 @@ class Term:
     @property
     def decreasing(self) -> bool:
         """Whether the term falls as the parameter rises."""
-        return self.exponent < 0 and not self.rate
+        # Numbers are compared several times as fast as fractions.
+        return self.exponent.numerator < 0 and not self.rate.numerator
 
     def text(self, parameter: str = "p", *, pretty: bool = False) -> str:
         """Write the term as a factor of a formula, for example ``p^(1/2) * log2(p)``."""

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
+from callpath_modeler.modeling.evaluation import doublings
 from callpath_modeler.modeling.mixture.deviations import Drift
 
 FloatArray = npt.NDArray[np.float64]
@@ -22,7 +23,8 @@ def precisions(points: FloatArray, drifts: Sequence[Drift]) -> tuple[FloatArray,
     away : ndarray
         Logarithm of the variance at each point, against the mean of all.
     """
-    away = np.log([drift.variances(points) for drift in drifts])
+    growth = np.array([[drift.growth] for drift in drifts])
+    away = np.log(1 + growth * doublings(points))
     away -= away.mean(axis=1, keepdims=True)
     precision = np.exp(-away)
     precision[:, 0] /= [drift.of_first for drift in drifts]

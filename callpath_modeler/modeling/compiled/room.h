@@ -77,8 +77,9 @@ static double *make_room(Known *known, Look *looks, float **left, double **sums,
     const int64_t drifts = known->drifts, levels = drifts * known->fans.axes;
     const int64_t size = drifts * (3 * points + 5 * shapes + 2 * pairs) + 17 * shapes + 14 * pairs
                          + (1 + WIDTH) * points + longest + fans + known->fans.opened
-                         + levels * (2 * points + 1) + points * shapes + products;
-    const int64_t parts = 8 * drifts + 64;
+                         + levels * (2 * points + 1) + points * shapes + products
+                         + 4 * pairs + 4 * (shapes + WHOLE);
+    const int64_t parts = 8 * drifts + 72;
     double *all = new_lines(size + parts * lines(1)), *next = all;
     if (!all)
         return 0;
@@ -107,16 +108,23 @@ static double *make_room(Known *known, Look *looks, float **left, double **sums,
                            &two->free};
     for (size_t i = 0; i < sizeof of_pairs / sizeof *of_pairs; i++)
         *of_pairs[i] = part(&next, pairs);
-    int32_t **numbers[] = {&two->one, &two->other, &two->number,   &two->marked,   &two->which,
+    int32_t **numbers[] = {&two->one, &two->other, &two->number,   &two->which,
                            &two->near, &two->first_of, &two->second_of};
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
         *numbers[i] = (int32_t *)part(&next, pairs);
+    two->marked = (int64_t *)part(&next, pairs);
     two->bound = single_part(&next, pairs);
     two->left = left, two->sums = sums;
     memset(two->one, 0, (size_t)pairs * sizeof *two->one);
     memset(two->other, 0, (size_t)pairs * sizeof *two->other);
     for (int64_t p = 0; p < known->pairs; p++)
         two->one[p] = known->first[p], two->other[p] = known->second[p], two->number[p] = (int32_t)p;
+    two->runs = (Run *)part(&next, 4 * pairs);
+    two->in_turn = (int32_t *)part(&next, shapes);
+    double **in_turn[] = {&two->turn_at, &two->turn_square, &two->turn_product};
+    for (size_t i = 0; i < sizeof in_turn / sizeof *in_turn; i++)
+        *in_turn[i] = part(&next, shapes + WHOLE);
+    divide_into_runs(known->pairs, known->growing, shapes, two);
     room->plain = part(&next, points);
     room->points = part(&next, 2 * drifts * points);
     room->opened.share = part(&next, levels * points);

@@ -166,7 +166,8 @@ static float try_pairs(const Row *row, const Known *known, const Opened *opened,
             leave(seen, listed, asked, found, found->left[l]);
             continue;
         }
-        list_pairs(row, seen, begin, asked, end, prior, found);
+        mark_positive(row, seen, opened != NULL, begin, asked, end, found);
+        list_pairs(begin, end, prior, found);
         regress(row, seen, listed, asked, found);
     }
     return bound_pairs(row, prior, known->drifts, listed, known->growing, found);

@@ -6,6 +6,7 @@ import numpy as np
 
 from callpath_modeler.modeling.breaks import Break, Kind
 from callpath_modeler.modeling.differences import Difference
+from callpath_modeler.modeling.growth import as_float
 from callpath_modeler.modeling.shapes import Shape
 from callpath_modeler.modeling.terms import Term
 
@@ -36,7 +37,7 @@ def plainness_in_pairs(shape: Shape) -> float:
 
 def _plainness(shape: Shape, steep: float) -> float:
     if isinstance(shape, Term):
-        more = 0.0 if shape.rate else steep * _steepness(shape)
+        more = 0.0 if shape.rate else steep * _steepness(as_float(shape.exponent))
         return float(np.exp(-intricacy(shape) - more))
     if isinstance(shape, Difference) and not shape.decreasing:
         return plainness_in_pairs(shape.larger) * plainness_in_pairs(shape.smaller)
@@ -57,14 +58,15 @@ def lateness(shape: Shape) -> float:
 
 def intricacy(shape: Term) -> float:
     """Tell how far a term is from those that programs are known to have, in nats."""
+    exponent = as_float(shape.exponent)
     if shape.rate:
-        return 0.0 if not shape.exponent else float(shape.exponent) / 2
-    exponent, steep = float(shape.exponent), _steepness(shape)
+        return exponent / 2
+    steep = _steepness(exponent)
     logs = max(shape.log - (exponent == 0), 0) * (0.5 if steep == 0 else 2.0)
     fine = {1: 0.0, 2: 0.0, 3: 0.3}.get(shape.exponent.denominator, 0.6)
     return steep / 2 + logs + fine * (1 if steep == 0 else 4)
 
 
-def _steepness(shape: Term) -> float:
-    """Tell by how much the power of a term exceeds 1."""
-    return max(0.0, float(shape.exponent) - 1)
+def _steepness(exponent: float) -> float:
+    """Tell by how much a power exceeds 1."""
+    return max(0.0, exponent - 1)
