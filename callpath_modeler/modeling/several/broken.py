@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
+from itertools import pairwise
 from typing import TypeGuard
 
 import numpy as np
@@ -32,6 +33,14 @@ _COSTS = {
 _PLAIN = 0.4
 """How intricate a factor is that a step of the same parameter may be beside."""
 
+_LEVELLING = Kind.FLOOR, Kind.PLATEAU
+_BENDING = *_LEVELLING, Kind.BEND
+_KINKED = Fraction(1, 2), Fraction(1)
+"""Kinds and powers of laws that bend between two values, beside linear `BEND`s."""
+
+_FEWEST_FOR_KINKS = 5
+"""Values of a parameter that tell what levels off from a law, as in one parameter."""
+
 _LEAPING = tuple(Fraction(text) for text in ("-1", "1/2", "1", "2"))
 """Powers all of which may take longer, or less, from some value on."""
 
@@ -45,21 +54,59 @@ def broken(factors: Sequence[Factor], values: FloatArray) -> list[Break]:
     """Return breaks along a parameter that measurements at `values` [K] could show.
 
     Those of one parameter; and of the powers among its `factors` leaps between any two values,
-    since other parameters tell them apart from growth.
+    since other parameters tell them apart from growth. What levels off does so at the last value
+    too: beside what does before, it is what levels off between them.
     """
     levels = np.unique(values)
     kinds = _COSTS.keys() - {Kind.LEAP}
     found = [each for each in breaks(levels) if each.kind in kinds]
-    # Of bends those at measured values are many enough.
-    found = [each for each in found if each.kind is not Kind.BEND or each.at in levels]
+    # Two at measured values are what bends between these.
+    found = [each for each in found if each.kind not in _BENDING or each.at in levels]
     places = [each.at for each in found if each.kind is Kind.STEP]
     powers = [power for power in _LEAPING if Term(power, 0) in factors]
+    if len(levels) >= _FEWEST_FOR_KINKS:
+        last = float(levels[-1])
+        found += [Break(kind, last, power) for kind in _LEVELLING for power in _KINKED]
     return found + [Break(Kind.LEAP, at, power) for at in places for power in powers]
 
 
 def is_leap(factor: Factor) -> TypeGuard[Break]:
-    """Tell whether a factor is one that is nothing by itself."""
+    """Tell whether a factor is a power from some value on."""
     return isinstance(factor, Break) and factor.kind is Kind.LEAP
+
+
+def is_nothing_alone(factor: Factor, last: float) -> bool:
+    """Tell whether a factor is tried beside others only; `last` is the parameter's largest value.
+
+    What levels off there is a power as far as anybody knows.
+    """
+    late = isinstance(factor, Break) and factor.kind in _LEVELLING and factor.at >= last
+    return late or is_leap(factor)
+
+
+def kinks_beside(factors: Sequence[Factor]) -> list[list[int]]:
+    """Return beside which of the factors of a parameter each is a kink between two, as codes.
+
+    Beside the next one of its kind and power, and the first one beside what it is before.
+    """
+    place = {factor: code for code, factor in enumerate(factors)}
+    beside: list[list[int]] = [[] for _ in factors]
+    of_kinds: dict[tuple[Kind, Fraction], list[Break]] = {}
+    for factor in factors:
+        if isinstance(factor, Break) and (factor.kind in _LEVELLING or _is_linear(factor)):
+            of_kinds.setdefault((factor.kind, factor.exponent), []).append(factor)
+    for kinks in of_kinds.values():
+        kinks.sort(key=lambda kink: kink.at)
+        for kink, later in pairwise(kinks):
+            beside[place[kink]].append(place[later])
+        before = Term(Fraction(1), 0) if _is_linear(kinks[0]) else NOTHING
+        if before in place:
+            beside[place[kinks[0]]].append(place[before])
+    return beside
+
+
+def _is_linear(factor: Break) -> bool:
+    return factor.kind is Kind.BEND and factor.exponent == 1
 
 
 def broken_beside(factors: Sequence[Factor]) -> list[list[int]]:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import combinations, product
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -15,7 +16,12 @@ from callpath_modeler.modeling.differences import ONE, Difference, made_of
 from callpath_modeler.modeling.mixture.hypotheses import ALIKE
 from callpath_modeler.modeling.mixture.plainness import intricacy
 from callpath_modeler.modeling.products import NOTHING, Factor, Product
-from callpath_modeler.modeling.several.broken import BESIDE_BREAKS, broken, is_leap, of_break
+from callpath_modeler.modeling.several.broken import (
+    BESIDE_BREAKS,
+    broken,
+    is_nothing_alone,
+    of_break,
+)
 from callpath_modeler.modeling.terms import SearchSpace, Term
 
 FloatArray = npt.NDArray[np.float64]
@@ -40,9 +46,15 @@ _PEERS = (
     Difference(_WHOLE, ONE),
     Difference(ONE, SHARED),
     Difference(Term(Fraction(2), 0), _WHOLE),
+    Difference(ONE, Term(Fraction(-1, 3), 0)),
+    Difference(ONE, Term(Fraction(-1, 2), 0)),
+    Difference(_WHOLE, Term(Fraction(2, 3), 0)),
+    Difference(_WHOLE, Term(Fraction(1, 2), 0)),
 )
 """Of all processes those but oneself are met: p - 1 in exchanges of all with all and in rings,
-p^2 - p of all of them together, 1 - 1/p in what passes everything on. More of them, such as
+p^2 - p of all of them together, 1 - 1/p in what passes everything on. Of neighbours in three and in
+two dimensions there are 1 - p^(-1/3) and 1 - p^(-1/2) in the mean, p - p^(2/3) and p - p^(1/2)
+together. More of them, such as
 sqrt(p) - 1, would cost products of fractions their laws where there is noise."""
 _TREE = Term(Fraction(-1), 1)
 """Steps of a tree in which each handles its share."""
@@ -51,7 +63,7 @@ _SELDOM = 2.0
 PLAIN, _PLAINEST = 1.0, 0.25
 """How intricate one factor beside them is at most; and several together."""
 
-_MOST_BROKEN = 1000
+_MOST_BROKEN = 1500
 """Products with a break."""
 
 _FRACTION = 0.1
@@ -142,10 +154,13 @@ class Catalogue:
         """Which break along a parameter."""
         return np.asarray(self.of_each(lambda factor: isinstance(factor, Break)).any(axis=0))
 
-    @property
-    def leaps(self) -> BoolArray:
-        """Which are nothing but beside what leaps."""
-        return np.asarray(self.of_each(is_leap).any(axis=0))
+    def beside_only(self, points: FloatArray) -> BoolArray:
+        """Return which are nothing over `points` [K, D] but beside what breaks there."""
+        each = [
+            np.array([is_nothing_alone(factor, last) for factor in factors])
+            for factors, last in zip(self.factors, points.max(axis=0).tolist(), strict=True)
+        ]
+        return np.asarray(_looked_up(each, self.code).any(axis=0))
 
     @property
     def axis(self) -> IntArray:
@@ -189,6 +204,12 @@ class Catalogue:
         ]
         return which[np.lexsort(keys)]
 
+    def together(self, first: IntArray, second: IntArray) -> FloatArray:
+        """Return how intricate pairs are; what both have in common counts once."""
+        alike = self.code[:, first] == self.code[:, second]
+        common = (self.of_each(cost_of)[:, first] * alike).sum(axis=0)
+        return np.asarray(self.cost[first] + self.cost[second] - common)
+
     def shapes(self) -> tuple[Product, ...]:
         """Return the products themselves."""
         columns = (
@@ -203,7 +224,7 @@ class Catalogue:
         return _looked_up(each, self.code)
 
 
-def _looked_up(of_factors: Sequence[FloatArray], code: IntArray) -> FloatArray:
+def _looked_up(of_factors: Sequence[npt.NDArray[Any]], code: IntArray) -> npt.NDArray[Any]:
     """Return of all products the number of each factor, [D, S]."""
     return np.array([each[which] for each, which in zip(of_factors, code, strict=True)])
 

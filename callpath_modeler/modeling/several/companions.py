@@ -1,4 +1,4 @@
-"""Pairs of two products of several factors: the plainest, and those of which one follows."""
+"""Pairs of two products tried with every row: the plainest, and those of which one follows."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from callpath_modeler.modeling.products import Factor
-from callpath_modeler.modeling.several.broken import broken_beside
+from callpath_modeler.modeling.several.broken import broken_beside, kinks_beside
 from callpath_modeler.modeling.several.catalogue import (
     SHARED,
     Catalogue,
@@ -37,12 +37,31 @@ def fixed_pairs(products: Catalogue) -> IntArray:
     several = np.flatnonzero(~products.single & ~products.breaks)
     few = several[plainest(products.cost[several], _MOST_PAIRED)]
     first, second = (few[place] for place in np.triu_indices(len(few), 1))
-    # Two that fall in every parameter are one curve, as they are in one parameter.
+    # Two that fall in every parameter are nearly one curve.
     both = ~(products.falling[first] & products.falling[second])
     first, second = first[both], second[both]
-    kept = plainest(products.cost[first] + products.cost[second], _MOST_FIXED)
+    kept = plainest(products.together(first, second), _MOST_FIXED)
     plain = np.stack([first[kept], second[kept]], axis=1)
-    return np.unique(np.concatenate([plain, _companions(products), _leaps(products)]), axis=0)
+    follow = [_companions(products), _shared(products), _broken(products)]
+    return np.unique(np.concatenate([plain, *follow]), axis=0)
+
+
+def _shared(products: Catalogue) -> IntArray:
+    """Return pairs [P, 2] of work that is shared in all its parameters, and what is shared less.
+
+    The surface of a volume, what waits along it, and what some parameter shares no part of: what
+    one thread does, 1/(p n) + 1/p. And what each of two parameters shares, 1/p + 1/n.
+    """
+    falling = np.flatnonzero(products.falling & ~products.seldom)
+    power = products.of_each(lambda factor: float(factor.growth.exponent))[:, falling]
+    logs = products.of_each(lambda factor: float(factor.growth.log))[:, falling].any(axis=0)
+    falling, power = falling[~logs], power[:, ~logs]
+    whole = np.asarray(np.isin(power, (0, -1)).all(axis=0), dtype=np.bool_)
+    single = whole & ((power < 0).sum(axis=0) == 1)
+    slower = (power[:, :, None] <= power[:, None]).all(axis=0)
+    first, second = np.nonzero(whole[:, None] & slower | single[:, None] & single)
+    pairs = np.sort(np.stack([falling[first], falling[second]], axis=1), axis=1)
+    return np.asarray(pairs[first != second])
 
 
 def _companions(products: Catalogue) -> IntArray:
@@ -81,13 +100,18 @@ def _accompanied(products: Catalogue) -> IntArray:
     return np.concatenate([k[plainest(products.cost[k], _MOST_ACCOMPANIED)] for k in each])
 
 
-def _leaps(products: Catalogue) -> IntArray:
-    """Return pairs [P, 2] of a plain product and of what is more, or less, of it from a value on.
+def _broken(products: Catalogue) -> IntArray:
+    """Return pairs [P, 2] of which one breaks, beside what it breaks from.
 
-    In proportion to all of it, or to what does not depend on the parameter whose value that is.
+    A plain product and what is more, or less, of it from a value on, in proportion to all of it, or
+    to what does not depend on the parameter whose value that is. And what bends at two neighbouring
+    values: at all values and beyond the sum is the law that bends anywhere between these.
     """
     number = {tuple(code): k for k, code in enumerate(products.code.T.tolist())}
-    beside = [broken_beside(factors) for factors in products.factors]
+    beside = [
+        [one + other for one, other in zip(broken_beside(of), kinks_beside(of), strict=True)]
+        for of in products.factors
+    ]
     found = []
     for k in np.flatnonzero(products.breaks).tolist():
         code = tuple(products.code[:, k].tolist())

@@ -51,7 +51,7 @@ class _Kind(IntEnum):
     OFFSET_FACTOR = 4
     OFFSET_PRODUCT = 5
     SUM = 6  # a factor beside one of another parameter
-    SHARED = 7  # a factor beside work that is shared: a product that falls with a parameter
+    SHARED = 7  # a factor beside work that is shared, a product that falls; or that with more of it
     BESIDE = 8  # a factor beside any other product
     ONE_PARAMETER = 9  # two factors of the same
     PRODUCTS = 10  # two of several factors each
@@ -77,6 +77,10 @@ _PRIOR = {
 _BROKEN = 10.0
 """How probable laws are that break, by the number of products: those with breaks are plain, and a
 plain law is to be more probable than what is left of it, or more, from some value on."""
+
+_MORE_THAN_SHARED = 0.25
+"""Beside shared work of any size, n^3/p, how probable n^3 log2(p) or n^3/sqrt(p) is against n^3:
+as in one parameter, where what is beside 1/p is a constant first."""
 
 _HELD = 0.1
 """As how many call paths each hypothesis of a kind counts: pairs are thousands, and one call path
@@ -106,8 +110,11 @@ def joint_hypotheses(space: SearchSpace, points: FloatArray) -> Hypotheses:
     known = assembled(products.shapes(), table / scale[:, None], scale, group, fixed, _KEPT)
     each = weight * plain
     of_pair, structure = _kinds_of_pairs(products)
-    kinds = [_kinds_of_singles(products), of_pair[structure[known.first], structure[known.second]]]
+    of_fixed = of_pair[structure[known.first], structure[known.second]]
     both = each[known.first] * each[known.second]
+    more = _shared_with_more(products, known.first, known.second)
+    of_fixed[more], both[more] = _Kind.SHARED, both[more] * _MORE_THAN_SHARED
+    kinds = [_kinds_of_singles(products), of_fixed]
     if space.max_terms > 1 and products.single.any():
         fans = _fans(products, points, len(fixed))
         terms, every = fans.terms, np.arange(len(each))[:, None]
@@ -119,7 +126,7 @@ def joint_hypotheses(space: SearchSpace, points: FloatArray) -> Hypotheses:
         both = np.append(both, of_fans)
     known = replace(known, kinds=np.concatenate(kinds))
     # What is seldom a factor is no law alone: with a constant x - 1 is what x is.
-    weight = weight * ~(products.single & products.seldom | products.leaps)
+    weight = weight * ~(products.single & products.seldom | products.beside_only(points))
     prior = {**_PRIOR, _Kind.BREAK: min(_BROKEN / len(plain), 0.04)}
     return weighted(known, weight * np.sqrt(plain), both, prior, _HELD)
 
@@ -151,6 +158,16 @@ def _kinds_of_pairs(products: Catalogue) -> tuple[IntArray, IntArray]:
     pair[both] = np.where(alike, _Kind.ONE_PARAMETER, _Kind.SUM)[both]
     pair[breaks[:, None] | breaks] = _Kind.BREAK
     return pair, structure.ravel()
+
+
+def _shared_with_more(products: Catalogue, first: IntArray, second: IntArray) -> BoolArray:
+    """Return which pairs [P] are a product that falls with a parameter, times a sum in that."""
+    one, other = products.code[:, first], products.code[:, second]
+    falls = products.of_each(lambda factor: float(factor.decreasing)) > 0
+    differ = one != other
+    more = differ & (one > 0) & (other > 0) & (falls[:, first] | falls[:, second])
+    single, breaks = (each[first] | each[second] for each in (products.single, products.breaks))
+    return np.asarray(~single & ~breaks & more.any(axis=0) & (differ.sum(axis=0) == 1))
 
 
 def _fans(products: Catalogue, points: FloatArray, start: int) -> Fans:

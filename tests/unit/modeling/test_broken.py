@@ -86,3 +86,42 @@ def test_three_values_of_a_parameter_show_no_break():
         if isinstance(factor, Break)
     }
     assert broken == {1}
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.02])
+@pytest.mark.parametrize("at", [11.0, 40.0, 100.0])
+@pytest.mark.parametrize("rises", [False, True])
+def test_what_levels_off_between_two_values_stays_there(at, rises, noise):
+    points = grid(P, N)
+
+    def law(p, n):
+        return n**3 * (np.minimum(1, p / at) if rises else np.maximum(1, at / p))
+
+    models = fit(points, measured(points, [law], noise))
+    assert models.status[0] == FitStatus.OUTSIDE
+    band = along(models, 0, [1.0, 50.0]).predict([2048.0])
+    assert band.value[0, 0] == pytest.approx(50**3, rel=1e-6 + 2 * noise)
+    assert band.low[0, 0] <= 50**3 * (1 + 1e-9)
+    assert band.high[0, 0] >= 50**3 * (1 - 1e-9)
+
+
+def test_what_begins_to_grow_between_two_values_is_a_law_of_two_bends():
+    points = grid(P, N)
+    models = fit(points, measured(points, [lambda p, n: n * np.maximum(1, p / 40)]))
+    assert models.status[0] == FitStatus.OUTSIDE
+    band = along(models, 0, [1.0, 50.0]).predict([2048.0])
+    assert band.value[0, 0] == pytest.approx(50 * 2048 / 40, rel=0.04)
+    assert band.low[0, 0] <= 50 * 2048 / 40 <= band.high[0, 0]
+
+
+def test_what_levels_off_at_the_last_value_is_nothing_alone():
+    known = joint_hypotheses(default_space("mixture", several=True), grid(P, N))
+    late = [
+        code
+        for code, shape in enumerate(known.shapes)
+        for factor, last in zip(shape.factors, (P[-1], N[-1]), strict=True)
+        if isinstance(factor, Break) and factor.at == last and factor.kind in ("floor", "plateau")
+    ]
+    assert late
+    prior = known.log_prior[1 : 1 + 3 * len(known.shapes)].reshape(3, -1)
+    assert np.isneginf(prior[:, late]).all()

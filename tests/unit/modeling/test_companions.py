@@ -61,3 +61,22 @@ def test_a_space_without_such_terms_has_none_of_these():
     few = written(2, SearchSpace.of(["1/2", 2], [0], max_terms=2))
     assert few
     assert not any("-" in text for pair in few for text in pair)
+
+
+def test_a_factor_is_beside_sums_of_the_other_parameter(of_two):
+    for first, second in (
+        ("p^-1 * n^3", "p^(-1/2) * n^3"),
+        ("p^(1/3) * n", "p^(1/3) * n^3"),
+    ):
+        assert {first, second} in of_two
+
+
+def test_of_what_is_shared_in_all_parameters_some_may_be_shared_less(of_two):
+    for whole, less in (
+        ("p^-1 * n^-1", "p^-1"),
+        ("p^-1 * n^-1", "p^(-2/3) * n^(-2/3)"),
+        ("p^-1", "p^(-1/2)"),
+        ("p^-1", "n^-1"),
+    ):
+        assert {whole, less} in of_two
+    assert {"p^(-1/2)", "p^(-1/3)"} not in of_two

@@ -13,6 +13,8 @@ from callpath_modeler.modeling import Break, Difference, Product, SearchSpace, T
 from callpath_modeler.modeling.mixture.bounds import look
 from callpath_modeler.modeling.mixture.data import error_unit, relative_weights
 from callpath_modeler.modeling.mixture.fans import fan_bounds, left_beside, opened
+from callpath_modeler.modeling.products import NOTHING
+from callpath_modeler.modeling.several.catalogue import SHARED
 from callpath_modeler.modeling.several.hypotheses import joint_hypotheses
 from many_rows import rows_to_fit
 
@@ -78,7 +80,11 @@ def test_each_shape_is_beside_each_term_once(known):
     pairs = list(zip(known.first[there].tolist(), known.second[there].tolist(), strict=True))
     assert len(set(pairs)) == len(pairs)
     falling = {code for code, shape in enumerate(known.shapes) if shape.decreasing}
-    assert not any({first, second} <= falling or first == second for first, second in pairs)
+    assert not any(first == second for first, second in pairs)
+    both = [{first, second} for first, second in pairs if {first, second} <= falling]
+    assert both
+    wholly = {Product(factors) for factors in product((NOTHING, SHARED), repeat=3)}
+    assert all(wholly & {known.shapes[code] for code in pair} for pair in both)
     growing = [
         code
         for code, shape in enumerate(known.shapes)

@@ -38,7 +38,8 @@ def breaks(shape):
 
 def structure(known, first, second):
     """Name what a pair is made of."""
-    if any(breaks(known.shapes[code]) for code in (first, second)):
+    shapes = [known.shapes[code] for code in (first, second)]
+    if any(map(breaks, shapes)):
         return "break"
     axes = sorted(len(known.shapes[code].axes) for code in (first, second))
     if axes == [1, 1]:
@@ -48,7 +49,19 @@ def structure(known, first, second):
         len(known.shapes[code].axes) > 1 and any(f.decreasing for f in known.shapes[code].factors)
         for code in (first, second)
     )
-    return "products" if axes[0] > 1 else "shared" if shared else "beside"
+    several = axes[0] > 1 and not is_a_sum_along_what_is_shared(*shapes)
+    return "products" if several else "shared" if shared else "beside"
+
+
+def is_a_sum_along_what_is_shared(*shapes):
+    """Tell whether all factors are alike but two of one parameter, of which one falls."""
+    factors = zip(*(shape.factors for shape in shapes), strict=True)
+    changed = [pair for pair in factors if pair[0] != pair[1]]
+    return (
+        len(changed) == 1
+        and NOTHING not in changed[0]
+        and any(factor.decreasing for factor in changed[0])
+    )
 
 
 def test_pairs_of_each_structure_are_a_kind_and_neither_parameter_is_preferred():
