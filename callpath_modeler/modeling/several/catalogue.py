@@ -63,8 +63,9 @@ _SELDOM = 2.0
 PLAIN, _PLAINEST = 1.0, 0.25
 """How intricate one factor beside them is at most; and several together."""
 
-_MOST_BROKEN = 1500
-"""Products with a break."""
+_MOST_BROKEN_OF_TWO = 1500
+_MOST_BROKEN = 1000
+"""Products with a break: of two parameters all, up to five values of each; and of more."""
 
 _FRACTION = 0.1
 _FALLING = 0.1
@@ -123,7 +124,8 @@ class Catalogue:
             rare = every.take(np.flatnonzero((counted == 1) & plain_beside))
             found.append(rare.take(plainest(rare.cost, _MOST_SELDOM)))
         breaking = cls._costed(ordered, costs, _codes_of_breaks(ordered, whole))
-        found.append(breaking.take(plainest(breaking.cost, _MOST_BROKEN)))
+        most = _MOST_BROKEN if count > 2 else _MOST_BROKEN_OF_TWO
+        found.append(breaking.take(plainest(breaking.cost, most)))
         codes = np.concatenate([some.code for some in found], axis=1)
         return cls(tuple(ordered), codes, np.concatenate([some.cost for some in found]))
 
