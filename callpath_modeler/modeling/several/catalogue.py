@@ -54,12 +54,14 @@ _PEERS = (
 """Of all processes those but oneself are met: p - 1 in exchanges of all with all and in rings,
 p^2 - p of all of them together, 1 - 1/p in what passes everything on. Of neighbours in three and in
 two dimensions there are 1 - p^(-1/3) and 1 - p^(-1/2) in the mean, p - p^(2/3) and p - p^(1/2)
-together. More of them, such as
-sqrt(p) - 1, would cost products of fractions their laws where there is noise."""
+together. More of them, such as sqrt(p) - 1, would cost products of fractions their laws where there
+is noise."""
 _TREE = Term(Fraction(-1), 1)
 """Steps of a tree in which each handles its share."""
 _SELDOM = 2.0
 """How much more intricate a product is for one of these."""
+_NEIGHBOURS = 1.0
+"""And for neighbours among them, which noise takes for a plain factor."""
 PLAIN, _PLAINEST = 1.0, 0.25
 """How intricate one factor beside them is at most; and several together."""
 
@@ -281,7 +283,11 @@ def cost_of(factor: Factor) -> float:
     if isinstance(factor, Break):
         return of_break(factor)
     if isinstance(factor, Difference):
-        return _SELDOM + cost_of(factor.smaller if factor.larger == ONE else factor.larger)
+        of_neighbours = any(
+            term.exponent.denominator > 1 for term in (factor.larger, factor.smaller)
+        )
+        seldom = _SELDOM + _NEIGHBOURS * of_neighbours
+        return seldom + cost_of(factor.smaller if factor.larger == ONE else factor.larger)
     # Whole powers count for less than in one parameter: sizes of problems come in cubes.
     whole = factor.exponent.denominator == 1 and not factor.log
     plain = intricacy(factor) / 2 if whole else intricacy(factor)
