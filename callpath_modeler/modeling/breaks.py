@@ -17,7 +17,14 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from callpath_modeler.modeling.growth import CONSTANT_GROWTH, Growth, as_float, raised
+from callpath_modeler.modeling.growth import (
+    CONSTANT_GROWTH,
+    Growth,
+    as_float,
+    growth_values,
+    raised,
+)
+from callpath_modeler.modeling.terms import Term
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -26,9 +33,10 @@ class Kind(StrEnum):
     """Kinds of breaks."""
 
     STEP = "step"  # 1 beyond `at`, else 0: a protocol or an algorithm switches
-    LEAP = "leap"  # a power beyond `at`, else 0: beside that power, all of it takes longer there
+    LEAP = "leap"  # a term beyond `at`, else 0: beside that term, all of it takes longer there
     DROP = "drop"  # 1 up to `at`, then 0: to one that takes less
     BEND = "bend"  # flat up to `at`, then a power: a segment of another law
+    ONSET = "onset"  # p / at - 1 from `at` on: what queues or spills once that is full
     BEYOND = "beyond"  # 1 - at / p from `at` on: of all partners, those outside of a group
     CLIMB = "climb"  # log2(p / at) from `at` on: levels of a tree above that group
     PLATEAU = "plateau"  # a power up to `at`, then flat: all neighbours are there
@@ -38,14 +46,18 @@ class Kind(StrEnum):
     BLOCKS = "blocks"  # nodes of `at` processes each
 
 
+FROM_NOTHING = (Kind.ONSET, Kind.BEYOND, Kind.CLIMB)
+"""Those that are nothing up to a capacity."""
+
 _WITHIN = 1 - 1e-9
 """Rounding must not lift log_3(9) over a level."""
 
 _VALUES: Mapping[Kind, Callable[[FloatArray, FloatArray, FloatArray], FloatArray]] = {
     Kind.STEP: lambda p, at, _: np.where(p > at, 1.0, 0.0),
-    Kind.LEAP: lambda p, at, power: np.where(p > at, p**power, 0.0),
+    Kind.LEAP: lambda p, at, _: np.where(p > at, 1.0, 0.0),
     Kind.DROP: lambda p, at, _: np.where(p > at, 0.0, 1.0),
     Kind.BEND: lambda p, at, power: np.maximum(1.0, p / at) ** power,
+    Kind.ONSET: lambda p, at, _: np.maximum(0.0, p / at - 1),
     Kind.BEYOND: lambda p, at, _: 1 - np.minimum(1.0, at / p),
     Kind.CLIMB: lambda p, at, _: np.log2(np.maximum(1.0, p / at)),
     Kind.PLATEAU: lambda p, at, power: np.minimum(1.0, p / at) ** power,
@@ -56,9 +68,10 @@ _VALUES: Mapping[Kind, Callable[[FloatArray, FloatArray, FloatArray], FloatArray
 }
 _TEXTS: Mapping[Kind, str] = {
     Kind.STEP: "[{p} > {at}]",
-    Kind.LEAP: "[{p} > {at}] * {power}",
+    Kind.LEAP: "[{p} > {at}] * {term}",
     Kind.DROP: "[{p} <= {at}]",
     Kind.BEND: "max(1, {p}/{at}){power}",
+    Kind.ONSET: "max(0, {p}/{at} - 1)",
     Kind.BEYOND: "max(0, 1 - {at}/{p})",
     Kind.CLIMB: "max(0, log2({p}/{at}))",
     Kind.PLATEAU: "min(1, {p}/{at}){power}",
@@ -82,11 +95,14 @@ class Break:
     exponent : Fraction
         The power beyond a `BEND` or of a `LEAP`, or up to a `PLATEAU`; that of 1 / p up to a
         `FLOOR`.
+    log : int
+        The power of the binary logarithm that a `LEAP` has besides.
     """
 
     kind: Kind
     at: float
     exponent: Fraction = Fraction(0)
+    log: int = 0
 
     decreasing = False
 
@@ -99,32 +115,39 @@ class Break:
     def begins(self) -> bool:
         """Whether it begins at a capacity, which may be anywhere."""
         linear = self.kind is Kind.BEND and self.exponent == 1
-        return linear or self.kind in {Kind.BEYOND, Kind.CLIMB}
+        return linear or self.kind in FROM_NOTHING
+
+    def shows_beyond(self, last: float) -> bool:
+        """Tell whether it differs beyond the `last` point from what is like it up to there."""
+        return self.kind is Kind.LEAP or (self.kind is Kind.FLOOR and self.at >= last)
 
     @property
     def growth(self) -> Growth:
         """How fast it grows in the end."""
         if self.kind in {Kind.BEND, Kind.LEAP}:
-            return Growth(self.exponent, 0)
+            return Growth(self.exponent, self.log)
         if self.kind in {Kind.LEVELS, Kind.CLIMB}:
             return Growth(Fraction(0), 1)
-        return Growth(Fraction(1), 0) if self.kind is Kind.BLOCKS else CONSTANT_GROWTH
+        linear = self.kind in {Kind.BLOCKS, Kind.ONSET}
+        return Growth(Fraction(1), 0) if linear else CONSTANT_GROWTH
 
     def text(self, parameter: str = "p", *, pretty: bool = False) -> str:
         """Write the shape as a factor of a formula, for example ``[p > 91]``."""
-        base = parameter if self.kind is Kind.LEAP else ""
-        power = raised(base, self.exponent, pretty=pretty) if self.exponent else ""
-        text = _TEXTS[self.kind].format(p=parameter, at=f"{self.at:.4g}", power=power)
+        power = raised("", self.exponent, pretty=pretty) if self.exponent else ""
+        term = Term(self.exponent, self.log).text(parameter, pretty=pretty)
+        text = _TEXTS[self.kind].format(p=parameter, at=f"{self.at:.4g}", power=power, term=term)
         return text.replace(" * ", " ") if pretty else text
 
     def to_header(self) -> dict[str, Any]:
         """Describe the shape with texts and numbers that JSON can hold."""
-        return {"kind": str(self.kind), "at": self.at, "exponent": str(self.exponent)}
+        numbers = {"at": self.at, "exponent": str(self.exponent), "log": self.log}
+        return {"kind": str(self.kind), **numbers}
 
     @classmethod
     def from_header(cls, header: dict[str, Any]) -> Self:
         """Undo `to_header`; `ValueError` or `KeyError` if it does not describe a shape."""
-        return cls(Kind(header["kind"]), float(header["at"]), Fraction(header["exponent"]))
+        power = Fraction(header["exponent"]), int(header["log"])
+        return cls(Kind(header["kind"]), float(header["at"]), *power)
 
 
 def break_values(shapes: Sequence[Break], p: FloatArray) -> FloatArray:
@@ -137,10 +160,16 @@ def break_values(shapes: Sequence[Break], p: FloatArray) -> FloatArray:
     for kind, which in of_kind.items():
         at, power = numbers[which].T[..., None]
         values[which] = _VALUES[kind](p, at, power)
+        if kind is Kind.LEAP:
+            orders = np.array([shapes[k].growth.order for k in which])
+            values[which] *= growth_values(orders, p)
     return values
 
 
-_LEAPS = (-6, -4, -3, 3, 6)
+_LEAPS = ((-6, 0), (-4, 0), (-3, 0), (0, 1), (2, 0), (3, 0), (4, 0), (6, 0), (6, 1))
+"""Terms that leap: sixths of their power, and that of the logarithm."""
+_FEWEST_FOR_LEAPS, _MOST_FOR_LEAPS = 5, 40
+"""Points that tell where all of a law took longer; of others it is before the last or nowhere."""
 _MOST_PLACES = 400
 _BETWEEN = 4
 """What begins at a capacity begins between two points: into so many parts they are divided."""
@@ -149,30 +178,30 @@ _BETWEEN = 4
 def breaks(points: FloatArray) -> tuple[Break, ...]:
     """Return the breaks that measurements at `points` [K], ascending, could show.
 
-    A step up or down between any two neighbours, a bend and, of five points or more, a plateau
-    and a floor from any inner point on, leaps before the last point, what begins at a capacity at
-    or between inner points, a ceiling reached within or beyond the points, levels and blocks of
-    usual sizes. None below four points, where every law of two coefficients fits about as well; of
-    very many points only some are tried.
+    Steps up or down between any two neighbours, and leaps, a bend, a plateau and a floor from any
+    inner point on, what begins at a capacity at or between inner points, a ceiling reached within
+    or beyond the points, levels and blocks of usual sizes. A floor from the last point on is there
+    for pairs: with that from the point before it is one from anywhere between the two. None below
+    four points, where every law of two coefficients fits about as well; of very many points only
+    some are tried.
     """
     if len(points) < 4 or points[0] <= 0:
         return ()
     every = -(-len(points) // _MOST_PLACES)
-    # Among some of many is the last place, where leaps are.
+    # Among some of many is the last place.
     middle, inner = np.sqrt(points[1:] * points[:-1])[::-every][::-1], points[1:-1:every]
     found = [Break(kind, float(at)) for kind in (Kind.STEP, Kind.DROP) for at in middle]
-    found += [Break(Kind.LEAP, float(middle[-1]), Fraction(sixths, 6)) for sixths in _LEAPS]
+    for sixths, log in _LEAPS if points[0] >= 1 else [each for each in _LEAPS if not each[1]]:
+        places = middle if _FEWEST_FOR_LEAPS <= len(points) <= _MOST_FOR_LEAPS else middle[-1:]
+        found += [Break(Kind.LEAP, float(at), Fraction(sixths, 6), log) for at in places]
     for at in inner:
         found += [Break(Kind.BEND, float(at), Fraction(half, 2)) for half in (1, 4)]
-    if len(points) > 4:
-        found += [
-            Break(kind, float(at), Fraction(half, 2))
-            for kind in (Kind.PLATEAU, Kind.FLOOR)
-            for at in inner
-            for half in (1, 2)
-        ]
+        for kind in (Kind.PLATEAU, Kind.FLOOR):
+            found += [Break(kind, float(at), Fraction(half, 2)) for half in (1, 2)]
+    found.append(Break(Kind.FLOOR, float(points[-1]), Fraction(1)))
     for at in _capacities(points):
-        found += [Break(kind, float(at)) for kind in (Kind.BEYOND, Kind.CLIMB)]
+        found += [Break(kind, float(at)) for kind in FROM_NOTHING]
+        # Beside a constant this is as an onset; of products it is what has none.
         found.append(Break(Kind.BEND, float(at), Fraction(1)))
     found += [Break(Kind.CEILING, float(at)) for at in np.geomspace(points[0], 2 * points[-1], 4)]
     if points[0] >= 1:

@@ -87,11 +87,12 @@ _SEEN_ANYWHERE = (
     Difference(_P, Term(Fraction(2, 3), 0)),
     Difference(Term(Fraction(2), 0), _P),
 )
-_SEEN_EARLY = (Difference(_P, ONE), Difference(Term(Fraction(1), 1), Term(Fraction(0), 1)))
+TO_OTHERS = Difference(_P, ONE)
+_SEEN_EARLY = (TO_OTHERS, Difference(Term(Fraction(1), 1), Term(Fraction(0), 1)))
 _EARLY = 8.0
 """From 16 on, p - 1 is p to less than noise and deviations, and terms beside p do the rest."""
 _FALLING = Difference(Term(Fraction(-1), 0), Term(Fraction(-2), 0))
-_TO_OTHERS = 2.0, 16.0
+_FROM_TWO = 2.0, 16.0
 """Where points may begin that tell it from 1 / p: what grows beside either is little at first."""
 
 
@@ -104,6 +105,6 @@ def differences(terms: Iterable[Term], points: FloatArray) -> tuple[Difference, 
         return ()
     known = set(terms)
     found = made_of(known, (*_SEEN_ANYWHERE, *(_SEEN_EARLY if points[0] <= _EARLY else ())))
-    least, most = _TO_OTHERS
+    least, most = _FROM_TWO
     falls = _FALLING.larger in known and least <= points[0] <= most
     return (*found, _FALLING) if falls else found

@@ -314,8 +314,9 @@ DEFAULT_SPACE = replace(
     CLASSIC_SPACE,
     max_terms=2,
     thinned=True,
-    # Surface against volume: strong scaling of halo exchanges goes by thirds.
-    decreasing=tuple(Fraction(-sixths, 6) for sixths in (6, 4, 3, 2)),
+    # Surface against volume: strong scaling of halo exchanges goes by thirds. Work that is shared
+    # all but perfectly falls somewhat more slowly than 1/p.
+    decreasing=tuple(map(Fraction, ("-1", "-9/10", "-3/4", "-2/3", "-1/2", "-1/3", "-1/4"))),
 )
 """The space of the mixture method."""
 

@@ -14,7 +14,7 @@
 #define TINY 1e-300
 #define SHARE_EDGE 1e-3
 #define CONSTANT_FOLDS 6.0
-#define GROWING_FOLDS 12.0
+#define PAIR_FOLDS 12.0
 #define LEAST_SHARE 1e-4
 #define LEAST_LEVEL 0.05
 #define NO_PART 1e-9
@@ -26,19 +26,20 @@ INLINE int positive_pair(double constant, double first, double second)
     return (first > least) & (second > least);
 }
 
-/* `Price.paid`: whether a constant explains more than it costs. `spread` is its variance, without
-   that of a point; `left` is what is left with it for each freedom, `level` the sum of positive
-   coefficients. */
-INLINE int pays(double constant, double spread, double left, double level, double noise)
-{
-    double variance = larger(spread * larger(noise, left), TINY);
-    return constant * constant > variance * log_of(level * level / (2 * PI * variance));
-}
-
 /* `room_of_share` */
 INLINE double room_of_share(double share, double known, double folds)
 {
     return folds * larger(larger(share, known), LEAST_SHARE);
+}
+
+/* `Price.paid`: whether a constant explains more than it costs. `spread` is its variance, without
+   that of a point; `left` is what is left with it for each freedom, `level` the sum of positive
+   coefficients; `shared` if it is beside work that is shared. */
+INLINE int pays(double constant, double spread, double left, double level, double noise, int shared)
+{
+    double variance = larger(spread * larger(noise, left), TINY);
+    double room = level * (shared ? room_of_share(constant / level, 0, PAIR_FOLDS) : 1);
+    return constant * constant > variance * log_of(room * room / (2 * PI * variance));
 }
 
 #endif

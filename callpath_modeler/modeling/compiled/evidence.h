@@ -155,9 +155,9 @@ INLINE void bare_evidence(const Slopes *sums, Found *found)
 }
 
 /* `PairSums.regressions` and `PairSums.covariance`, but for what is left; the determinant becomes
-   `normal`. Of those that are `asked` constants have to pay. */
-INLINE void regress_pairs(const PairSums *sums, const double *asked, const double *noise,
-                          Found *found, double *normal)
+   `normal`. Of those that are `asked` constants have to pay; `falling` as of `pair_evidence`. */
+INLINE void regress_pairs(const PairSums *sums, const double *asked, const double *falling,
+                          const double *noise, Found *found, double *normal)
 {
     EACH_LANE {
         double weight = sums->weight[c], at_x = sums->at_x[c], at_z = sums->at_z[c];
@@ -172,7 +172,8 @@ INLINE void regress_pairs(const PairSums *sums, const double *asked, const doubl
         double cc = 1 / weight - at_x * cx - at_z * cz;
         double left = sums->total[c] - first * sums->x[c] - second * sums->z[c];
         double whole = larger(first, 0) + larger(second, 0) + larger(constant, 0) + LEAST_SUM;
-        int worth = pays(constant, cc, left / larger(sums->used[c] - 3, 1), whole, noise[c]);
+        int worth = pays(constant, cc, left / larger(sums->used[c] - 3, 1), whole, noise[c],
+                         falling[c] > 0);
         int free = (constant > 0) & ((asked[c] == 0) | worth);
         /* As a constant is forced to zero, others follow by their covariance. */
         double part = (free ? 0 : constant) / cc;
@@ -219,7 +220,9 @@ INLINE void pair_evidence(const double *normal, const double *falling, const dou
         evidence += free ? 1.5 * LOG_2PI + LOG_2 : LOG_2PI + LOG_2;
         evidence -= 0.5 * finite_log(normal[c]);
         double spread = sqrt(variance[c]), known = spread * sqrt(found->zz[c]);
-        double room = room_of_share(second / level, known / level, GROWING_FOLDS);
+        double room = room_of_share(second / level, known / level, PAIR_FOLDS);
+        double apart = spread * sqrt(found->cc[c]) / level;
+        room *= free ? room_of_share(found->constant[c] / level, apart, PAIR_FOLDS) : 1;
         evidence -= falling[c] > 0 ? finite_log(room) : 0;
         evidence += log_positive(first, spread * sqrt(found->xx[c]));
         evidence += log_positive(second, known);

@@ -212,9 +212,10 @@ static void list_pairs(int64_t begin, int64_t end, const float *restrict prior, 
 }
 
 /* Regress on the pairs that are listed in places `begin` to `end` under one drift, as
-   `PairSums.regressions`; if some are `asked`, from pair `until` on constants have to pay. */
+   `PairSums.regressions`; if some are `asked`, from pair `until` on constants have to pay, beside
+   work that is `shared` or not. */
 INLINE void regress_some(const Row *row, const Look *seen, int64_t begin, int64_t end, int asked,
-                         int32_t until, Pairs *found)
+                         int32_t until, int shared, Pairs *found)
 {
     const double noise = row->variance, per_freedom = 1 / larger(row->used - 3, 1);
     const int32_t *restrict one = found->first_of, *restrict other = found->second_of;
@@ -243,7 +244,7 @@ INLINE void regress_some(const Row *row, const Look *seen, int64_t begin, int64_
         int free = constant > 0;
         if (asked) {
             double level = larger(first, 0) + larger(second, 0) + larger(constant, 0) + LEAST_SUM;
-            int worth = pays(constant, cc, residual * per_freedom, level, noise);
+            int worth = pays(constant, cc, residual * per_freedom, level, noise, shared);
             free &= (which[i] < until) | worth;
         }
         double forced = free ? 0 : constant, pull = forced / cc;
@@ -259,16 +260,18 @@ INLINE void regress_some(const Row *row, const Look *seen, int64_t begin, int64_
 }
 
 /* Regress on the pairs that are listed in place `begin` and after; from pair `asked` on constants have
-   to pay. */
-static void regress(const Row *row, const Look *seen, int64_t begin, int64_t asked, Pairs *found)
+   to pay, beside work that is `shared` or not. */
+static void regress(const Row *row, const Look *seen, int64_t begin, int64_t asked, int shared,
+                    Pairs *found)
 {
     const int32_t until = (int32_t)asked;
     int64_t before = 0;
     for (int64_t i = begin; i < found->count; i++)
         before += found->which[i] < until;
     const int64_t middle = begin + before / WHOLE * WHOLE;
-    regress_some(row, seen, begin, middle, 0, until, found);
-    regress_some(row, seen, middle, middle + whole(found->count - middle), 1, until, found);
+    const int64_t end = middle + whole(found->count - middle);
+    regress_some(row, seen, begin, middle, 0, until, shared, found);
+    regress_some(row, seen, middle, end, 1, until, shared, found);
 }
 
 /* Write what pairs that are listed in place `begin` and after leave under another drift, as
@@ -311,7 +314,8 @@ static float bound_pairs(const Row *row, const float *restrict prior, int64_t dr
     const double *restrict free = found->free;
     const float dof = (float)row->dof, noise = (float)row->variance, used = (float)row->used;
     const float per_two = 1 / larger_single(used - 2, 1), per_three = 1 / larger_single(used - 3, 1);
-    const float two_pi = (float)LOG_2PI, two = (float)LOG_2, folds = (float)GROWING_FOLDS;
+    const float two_pi = (float)LOG_2PI, two = (float)LOG_2;
+    const float folds = (float)PAIR_FOLDS;
     float *restrict bound = found->bound;
     const int64_t end = begin + whole(found->count - begin);
     for (int64_t i = begin; i < end; i++)
@@ -329,7 +333,9 @@ static float bound_pairs(const Row *row, const float *restrict prior, int64_t dr
         float kept = (float)free[i], level = (float)whole, share = (float)(second[i] / whole);
         float volume = -(2 + kept) * log_single(level) + two_pi * (1 + 0.5f * kept) + two
                        - 0.5f * (float)log_near(determinant[i]) + prior[its];
-        volume -= its >= growing ? log_single(room_single(share, 0, folds)) : 0;
+        float room = room_single(share, 0, folds);
+        room *= kept != 0 ? room_single((float)(constant[i] / whole), 0, folds) : 1;
+        volume -= its >= growing ? log_single(room) : 0;
         float per_freedom = kept != 0 ? per_three : per_two;
         float best = volume + profile(bound[i], dof, noise, used - 2 - kept, per_freedom);
         bound[i] = bound[i] < INFINITY ? best : -INFINITY;

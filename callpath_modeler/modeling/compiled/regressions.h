@@ -232,7 +232,7 @@ static void regress_two(const Rows *rows, const int64_t *place, Block *block, Fo
               sums.zz, sums.z);
     for (int64_t k = 0; k < rows->points * LANES; k += LANES)
         EACH_LANE sums.xz[c] += block->weights[k + c] * block->x[k + c] * block->z[k + c];
-    regress_pairs(&sums, asked, noise, found, normal);
+    regress_pairs(&sums, asked, falling, noise, found, normal);
     EACH_LANE found->level[c] = found->constant[c] + found->first[c] * sums.at_x[c]
                                 + found->second[c] * sums.at_z[c];
     sum_up_left(block, rows->points, found->level, found->first, found->second, found->residual);

@@ -168,7 +168,7 @@ static float try_pairs(const Row *row, const Known *known, const Opened *opened,
         }
         mark_positive(row, seen, opened != NULL, begin, asked, end, found);
         list_pairs(begin, end, prior, found);
-        regress(row, seen, listed, asked, found);
+        regress(row, seen, listed, asked, !known->frugal, found);
     }
     return bound_pairs(row, prior, known->drifts, listed, known->growing, found);
 }

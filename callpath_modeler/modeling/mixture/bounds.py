@@ -12,15 +12,18 @@ import numpy.typing as npt
 
 from callpath_modeler.modeling.mixture.data import Data
 from callpath_modeler.modeling.mixture.evidence import (
-    CONSTANT_FOLDS,
     LEAST_LEVEL,
     LOG_2PI,
     SHARE_EDGE,
     constant_evidence,
-    room_of_share,
 )
 from callpath_modeler.modeling.mixture.hypotheses import Group, Hypotheses
-from callpath_modeler.modeling.mixture.regressions import Moments, moments
+from callpath_modeler.modeling.mixture.regressions import (
+    CONSTANT_FOLDS,
+    Moments,
+    moments,
+    room_of_share,
+)
 from callpath_modeler.modeling.mixture.spread import EXACT_VARIANCE
 
 FloatArray = npt.NDArray[np.float64]

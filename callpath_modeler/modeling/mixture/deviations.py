@@ -44,8 +44,8 @@ DRIFTS = (Drift(0.0), Drift(10.0), Drift(100.0))
 ALONE = Drift(10.0, apart=True)
 """For runs that begin with one process: it has none to talk to or to wait for."""
 
-_APART = 1000.0
-_AS_A_RULE = 3.0
+_APART = 1e5
+_AS_A_RULE = 30.0
 """How probable it is that one process is of its own regime, against each other drift."""
 
 

@@ -13,23 +13,23 @@ its logarithm instead: however little of the work is not shared, it is what is l
 
 from __future__ import annotations
 
-from typing import TypeVar
-
 import numpy as np
 import numpy.typing as npt
 
-from callpath_modeler.modeling.mixture.regressions import LEAST, TINY, Doubles, Slopes
+from callpath_modeler.modeling.mixture.regressions import (
+    CONSTANT_FOLDS,
+    LEAST,
+    PAIR_FOLDS,
+    TINY,
+    Doubles,
+    Slopes,
+    room_of_share,
+)
 
 FloatArray = npt.NDArray[np.float64]
-N = TypeVar("N", FloatArray, npt.NDArray[np.float32])
 
 SHARE_EDGE = 1e-3
 """Shares nearer to one count as this: beyond it a constant cannot be told from none."""
-
-CONSTANT_FOLDS, GROWING_FOLDS = 6.0, 12.0
-"""Over how many powers of e such a share is uniform, of a constant and of another shape."""
-_LEAST_SHARE = 1e-4
-"""What a share below it counts as."""
 
 _FAR_OUT = 1e-280
 """Of a normal probability: below it only its logarithm is a number."""
@@ -43,11 +43,6 @@ LEAST_LEVEL = 0.05
 def constant_evidence(weight: FloatArray, mean: FloatArray) -> FloatArray:
     """Return the log evidence of constants without likelihood; arguments as of `Moments`."""
     return np.asarray(0.5 * (LOG_2PI - np.log(weight)) - np.log(np.maximum(mean, TINY)))
-
-
-def room_of_share(share: N, known: N | float, folds: float) -> N:
-    """Return the inverse of the prior of what is beside a decreasing shape, `known` so well."""
-    return np.asarray(folds * np.maximum(np.maximum(share, known), _LEAST_SHARE), share.dtype)
 
 
 def positive_evidence(
@@ -102,11 +97,14 @@ def bare_evidence(mean: FloatArray, slope: FloatArray, square: FloatArray) -> Fl
 
 
 def pair_volume(
-    found: Doubles, falling: npt.NDArray[np.bool_], known: FloatArray | float = 0.0
+    found: Doubles,
+    falling: npt.NDArray[np.bool_],
+    known: tuple[FloatArray | float, FloatArray | float] = (0.0, 0.0),
 ) -> FloatArray:
     """Bound log evidences of pairs without likelihood from above; of the shape of `found`.
 
-    `falling` are pairs beside a decreasing shape, whose other coefficient is `known` so well.
+    `falling` are pairs beside a decreasing shape, whose constant and other coefficient are `known`
+    so well.
     """
     level = np.maximum(found.first, 0.0)
     level += np.maximum(found.second, 0.0)
@@ -116,7 +114,9 @@ def pair_volume(
     volume *= np.where(found.free, -3.0, -2.0)
     volume += np.where(found.free, 1.5 * LOG_2PI + LOG_2, LOG_2PI + LOG_2)
     volume -= 0.5 * np.log(found.determinant)
-    room = room_of_share(found.second / level, known / level, GROWING_FOLDS)
+    room = room_of_share(found.second / level, known[1] / level, PAIR_FOLDS)
+    constant = room_of_share(found.constant / level, known[0] / level, PAIR_FOLDS)
+    room *= np.where(found.free, constant, 1.0)
     volume -= np.where(falling, np.log(room), 0.0)
     volume[~found.positive] = -np.inf
     return volume
@@ -136,7 +136,7 @@ def pair_evidence(
 
     spread = np.sqrt(variance)
     cc, _, _, xx, _, zz = covariance
-    evidence = pair_volume(found, falling, spread * np.sqrt(zz))
+    evidence = pair_volume(found, falling, (spread * np.sqrt(cc), spread * np.sqrt(zz)))
     for number, square in ((found.first, xx), (found.second, zz)):
         evidence += special.log_ndtr(number / (spread * np.sqrt(square)))
     with np.errstate(divide="ignore", invalid="ignore"):

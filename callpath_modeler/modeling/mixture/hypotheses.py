@@ -14,14 +14,15 @@ import numpy.typing as npt
 from callpath_modeler.modeling.breaks import Break, Kind, breaks
 from callpath_modeler.modeling.differences import Difference, differences
 from callpath_modeler.modeling.evaluation import shape_table
+from callpath_modeler.modeling.mixture.pairings import pairings
 from callpath_modeler.modeling.mixture.plainness import (
-    intricacy,
-    lateness,
     plainness,
+    plainness_beside,
+    plainness_beside_shared,
     plainness_in_pairs,
 )
 from callpath_modeler.modeling.shapes import Shape
-from callpath_modeler.modeling.terms import SearchSpace, Term
+from callpath_modeler.modeling.terms import SearchSpace
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.intp]
@@ -64,19 +65,12 @@ _PRIOR = {
 _CEILING = 0.3
 """Against other offsets, how probable what rises towards a ceiling is: three points may look so
 because the first is of another regime."""
-_PLAIN = 0.4
-"""How intricate a law may be that more begins beside at the last point."""
 _WITHOUT_CONSTANT = 0.35
 """Of the hypotheses with one shape and positive coefficients, the share that have no constant."""
 
 _EASING = (Kind.DROP, Kind.PLATEAU, Kind.FLOOR)
 _FEWEST_FOR_EASING = 5
 """Points that tell what eases to something from a law that falls; to nothing takes four."""
-
-_MOST_PAIRED = 14
-_PAIRED = 1.0
-"""In spaces of more growing terms only plain ones are tried in pairs; pairs of near neighbours are
-one curve."""
 
 _CLASS_STRENGTH = 150.0
 """Before it moves, the prior within a kind counts as so many call paths at least."""
@@ -101,7 +95,7 @@ class Kept:
     """
 
     shapes: int = 60
-    pairs: int = 20
+    pairs: int = 32
     nats: float = 7.0
     frugal: bool = False
 
@@ -244,15 +238,24 @@ def hypotheses(space: SearchSpace, points: FloatArray) -> Hypotheses:
     of_two = differences(terms, points) if space.max_terms > 1 else ()
     every: list[Shape] = [*terms, *of_two, *breaks(points)]
     shapes, table, scale = distinct(every, points)
-    pairs = _pairs(shapes) if space.max_terms > 1 else []
+    pairs = pairings(shapes, points) if space.max_terms > 1 else []
     groups = np.array([_group(shape) for shape in shapes], dtype=np.intp)
     known = assembled(tuple(shapes), table, scale, groups, pairs)
-    alone = np.array([plainness(shape) for shape in shapes])
-    paired = np.array([plainness_in_pairs(shape) for shape in shapes])
-    late = np.array([lateness(shape) for shape in shapes])[known.second]
-    both = paired[known.first] * paired[known.second]
-    known = weighted(known, alone, np.where(late > 0, late, both), _PRIOR)
+    alone = np.array([plainness(shape, float(points[-1])) for shape in shapes])
+    known = weighted(known, alone, _pair_plainness(known), _PRIOR)
     return replace(known, kinds=np.where(np.isin(known.kinds, SHARED), Group.FALLING, known.kinds))
+
+
+def _pair_plainness(known: Hypotheses) -> FloatArray:
+    """Weigh pairs, [P]: by both their shapes, or by the break that is beside another shape."""
+    each, broken, beside_shared = (
+        np.array([weigh(shape) for shape in known.shapes])
+        for weigh in (plainness_in_pairs, plainness_beside, plainness_beside_shared)
+    )
+    both = each[known.first] * each[known.second]
+    shared = known.single_group[known.first] == Group.FALLING
+    both[shared] *= beside_shared[known.second[shared]]
+    return np.where(np.isnan(broken[known.second]), both, broken[known.second])
 
 
 def assembled(
@@ -336,55 +339,12 @@ def distinct(candidates: Sequence[S], points: FloatArray) -> tuple[list[S], Floa
     for k in np.flatnonzero(varies).tolist():
         form = forms[k].tobytes()
         shape = candidates[k]
-        # Leaps differ beyond the points.
-        if not (isinstance(shape, Break) and shape.kind is not Kind.LEAP and form in seen):
+        if (
+            not isinstance(shape, Break)
+            or form not in seen
+            or shape.shows_beyond(float(points[-1]))
+        ):
             kept.append(k)
         seen.add(form)
     kept.sort(key=lambda k: candidates[k].growth.order)
     return [candidates[k] for k in kept], table[kept] / size[kept, None], size[kept]
-
-
-def _pairs(shapes: Sequence[Shape]) -> list[tuple[int, int]]:
-    """Pair growing terms with each other and with decreasing ones, and these with the steepest.
-
-    Work that all share falls faster than its surface. What takes longer at the last point than
-    its law says does so by a constant or in proportion from there on. Pairs beside a decreasing
-    shape come last.
-    """
-    rising = [
-        (code, shape)
-        for code, shape in enumerate(shapes)
-        if isinstance(shape, Term) and not shape.decreasing
-    ]
-    few = len(rising) <= _MOST_PAIRED
-    growing = [code for code, shape in rising if few or intricacy(shape) <= _PAIRED]
-    falling = [code for code, shape in enumerate(shapes) if shape.decreasing]
-    powers = [code for code in falling if isinstance(shapes[code], Term)]
-    late = _late(shapes, growing + powers)
-    pairs = [(a, b) for a in growing for b in growing if a < b]
-    pairs += [(a, b) for a, b in late if a in growing] + [(a, b) for a, b in late if a in falling]
-    pairs += [(powers[0], b) for b in powers[1:]]
-    return pairs + [(a, b) for a in falling for b in growing]
-
-
-def _late(shapes: Sequence[Shape], terms: Sequence[int]) -> list[tuple[int, int]]:
-    """Pair some terms with what may be beside them from the last point on."""
-    steps = [(shape.at, code) for code, shape in _of_kind(shapes, Kind.STEP)]
-    leaps = {shape.exponent: code for code, shape in _of_kind(shapes, Kind.LEAP)}
-    pairs = []
-    for code in terms:
-        term = shapes[code]
-        assert isinstance(term, Term)
-        if steps and intricacy(term) <= _PLAIN:
-            pairs.append((code, max(steps)[1]))
-        if not (term.log or term.rate) and term.exponent in leaps:
-            pairs.append((code, leaps[term.exponent]))
-    return pairs
-
-
-def _of_kind(shapes: Sequence[Shape], kind: Kind) -> list[tuple[int, Break]]:
-    return [
-        (code, shape)
-        for code, shape in enumerate(shapes)
-        if isinstance(shape, Break) and shape.kind is kind
-    ]

@@ -187,8 +187,9 @@ def _pair_sums(looks: list[Look], row: int, pairs: IntArray, known: Hypotheses) 
 
 def price_of(data: Data, rows: IntArray, pairs: IntArray, known: Hypotheses) -> Price:
     """Return what constants cost in some rows [n], and of which of the pairs, [..., n or 1]."""
-    asked = pairs >= (0 if known.kept.frugal else known.growing)
-    return Price(data.variance[rows], data.used[rows], asked)
+    frugal = known.kept.frugal
+    asked = pairs >= (0 if frugal else known.growing)
+    return Price(data.variance[rows], data.used[rows], asked, shared=not frugal)
 
 
 def _found(sums: list[PairSums], price: Price) -> tuple[Doubles, list[FloatArray]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from callpath_modeler.modeling.breaks import Break, Kind
+from callpath_modeler.modeling.breaks import FROM_NOTHING, Break, Kind
 from callpath_modeler.modeling.differences import Difference
 from callpath_modeler.modeling.growth import as_float
 from callpath_modeler.modeling.shapes import Shape
@@ -13,20 +13,33 @@ from callpath_modeler.modeling.terms import Term
 _STEEP, _STEEP_IN_PAIRS = 1.0, 0.25
 """By how much more than its intricacy a power above 1 counts: what is flat and then rises has just
 begun to, as a rule, and takes no p^3 of the time of a process."""
+_STEEP_BESIDE_SHARED = 2.0
+"""By how much more beside work that is shared: all that makes the last point dearer looks so."""
 _TOGETHER = 2.5
 """By how much more all of it counts in pairs: what is measured at one process is met by any."""
 _FLOOR = 0.1
 """Against other breaks, how probable a floor is: what falls does so towards a constant mostly."""
 _BEGINNING = 0.25
 """The same of what begins at a capacity: many places are tried that are nearly alike."""
-_LATE = 0.1
-"""The same of what is beside a law from the last point on."""
+_FINE = {1: 0.0, 2: 0.0, 3: 0.3}
+_FINE_FALLING = {**_FINE, 4: 2.0, 10: 3.0}
+"""How intricate powers are by their denominators; 1/p and a constant falls like many of them."""
 _IN_PROPORTION = 0.999
 """How probable a leap is against a step, which fits as well: rounding must not choose."""
+_BESIDE = {
+    Kind.STEP: 0.1,
+    Kind.LEAP: 0.1 * _IN_PROPORTION,
+    Kind.PLATEAU: 0.25,
+    Kind.FLOOR: 0.25,
+    **dict.fromkeys(FROM_NOTHING, 0.1),
+}
+"""Against other breaks, how probable one is beside another shape."""
 
 
-def plainness(shape: Shape) -> float:
-    """Weigh a shape by itself, beside a constant or without."""
+def plainness(shape: Shape, last: float = np.inf) -> float:
+    """Weigh a shape by itself, beside a constant or without, over points up to the `last`."""
+    if isinstance(shape, Break) and shape.shows_beyond(last):
+        return 0.0
     return _plainness(shape, _STEEP)
 
 
@@ -45,15 +58,19 @@ def _plainness(shape: Shape, steep: float) -> float:
         return 1.0
     if shape.begins:
         return _BEGINNING
-    # A leap is nothing by itself.
-    return {Kind.FLOOR: _FLOOR, Kind.LEAP: 0.0}.get(shape.kind, 1.0)
+    return _FLOOR if shape.kind is Kind.FLOOR else 1.0
 
 
-def lateness(shape: Shape) -> float:
-    """Weigh what is beside a law from the last point on; zero of anything else."""
-    if not isinstance(shape, Break):
-        return 0.0
-    return {Kind.STEP: _LATE, Kind.LEAP: _LATE * _IN_PROPORTION}.get(shape.kind, 0.0)
+def plainness_beside(shape: Shape) -> float:
+    """Weigh a break that is beside another shape; NaN of anything else."""
+    return _BESIDE.get(shape.kind, 0.0) if isinstance(shape, Break) else np.nan
+
+
+def plainness_beside_shared(shape: Shape) -> float:
+    """Weigh a shape beside work that is shared, against what it weighs in other pairs."""
+    if not isinstance(shape, Term):
+        return 1.0
+    return float(np.exp(-_STEEP_BESIDE_SHARED * _steepness(as_float(shape.exponent))))
 
 
 def intricacy(shape: Term) -> float:
@@ -63,7 +80,7 @@ def intricacy(shape: Term) -> float:
         return exponent / 2
     steep = _steepness(exponent)
     logs = max(shape.log - (exponent == 0), 0) * (0.5 if steep == 0 else 2.0)
-    fine = {1: 0.0, 2: 0.0, 3: 0.3}.get(shape.exponent.denominator, 0.6)
+    fine = (_FINE if exponent > 0 else _FINE_FALLING).get(shape.exponent.denominator, 0.6)
     return steep / 2 + logs + fine * (1 if steep == 0 else 4)
 
 

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.intp]
+N = TypeVar("N", FloatArray, npt.NDArray[np.float32])
 
 TINY = 1e-300
 LEAST = 1e-40
@@ -21,6 +23,12 @@ LEAST = 1e-40
 
 NO_PART = 1e-9
 """Of a level, a coefficient that is zero but for rounding."""
+
+CONSTANT_FOLDS, PAIR_FOLDS = 6.0, 12.0
+"""Over how many powers of e the share of what is beside work that is shared is uniform, of a
+constant alone and of whatever is beside it in pairs."""
+_LEAST_SHARE = 1e-4
+"""What a share below it counts as."""
 
 _ALIKE = 1e-12
 """Variation of a shape over the points of a row, squared and relative, that is rounding."""
@@ -137,6 +145,11 @@ class Doubles:
         return Doubles(*(getattr(self, field.name)[which] for field in fields(self)))
 
 
+def room_of_share(share: N, known: N | float, folds: float) -> N:
+    """Return the inverse of the prior of what is beside a decreasing shape, `known` so well."""
+    return np.asarray(folds * np.maximum(np.maximum(share, known), _LEAST_SHARE), share.dtype)
+
+
 @dataclass(frozen=True, slots=True)
 class Price:
     """What a constant beside two shapes costs: it has to explain more than the room it takes.
@@ -149,11 +162,14 @@ class Price:
     variance : [n] of the noise of a point
     used : [n] how many points have a value
     asked : [..., n] or [..., 1] of which pairs
+    shared : whether these are beside work that is shared, so that the share of a constant is
+        uniform in its logarithm
     """
 
     variance: FloatArray
     used: FloatArray
     asked: npt.NDArray[np.bool_]
+    shared: bool = False
 
     def paid(
         self, constant: FloatArray, spread: FloatArray, residual: FloatArray, level: FloatArray
@@ -165,7 +181,10 @@ class Price:
         """
         of_point = np.maximum(self.variance, residual / np.maximum(self.used - 3, 1.0))
         variance = np.maximum(spread * of_point, TINY)
-        cost = np.log(level**2 / (2 * np.pi * variance))
+        room = level
+        if self.shared:
+            room = level * room_of_share(constant / level, 0.0, PAIR_FOLDS)
+        cost = np.log(room**2 / (2 * np.pi * variance))
         return np.asarray((constant**2 > variance * cost) | ~self.asked)
 
 

@@ -176,7 +176,7 @@ def test_breaks_lie_where_measurements_could_show_them() -> None:
 def test_what_begins_at_a_capacity_may_begin_between_points() -> None:
     found = [shape for shape in breaks(np.array([4.0, 16, 64, 256])) if shape.begins]
     wanted = 4 * 2 ** np.arange(0.5, 6, 0.5)
-    for kind in (Kind.BEYOND, Kind.CLIMB, Kind.BEND):
+    for kind in (Kind.ONSET, Kind.BEYOND, Kind.CLIMB, Kind.BEND):
         assert [shape.at for shape in found if shape.kind is kind] == pytest.approx(wanted)
     at_capacity = [float(shape(np.array([shape.at]))[0]) for shape in found]
     assert at_capacity == [1.0 if shape.kind is Kind.BEND else 0.0 for shape in found]
@@ -199,17 +199,22 @@ def test_of_very_many_points_some_are_tried_for_breaks() -> None:
 
 
 @pytest.mark.parametrize("kind", [Kind.PLATEAU, Kind.FLOOR])
-def test_plateaus_and_floors_are_looked_for_from_five_points_on(kind: Kind) -> None:
-    assert kind not in {shape.kind for shape in breaks(np.array([4.0, 16, 64, 256]))}
-    found = [s for s in breaks(np.array([1.0, 4, 16, 64, 256])) if s.kind is kind]
+def test_plateaus_and_floors_are_looked_for_from_any_inner_point_on(kind: Kind) -> None:
+    found = [s for s in breaks(np.array([1.0, 4, 16, 64, 256])) if s.kind is kind and s.at < 256]
     assert {(s.at, s.exponent) for s in found} == {(q, e) for q in (4, 16, 64) for e in (HALF, ONE)}
+
+
+@pytest.mark.parametrize("count", [4, 5])
+def test_of_four_points_all_of_a_law_takes_longer_at_the_last_or_nowhere(count: int) -> None:
+    found = {s.at for s in breaks(4.0 ** np.arange(count)) if s.kind is Kind.LEAP}
+    assert len(found) == (1 if count == 4 else count - 1)
 
 
 POINTS = 2.0 ** np.arange(3, 11)
 LAWS = {
     "5 + 5.5 * [p > 90.51]": lambda p: 5 + 5.5 * (p > 90),
     "5.5 * max(1, p/64)^2": lambda p: 5.5 * np.maximum(1, p / 64) ** 2,
-    "1 + 2.5 * max(1, p/32)": lambda p: 1 + 2.5 * np.maximum(1, p / 32),
+    "1 + 2.5 * max(0, p/32 - 1)": lambda p: 1 + 2.5 * np.maximum(0, p / 32 - 1),
     "3.25 + 1.5 * ceil(p/24)": lambda p: 3.25 + 1.5 * np.ceil(p / 24),
     "2.5 * ceil(log_16(p))": lambda p: 2.5 * np.ceil(np.log2(p) / 4),
     "5 + 2.5 * [p <= 90.51]": lambda p: 5 + 2.5 * (p < 90),
@@ -277,8 +282,9 @@ def test_a_store_with_a_centre_that_nobody_knows_is_refused(broken: Models) -> N
 def test_shapes_are_in_order_of_growth_and_differ_at_the_points(broken: Models) -> None:
     growths = [shape.growth for shape in broken.shapes]
     assert growths == sorted(growths)
-    # Leaps are steps there, and differ beyond.
-    shapes = [s for s, leap in zip(broken.shapes, broken.shapes.leaps, strict=False) if not leap]
+    # Leaps are steps there, and differ beyond, as does a floor from the last point on.
+    last = POINTS[-1]
+    shapes = [s for s in broken.shapes if not (isinstance(s, Break) and s.shows_beyond(last))]
     table = np.stack([shape(POINTS) for shape in shapes])
     assert (np.ptp(table, axis=1) > 0).all()
     form = (table - table.min(axis=1)[:, None]) / np.ptp(table, axis=1)[:, None]

@@ -86,8 +86,8 @@ def test_it_does_so_however_many_shapes_fill_its_vectors(monkeypatch):
     points, y = many_rows(KINDS["usual"], 30)
     data, ways = rows_to_fit(points, y)
     shapes, pairs = set(), set()
-    for count in range(1, 17):
-        space = SearchSpace.of([Fraction(power, 4) for power in range(1, 1 + count)], [0], 2)
+    for count, logs in product(range(1, 17), ([0], [0, 1])):
+        space = SearchSpace.of([Fraction(power, 4) for power in range(1, 1 + count)], logs, 2)
         known = hypotheses(space, points)
         shapes.add(len(known.shapes) % 16)
         pairs.add(len(known.first) % 16)

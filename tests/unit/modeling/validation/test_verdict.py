@@ -147,8 +147,9 @@ def test_a_value_that_hypotheses_disagree_on_has_a_run_that_decides_up_to_the_ta
     value, weight = mixture.centre[0, :, 0], mixture.weight[0]
     order = np.argsort(value)
     below = weight[order].cumsum()[:-1]
-    # Where most is on either side.
-    best = np.minimum(below, 1 - below).argmax()
+    # Where most is on either side, of values that a run can tell apart.
+    apart = value[order][1:] > 1.5 * value[order][:-1]
+    best = np.where(apart, np.minimum(below, 1 - below), 0).argmax()
     amount = float(np.sqrt(value[order][best] * value[order][best + 1]))
     found = deciding_run_of_value(models, 4096.0, amount, 0.9)[0]
     assert 32 < found <= 4096

@@ -1,0 +1,108 @@
+"""Which shapes stand beside each other."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from itertools import pairwise
+
+import numpy as np
+import numpy.typing as npt
+
+from callpath_modeler.modeling.breaks import FROM_NOTHING, Break, Kind
+from callpath_modeler.modeling.differences import TO_OTHERS
+from callpath_modeler.modeling.mixture.plainness import intricacy
+from callpath_modeler.modeling.shapes import Shape
+from callpath_modeler.modeling.terms import Term
+
+FloatArray = npt.NDArray[np.float64]
+
+_PLAIN = 0.4
+"""How intricate a law may be that more begins beside at the last point."""
+
+_MOST_PAIRED = 14
+_PAIRED = 1.0
+"""In spaces of more growing terms only plain ones are tried in pairs; pairs of near neighbours are
+one curve."""
+
+_COARSE = 3
+"""Denominators of powers that fall, beside others; finer ones are nearly alike."""
+
+
+def pairings(shapes: Sequence[Shape], points: FloatArray) -> list[tuple[int, int]]:
+    """Pair growing terms with each other and with decreasing ones, and these with the steepest.
+
+    Work that all share falls faster than its surface, and is beside what begins at a capacity. What
+    levels off between two points is a sum of what does at either. What takes longer from a point on
+    does so in proportion, or from the last point on by a constant. Pairs beside a decreasing shape
+    come last.
+    """
+    rising = [
+        (code, shape)
+        for code, shape in enumerate(shapes)
+        if isinstance(shape, Term) and not shape.decreasing
+    ]
+    few = len(rising) <= _MOST_PAIRED
+    growing = [code for code, shape in rising if few or intricacy(shape) <= _PAIRED]
+    falling = [
+        code for code, shape in enumerate(shapes) if shape.decreasing and not _is_fine(shape)
+    ]
+    powers = [code for code in falling if isinstance(shapes[code], Term)]
+    dearer = _dearer(shapes, growing + powers)
+    pairs = [(a, b) for a in growing for b in growing if a < b] + _levelling(shapes)
+    pairs += [(a, b) for a, b in dearer if a in growing] + [
+        (a, b) for a, b in dearer if a in falling
+    ]
+    pairs += [(powers[0], b) for b in (*powers[1:], *_beginning(shapes, points))] if powers else []
+    pairs += [(a, b) for a in falling for b in growing]
+    # Who sends to all others meets none at one process, in what grows as in what falls.
+    others = [code for code, shape in enumerate(shapes) if shape == TO_OTHERS]
+    return pairs + [(a, b) for a in falling if a not in powers for b in others]
+
+
+def _is_fine(shape: Shape) -> bool:
+    """Tell whether a decreasing shape is one of many that are nearly alike."""
+    return isinstance(shape, Term) and shape.exponent.denominator > _COARSE
+
+
+def _dearer(shapes: Sequence[Shape], terms: Sequence[int]) -> list[tuple[int, int]]:
+    """Pair some terms with what may be beside them from a point on."""
+    steps = [(shape.at, code) for code, shape in _of_kind(shapes, Kind.STEP)]
+    leaps = defaultdict(list)
+    for code, leap in _of_kind(shapes, Kind.LEAP):
+        leaps[leap.exponent, leap.log].append(code)
+    pairs = []
+    for code in terms:
+        term = shapes[code]
+        assert isinstance(term, Term)
+        if steps and intricacy(term) <= _PLAIN:
+            pairs.append((code, max(steps)[1]))
+        if not term.rate:
+            pairs += [(code, leap) for leap in leaps[term.exponent, term.log]]
+    return pairs
+
+
+def _levelling(shapes: Sequence[Shape]) -> list[tuple[int, int]]:
+    """Pair plateaus and floors of neighbouring points: sums of them level off anywhere between."""
+    pairs = []
+    for kind in (Kind.PLATEAU, Kind.FLOOR):
+        linear = [(shape.at, code) for code, shape in _of_kind(shapes, kind) if shape.exponent == 1]
+        pairs += [(a, b) for (_, a), (_, b) in pairwise(sorted(linear))]
+    return pairs
+
+
+def _beginning(shapes: Sequence[Shape], points: FloatArray) -> list[int]:
+    """Return what begins at a capacity, at every other place up to the last but one point."""
+    found = []
+    for kind in FROM_NOTHING:
+        every = sorted((shape.at, code) for code, shape in _of_kind(shapes, kind))
+        found += [code for at, code in every[1::2] if at <= points[-2]]
+    return found
+
+
+def _of_kind(shapes: Sequence[Shape], kind: Kind) -> list[tuple[int, Break]]:
+    return [
+        (code, shape)
+        for code, shape in enumerate(shapes)
+        if isinstance(shape, Break) and shape.kind is kind
+    ]
