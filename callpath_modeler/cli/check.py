@@ -29,9 +29,12 @@ _GITHUB = "github"
 
 @click.command("check", cls=Configured)
 @EXPERIMENT
-@click.argument("file", type=click.Path(path_type=Path), metavar="FILE.toml")
+@click.argument("file", type=click.Path(readable=False, path_type=Path), metavar="FILE.toml")
 @click.option(
-    "--junit", type=click.Path(path_type=Path), metavar="FILE", help="Write JUnit XML as well."
+    "--junit",
+    type=click.Path(readable=False, path_type=Path),
+    metavar="FILE",
+    help="Write JUnit XML as well.",
 )
 @click.option(
     "-f",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import sys
@@ -150,9 +151,7 @@ class Console:
             if not self._progress or seconds < _PROGRESS_AFTER:
                 return
             if sys.stderr.isatty():
-                end = "\r\x1b[K" if done == total else f"\r{stage} {done}/{total} ..."
-                sys.stderr.write(end)
-                sys.stderr.flush()
+                _talk("\r\x1b[K" if done == total else f"\r{stage} {done}/{total} ...")
             elif done == total:
                 self.note(f"{stage} {done}/{total} {seconds:.1f} s")
 
@@ -215,15 +214,25 @@ def _send(content: bytes) -> None:
     except BrokenPipeError as cause:
         raise ClosedPipeError from cause
     except OSError as cause:
-        _abandon_stdout()
-        raise OutputError(
-            f"standard output: {cause.strerror or cause}", hint="write elsewhere with -o"
-        ) from cause
+        raise _no_output(cause) from cause
 
 
-def _abandon_stdout() -> None:
+def _no_output(cause: OSError) -> OutputError:
+    _abandon(sys.stdout)
+    said = f"standard output: {cause.strerror or cause}"
+    return OutputError(said, hint="write elsewhere with -o")
+
+
+def _abandon(stream: TextIO) -> None:
     """Let go of what could not be written, or Python complains of it again at exit."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
+def _open_streams() -> None:
+    """Put nowhere in the place of standard streams that were closed, as `>&-` does."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_RDWR), mode, encoding="utf-8"))
 
 
 def _say(text: str) -> None:
@@ -232,12 +241,21 @@ def _say(text: str) -> None:
         parts = (textwrap.wrap(line, width, subsequent_indent="  ") for line in text.split("\n"))
         text = "\n".join("\n".join(part) for part in parts)
     encoding = sys.stderr.encoding or "ascii"
-    sys.stderr.write(text.encode(encoding, "replace").decode(encoding) + "\n")
-    sys.stderr.flush()
+    _talk(text.encode(encoding, "replace").decode(encoding) + "\n")
+
+
+def _talk(text: str) -> None:
+    """Write to standard error; that nobody can hear it changes neither result nor status."""
+    try:
+        sys.stderr.write(text)
+        sys.stderr.flush()
+    except OSError:
+        _abandon(sys.stderr)
 
 
 def run(command: click.Command) -> NoReturn:
     """Run the command line and end the process with the right status."""
+    _open_streams()
     try:
         left = command.main(prog_name="cpmodel", standalone_mode=False)
         sys.stdout.flush()
@@ -252,13 +270,16 @@ def run(command: click.Command) -> NoReturn:
     except (KeyboardInterrupt, click.Abort):
         status = EXIT_INTERRUPT
     except (ClosedPipeError, BrokenPipeError):
-        _abandon_stdout()  # the reader has what it wanted
+        _abandon(sys.stdout)  # the reader has what it wanted
         status = EXIT_CLOSED_PIPE
     except PermissionError as cause:
         what = f"{cause.filename}: {cause.strerror}"
         status = _complain(what, "check the permissions", InputError.exit_code)
     except MemoryError:
         status = _complain("out of memory", "read fewer metrics or runs at a time", EXIT_BUG)
+    except OSError as cause:
+        is_full = cause.errno == errno.ENOSPC and not cause.filename
+        status = _refuse(_no_output(cause)) if is_full else _report_bug(cause)
     except Exception as bug:  # noqa: BLE001 - the last resort: whatever is left is ours
         status = _report_bug(bug)
     raise SystemExit(status)

@@ -41,7 +41,7 @@ def output_file(
     about: str = "Default: standard output.", metavar: str = "FILE"
 ) -> Callable[[F], F]:
     """Return the option that names the file to write."""
-    path = click.Path(path_type=Path)
+    path = click.Path(readable=False, path_type=Path)
     return click.option("-o", "--output", type=path, metavar=metavar, help=about)
 
 

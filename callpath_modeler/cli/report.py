@@ -50,7 +50,7 @@ _PACKAGES = ("callpath-modeler", "numpy", "scipy")
 )
 @click.option(
     "--expectations",
-    type=click.Path(path_type=Path),
+    type=click.Path(readable=False, path_type=Path),
     metavar="FILE.toml",
     help="Say, too, what comes of the expectations in this file.",
 )

@@ -207,6 +207,8 @@ class Registry:
         if not path.exists():
             raise InputError(f"{path}: no such file or directory", hint="check the spelling")
         reader = self.match(path)
+        if reader is None and not os.access(path, os.R_OK):
+            raise InputError(f"{path}: may not be read", hint="check its permissions")
         if reader is None:
             raise InputError(f"{path}: {_what(path)}", hint=self._hint())
         return reader
@@ -227,6 +229,4 @@ def _what(path: Path) -> str:
         return "neither a file nor a directory"
     if path.is_file() and path.stat().st_size == 0:
         return "empty file"
-    if not os.access(path, os.R_OK):
-        return "may not be read"
     return "not a profile that any installed reader knows"

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 _ENDINGS = {"": "text", ".txt": "text", ".c": "c", ".json": "json"}
 _SHOWN = 10
-_TRACE = click.argument("trace", type=click.Path(path_type=Path), metavar="TRACE")
+_TRACE = click.argument("trace", type=click.Path(readable=False, path_type=Path), metavar="TRACE")
 
 
 class _Group(click.Group):
@@ -87,7 +87,9 @@ def spec(
 
 
 @command.command("check", cls=Configured)
-@click.argument("specification", type=click.Path(path_type=Path), metavar="SPEC.json")
+@click.argument(
+    "specification", type=click.Path(readable=False, path_type=Path), metavar="SPEC.json"
+)
 @_TRACE
 @click.pass_context
 def check(ctx: click.Context, /, *, specification: Path, trace: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -360,7 +361,22 @@ def test_a_directory_that_may_not_be_read_is_said(run, series, monkeypatch):
     closed = series() / "app.p16.r1"
     access = os.access
     monkeypatch.setattr(os, "access", lambda path, mode: path != closed and access(path, mode))
-    run("rank", closed, *RANK).fails(3, f"{closed}: may not be read")
+    run("rank", closed, *RANK).fails(3, f"{closed}: may not be read", "check its permissions")
+
+
+def test_an_expectation_file_that_may_not_be_read_is_said(run, stored, tmp_path, monkeypatch):
+    closed = tmp_path / "expected.toml"
+    closed.write_text("schema = 1\n")
+    access, read = os.access, Path.read_bytes
+
+    def refuse(path):
+        if path == closed:
+            raise PermissionError(13, "Permission denied", str(path))
+        return read(path)
+
+    monkeypatch.setattr(os, "access", lambda path, mode: path != closed and access(path, mode))
+    monkeypatch.setattr(Path, "read_bytes", refuse)
+    run("check", stored, closed).fails(3, f"{closed}: Permission denied", "check its permissions")
 
 
 def test_a_permission_denied_anywhere_else_is_no_bug(run, stored, monkeypatch):

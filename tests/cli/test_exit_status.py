@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import shlex
+import subprocess
+import sys
+
 import click
 import pytest
 
 from callpath_modeler.cli.console import EXIT_NO
 from callpath_modeler.cli.console import run as run_command
+from callpath_modeler.errors import OutputError
 
 
 @click.command()
@@ -24,3 +29,41 @@ def test_a_command_that_answers_no_leaves_with_status_one(monkeypatch, arguments
     with pytest.raises(SystemExit) as left:
         run_command(answering)
     assert left.value.code == status
+
+
+LOUD = ["rank", "--target", "512"]
+"""A ranking that has something to say on standard error, too."""
+
+
+@pytest.fixture
+def shell(stored, clean):  # noqa: ARG001
+    """Run `cpmodel` on the sample profiles with these redirections of a shell."""
+
+    def shell(*words, redirected):
+        command, *others = words
+        line = shlex.join([sys.executable, "-m", "callpath_modeler", command, str(stored), *others])
+        return subprocess.run(
+            ["/bin/sh", "-c", f"{line} {redirected}"], capture_output=True, text=True, check=False
+        )
+
+    return shell
+
+
+@pytest.mark.parametrize("redirected", ["2>&-", "2>/dev/full", "<&-"])
+def test_that_nobody_hears_the_talk_changes_neither_result_nor_status(shell, redirected):
+    heard, unheard = shell(*LOUD, redirected=""), shell(*LOUD, redirected=redirected)
+    assert heard.stderr.startswith("CPM")
+    assert (unheard.returncode, unheard.stdout) == (0, heard.stdout)
+
+
+def test_a_check_that_nobody_reads_has_its_status(shell, tmp_path):
+    expected = tmp_path / "expected.toml"
+    expected.write_text('schema = 1\n[[expect]]\ngrowth = "<= O(1)"\n')
+    assert shell("check", str(expected), redirected=">&-").returncode == EXIT_NO
+
+
+@pytest.mark.parametrize("words", [LOUD, ["rank", "--help"]])
+def test_results_for_a_full_disk_are_no_bug(shell, words):
+    done = shell(*words, redirected=">/dev/full")
+    assert done.returncode == OutputError.exit_code
+    assert "cpmodel: standard output: No space left on device\n  hint: " in done.stderr

@@ -64,8 +64,11 @@ def read(path: Path) -> Expectations:
     try:
         content = path.read_bytes()
     except OSError as cause:
-        makes = "cpmodel baseline EXP... -o FILE.toml makes one"
-        hint = "the runs come first, the file last" if path.is_dir() else makes
+        hint = "check its permissions"
+        if path.is_dir():
+            hint = "the runs come first, the file last"
+        elif isinstance(cause, FileNotFoundError):
+            hint = "cpmodel baseline EXP... -o FILE.toml makes one"
         raise InputError(f"{path}: {cause.strerror}", hint=hint) from cause
     return understand(parse(content, str(path)))
 
