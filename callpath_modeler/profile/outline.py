@@ -1,8 +1,9 @@
 """A view written out: which nodes get a line, which share one, and whether anything is lost.
 
-Siblings that are small, too many or not asked for share one line, "... 14 more", so whatever is
-left out is still there: the lines add up to the whole program, or to the node that the outline
-starts with, and `Outline.check` tells whether they do.
+Siblings that are small, too many or not asked for share one line, "... 14 more", unless that
+would be the line of a single one that was asked for. So whatever is left out is still there: the
+lines add up to the whole program, or to the node that the outline starts with, and `Outline.check`
+tells whether they do.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ TOLERANCE = 1e-9
 SHARED = -2
 """Stands in place of a node where siblings share a line."""
 
+_NOTHING: Rows = np.empty(0, np.intp)
 _NO_NODE = np.iinfo(np.intp).max
 
 
@@ -279,16 +281,15 @@ class _Writer:
         start = self._selection.start
         if start == ROOT:
             return self._siblings(self._view.roots, 0, inherited=False)
-        return self._run(np.array([start]), np.empty(0, np.intp), 0, inherited=False)
+        return self._run(np.array([start]), _NOTHING, 0, inherited=False)
 
     def written(self) -> Outline:
         """Return what was written."""
-        nothing: Rows = np.empty(0, np.intp)
         return Outline(
             self._view,
-            np.concatenate([nothing, *self._nodes]),
-            np.concatenate([nothing, *self._depth]),
-            np.concatenate([nothing.astype(bool), *self._is_closed]),
+            np.concatenate([_NOTHING, *self._nodes]),
+            np.concatenate([_NOTHING, *self._depth]),
+            np.concatenate([_NOTHING.astype(bool), *self._is_closed]),
             self._rests,
             self._selection.start,
         )
@@ -330,28 +331,36 @@ class _Writer:
         size = np.abs(decides)
         if view.kind is ViewKind.TOP_DOWN:
             size = np.fmax(np.abs(own), np.abs(whole))  # callees may win back what it loses itself
-        is_shown = size >= selection.least if selection.least > 0 else np.ones(len(nodes), bool)
+        is_kept = np.ones(len(nodes), bool)
         if selection.keep is not None:
-            is_shown &= view.values(nodes, selection.keep)[0][:, 0] > 0
+            is_kept = view.values(nodes, selection.keep)[0][:, 0] > 0
+        is_shown = is_kept & (size >= selection.least) if selection.least > 0 else is_kept.copy()
         shown = is_shown.nonzero()[0]
         if selection.top is not None and selection.top < len(shown):
             largest = np.argsort(-size[shown], kind="stable")
             shown = np.sort(shown[largest[: selection.top]])
             is_shown[:] = False
             is_shown[shown] = True
-        rest = nodes[~is_shown]
+        # A single one takes no more room with its name than without.
+        alone = (~is_shown).nonzero()[0]
+        alone = alone[is_kept[alone]] if len(alone) == 1 else alone[:0]
+        is_shown[alone] = True
+        shown, rest = np.concatenate([shown, alone]), nodes[~is_shown]
         if len(shown) > 1:
             worth = np.where(np.isnan(decides), -np.inf, decides)
             shown = shown[_order(worth[shown], nodes[shown], selection)]
-        return self._run(nodes[shown], rest, depth, inherited)
+        return self._run(nodes[shown], rest, depth, inherited, nodes[alone])
 
-    def _run(self, nodes: Rows, rest: Rows, depth: int, inherited: bool) -> _Siblings:
-        """Tell which siblings are open."""
+    def _run(
+        self, nodes: Rows, rest: Rows, depth: int, inherited: bool, alone: Rows = _NOTHING
+    ) -> _Siblings:
+        """Tell which siblings are open; `alone` is closed unless told otherwise."""
         levels = self._selection.depth
         unless_told = _OPEN if levels is None or depth + 1 < levels else _CLOSED
         place = self._told.searchsorted(nodes)
         told = self._told[place] == nodes
         opening = np.where(told, self._openings[place], _ALL if inherited else unless_told)
+        opening[np.isin(nodes, alone) & ~told] = _CLOSED
         opens_anything = self._view.has_children(nodes)
         is_closed = opens_anything & (opening == _CLOSED)
         opens = (opens_anything & (opening != _CLOSED)).nonzero()[0]

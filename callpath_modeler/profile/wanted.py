@@ -51,8 +51,9 @@ class Wanted:
     by : the levels of a flat view
     inclusive : whether siblings are ordered by inclusive values; None = top-down only
     depth : so many levels; None = all, but of the callers, who are many, three
-    top : so many siblings at most; None = all
-    least : a node needs this share of the whole for a line of its own
+    top : so many siblings at most, and one more where it is the last; None = all
+    least : a node needs this share of the whole for a line of its own, unless it is the only one
+        of its siblings that has not
     zoom : path of the node to begin with; "" = the whole program
     keep : pattern of the call paths to show; "" = all
     opened : paths of nodes that are open, and so what is above them; ``/**`` behind a path: with

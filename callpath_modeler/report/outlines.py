@@ -194,7 +194,8 @@ def check_text(outline: Outline, check: SumCheck, amounts: Sequence[str]) -> str
     """
     counts, total = amounts
     hidden = len(outline.hidden)
-    rest = f"; {counted(hidden, 'call path')} without a line of their own" if hidden else ""
+    whose = "its" if hidden == 1 else "their"
+    rest = f"; {counted(hidden, 'call path')} without a line of {whose} own" if hidden else ""
     whole = "the total" if outline.start == ROOT else "what the view is zoomed to"
     if check.holds:
         return f"sum check: the lines add up to {whole}, {total}{rest}"

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from callpath_modeler.profile.groups import Costs
-from callpath_modeler.profile.outline import Outline, Selection, outline
+from callpath_modeler.profile.outline import Opening, Outline, Selection, outline
 from callpath_modeler.profile.views import BottomUp, Flat, TopDown, ViewKind, open_view
 from synthetic import call_tree
 
@@ -36,22 +36,41 @@ def test_everything_has_a_line_unless_told_otherwise():
 
 
 def test_small_nodes_share_a_line_and_large_negative_ones_do_not():
-    lines = written(TopDown(TREE), least=1.0)
-    assert text(lines) == ["main", "  b", "  a", "    x", "    ... 1 more", "  d", "  ... 1 more"]
-    assert [PATHS[row] for row in lines.hidden] == ["main/a/y", "main/c", "main/c/x"]
+    lines = written(TopDown(TREE), least=8.0)
+    assert text(lines) == ["main", "  b", "  a", "    ... 2 more", "  c+", "  d"]
+    assert [PATHS[row] for row in lines.hidden] == ["main/a/x", "main/a/y", "main/c/x"]
+
+
+def test_a_small_node_that_would_have_a_shared_line_for_itself_has_its_name():
+    for chosen in ({"least": 1.0}, {"top": 3}):
+        lines = written(TopDown(TREE), **chosen)
+        assert text(lines) == ["main", "  b", "  a", "    x", "    y", "  c+", "  d"]
+        assert [PATHS[row] for row in lines.hidden] == ["main/c/x"]
+
+
+def test_a_node_that_was_not_asked_for_stays_without_a_name_even_alone():
+    kept = Costs.of(TREE, np.array([path != "main/d" for path in PATHS], float))
+    lines = written(TopDown(TREE), keep=kept)
+    assert text(lines)[-3:] == ["  c", "    x", "  ... 1 more"]
+
+
+def test_a_small_node_alone_is_opened_where_that_is_asked_for():
+    view = TopDown(TREE)
+    lines = written(view, least=1.0, openings={PATHS.index("main/c"): Opening.OPEN})
+    assert text(lines)[-3:] == ["  c", "    x", "  d"]
 
 
 def test_top_down_a_loss_that_callees_win_back_has_a_line():
     costs = Costs.of(TREE, np.array([1.0, 5.0, -5.0, 0.0, 1.0, 1.0, 0.0, 0.0]))
     lines = outline(TopDown(TREE), costs, Selection(least=2.0))
-    assert text(lines) == ["main", "  a", "    x", "    ... 1 more", "  ... 3 more"]
+    assert text(lines) == ["main", "  a", "    y", "    x", "  ... 3 more"]
 
 
 def test_the_first_siblings_are_the_largest_in_size():
     lines = written(TopDown(TREE), top=2)
     assert text(lines) == ["main", "  b", "  a", "    x", "    y", "  ... 2 more"]
-    lines = written(TopDown(TREE), top=3, inclusive=False)
-    assert text(lines)[-2:] == ["  d", "  ... 1 more"]
+    lines = written(TopDown(TREE), top=1, inclusive=False)
+    assert text(lines) == ["main", "  b", "  ... 3 more"]
 
 
 def test_a_node_at_the_last_level_stands_for_what_is_below_it():
@@ -63,7 +82,7 @@ def test_a_node_at_the_last_level_stands_for_what_is_below_it():
 def test_callers_are_written_below_what_they_call():
     lines = written(BottomUp(TREE), inclusive=False, least=1.0, depth=2)
     assert text(lines) == [
-        "b", "  main", "a", "  main", "x", "  a+", "  ... 1 more", "main", "d", "  main",
+        "b", "  main", "a", "  main", "x", "  a+", "  c+", "main", "d", "  main",
         "... 2 more",
     ]  # fmt: skip
     assert [PATHS[row] for row in lines.hidden] == ["main/a/y", "main/c"]
@@ -94,8 +113,8 @@ def test_infinite_values_add_up():
 
 @pytest.mark.parametrize("kind", ViewKind)
 def test_what_did_not_occur_has_no_size(kind):
-    costs = Costs.of(TREE, np.where(COST == 0.5, np.nan, COST))
+    costs = Costs.of(TREE, np.where(np.isin(COST, (0.5, 5.0)), np.nan, COST))
     lines = outline(open_view(TREE, kind), costs, Selection(least=0.1))
-    for line, values in zip(lines.lines, lines.values(costs)[1][:, 0], strict=True):
-        assert line.is_rest or abs(values) >= 0.1  # so it is not NaN
+    (shared,) = (line for line in lines.lines if line.is_rest)
+    assert [lines.view.name(node) for node in shared.nodes.tolist()] == ["x", "y"]
     assert lines.check(costs).holds
