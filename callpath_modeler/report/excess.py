@@ -103,13 +103,14 @@ def excess_table(shown: ExcessView, findings: Sequence[Finding] = ()) -> Table:
     losses, lines = shown.losses, shown.outline.lines
     own, whole = shown.outline.values(losses.excess)
     cost_own, cost_whole = shown.outline.values(losses.costs)
+    nodes = node_columns(shown.outline)
     parts = []
     for k, (p, q) in enumerate(losses.pairs):
         base, scale = losses.columns(k)
         overlaps = shown.overlaps[k]
         parts.append(
             {
-                **node_columns(shown.outline),
+                **nodes,
                 "metric": [losses.metric.name] * len(lines),
                 "base": [p] * len(lines),
                 "scale": [q] * len(lines),

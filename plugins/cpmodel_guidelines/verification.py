@@ -311,7 +311,8 @@ def _nothing(benchmark: Benchmark, missing: Sequence[Missing]) -> DataError:
     lacking = ""
     if missing:
         first = missing[0]
-        lacking = f": for {first.guideline.text} there is no {', '.join(first.lacking)}"
+        where = f" in {'/'.join(first.group)}" if first.group else ""
+        lacking = f": for {first.guideline.text} there is no {', '.join(first.lacking)}{where}"
     return DataError(
         f"no guideline can be checked with {found}{lacking}",
         hint="give a benchmark of collectives, and a program that calls them with --application",

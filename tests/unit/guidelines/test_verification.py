@@ -287,6 +287,15 @@ def test_without_any_collective_or_any_counterpart_it_is_said():
         verified(lonely)
 
 
+def test_where_a_counterpart_is_lacking_it_is_said_in_which_group():
+    def laws(p):
+        return {"main/MPI_Barrier": 1.0 * p, "step/MPI_Allreduce": 1.0 * p}
+
+    words = r"for Barrier\(0\) <= Allreduce\(0\) there is no Allreduce in MPI_main"
+    with pytest.raises(DataError, match=words):
+        verified(experiment(laws, processes=(8,)))
+
+
 def test_two_call_paths_of_one_collective_have_to_be_told_apart():
     table = rows(latencies)
     twice = table.assign(call=table["call"].str.replace("MPI_Gatherv", "mpi_gather_"))
