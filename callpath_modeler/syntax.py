@@ -30,12 +30,6 @@ class ExpressionError(ValueError):
         self.column = column
         self.message = message
 
-    def pointed(self) -> str:
-        """Write the text with a caret under the fault: two lines, without the message."""
-        # A line break or a tab would move the caret away from what it points at.
-        line = "".join(character if character.isprintable() else " " for character in self.text)
-        return f"{line}\n{' ' * self.column}^"
-
 
 @dataclass(frozen=True, slots=True)
 class Token:

@@ -288,6 +288,11 @@ def run(command: click.Command) -> NoReturn:
 def _usage_hint(error: click.UsageError) -> str:
     if isinstance(error, click.NoSuchOption) and error.option_name in _BEFORE_THE_COMMAND:
         return f"it goes before the command: cpmodel {error.option_name} ..."
+    if isinstance(error, click.NoSuchOption) and error.ctx:
+        name = error.option_name.lstrip("-")
+        for option in error.ctx.command.params:
+            if option.name == "format_" and name in getattr(option.type, "choices", ()):
+                return f"{error.ctx.command_path} ... -f {name}"
     if isinstance(error, click.MissingParameter) and error.ctx:
         # Which one is missing is not what click says where the first takes several words.
         pieces = error.ctx.command.collect_usage_pieces(error.ctx)

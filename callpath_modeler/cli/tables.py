@@ -37,7 +37,7 @@ _TABLE = (
         metavar="N",
         help="Show the first N; of a view, of every level. Default: 10 in a table, else all.",
     ),
-    click.option("--columns", metavar="A,B", help="Columns of csv, tsv, json, jsonl, markdown."),
+    click.option("--columns", metavar="A,B", help="Columns of all formats but table."),
     click.option("--no-header", is_flag=True, help="No header row in csv and tsv."),
     click.option("--wide", is_flag=True, help="Full names, however narrow the terminal."),
 )

@@ -50,21 +50,6 @@ def call_path_graph(
     return graph
 
 
-def region_graph(tree: CallTree) -> nx.DiGraph[str]:
-    """Return which region calls which; edges carry ``callpaths``, the number of call paths."""
-    import networkx as nx
-
-    graph: nx.DiGraph[str] = nx.DiGraph()
-    graph.add_nodes_from(tree.regions[region].name for region in set(tree.region.tolist()))
-    for row, caller in enumerate(tree.parent.tolist()):
-        if caller == ROOT:
-            continue
-        edge = tree.regions[tree.region[caller]].name, tree.regions[tree.region[row]].name
-        known = graph.get_edge_data(*edge, default={"callpaths": 0})["callpaths"]
-        graph.add_edge(*edge, callpaths=known + 1)
-    return graph
-
-
 def to_graphml(graph: nx.DiGraph[str]) -> str:
     """Write a graph as GraphML."""
     import networkx as nx

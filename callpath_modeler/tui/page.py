@@ -21,8 +21,6 @@ from callpath_modeler.units import percent, to_ascii
 
 NAME_LEAST = 26
 """Columns that can go do, before names get less than this."""
-NAME_MOST = 60
-"""Names get no more as long as there is a column that could be shown."""
 _STEP = 2
 
 _ORDER = ("measured", "value", "band", "model", "share", "growth", "excess", "trust", "other")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,9 +17,6 @@ if TYPE_CHECKING:
 
 _ACCUMULATED_START, _LAST = 0, (32, 34)
 _FLOAT, _DOUBLE = 9, 10
-_SIGNED = (5, 6, 7, 8)
-
-Convert = Callable[[NDArray[np.uint64]], NDArray[np.float64]]
 
 
 def is_cost(member: MetricMember) -> bool:

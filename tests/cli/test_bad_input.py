@@ -387,6 +387,11 @@ def test_a_permission_denied_anywhere_else_is_no_bug(run, stored, monkeypatch):
     run("rank", stored, *RANK).fails(3, "/secret/profile.cubex")
 
 
+@pytest.mark.parametrize("form", ["json", "csv"])
+def test_a_format_as_an_option_is_told_how_to_ask_for_it(run, stored, form):
+    run("rank", stored, *RANK, f"--{form}").fails(2, f"hint: cpmodel rank ... -f {form}")
+
+
 def test_an_option_that_goes_before_the_command_is_said_to(run, stored):
     done = run("rank", stored, "--target", "64", "-q")
     assert done.status == 2

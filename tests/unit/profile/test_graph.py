@@ -7,7 +7,7 @@ import networkx as nx
 import pytest
 
 from callpath_modeler.profile.calltree import ROOT, CallTree
-from callpath_modeler.profile.graph import call_path_graph, region_graph, to_dot, to_graphml
+from callpath_modeler.profile.graph import call_path_graph, to_dot, to_graphml
 from callpath_modeler.profile.schema import Region
 from synthetic import call_tree
 
@@ -37,14 +37,6 @@ def test_edges_lead_from_callers_to_callees():
         (ids[3], ids[4]),
     }
     assert nx.is_arborescence(graph)
-
-
-def test_the_region_graph_counts_call_paths_and_shows_recursion():
-    tree = call_tree(["main", "main/f", "main/f/f", "main/f/f/f"])
-    graph = region_graph(tree)
-    assert set(graph.nodes) == {"main", "f"}
-    assert graph.edges["f", "f"]["callpaths"] == 2
-    assert not nx.is_directed_acyclic_graph(graph)
 
 
 def test_graphml_reads_back_as_it_was():
