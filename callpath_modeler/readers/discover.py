@@ -167,7 +167,7 @@ def _in_directory(directory: Path, registry: Registry, parse: _Parser) -> list[R
     known = {path for run in runs for path in (run.path, *run.path.parents)}
     runs += [
         _named(path, registry, parse, alone=False)
-        for path in _folders(directory)
+        for path, _ in _folders(directory)
         if path not in known
         and registry.match(path) is not None
         and not any(_is_made_of(run.path, path) for run in runs)
@@ -184,22 +184,14 @@ def _walk(
     directory: Path, registry: Registry, is_profile: Callable[[Path, Registry], bool]
 ) -> Iterator[list[Path]]:
     closed: list[str] = []
-    for folder, subfolders, files in os.walk(
-        directory, onerror=lambda error: closed.append(error.filename)
-    ):
-        subfolders[:] = _in_order(subfolders)
+    for folder, files in _folders(directory, closed):
         names = sorted(files, key=natural_order)
-        profiles = [path for name in names if is_profile(path := Path(folder, name), registry)]
+        profiles = [path for name in names if is_profile(path := folder / name, registry)]
         if profiles:
-            yield [Path(folder)] if _is_one(Path(folder), profiles, registry) else profiles
+            yield [folder] if _is_one(folder, profiles, registry) else profiles
     # A directory that may not be read is left out by name, when it is opened as a profile.
     for name in closed:
         yield [Path(name)]
-
-
-def _in_order(subfolders: Sequence[str]) -> list[str]:
-    """Return the names of the directories to look into; hidden ones are not."""
-    return sorted((name for name in subfolders if not name.startswith(".")), key=natural_order)
 
 
 def _without_traces(paths: Sequence[Path]) -> Sequence[Path]:
@@ -215,10 +207,41 @@ def _is_one(folder: Path, files: Sequence[Path], registry: Registry) -> bool:
     return reader is not None and all(registry.match(file) is reader for file in files)
 
 
-def _folders(directory: Path) -> Iterator[Path]:
-    for folder, subfolders, _ in os.walk(directory):
-        subfolders[:] = _in_order(subfolders)
-        yield Path(folder)
+def _folders(directory: Path, closed: list[str] | None = None) -> Iterator[tuple[Path, list[str]]]:
+    """Go through a directory, all below it, and the names of the files there.
+
+    Links to directories elsewhere are followed, each place once; hidden directories are not.
+
+    Parameters
+    ----------
+    closed : takes in the directories that may not be read
+    """
+    seen = [Path(os.path.realpath(directory))]
+    for folder, subfolders, files in os.walk(
+        directory,
+        followlinks=True,
+        onerror=lambda error: None if closed is None else closed.append(error.filename),
+    ):
+        names = (name for name in subfolders if not name.startswith("."))
+        subfolders[:] = [name for name in sorted(names, key=natural_order)
+                         if _leads_on(Path(folder, name), seen)]  # fmt: skip
+        yield Path(folder), files
+
+
+def _leads_on(path: Path, seen: list[Path]) -> bool:
+    """Tell whether a directory is to be looked into, and note where a link leads.
+
+    Parameters
+    ----------
+    seen : places that are looked through anyway, first the one where the search began
+    """
+    if not path.is_symlink():
+        return True
+    place = Path(os.path.realpath(path))
+    if seen[0].is_relative_to(place) or any(place.is_relative_to(known) for known in seen):
+        return False
+    seen.append(place)
+    return True
 
 
 def _is_made_of(profile: Path, raw: Path) -> bool:

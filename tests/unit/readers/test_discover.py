@@ -136,6 +136,20 @@ def test_a_link_to_a_directory_that_contains_it_ends(tmp_path):
     assert len(discover([tmp_path], KNOWN)) == 1
 
 
+def test_links_to_runs_elsewhere_are_followed_and_each_place_is_looked_into_once(tmp_path):
+    here, there = tmp_path / "runs", tmp_path / "scratch"
+    put(there, "app.p8.r1/profile.fake", "app.p16.r1/profile.fake")
+    put(here, "app.p4.r1/profile.fake")
+    (here / "app.p8.r1").symlink_to(there / "app.p8.r1")
+    (here / "latest").symlink_to("app.p4.r1")
+    (here / "the-same").symlink_to(there / "app.p8.r1")
+    (here / "up").symlink_to(tmp_path)
+    found = discover([here], KNOWN)
+    assert names(found, here) == ["app.p4.r1/profile.fake", "app.p8.r1/profile.fake"]
+    (here / "work").symlink_to(there)
+    assert len(discover([here], KNOWN)) == 4  # p8 by both links: reading tells that it is one
+
+
 @pytest.mark.parametrize(
     ("pattern", "name", "parameters"),
     [
