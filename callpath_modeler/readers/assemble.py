@@ -55,7 +55,7 @@ class ReadOptions:
     locations : how the values of many processes become one; None = the maximum, or what
         profiles hold that were reduced before
     parameter_sources : where a parameter comes from: ``"name"``, ``"profile"``, ``"processes"``,
-        ``"threads"`` or ``"nodes"``
+        ``"threads"``, ``"nodes"`` or ``"metadata:KEY"``
     scaling : None = recognise it
     strict : a profile that cannot be used is an error, not a finding
     jobs : how many processes may read; 0 = one for each processor; where files are few and small,

@@ -90,8 +90,9 @@ def _profile(container: Container) -> CubeProfile:
     member = container.members.get(_ANCHOR)
     if member is None:
         raise InputError(
-            f"{container.path}: the definitions (anchor.xml) are missing",
-            hint="they are written last: the file is cut short, or the run was killed",
+            f"{container.path}: cut short, or its run was killed: the definitions (anchor.xml), "
+            "which are written last, are missing",
+            hint="copy it again, or measure the run again",
         )
     where = f"{container.path}: anchor.xml at byte {member.offset}"
     definitions, repaired = anchor.parse(container.content(member), where)

@@ -289,11 +289,11 @@ def test_unreadable_files_are_refused_in_one_line(tmp_path):
 def test_an_archive_without_definitions_is_refused(tmp_path):
     content = members()
     del content["anchor.xml"]
-    assert_refused(write(tmp_path, content), "anchor.xml", "missing")
+    assert_refused(write(tmp_path, content), "anchor.xml", "missing", "cut short")
     raw = write(tmp_path, members()).read_bytes()
     path = tmp_path / "cut.cubex"
     path.write_bytes(raw[: raw.find(b"anchor.xml") - 100])
-    assert_refused(path, "anchor.xml", "missing")
+    assert_refused(path, "anchor.xml", "missing", "cut short")
     path.write_bytes(raw[: raw.find(b"<system>")])
     assert_refused(path, "definitions cannot be read")
 
