@@ -92,6 +92,7 @@ def check_of(
     expectations = read(path)
     asked = parse_target(question.target, question.at)
     load_options, fit_options = load_options or LoadOptions(), fit_options or FitOptions()
+    said = (asked.parameter, fit_options.parameter)
     parameter = asked.parameter or fit_options.parameter or expectations.parameter
     fit_options = replace(fit_options, parameter=parameter)
     metrics = [each.metric or question.metric for each in expectations.expectations]
@@ -103,16 +104,37 @@ def check_of(
     try:
         models = held_at(models_of(sources, first, load_options, fit_options, progress), asked)
     except (UsageError, DataError) as cause:
-        for each in expectations.expectations:
-            if each.metric is not None and f"metric {each.metric!r}" in cause.message:
-                where = (*each.place, "metric")
-                expectations.written.refuse(where, cause.message, cause.hint or "")
+        is_of_file = parameter is not None and parameter not in said
+        _blame(expectations, cause, parameter if is_of_file else None)
         raise
     at = asked.named or ({} if asked.value is None else {models.parameter: asked.value})
     found = _check(models, expectations, at, fit_options.jobs)
     assumed = {name: one.fitted.held[name] for one in found.outcomes for name in one.fitted.assumed}
     findings = (*models.experiment.findings, *models.findings, *held_findings(assumed, [*assumed]))
     return found, findings
+
+
+def _blame(
+    expectations: Expectations, cause: UsageError | DataError, parameter: str | None
+) -> None:
+    """Refuse what a file says if that is why no models could be made.
+
+    Parameters
+    ----------
+    parameter : what is modelled over, where the file says so
+    """
+    written = expectations.written
+    places = {
+        f"metric {each.metric!r}": (*each.place, "metric")
+        for each in expectations.expectations
+        if each.metric is not None
+    }
+    if parameter is not None:
+        targets = (place for place in written.lines if place[-2:] == ("target", parameter))
+        places[f"parameter {parameter!r}"] = next(targets, ("target",))
+    for said, place in places.items():
+        if said in cause.message:
+            written.refuse(place, cause.message, cause.hint or "")
 
 
 def reading_for(path: Path, metric: str | None, options: LoadOptions) -> LoadOptions:

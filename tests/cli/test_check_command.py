@@ -129,6 +129,17 @@ def test_metrics_are_read_that_expectations_name_and_no_others_are_needed(run, s
     run("check", runs, path).fails(3, f"{path}:4: ", "did you mean 'visits'")
 
 
+def test_a_target_of_a_parameter_that_the_runs_lack_is_refused_with_its_line(run, stored, tmp_path):
+    path = tmp_path / "expected.toml"
+    path.write_text("schema = 1\ntarget = { q = 64 }\n[[expect]]\nvalue = '<= 1 s'\n")
+    run("check", stored, path).fails(3, f"{path}:2: ", "no parameter 'q'", "varying: p")
+    path.write_text("schema = 1\n[[expect]]\nvalue = '<= 1 s'\ntarget = { q = 64 }\n")
+    run("check", stored, path).fails(3, f"{path}:4: ", "no parameter 'q'")
+    asked = run("check", stored, path, "--at", "z=64")
+    assert asked.status == 2
+    assert f"{path}:" not in asked.err
+
+
 def test_inclusive_is_said_in_the_file(run, series_and_file):
     runs, path = series_and_file("[[expect]]", "value = '<= 100 s'")
     run("check", runs, path, "-i").fails(2, "--inclusive")
