@@ -34,6 +34,7 @@ import guidelines
 import hpctoolkit
 import ingest
 import jobs
+import kernels
 import mechanisms
 import noises
 import real_series
@@ -88,6 +89,7 @@ BENCHMARKS = {
     "accuracy": Benchmark(accuracy.table, accuracy.NOTES, (EXTRAP,)),
     "bands": Benchmark(accuracy.bands, accuracy.BAND_NOTES, ()),
     "mechanisms": Benchmark(mechanisms.table, mechanisms.NOTES, (EXTRAP,)),
+    "kernels": Benchmark(kernels.table, kernels.NOTES, (EXTRAP,)),
     "noises": Benchmark(noises.table, noises.NOTES, (EXTRAP,)),
     "trust": Benchmark(trust.table, trust.NOTES, ()),
     "limits": Benchmark(accuracy.limits, accuracy.LIMIT_NOTES, ()),

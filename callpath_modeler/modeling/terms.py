@@ -144,6 +144,9 @@ class SearchSpace:
     exponential : tuple of Fraction
         Rates above zero of exponentials ``2 ** (rate * x)``, each alone and times the whole
         privileged powers of the parameter; for parameters of algorithms, not for p.
+    alone : tuple of Fraction
+        Exponents of terms without a logarithm that stand beside no other term; the mixture method
+        has them in one parameter.
 
     Raises
     ------
@@ -158,6 +161,7 @@ class SearchSpace:
     secondary: tuple[Fraction, ...] = ()
     thinned: bool = False
     exponential: tuple[Fraction, ...] = ()
+    alone: tuple[Fraction, ...] = ()
 
     def __post_init__(self) -> None:
         """Check the ranges; every later step relies on them."""
@@ -167,7 +171,7 @@ class SearchSpace:
             )
         if any(log < 0 for log in self.logs):
             raise ValueError("powers of the logarithm are zero or more")
-        if any(exponent < 0 for exponent in (*self.exponents, *self.secondary)):
+        if any(exponent < 0 for exponent in (*self.exponents, *self.secondary, *self.alone)):
             raise ValueError("negative exponents belong to the decreasing terms")
         if any(exponent >= 0 for exponent in self.decreasing):
             raise ValueError("exponents of decreasing terms are below zero")
@@ -254,7 +258,8 @@ class SearchSpace:
         if self.decreasing:
             text += f" decreasing={listed(self.decreasing)}"
         text += f" secondary={listed(self.secondary)}" if self.secondary else ""
-        return text + (f" exponential={listed(self.exponential)}" if self.exponential else "")
+        text += f" exponential={listed(self.exponential)}" if self.exponential else ""
+        return text + (f" alone={listed(self.alone)}" if self.alone else "")
 
     def to_header(self) -> dict[str, Any]:
         """Describe the space with texts and numbers that JSON can hold."""
@@ -266,6 +271,7 @@ class SearchSpace:
             "secondary": [str(exponent) for exponent in self.secondary],
             "thinned": self.thinned,
             "exponential": [str(rate) for rate in self.exponential],
+            "alone": [str(exponent) for exponent in self.alone],
         }
 
     @classmethod
@@ -286,6 +292,7 @@ class SearchSpace:
                 tuple(Fraction(text) for text in header["secondary"]),
                 bool(header["thinned"]),
                 tuple(Fraction(text) for text in header["exponential"]),
+                tuple(Fraction(text) for text in header["alone"]),
             )
         except (KeyError, TypeError, ArithmeticError) as error:
             raise ValueError(f"not a search space: {error}") from error
@@ -317,9 +324,13 @@ DEFAULT_SPACE = replace(
     # Surface against volume: strong scaling of halo exchanges goes by thirds. Work that is shared
     # all but perfectly falls somewhat more slowly than 1/p.
     decreasing=tuple(map(Fraction, ("-1", "-9/10", "-3/4", "-2/3", "-1/2", "-1/3", "-1/4"))),
+    # Electrons correlated by perturbation (n^5) and in clusters (n^6, n^7).
+    alone=tuple(map(Fraction, range(4, 8))),
 )
 """The space of the mixture method."""
 
-JOINT_SPACE = replace(DEFAULT_SPACE, exponents=(*DEFAULT_SPACE.exponents, Fraction(4), Fraction(5)))
+JOINT_SPACE = replace(
+    DEFAULT_SPACE, exponents=(*DEFAULT_SPACE.exponents, Fraction(4), Fraction(5)), alone=()
+)
 """The space of several parameters: problem sizes are lengths, and work goes by their volumes, times
 the steps that they need."""

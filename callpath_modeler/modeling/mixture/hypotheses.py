@@ -22,7 +22,7 @@ from callpath_modeler.modeling.mixture.plainness import (
     plainness_in_pairs,
 )
 from callpath_modeler.modeling.shapes import Shape
-from callpath_modeler.modeling.terms import SearchSpace
+from callpath_modeler.modeling.terms import SearchSpace, Term
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.intp]
@@ -71,6 +71,11 @@ _WITHOUT_CONSTANT = 0.35
 _EASING = (Kind.DROP, Kind.PLATEAU, Kind.FLOOR)
 _FEWEST_FOR_EASING = 5
 """Points that tell what eases to something from a law that falls; to nothing takes four."""
+
+_FEWEST_FOR_ALONE = 4
+_ALONE = 0.01
+"""Points that tell a law as steep as p^7 from a last one that is dearer, and how probable it is
+against others as plain."""
 
 _CLASS_STRENGTH = 150.0
 """Before it moves, the prior within a kind counts as so many call paths at least."""
@@ -236,13 +241,16 @@ def hypotheses(space: SearchSpace, points: FloatArray) -> Hypotheses:
     if not terms:
         raise ValueError("all terms of the space have logarithms, which are negative below 1")
     of_two = differences(terms, points) if space.max_terms > 1 else ()
-    every: list[Shape] = [*terms, *of_two, *breaks(points)]
+    lone = [Term(power, 0) for power in space.alone if len(points) >= _FEWEST_FOR_ALONE]
+    lone = [term for term in lone if term not in terms]
+    every: list[Shape] = [*terms, *lone, *of_two, *breaks(points)]
     shapes, table, scale = distinct(every, points)
     pairs = pairings(shapes, points) if space.max_terms > 1 else []
     groups = np.array([_group(shape) for shape in shapes], dtype=np.intp)
     known = assembled(tuple(shapes), table, scale, groups, pairs)
-    alone = np.array([plainness(shape, float(points[-1])) for shape in shapes])
-    known = weighted(known, alone, _pair_plainness(known), _PRIOR)
+    single = np.array([plainness(shape, float(points[-1])) for shape in shapes])
+    single[[shape in lone for shape in shapes]] *= _ALONE
+    known = weighted(known, single, _pair_plainness(known), _PRIOR)
     return replace(known, kinds=np.where(np.isin(known.kinds, SHARED), Group.FALLING, known.kinds))
 
 

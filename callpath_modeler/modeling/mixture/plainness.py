@@ -15,6 +15,9 @@ _STEEP, _STEEP_IN_PAIRS = 1.0, 0.25
 begun to, as a rule, and takes no p^3 of the time of a process."""
 _STEEP_BESIDE_SHARED = 2.0
 """By how much more beside work that is shared: all that makes the last point dearer looks so."""
+_OTHERS_BESIDE_SHARED = 1.0
+"""By how much less probable all but p and logarithms are there: a constant and messages, three
+terms with that work, are met by its sum with p^(1/4)."""
 _TOGETHER = 2.5
 """By how much more all of it counts in pairs: what is measured at one process is met by any."""
 _FLOOR = 0.1
@@ -70,7 +73,9 @@ def plainness_beside_shared(shape: Shape) -> float:
     """Weigh a shape beside work that is shared, against what it weighs in other pairs."""
     if not isinstance(shape, Term):
         return 1.0
-    return float(np.exp(-_STEEP_BESIDE_SHARED * _steepness(as_float(shape.exponent))))
+    others = 0.0 if shape.exponent in (0, 1) else _OTHERS_BESIDE_SHARED
+    steep = _STEEP_BESIDE_SHARED * _steepness(as_float(shape.exponent))
+    return float(np.exp(-others - steep))
 
 
 def intricacy(shape: Term) -> float:

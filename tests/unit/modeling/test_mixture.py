@@ -182,6 +182,22 @@ def test_four_points_are_enough_for_two_terms_that_show() -> None:
     assert found == pytest.approx([0.1 * 1024 * 12, 5, 307.2], rel=0.03)
 
 
+@pytest.mark.parametrize("rest", [0.0, 0.3])
+@pytest.mark.parametrize("power", [4, 5, 6, 7])
+def test_laws_of_sizes_as_steep_as_those_of_correlated_electrons_are_found(
+    power: int, rest: float
+) -> None:
+    points, far = np.array([10.0, 15, 20, 25, 30]), np.array([120.0])
+    random = np.random.default_rng(46)
+
+    def law(n: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        return n**power + rest * points[1] ** power
+
+    models = fit(points, law(points)[:, None] * (1 + 0.02 * random.standard_normal((10, 5, 3))))
+    assert (models.status == FitStatus.OK).all()
+    assert models.values(far)[:, 0] == pytest.approx(np.full(10, law(far)[0]), rel=0.1)
+
+
 def test_a_regime_of_the_smallest_scales_does_not_bend_the_law_of_the_largest() -> None:
     points = 2.0 ** np.arange(1, 7)
     other = np.where(points < 8, 1.7, 1.0)

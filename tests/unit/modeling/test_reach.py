@@ -62,6 +62,21 @@ RESTS = {
 }
 
 
+def test_bands_of_shared_work_hold_three_terms_that_two_others_resemble() -> None:
+    points = 24 * 2.0 ** np.arange(6)
+    random = np.random.default_rng(25)
+    share = random.dirichlet(np.ones(3), 600)
+    share = share[share.min(axis=1) > 0.1][:, :, None]
+
+    def law(p: FloatArray) -> FloatArray:
+        return np.asarray(share[:, 0] * points[-1] / p + share[:, 1] + share[:, 2] * p / points[-1])
+
+    y = law(points)[..., None] * (1 + 0.02 * random.standard_normal((len(share), 6, 3)))
+    far = 16 * points[-1:]
+    band, truth = fit(points, y).predict(far), law(far)
+    assert ((band.low <= truth) & (truth <= band.high)).mean() >= 0.85
+
+
 @pytest.mark.parametrize("name", list(RESTS))
 def test_bands_of_shared_work_hold_what_little_is_not_shared(name: str) -> None:
     rest, least = RESTS[name]
