@@ -14,7 +14,7 @@ typedef struct {
 /* What is believed of hypotheses [W] and deviations [vectors], and what a round counts. */
 typedef struct {
     int64_t places, kinds;
-    int lonely;
+    double by_one;
     const int64_t *kind;                /* [W] */
     const double *held, *of_hypothesis; /* [W], [kinds] */
     const double *of_kind;              /* [kinds] */
@@ -74,7 +74,7 @@ static void listen(const Seen *of, int64_t row, Believed *all)
     }
     for (int64_t i = 0; i < count; i++)
         all->count[place[i]] += share[i] * part;
-    for (int64_t i = 0; all->lonely && i < count; i++)
+    for (int64_t i = 0; i < count; i++)
         all->most[place[i]] = larger(share[i] * part, all->most[place[i]]);
 }
 
@@ -88,9 +88,10 @@ static void believe(int64_t vectors, Believed *all)
         factor[k] = counted[k] + all->of_kind[k];
         whole += factor[k];
     }
-    for (int64_t w = 0; all->lonely && w < all->places; w++) {
-        all->count[w] -= all->most[w];
-        counted[all->kind[w]] -= all->most[w];
+    for (int64_t w = 0; w < all->places; w++) {
+        const double beyond = larger(0, all->most[w] - all->by_one * all->held[w]);
+        all->count[w] -= beyond;
+        counted[all->kind[w]] -= beyond;
     }
     for (int64_t k = 0; k < all->kinds; k++)
         factor[k] /= whole * (counted[k] + all->of_hypothesis[k]);
@@ -117,7 +118,7 @@ static void *take(Vector **next, int64_t count)
    `prior` [W] and `deviation` [D] are what is believed before and after; `factor` [kinds] is what is
    left of kinds for each call path that hypotheses are held by. */
 int64_t learn(int64_t rounds, int64_t rows, int64_t candidates, int64_t deviations, int64_t places,
-              int64_t kinds, int64_t lonely, const int64_t *start, const int64_t *place,
+              int64_t kinds, double by_one, const int64_t *start, const int64_t *place,
               const double *log_evidence, const int64_t *kind, const double *held,
               const double *of_hypothesis, const double *of_kind, const double *held_deviation,
               double *prior, double *deviation, double *factor)
@@ -132,7 +133,7 @@ int64_t learn(int64_t rounds, int64_t rows, int64_t candidates, int64_t deviatio
     Seen seen = {rows, vectors, start, place, take(&next, candidates * vectors),
                  take(&next, most), take(&next, most)};
     Vector *wide = take(&next, vectors), *now = take(&next, vectors), *zero = next;
-    Believed believed = {.places = places, .kinds = kinds, .lonely = lonely != 0, .kind = kind,
+    Believed believed = {.places = places, .kinds = kinds, .by_one = by_one, .kind = kind,
                          .held = held, .of_hypothesis = of_hypothesis, .of_kind = of_kind,
                          .held_deviation = wide, .prior = prior, .deviation = now,
                          .factor = factor};

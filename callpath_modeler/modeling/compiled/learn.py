@@ -26,7 +26,7 @@ def rounds(
     factor = np.empty(len(held.of_kind))
     call(
         "learn",
-        *(count, rows, *found.log_evidence.T.shape, len(prior), len(factor), int(held.lonely)),
+        *(count, rows, *found.log_evidence.T.shape, len(prior), len(factor), held.by_one),
         *integers(starts(found.row, rows), place),
         *doubles(found.log_evidence.T),
         *integers(held.kind),

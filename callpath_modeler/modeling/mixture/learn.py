@@ -18,6 +18,9 @@ IntArray = npt.NDArray[np.intp]
 _KIND_STRENGTH = 10.0
 _DEVIATION_STRENGTH = 30.0
 """Before they move, priors count as so many call paths: of kinds, of deviations."""
+_BY_ONE = 10.0
+"""The call path that says most of a hypothesis counts for so many times what that is held by: what
+is one in a million would be one in a thousand for whomever it suits."""
 
 _ROUNDS = 10
 
@@ -33,8 +36,8 @@ class Held:
     of_hypothesis : [kinds] as how many all of a kind do, chosen or not
     of_kind : [kinds] as how many the kind does, against others
     deviation : [D] as how many deviations do
-    lonely : whether the row that says most of a hypothesis does not count: one of thousands suits
-        any row, which would convince itself, and is no habit
+    by_one : for how many times `hypothesis` the row that says most of one counts, at most: one of
+        thousands suits any row, which would convince itself, and is no habit
     """
 
     kind: IntArray
@@ -42,7 +45,7 @@ class Held:
     of_hypothesis: FloatArray
     of_kind: FloatArray
     deviation: FloatArray
-    lonely: bool
+    by_one: float
 
 
 def learn(
@@ -83,7 +86,7 @@ def learn(
         of_hypothesis,
         count_as_one * _KIND_STRENGTH * whole,
         count_as_one * _DEVIATION_STRENGTH * deviation_before,
-        known.fans is not None,
+        0.0 if known.fans is not None else _BY_ONE,
     )
     go_round = in_c.rounds if compiled() else _rounds
     prior, deviation, factor = go_round(found, place, held, alone, _ROUNDS)
@@ -115,11 +118,10 @@ def _rounds(
         seen += held.deviation
         of_kind = np.bincount(kind, weights=counts, minlength=kinds)
         per_kind = of_kind + held.of_kind
-        if held.lonely:
-            by_one = np.zeros(len(prior))
-            np.maximum.at(by_one, place, said)
-            counts = np.asarray(counts - by_one)
-            of_kind = np.bincount(kind, weights=counts, minlength=kinds)
+        most = np.zeros(len(prior))
+        np.maximum.at(most, place, said)
+        counts = np.asarray(counts - np.maximum(0, most - held.by_one * held.hypothesis))
+        of_kind = np.bincount(kind, weights=counts, minlength=kinds)
         factor = per_kind / per_kind.sum() / (of_kind + held.of_hypothesis)
         prior = (counts + held.hypothesis) * factor[kind]
         deviation = seen / seen.sum()

@@ -39,6 +39,14 @@ def test_evenly_spread_noise_about_a_constant_is_no_growth(noise: float) -> None
     assert np.mean([growing(fit(POINTS, y)).mean() for y in applications]) <= 0.03
 
 
+def test_a_call_path_does_not_convince_itself_of_what_is_hardly_ever_so() -> None:
+    points, random = 6 * 2.0 ** np.arange(4), np.random.default_rng(1)
+    # Work and what is not shared; the last run took half as long again.
+    law = np.array([8.1, 4.1, 2.1, 1.6])
+    models = fit(points, law[:, None] * (1 + 0.02 * random.standard_normal((1, 4, 3))))
+    assert models.values(16 * points[-1:])[0, 0] < 10
+
+
 def test_rows_of_much_noise_and_no_growth_are_noisy() -> None:
     random = np.random.default_rng(6)
     y = 5 * random.lognormal(0, [[[0.02]], [[0.6]]] * np.ones((2, 1, 1)), (20, 2, 6, 5)[1:])
