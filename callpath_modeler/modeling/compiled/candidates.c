@@ -13,8 +13,11 @@ typedef struct {
     int64_t *family, ends[FAMILIES];         /* [M] family by family; where each ends */
 } Results;
 
-/* Deviations that are looked at together, and all of them: [D] and more to a multiple of that. */
+/* Deviations that are looked at together, and all of them: [D] and more to a multiple of that. There
+   are as many drifts at most. */
 enum { TOGETHER = 8 };
+typedef double Numbers __attribute__((vector_size(8 * TOGETHER), aligned(8)));
+typedef int64_t Places __attribute__((vector_size(8 * TOGETHER), aligned(8)));
 typedef struct {
     int64_t count, padded;
     double *square;                    /* [D] */
@@ -135,24 +138,28 @@ static void regress(const Rows *rows, const double *of_first, Block *block, Resu
 static double explain(const Rows *rows, const Cells *cells, int64_t row, int64_t candidate,
                       Results *out)
 {
-    int64_t place = candidate * rows->drifts;
-    const double *residual = out->residual + place, *evidence = out->evidence + place;
-    const double *size = out->size + place;
-    double used = rows->used[row], dof = rows->dof[row], top = -INFINITY;
-    double *log_evidence = out->log_evidence + candidate * cells->count;
+    const int64_t place = candidate * rows->drifts;
+    const double used = rows->used[row], dof = rows->dof[row], *size = out->size + place;
+    double top = -INFINITY, *log_evidence = out->log_evidence + candidate * cells->count;
     /* Without a point to spare only a constant or a slope can be told. */
-    double against = used > size[0] - (size[0] == 1) ? 0 : INFINITY;
+    const double against = used > size[0] - (size[0] == 1) ? 0 : INFINITY;
+    /* Of each drift; what is beyond the last one is not asked for. */
+    const Numbers residuals = *(const Numbers *)(out->residual + place);
+    const Numbers evidences = *(const Numbers *)(out->evidence + place) - against;
+    const Numbers freedoms = used - *(const Numbers *)size;
     for (int64_t begin = 0; begin < cells->padded; begin += TOGETHER) {
-        const int64_t *drift = cells->drift + begin;
+        const Places drift = *(const Places *)(cells->drift + begin);
+        const Numbers residual = __builtin_shuffle(residuals, drift);
+        const Numbers evidence = __builtin_shuffle(evidences, drift);
+        const Numbers spare = __builtin_shuffle(freedoms, drift);
         const double *log_variance = cells->log_variance + begin;
         const double *precision = cells->precision + begin;
         double *found = cells->found + begin;
 #pragma omp simd
         for (int d = 0; d < TOGETHER; d++) {
-            double freedom = larger(used - size[drift[d]], 0);
-            double tail = log_of(1 + residual[drift[d]] * precision[d]);
-            found[d] = evidence[drift[d]] - against
-                       - 0.5 * (freedom * log_variance[d] + (dof + freedom) * tail);
+            double freedom = larger(spare[d], 0);
+            double tail = log_of(1 + residual[d] * precision[d]);
+            found[d] = evidence[d] - 0.5 * (freedom * log_variance[d] + (dof + freedom) * tail);
         }
     }
 #pragma omp simd reduction(max : top)
@@ -197,7 +204,7 @@ static void *take(char *base, int64_t *used, int64_t count)
 static int64_t divide(char *base, Rows *rows, Cells *cells, Block *block, Results *out)
 {
     int64_t used = 0, points = rows->points, seen = rows->count * rows->drifts;
-    int64_t found = out->count * rows->drifts;
+    int64_t found = out->count * rows->drifts + TOGETHER;
     rows->used = take(base, &used, rows->count);
     rows->unit = take(base, &used, rows->count * points);
     rows->weights = take(base, &used, seen * points);
