@@ -146,7 +146,8 @@ static void open_fans(const Fans *fans, int64_t shapes, float best, Opened *foun
 
 /* Write the pairs of open fans from place `begin` on; return where they end. */
 static int64_t put_pairs(const Fans *fans, int64_t shapes, const Opened *opened,
-                         const int32_t *first, const int32_t *second, int64_t begin, Pairs *found)
+                         const int32_t *first, const int32_t *second, const float *prior,
+                         int64_t begin, Pairs *found)
 {
     for (int64_t i = 0; i < opened->count; i++) {
         int64_t axis = opened->open[i] / shapes, shape = opened->open[i] % shapes;
@@ -154,8 +155,10 @@ static int64_t put_pairs(const Fans *fans, int64_t shapes, const Opened *opened,
         int64_t number = fans->start + shape * fans->terms + from;
         memcpy(found->one + begin, first + number, (size_t)size * sizeof *first);
         memcpy(found->other + begin, second + number, (size_t)size * sizeof *second);
-        for (int64_t j = 0; j < size; j++)
+        for (int64_t j = 0; j < size; j++) {
             found->number[begin + j] = (int32_t)(number + j);
+            found->likely[begin + j] = prior[number + j] > -INFINITY;
+        }
         begin += size;
     }
     return begin;

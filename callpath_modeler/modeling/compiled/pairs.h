@@ -17,7 +17,8 @@ typedef struct {
     double **sums, *both; /* [drifts, pairs]: of products of the shapes; those of the drift in hand */
     int32_t *one, *other; /* [pairs]: these shapes */
     int32_t *number;      /* [pairs]: which of all pairs each is */
-    int64_t *marked;      /* [pairs]: whether coefficients may be positive */
+    int64_t *likely;      /* [pairs]: whether they are probable at all */
+    int64_t *marked;      /* [pairs]: whether coefficients may be positive besides */
     Run *runs;            /* [ran]: of those that are tried with every row */
     int32_t *in_turn;     /* [turns]: second shapes, as runs have them */
     int64_t ran, turns;
@@ -128,11 +129,14 @@ static void mark_some(const Marks *marks, const Look *seen, int64_t begin, int64
     const int32_t *restrict one = found->one, *restrict other = found->other;
     const double *restrict at = seen->at, *restrict square = seen->square;
     const double *restrict product = seen->product, *restrict both = found->both;
+    const int64_t *restrict likely = found->likely;
     int64_t *restrict marked = found->marked;
 #pragma omp simd
-    for (int64_t p = begin; p < end; p++)
-        marked[p] = may_be_positive(marks, at[one[p]], at[other[p]], square[one[p]],
-                                    square[other[p]], product[one[p]], product[other[p]], both[p]);
+    for (int64_t p = begin; p < end; p++) {
+        int may = may_be_positive(marks, at[one[p]], at[other[p]], square[one[p]],
+                                  square[other[p]], product[one[p]], product[other[p]], both[p]);
+        marked[p] = may & likely[p];
+    }
 }
 
 /* Mark a run; up to a vector beyond it comes to nothing, since what is there is marked later. */
@@ -144,12 +148,15 @@ static void mark_run(const Marks *marks, const Look *seen, const Run *run, Pairs
     const double *restrict squares = found->turn_square + run->from;
     const double *restrict products = found->turn_product + run->from;
     const double *restrict both = found->both + run->begin;
+    const int64_t *restrict likely = found->likely + run->begin;
     int64_t *restrict marked = found->marked + run->begin;
     for (int64_t i = 0; i < run->count; i += WIDTH)
 #pragma omp simd
-        for (int64_t j = i; j < i + WIDTH; j++)
-            marked[j] = may_be_positive(marks, at, ats[j], square, squares[j], product, products[j],
-                                        both[j]);
+        for (int64_t j = i; j < i + WIDTH; j++) {
+            int may = may_be_positive(marks, at, ats[j], square, squares[j], product, products[j],
+                                      both[j]);
+            marked[j] = may & likely[j];
+        }
 }
 
 /* Mark the pairs that may have positive coefficients: those that are tried with every row, or if they are
@@ -183,24 +190,17 @@ static void mark_positive(const Row *row, const Look *seen, int opened, int64_t 
     }
 }
 
-/* List those of pairs `begin` to `end` that are probable at all and are marked, after those that are
-   listed. */
-static void list_pairs(int64_t begin, int64_t end, const float *restrict prior, Pairs *found)
+/* List those of pairs `begin` to `end` that are marked, after those that are listed. */
+static void list_pairs(int64_t begin, int64_t end, Pairs *found)
 {
     const int64_t listed = found->count;
     const int64_t *restrict marked = found->marked;
-    const int32_t *restrict number = found->number;
     int32_t *restrict which = found->which;
-    int64_t all = listed, count = listed;
+    int64_t count = listed;
     /* Without branches, which nobody could foresee. */
     for (int64_t p = begin; p < end; p++) {
-        which[all] = (int32_t)p;
-        all += marked[p];
-    }
-    for (int64_t i = listed; i < all; i++) {
-        int32_t p = which[i];
-        which[count] = p;
-        count += prior[number[p]] > -INFINITY;
+        which[count] = (int32_t)p;
+        count += marked[p];
     }
     /* Fill the last vector up. */
     const int64_t last = listed + whole(count - listed);

@@ -75,11 +75,11 @@ static double *make_room(Known *known, Look *looks, float **left, double **sums,
     const int64_t longest = shapes > pairs ? shapes : pairs, fans = known->fans.axes * shapes;
     const int64_t products = points * whole(known->pairs);
     const int64_t drifts = known->drifts, levels = drifts * known->fans.axes;
-    const int64_t size = drifts * (3 * points + 5 * shapes + 2 * pairs) + 17 * shapes + 14 * pairs
+    const int64_t size = drifts * (3 * points + 5 * shapes + 2 * pairs) + 17 * shapes + 15 * pairs
                          + (1 + WIDTH) * points + longest + fans + known->fans.opened
                          + levels * (2 * points + 1) + points * shapes + products
                          + 4 * pairs + 4 * (shapes + WHOLE);
-    const int64_t parts = 8 * drifts + 72;
+    const int64_t parts = 8 * drifts + 73;
     double *all = new_lines(size + parts * lines(1)), *next = all;
     if (!all)
         return 0;
@@ -112,13 +112,17 @@ static double *make_room(Known *known, Look *looks, float **left, double **sums,
                            &two->near, &two->first_of, &two->second_of};
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
         *numbers[i] = (int32_t *)part(&next, pairs);
+    two->likely = (int64_t *)part(&next, pairs);
     two->marked = (int64_t *)part(&next, pairs);
     two->bound = single_part(&next, pairs);
     two->left = left, two->sums = sums;
     memset(two->one, 0, (size_t)pairs * sizeof *two->one);
     memset(two->other, 0, (size_t)pairs * sizeof *two->other);
-    for (int64_t p = 0; p < known->pairs; p++)
+    memset(two->likely, 0, (size_t)pairs * sizeof *two->likely);
+    for (int64_t p = 0; p < known->pairs; p++) {
         two->one[p] = known->first[p], two->other[p] = known->second[p], two->number[p] = (int32_t)p;
+        two->likely[p] = known->prior[1 + FAMILIES * shapes + p] > -INFINITY;
+    }
     two->runs = (Run *)part(&next, 4 * pairs);
     two->in_turn = (int32_t *)part(&next, shapes);
     double **in_turn[] = {&two->turn_at, &two->turn_square, &two->turn_product};

@@ -167,7 +167,7 @@ static float try_pairs(const Row *row, const Known *known, const Opened *opened,
             continue;
         }
         mark_positive(row, seen, opened != NULL, begin, asked, end, found);
-        list_pairs(begin, end, prior, found);
+        list_pairs(begin, end, found);
         regress(row, seen, listed, asked, !known->frugal, found);
     }
     return bound_pairs(row, prior, known->drifts, listed, known->growing, found);
@@ -211,8 +211,8 @@ static float bound_doubles(const Row *row, const Known *known, double left, floa
     if (fans->axes) {
         promise_fans(row, shapes, known->drifts, known->table, fans, room->looks, &room->opened);
         open_fans(fans, shapes, best, &room->opened);
-        int64_t end = put_pairs(fans, shapes, &room->opened, known->first, known->second, pairs,
-                                found);
+        int64_t end = put_pairs(fans, shapes, &room->opened, known->first, known->second,
+                                known->prior + 1 + 3 * shapes, pairs, found);
         best = larger_single(try_pairs(row, known, &room->opened, pairs, end, room), best);
     }
     leave_pairs_out(known, best, room);
