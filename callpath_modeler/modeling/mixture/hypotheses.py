@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from enum import IntEnum
-from functools import reduce
+from functools import lru_cache, reduce
 from typing import TypeVar
 
 import numpy as np
@@ -237,6 +237,13 @@ def hypotheses(space: SearchSpace, points: FloatArray) -> Hypotheses:
     ValueError
         If no term of the space fits the points.
     """
+    return _hypotheses(space, tuple(points.tolist()))
+
+
+@lru_cache(maxsize=8)
+def _hypotheses(space: SearchSpace, at: tuple[float, ...]) -> Hypotheses:
+    """Make them once: all metrics of an experiment are measured at the same points."""
+    points = np.array(at)
     terms = [term for term in space.terms if points[0] >= 1 or not term.log]
     if not terms:
         raise ValueError("all terms of the space have logarithms, which are negative below 1")
@@ -251,7 +258,11 @@ def hypotheses(space: SearchSpace, points: FloatArray) -> Hypotheses:
     single = np.array([plainness(shape, float(points[-1])) for shape in shapes])
     single[[shape in lone for shape in shapes]] *= _ALONE
     known = weighted(known, single, _pair_plainness(known), _PRIOR)
-    return replace(known, kinds=np.where(np.isin(known.kinds, SHARED), Group.FALLING, known.kinds))
+    known = replace(known, kinds=np.where(np.isin(known.kinds, SHARED), Group.FALLING, known.kinds))
+    for column in (getattr(known, field.name) for field in fields(known)):
+        if isinstance(column, np.ndarray):
+            column.flags.writeable = False
+    return known
 
 
 def _pair_plainness(known: Hypotheses) -> FloatArray:
