@@ -32,8 +32,8 @@ _COUNTS = frozenset(
 )  # fmt: skip
 _PROCESSES = frozenset(
     {"p", "np", "nprocs", "numprocs", "procs", "processes", "ranks", "nranks", "n ranks",
-     "num ranks", "mpi ranks", "n procs", "num procs", "n processes", "num processes",
-     "mpi processes", "world size", "mpi world size"}
+     "num ranks", "mpi ranks", "ntasks", "mpi tasks", "n procs", "num procs", "n processes",
+     "num processes", "mpi processes", "world size", "mpi world size"}
 )  # fmt: skip
 _MEASURED = _TIMES | _BYTES | _STATISTICS | _SPREADS | _RATIOS | _COUNTS
 
@@ -110,8 +110,8 @@ def is_measured(title: str) -> bool:
 def is_processes(name: str) -> bool:
     """Tell whether a parameter is the number of processes.
 
-    >>> is_processes("Ranks"), is_processes("mpi.world.size"), is_processes("rank")
-    (True, True, False)
+    >>> [is_processes(name) for name in ("Ranks", "mpi.world.size", "ntasks", "rank", "tasks")]
+    [True, True, True, False, False]
     """
     return " ".join(_SEPARATORS.split(name.strip())).lower() in _PROCESSES
 

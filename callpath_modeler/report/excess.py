@@ -222,7 +222,11 @@ def excess_text(
         shown.outline, columns, width=width, full_names=full_names, ascii_only=ascii_only
     )
     lines = [Text(""), *body, Text("")]
-    footer = [*_no_room(shown, body[0].plain), *_footer(shown, again, ascii_only=ascii_only)]
+    is_doubted = any("~" in cell for column in columns for cell in column.cells)
+    footer = [
+        *_no_room(shown, body[0].plain),
+        *_footer(shown, again, is_doubted=is_doubted, ascii_only=ascii_only),
+    ]
     for line in footer:
         lines += wrap(say(line), width, _GREY, indent="  ")
     head = wrap(say(_verdict(shown, ascii_only=ascii_only)), width, "bold")
@@ -341,7 +345,7 @@ def _shares(values: Values, overlaps: _Overlaps, which: int) -> list[str]:
     return ["~" * doubt + percent(share) for share, doubt in pairs]
 
 
-def _footer(shown: ExcessView, again: Again, *, ascii_only: bool) -> list[str]:
+def _footer(shown: ExcessView, again: Again, *, is_doubted: bool, ascii_only: bool) -> list[str]:
     losses, k = shown.losses, len(shown.losses.pairs) - 1
     p, q = (f"{losses.parameter} = {parameter_value(point)}" for point in losses.pairs[k])
     against = f"against {losses.parameter} = {parameter_value(losses.pairs[k][0])}"
@@ -351,7 +355,7 @@ def _footer(shown: ExcessView, again: Again, *, ascii_only: bool) -> list[str]:
         f"{what}: {shares}; own: by itself; negative: superlinear",
         f"reading at {q}: own = {Reading.OWN}, callees = {Reading.CALLEES}; > is the hot path",
     ]
-    if shown.overlaps[k] is not None:
+    if is_doubted:
         lines.append("~ the repetitions of the two scales overlap: noise may be the difference")
     lines += _unmatched(shown, ascii_only=ascii_only, base=p, scale=q)
     sums = [f"{float(values[k]):.2%}" for values in (shown.check.counted, shown.check.total)]

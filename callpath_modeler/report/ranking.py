@@ -256,7 +256,7 @@ def absent_notes(ranking: Ranking) -> list[str]:
 def excess_notes(ranking: Ranking) -> list[str]:
     """Say what excess work is, if there is any to be told of."""
     fitted = ranking.fitted
-    if not fitted.metric.additive or np.isinf(ranking.target):
+    if np.isinf(ranking.target) or np.isnan(ranking.excess.exclusive).all():
         return []
     scaling = scaling_over(fitted.experiment, fitted.parameter)
     ideal = "1/p per process" if scaling is Scaling.STRONG else "constant cost"

@@ -40,9 +40,9 @@ def test_a_unit_that_is_said_elsewhere_counts():
 
 
 def test_numbers_of_processes_have_many_names():
-    names = ("p", "Ranks", "mpi.world.size", "n_procs", "Processes")
+    names = ("p", "Ranks", "mpi.world.size", "n_procs", "ntasks", "Processes")
     assert all(map(is_processes, names))
-    assert not any(map(is_processes, ("rank", "process", "n", "threads", "size")))
+    assert not any(map(is_processes, ("rank", "process", "n", "threads", "tasks", "size")))
 
 
 def test_measured_quantities_are_told_from_parameters():

@@ -172,6 +172,16 @@ def test_what_repetitions_do_not_bear_out_is_marked():
         losses(experiment({"main": [1, 2]}, (2, 4)))))  # fmt: skip
 
 
+def test_what_the_mark_means_is_said_where_there_is_one_whichever_scale_it_is_at():
+    legend = "~ the repetitions"
+    one_run_at_the_largest = {"main": [[1, 3], [2, 4], [8, NAN]]}
+    lines = text(losses(experiment(one_run_at_the_largest, POINTS)))
+    assert any("~" in line and "main" in line for line in lines)
+    assert any(line.startswith(legend) for line in lines)
+    clear = {"main": [[1, 1.1], [2, 2.1], [8, 8.1]]}
+    assert not any(line.startswith(legend) for line in text(losses(experiment(clear, POINTS))))
+
+
 def test_a_count_is_not_lost_but_excess():
     sent = Metric("bytes", "B")
     found = losses(experiment({"main": [1, 4]}, (2, 4), metric=sent), "bytes")

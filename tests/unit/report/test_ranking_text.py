@@ -77,6 +77,10 @@ def test_the_footer_says_what_excess_means(fit):
     assert any("beyond constant cost since p = 2" in line for line in shown(rank(fit, 64)))
 
 
+def test_where_excess_has_no_meaning_nothing_is_said_of_it(fit):
+    assert not any("beyond constant cost" in line for line in shown(rank(fit, 1)))
+
+
 def test_nothing_to_rank_is_said():
     fit = fitted({"main": [NAN, NAN, NAN, 1, 1], "main/f": [1, 1, 1, NAN, NAN]})
     assert shown(rank(fit, 64))[0] == "At p = 64: nothing could be predicted."
