@@ -147,7 +147,10 @@ class _Reader:
         factors = [self._factor()]
         while tokens.ahead.text in ("*", "/"):
             divides.append(tokens.take().text == "/")
+            first = tokens.ahead
             factors.append(self._factor())
+            if divides[-1] and isinstance(factors[-1], Number) and factors[-1].value == 0:
+                tokens.fail("nothing can be divided by zero", first)
         return factors[0] if len(factors) == 1 else Product(tuple(factors), tuple(divides))
 
     def _factor(self) -> Node:

@@ -75,6 +75,7 @@ def test_call_paths_stand_in_braces_which_patterns_have_too():
         ("max() <= 3", 4, "is needed"),
         ("bytes <= 3 <= 4", 11, "has ended"),
         ("1 GB 3 <= 4", 5, "a comparison is needed"),
+        ("bytes / 0 GB <= 3", 8, "divided by zero"),
         ("(" * 60 + "1" + ")" * 60 + " <= 2", 50, "more than 50 brackets"),
     ],
 )
