@@ -74,4 +74,7 @@ def test_call_paths_without_a_model_are_counted_in_words(alone, said):
     values = {"main": [1.0, 2.0, 4.0, 8.0, 16.0]}
     values |= {f"main/f{k}": [1.0, *[float("nan")] * 4] for k in range(alone)}
     (finding,) = [found for found in fitted(values).findings if found.code == "CPM201"]
-    assert finding.message == f"{said}{3 * alone} % of the cost, measured at too few points"
+    assert (
+        finding.message
+        == f"{said}{3 * alone} % of the cost of all scales, measured at too few points"
+    )
