@@ -247,9 +247,9 @@ def _fit_findings(
     ):
         rows = models.status == status
         if rows.any():
-            share = np.nansum(centres[rows]) / total if total > 0 else 0.0
+            share = percent(np.nansum(centres[rows]) / total if total > 0 else 0.0)
             count = int(rows.sum())
-            message = f"{counted(count, 'call path')}, {percent(share)} of the cost of all scales, {words}"
+            message = f"{counted(count, 'call path')}, {share} of the cost of all scales, {words}"
             found.append(Finding(code, "models", message, count))
     for parameter, column in zip(parameters, points.T, strict=True):
         if (count := len(np.unique(column))) < RECOMMENDED_POINTS:
