@@ -25,7 +25,7 @@ KEYS = {
 P = np.array(POINTS)
 LAWS = {
     "main": 2 + 0 * P,
-    "main/initialise": 0.5 + 0 * P,
+    "main/initialise": 0.7 + 0 * P,
     "main/initialise/MPI_Init": 0.2 * P,
     "main/solve": 1 + 0 * P,
     "main/solve/compute_forces_of_all_elements": 40 + 0 * P,
