@@ -10,6 +10,7 @@ import click
 from callpath_modeler.cli.configured import Configured
 from callpath_modeler.cli.console import EXIT_NO, Console
 from callpath_modeler.cli.options import (
+    A_FILE,
     EXPERIMENT,
     fit_options,
     load_options,
@@ -29,10 +30,10 @@ _GITHUB = "github"
 
 @click.command("check", cls=Configured)
 @EXPERIMENT
-@click.argument("file", type=click.Path(readable=False, path_type=Path), metavar="FILE.toml")
+@click.argument("file", type=A_FILE, metavar="FILE.toml")
 @click.option(
     "--junit",
-    type=click.Path(readable=False, path_type=Path),
+    type=A_FILE,
     metavar="FILE",
     help="Write JUnit XML as well.",
 )

@@ -37,12 +37,15 @@ EXPERIMENT = click.argument("experiment", nargs=-1, required=True, metavar="EXP.
 FORCE = click.option("--force", is_flag=True, help="Replace the file if it exists.")
 
 
+A_FILE = click.Path(readable=False, path_type=Path)
+"""Of one that may not be read we say so ourselves, with the status of files, not of options."""
+
+
 def output_file(
     about: str = "Default: standard output.", metavar: str = "FILE"
 ) -> Callable[[F], F]:
     """Return the option that names the file to write."""
-    path = click.Path(readable=False, path_type=Path)
-    return click.option("-o", "--output", type=path, metavar=metavar, help=about)
+    return click.option("-o", "--output", type=A_FILE, metavar=metavar, help=about)
 
 
 _LOAD = (

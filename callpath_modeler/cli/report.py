@@ -12,6 +12,7 @@ import click
 from callpath_modeler.cli.configured import Configured, configuration_of, unset, was_asked
 from callpath_modeler.cli.console import Console
 from callpath_modeler.cli.options import (
+    A_FILE,
     EXPERIMENT,
     FORCE,
     fit_options,
@@ -50,7 +51,7 @@ _PACKAGES = ("callpath-modeler", "numpy", "scipy")
 )
 @click.option(
     "--expectations",
-    type=click.Path(readable=False, path_type=Path),
+    type=A_FILE,
     metavar="FILE.toml",
     help="Say, too, what comes of the expectations in this file.",
 )

@@ -191,9 +191,9 @@ def breaks(points: FloatArray) -> tuple[Break, ...]:
     # Among some of many is the last place.
     middle, inner = np.sqrt(points[1:] * points[:-1])[::-every][::-1], points[1:-1:every]
     found = [Break(kind, float(at)) for kind in (Kind.STEP, Kind.DROP) for at in middle]
+    leaping = middle if _FEWEST_FOR_LEAPS <= len(points) <= _MOST_FOR_LEAPS else middle[-1:]
     for sixths, log in _LEAPS if points[0] >= 1 else [each for each in _LEAPS if not each[1]]:
-        places = middle if _FEWEST_FOR_LEAPS <= len(points) <= _MOST_FOR_LEAPS else middle[-1:]
-        found += [Break(Kind.LEAP, float(at), Fraction(sixths, 6), log) for at in places]
+        found += [Break(Kind.LEAP, float(at), Fraction(sixths, 6), log) for at in leaping]
     for at in inner:
         found += [Break(Kind.BEND, float(at), Fraction(half, 2)) for half in (1, 4)]
         for kind in (Kind.PLATEAU, Kind.FLOOR):

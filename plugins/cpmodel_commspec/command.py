@@ -9,7 +9,7 @@ import click
 
 from callpath_modeler.cli.configured import Configured
 from callpath_modeler.cli.console import EXIT_NO, Console
-from callpath_modeler.cli.options import FORCE, output_file
+from callpath_modeler.cli.options import A_FILE, FORCE, output_file
 from callpath_modeler.errors import DataError, InputError, UsageError, nearest_or_all
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 _ENDINGS = {"": "text", ".txt": "text", ".c": "c", ".json": "json"}
 _SHOWN = 10
-_TRACE = click.argument("trace", type=click.Path(readable=False, path_type=Path), metavar="TRACE")
+_TRACE = click.argument("trace", type=A_FILE, metavar="TRACE")
 
 
 class _Group(click.Group):
@@ -87,9 +87,7 @@ def spec(
 
 
 @command.command("check", cls=Configured)
-@click.argument(
-    "specification", type=click.Path(readable=False, path_type=Path), metavar="SPEC.json"
-)
+@click.argument("specification", type=A_FILE, metavar="SPEC.json")
 @_TRACE
 @click.pass_context
 def check(ctx: click.Context, /, *, specification: Path, trace: Path) -> None:

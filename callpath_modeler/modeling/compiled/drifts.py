@@ -7,8 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from callpath_modeler.modeling.evaluation import doublings
-from callpath_modeler.modeling.mixture.deviations import Drift
+from callpath_modeler.modeling.mixture.deviations import Drift, variances
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -23,8 +22,7 @@ def precisions(points: FloatArray, drifts: Sequence[Drift]) -> tuple[FloatArray,
     away : ndarray
         Logarithm of the variance at each point, against the mean of all.
     """
-    growth = np.array([[drift.growth] for drift in drifts])
-    away = np.log(1 + growth * doublings(points))
+    away = np.log(variances(drifts, points))
     away -= away.mean(axis=1, keepdims=True)
     precision = np.exp(-away)
     precision[:, 0] /= [drift.of_first for drift in drifts]

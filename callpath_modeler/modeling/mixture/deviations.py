@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -32,12 +33,18 @@ class Drift:
 
     def variances(self, points: FloatArray) -> FloatArray:
         """Return the variance at each point against that at the largest, [K]."""
-        return np.asarray(1 + self.growth * doublings(points))
+        return np.asarray(variances((self,), points)[0])
 
     @property
     def of_first(self) -> float:
         """The variance at the first point, against what it is by its distance."""
         return _APART if self.apart else 1.0
+
+
+def variances(drifts: Sequence[Drift], points: FloatArray) -> FloatArray:
+    """Return the variances at each point under each drift against those at the largest, [L, K]."""
+    growth = np.array([[drift.growth] for drift in drifts])
+    return np.asarray(1 + growth * doublings(points))
 
 
 DRIFTS = (Drift(0.0), Drift(10.0), Drift(100.0))
