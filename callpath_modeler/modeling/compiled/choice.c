@@ -6,7 +6,7 @@
 
 enum { ALTERNATIVES = 7, RUN = 16 };
 
-static const double AGREES = 0.05, LEAST = 1e-12, MOST = 1e300, ROUNDING = 1e-11;
+static const double AGREES = 0.05, PER_AGREED = 4 / 0.05, APART = 1e3, LEAST = 1e-12, MOST = 1e300, ROUNDING = 1e-11;
 static const double COARSE = 6291456; /* 1.5 * 2^22 */
 static const double MORE = 1 + 1e-8;
 static const double TAILS[ALTERNATIVES - 1] = {0.03, 0.1, 0.3, 0.7, 0.9, 0.97};
@@ -20,7 +20,7 @@ typedef struct {
 
 /* Work space for the candidates of one row, and what is chosen of them. */
 typedef struct {
-    double *log, *running, *rest;
+    double *log, *rest, *place, *whole;
     int64_t *order, *merged, *kept;
     double *share;
 } Space;
@@ -76,25 +76,29 @@ static void sort_by(const double *key, int64_t count, Space *space)
 }
 
 /* `agreed`: the model of a row of `count` candidates, in order of what they predict. */
-static int64_t agreed(const double *weight, int64_t count, Space *space)
+static int64_t agreed(const double *weight, int64_t count, const Space *space)
 {
-    double *log = space->log, *running = space->running, most = 0, best = 0;
-    int64_t low = 0, high = 0, centre = 0, found = 0;
-    running[0] = 0;
-    for (int64_t k = 0; k < count; k++)
-        running[k + 1] = running[k] + weight[space->order[k]];
+    const double *log = space->log;
+    const int64_t *order = space->order;
+    double *restrict place = space->place, *restrict whole = space->whole, most = 0, best = 0;
+    double last = -1, centre = 0;
+    int64_t places = 0, found = 0;
     for (int64_t k = 0; k < count; k++) {
-        int64_t mine = space->order[k];
-        while (log[space->order[low]] < log[mine] - AGREES)
-            low++;
-        while (high < count && log[space->order[high]] <= log[mine] + AGREES)
-            high++;
-        double together = running[high] - running[low];
-        if (together > most * MORE || (together * MORE >= most && mine < centre))
-            most = together, centre = mine;
+        double part = floor((log[order[k]] - log[order[0]]) * PER_AGREED);
+        if (part > last)
+            place[places] = log[order[k]], whole[places++] = 0, last = part;
+        whole[places - 1] += weight[order[k]];
+    }
+    for (int64_t k = 0; k < places; k++) {
+        double close = 0;
+#pragma omp simd reduction(+ : close)
+        for (int64_t j = 0; j < places; j++)
+            close += whole[j] * log_of(APART / (AGREES + fabs(place[j] - place[k])));
+        if (close > most * MORE)
+            most = close, centre = place[k];
     }
     for (int64_t k = 0; k < count; k++)
-        if (fabs(log[k] - log[centre]) <= AGREES && weight[k] > best * MORE)
+        if (fabs(log[k] - centre) <= AGREES && weight[k] > best * MORE)
             best = weight[k], found = k;
     return found;
 }
@@ -188,13 +192,14 @@ static int allocate(Space *space, int64_t most, int64_t kept)
 {
     size_t size = (size_t)most + 1, others = (size_t)kept;
     *space = (Space){0};
-    space->log = new_zeros((int64_t)(3 * size + others));
-    space->order = new_zeros((int64_t)(2 * size + others));
+    space->log = new_zeros((int64_t)(4 * size + others));
+    space->order = new_zeros((int64_t)(4 * size + others));
     if (!space->log || !space->order)
         return 0;
-    space->running = space->log + size;
-    space->rest = space->running + size;
-    space->share = space->rest + size;
+    space->rest = space->log + size;
+    space->place = space->rest + size;
+    space->whole = space->place + size;
+    space->share = space->whole + size;
     space->merged = space->order + size;
     space->kept = space->merged + size;
     return 1;

@@ -33,14 +33,17 @@ FAR = 16.0
 _AGREES = 0.05
 """Predictions there whose logarithms differ by this much at most are one opinion."""
 
+_PER_AGREED = 4 / _AGREES
+"""Predictions that differ by a quarter of that count as one: they may be hundreds."""
+
+_APART = 1e3
+"""More than logarithms of predictions differ by."""
+
 _PREDICTED = 1e-12, 1e300
 """What is predicted for a row whose largest value is 1."""
 
 _COARSE = 1.5 * 2.0**22
 """Added and taken away again, leaves multiples of 2^-30."""
-
-_ROW_APART = 1e3
-"""More than logarithms of predictions differ by."""
 
 _TIED = 1e-8
 """By how much more, relatively, probabilities that are equal but for rounding differ at most."""
@@ -247,19 +250,28 @@ def _standing(
 
 
 def agreed(found: Posterior, log: FloatArray, order: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
-    """Choose the model of each row, [n]: what most of the probability agrees with.
+    """Choose the model of each row, [n]: what is expected to be off by the fewest digits.
 
-    Hypotheses that predict nearly the same, `log` [M] of `logarithms`, are one opinion in several
-    forms; `order` sorts them by row and prediction. The most probable form of the most probable
-    opinion is it.
+    How far one is off, should another be true, is what the logarithms of their predictions,
+    `log` [M] of `logarithms`, differ by; how many digits that has is its logarithm in turn.
+    Hypotheses that predict nearly the same are one opinion in several forms: of those near the
+    one that is closest to all, the most probable is it. `order` sorts by row and prediction.
     """
-    rows = len(found.variance)
-    place = found.row * _ROW_APART + log
-    placed, running = place[order], np.concatenate([[0.0], found.weight[order].cumsum()])
-    low = np.searchsorted(placed, place - _AGREES, side="left")
-    high = np.searchsorted(placed, place + _AGREES, side="right")
-    centre = _most_probable(found.row, running[high] - running[low], rows)
-    near = np.abs(log - log[centre][found.row]) <= _AGREES
+    rows, row, ordered = len(found.variance), found.row[order], log[order]
+    lowest = ordered[np.searchsorted(row, np.arange(rows)).clip(max=len(row) - 1)]
+    part = np.floor((ordered - lowest[row]) * _PER_AGREED)
+    new = np.concatenate([[True], (np.diff(row) != 0) | (np.diff(part) != 0)])
+    first = np.flatnonzero(new)
+    row, place, weight = row[first], ordered[first], np.add.reduceat(found.weight[order], first)
+    close = weight * np.log(_APART / _AGREES)
+    for apart in range(1, int(np.bincount(row).max())):
+        one = np.flatnonzero(row[apart:] == row[:-apart])
+        other = one + apart
+        each = np.log(_APART / (_AGREES + place[other] - place[one]))
+        close[one] += weight[other] * each
+        close[other] += weight[one] * each
+    centre = place[_most_probable(row, close, rows)]
+    near = np.abs(log - centre[found.row]) <= _AGREES
     return _most_probable(found.row, np.where(near, found.weight, 0.0), rows)
 
 

@@ -68,20 +68,28 @@ def chosen(rows: list[list[tuple[float, float]]]) -> list[int]:
     return agreed(found, log, np.lexsort((log, row))).tolist()
 
 
-def test_the_model_is_the_most_probable_form_of_what_most_agree_on() -> None:
+def test_the_model_is_the_most_probable_form_of_what_is_closest_to_all() -> None:
     # 0.3 alone for 10; 0.15, 0.25 and 0.2 for about 100, 0.1 for far more.
     assert chosen([[(0.3, 10.0), (0.15, 97.0), (0.25, 100.0), (0.2, 104.0), (0.1, 900.0)]]) == [2]
 
 
-def test_of_equals_the_first_is_the_model_whatever_rounding_says() -> None:
-    more = 0.3 * (1 + 1e-14)
-    assert chosen([[(0.3, 10.0), (more, 20.0), (0.3, 30.0)]]) == [0]
-    assert chosen([[(0.3, 10.0), (more, 10.0), (0.3, 10.0)]]) == [0]
-    assert chosen([[(0.3, 10.0), (0.31, 20.0), (0.3, 30.0)]]) == [1]
+def test_of_equals_the_lowest_and_first_is_the_model_whatever_rounding_says() -> None:
+    more = 0.5 * (1 + 1e-14)
+    assert chosen([[(0.5, 10.0), (more, 20.0)]]) == [0]
+    assert chosen([[(0.5, 20.0), (more, 10.0)]]) == [1]
+    assert chosen([[(0.5, 10.0), (more, 10.0), (0.5, 10.0)]]) == [0]
+    assert chosen([[(0.5, 10.0), (0.51, 20.0)]]) == [1]
 
 
-def test_where_nothing_agrees_the_model_is_the_most_probable_one() -> None:
+def test_where_nothing_agrees_the_model_is_among_all_the_others() -> None:
     assert chosen([[(0.2, 1.0), (0.45, 3.0), (0.35, 9.0)]]) == [1]
+    # The most probable one is far from all others, which are near each other.
+    assert chosen([[(0.3, 1.0), (0.25, 50.0), (0.2, 60.0), (0.25, 70.0)]]) == [2]
+
+
+def test_what_is_far_out_draws_less_than_what_is_nearer() -> None:
+    rows = [[(0.4, 1.0), (0.38, 1.2), (0.22, far)] for far in (3.0, 1e3, 1e300)]
+    assert chosen(rows) == [1, 3, 6]
 
 
 def test_rows_do_not_agree_with_each_other() -> None:
