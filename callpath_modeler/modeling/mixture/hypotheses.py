@@ -101,7 +101,7 @@ class Kept:
 
     shapes: int = 60
     pairs: int = 32
-    nats: float = 7.0
+    nats: float = 6.2
     frugal: bool = False
 
 
