@@ -117,6 +117,9 @@ static void regress_block(const Rows *rows, int64_t drift, double of_first, int 
     correct_misfit(rows, place, block, found);
     /* A point of much variance is improbable wherever it is. */
     EACH_LANE found->evidence[c] -= of_first;
+    /* Two points beside one that tells nothing are met by any pair. */
+    if (family == PAIR && of_first > 0)
+        EACH_LANE found->evidence[c] -= rows->used[block->row[c]] > 3 ? 0 : INFINITY;
 }
 
 /* Regress all candidates under every drift, block by block of one family. */

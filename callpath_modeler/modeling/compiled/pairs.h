@@ -217,7 +217,7 @@ static void list_pairs(int64_t begin, int64_t end, Pairs *found)
 INLINE void regress_some(const Row *row, const Look *seen, int64_t begin, int64_t end, int asked,
                          int32_t until, int shared, Pairs *found)
 {
-    const double noise = row->variance, per_freedom = 1 / larger(row->used - 3, 1);
+    const double used = row->used, noise = row->variance, per_freedom = 1 / larger(used - 3, 1);
     const int32_t *restrict one = found->first_of, *restrict other = found->second_of;
     const int32_t *restrict which = found->which;
     const double weight = seen->weight, mean = seen->mean, total = seen->total;
@@ -251,8 +251,9 @@ INLINE void regress_some(const Row *row, const Look *seen, int64_t begin, int64_
         double normal = weight * determinant;
         constant = free ? constant : 0, first -= pull * cx, second -= pull * cz;
         constants[i] = constant, firsts[i] = first, seconds[i] = second;
-        /* Where one has to be zero, the pair is a hypothesis with one shape, which is there. */
-        int there = positive_pair(constant, first, second);
+        /* Where one has to be zero, the pair is a hypothesis with one shape, which is there; a point
+           has to be left that tells whether it fits. */
+        int there = positive_pair(constant, first, second) & (used > 2 + free);
         left[i] = there ? (float)larger(residual + forced * pull, 0) : INFINITY;
         determinants[i] = free ? normal : normal * cc;
         frees[i] = free ? 1 : 0;

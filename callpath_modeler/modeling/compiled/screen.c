@@ -4,7 +4,7 @@
 #define WITHIN 3.0
 #define UNEXPLAINED 0.4
 #define MUCH 0.1
-#define FEWEST_FOR_PAIRS 4
+#define FEWEST_FOR_PAIRS 3
 
 /* Against the best, in nats: a hypothesis below it has no part in what is averaged, in single
    precision. */
@@ -162,6 +162,12 @@ static float try_pairs(const Row *row, const Known *known, const Opened *opened,
         if (opened)
             fan_sums(&known->fans, points, known->shapes, known->table, seen->weights, opened,
                      begin, found);
+        if (l > 1 && row->used <= FEWEST_FOR_PAIRS) {
+            /* Where p = 1 tells nothing, two points are met by any pair. */
+            memcpy(found->left[l] + listed, found->left[0] + listed,
+                   (size_t)whole(found->count - listed) * sizeof **found->left);
+            continue;
+        }
         if (l) {
             leave(seen, listed, asked, found, found->left[l]);
             continue;
@@ -204,10 +210,12 @@ static float bound_doubles(const Row *row, const Known *known, double left, floa
     Pairs *found = &room->pairs;
     /* What rounding leaves asks for no second shape. */
     found->count = found->close = 0;
-    if (row->used < FEWEST_FOR_PAIRS || !(left > EXACT_VARIANCE))
+    if (row->used < FEWEST_FOR_PAIRS + known->frugal || !(left > EXACT_VARIANCE))
         return -INFINITY;
-    if (pairs)
-        best = larger_single(try_pairs(row, known, NULL, 0, pairs, room), best);
+    /* Of as few points only those beside work that is shared. */
+    const int64_t begin = row->used > FEWEST_FOR_PAIRS ? 0 : known->growing;
+    if (begin < pairs)
+        best = larger_single(try_pairs(row, known, NULL, begin, pairs, room), best);
     if (fans->axes) {
         promise_fans(row, shapes, known->drifts, known->table, fans, room->looks, &room->opened);
         open_fans(fans, shapes, best, &room->opened);

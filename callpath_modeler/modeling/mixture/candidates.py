@@ -210,6 +210,9 @@ def absolute_candidates(
     parts = [_constant_part(rows), *_single_parts(rows, chosen, known)]
     if len(chosen.pair):
         parts.append(_pair_part(rows, data, chosen, known))
+        # Two points beside one that tells nothing are met by any pair.
+        apart = np.array([drift.apart for drift in deviations.drifts])
+        parts[-1].evidence[np.ix_(apart, data.used[chosen.pair_row] <= 3)] = -np.inf
     return _joined(parts, rows, data, known, deviations)
 
 

@@ -62,6 +62,8 @@ _PRIOR = {
     Group.OFFSET: 0.10,
     Group.PAIR: 0.03,
 }
+_PRIOR_OF_THREE = {**_PRIOR, Group.BREAK: 0.005}
+"""Of three points one break is tried, a step before the last, which has its share of all breaks."""
 _CEILING = 0.3
 """Against other offsets, how probable what rises towards a ceiling is: three points may look so
 because the first is of another regime."""
@@ -250,19 +252,27 @@ def _hypotheses(space: SearchSpace, at: tuple[float, ...]) -> Hypotheses:
     of_two = differences(terms, points) if space.max_terms > 1 else ()
     lone = [Term(power, 0) for power in space.alone if len(points) >= _FEWEST_FOR_ALONE]
     lone = [term for term in lone if term not in terms]
-    every: list[Shape] = [*terms, *lone, *of_two, *breaks(points)]
+    three = len(points) == 3
+    broken = (_last_step(points),) if three else breaks(points)
+    every: list[Shape] = [*terms, *lone, *of_two, *broken]
     shapes, table, scale = distinct(every, points)
     pairs = pairings(shapes, points) if space.max_terms > 1 else []
     groups = np.array([_group(shape) for shape in shapes], dtype=np.intp)
     known = assembled(tuple(shapes), table, scale, groups, pairs)
     single = np.array([plainness(shape, float(points[-1])) for shape in shapes])
     single[[shape in lone for shape in shapes]] *= _ALONE
-    known = weighted(known, single, _pair_plainness(known), _PRIOR)
+    prior = _PRIOR_OF_THREE if three else _PRIOR
+    known = weighted(known, single, _pair_plainness(known), prior)
     known = replace(known, kinds=np.where(np.isin(known.kinds, SHARED), Group.FALLING, known.kinds))
     for column in (getattr(known, field.name) for field in fields(known)):
         if isinstance(column, np.ndarray):
             column.flags.writeable = False
     return known
+
+
+def _last_step(points: FloatArray) -> Break:
+    """Return a step before the last point."""
+    return Break(Kind.STEP, float(np.sqrt(points[-2] * points[-1])))
 
 
 def _pair_plainness(known: Hypotheses) -> FloatArray:

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from callpath_modeler.modeling.breaks import FROM_NOTHING, Break, Kind
-from callpath_modeler.modeling.differences import TO_OTHERS
+from callpath_modeler.modeling.differences import TO_OTHERS, Difference
 from callpath_modeler.modeling.mixture.plainness import intricacy
 from callpath_modeler.modeling.shapes import Shape
 from callpath_modeler.modeling.terms import Term
@@ -48,7 +48,7 @@ def pairings(shapes: Sequence[Shape], points: FloatArray) -> list[tuple[int, int
         code for code, shape in enumerate(shapes) if shape.decreasing and not _is_fine(shape)
     ]
     powers = [code for code in falling if isinstance(shapes[code], Term)]
-    dearer = _dearer(shapes, growing + powers)
+    dearer = _dearer(shapes, growing + falling)
     pairs = [(a, b) for a in growing for b in growing if a < b] + _levelling(shapes)
     pairs += [(a, b) for a, b in dearer if a in growing] + [
         (a, b) for a, b in dearer if a in falling
@@ -73,7 +73,9 @@ def _dearer(shapes: Sequence[Shape], terms: Sequence[int]) -> list[tuple[int, in
         leaps[leap.exponent, leap.log].append(code)
     pairs = []
     for code in terms:
-        term = shapes[code]
+        shape = shapes[code]
+        # What is sent to all others is in proportion to 1 / p where it is dearer.
+        term = shape.larger if isinstance(shape, Difference) else shape
         assert isinstance(term, Term)
         if steps and intricacy(term) <= _PLAIN:
             pairs.append((code, max(steps)[1]))

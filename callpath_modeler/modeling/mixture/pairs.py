@@ -32,7 +32,8 @@ _BLOCK = 64
 _NUMBERS = 16_000
 """Rows times pairs that are summed up at once: what is needed for them stays in the cache."""
 
-_FEWEST_FOR_PAIRS = 4
+_FEWEST_FOR_PAIRS = 3
+"""Of as few points only beside work that is shared, and of one parameter."""
 
 _NOT_THERE = 1e20
 """More than any residual."""
@@ -69,8 +70,9 @@ def rows_for_pairs(seen: Look, data: Data, known: Hypotheses) -> IntArray:
     if not len(known.first):
         return np.zeros(0, dtype=np.intp)
     misfit = seen.residual.min(axis=0) / np.maximum(data.used - 2, 1)
+    fewest = _FEWEST_FOR_PAIRS + known.kept.frugal
     # What rounding leaves asks for no second shape.
-    return np.flatnonzero((data.used >= _FEWEST_FOR_PAIRS) & (misfit > EXACT_VARIANCE))
+    return np.flatnonzero((data.used >= fewest) & (misfit > EXACT_VARIANCE))
 
 
 def pair_bounds(
@@ -141,6 +143,10 @@ def _bounded(
 ) -> Pairs:
     """Bound the evidence of the closest."""
     positive = regressed.found.positive & np.isfinite(prior[regressed.which])[:, None]
+    used = data.used[rows]
+    # A point has to be left that tells whether it fits.
+    positive &= used > np.where(regressed.found.free, 3, 2)
+    positive &= (regressed.which >= known.growing)[:, None] | (used > _FEWEST_FOR_PAIRS)
     residuals = [np.where(positive, each, _NOT_THERE) for each in regressed.residuals]
     pair, which = np.nonzero(positive & ~apart(residuals, known.kept.pairs))
     row, here = rows[which], regressed.found.take((pair, which))
@@ -213,4 +219,8 @@ def _regressed(looks: list[Look], rows: IntArray, data: Data, known: Hypotheses)
         found.append(one)
         left.append(of_drifts)
     residuals = [np.concatenate(each) for each in zip(*left, strict=True)]
+    few = data.used[rows] <= _FEWEST_FOR_PAIRS
+    for each in residuals[2:]:
+        # Where p = 1 tells nothing, two points are met by any pair.
+        each[:, few] = residuals[0][:, few]
     return _Regressed(np.arange(count), Doubles.joined(found), residuals)
