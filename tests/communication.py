@@ -172,3 +172,16 @@ def _collectives(rank: Rank, me: int, n: int) -> None:
         rank.icollective("barrier", 0, 0),
     ]
     rank.wait(*pending)
+
+
+def exchange(rank):
+    """What the page on it shows: neighbours on a line, and a sum now and then."""
+    for step in range(20):
+        requests = []
+        with rank.region("halo"):
+            for peer in (rank.rank - 1, rank.rank + 1):
+                if 0 <= peer < rank.ranks:
+                    requests += [rank.ireceive(peer, 4096), rank.isend(peer, 4096)]
+            rank.wait(*requests)
+        if step % 5 == 4:
+            rank.collective("allreduce", 8 * rank.ranks, 8 * rank.ranks)

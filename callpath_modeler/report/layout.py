@@ -12,8 +12,10 @@ from rich.cells import cell_len
 from rich.text import Text
 
 GAP = 2
-# Thousands stand apart from each other, and a number from its unit: "35 500 s".
-_IN_A_QUANTITY = re.compile(r"(?<=\d) (?=(?:\d{3}|[A-Za-zµ]{1,2}|%)(?!\w))")
+# Thousands stand apart from each other, numbers from units: "35 500 s", "4 % … 5 %", "p = 8".
+_IN_A_QUANTITY = re.compile(
+    r"(?<=\d) (?=(?:\d{3}|[A-Za-zµ]{1,2}|%)(?!\w))|(?<=[\w%]) (?=[…=] )|(?<= […=]) (?=[+\-\d])"
+)
 _TIE = "\N{NO-BREAK SPACE}"
 _ROOM = 24
 """A call path gets this many cells before columns that can go stay."""
@@ -159,10 +161,10 @@ def wrap(text: str, width: int | None, style: str = "", indent: str = "") -> lis
 
 
 def tied(text: str) -> str:
-    """Return a text in which no line breaks inside of a number, or between it and its unit.
+    r"""Return a text in which no line breaks inside of a number, its unit, an interval or "p = 8".
 
-    >>> tied("in 16 900 s, or 3 runs").split(" ")[2:]
-    ['or', '3', 'runs']
+    >>> tied("in 16 900 s … 2 h at p = 8, or 3 runs").split(" ")[2:]
+    ['at', 'p\xa0=\xa08,', 'or', '3', 'runs']
     """
     return _IN_A_QUANTITY.sub(_TIE, text)
 

@@ -289,13 +289,6 @@ def test_what_was_measured_once_at_one_scale_cannot_be_decided(run, tmp_path):
     assert "noise is not known" in out
 
 
-def test_the_answer_on_the_page_is_what_comes_out(run, mpi_data, monkeypatch):
-    (shown,) = re.findall(r"^\$ (cpmodel .*?)\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
-    monkeypatch.setenv("COLUMNS", "80")
-    monkeypatch.chdir(mpi_data.parent)
-    assert run(*shlex.split(shown[0])[1:]).out == shown[1]
-
-
 def test_the_table_on_the_page_is_read(run, tmp_path):
     (head,) = re.findall(r"^```\n(call,p,.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
     path = tmp_path / "t.csv"

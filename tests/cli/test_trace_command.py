@@ -7,26 +7,10 @@ import shlex
 import shutil
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
-from communication import HALVES, everything, traced
-
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "how-to" / "tell-communication.md"
-
-
-def exchange(rank):
-    """What the page shows: neighbours on a line, and a sum now and then."""
-    for step in range(20):
-        requests = []
-        with rank.region("halo"):
-            for peer in (rank.rank - 1, rank.rank + 1):
-                if 0 <= peer < rank.ranks:
-                    requests += [rank.ireceive(peer, 4096), rank.isend(peer, 4096)]
-            rank.wait(*requests)
-        if step % 5 == 4:
-            rank.collective("allreduce", 8 * rank.ranks, 8 * rank.ranks)
+from communication import HALVES, everything, exchange, traced
 
 
 @pytest.fixture(scope="module")
@@ -192,21 +176,3 @@ def test_a_reader_that_is_gone_ends_it(line):
     )
     assert done.returncode in {0, 141}
     assert not done.stderr
-
-
-def test_the_commands_of_the_page_run(run, line, tmp_path, monkeypatch):
-    shutil.copytree(line.parent, tmp_path / "app.p6")
-    monkeypatch.chdir(tmp_path)
-    text = PAGE.read_text(encoding="utf-8")
-    blocks = text.split("```console\n")[1:]
-    ran = 0
-    for block in blocks:
-        shown = block.split("```")[0].split("$ ")[1:]
-        for command_and_output in shown:
-            command, _, output = command_and_output.partition("\n")
-            if command.startswith("cpmodel "):
-                monkeypatch.setenv("COLUMNS", "80")
-                done = run(*shlex.split(command)[1:])
-                assert done.out + done.err == output.rstrip("\n") + "\n" * bool(output.strip())
-                ran += 1
-    assert ran >= 4

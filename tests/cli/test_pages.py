@@ -1,0 +1,190 @@
+"""What pages show of commands is what these print; CPMODEL_NEW_PAGES=1 writes the pages anew.
+
+A block with lines `$ cpmodel ...` is an example: below each stands what it prints, `...` once for
+lines that are left out. Where nothing goes to standard output, it is what goes beside it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+import numpy as np
+import pandas as pd
+import pytest
+
+from callpath_modeler.cli.group import cpmodel
+from communication import exchange, traced
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")))
+ANEW = bool(os.environ.get("CPMODEL_NEW_PAGES"))
+WIDTH = "100"
+ELSEWHERE = {"configure.md"}
+"""Pages whose examples name files of a user and a machine; looked at by hand."""
+
+
+@dataclass(frozen=True)
+class Example:
+    """A block: its page, its text, and (command, what is shown below it) of each command."""
+
+    page: Path
+    text: str
+    steps: tuple[tuple[str, str], ...]
+
+
+def blocks(page):
+    """The fenced blocks of a page that are no program or file."""
+    fenced = re.findall(r"^```(\w*)\n(.*?)^```$", page.read_text("utf-8"), re.MULTILINE | re.DOTALL)
+    return [text for language, text in fenced if language in {"", "console"}]
+
+
+def steps(text):
+    return tuple(re.findall(r"^\$ (cpmodel .*)\n((?:(?!\$ ).*\n)*)", text, re.MULTILINE))
+
+
+EXAMPLES = [
+    Example(page, text, steps(text))
+    for page in PAGES
+    if page.name not in ELSEWHERE
+    for text in blocks(page)
+    if steps(text)
+]
+LINES = [
+    (page.name, line)
+    for page in PAGES
+    for text in blocks(page)
+    for line in text.splitlines()
+    if line.startswith(("cpmodel ", "$ cpmodel "))
+]
+
+
+# What the commands of the pages are about.
+
+
+def lulesh(path, data):  # noqa: ARG001
+    path.mkdir()
+    (path / "lulesh").symlink_to(ROOT / "sample_profiles" / "lulesh")
+
+
+def mpi(path, data):
+    path.write_bytes((data() / "third_party" / "mpi_collectives" / "mpi_data.csv").read_bytes())
+
+
+def library(path, data):
+    table = pd.read_csv(data() / "third_party" / "mpi_collectives" / "mpi_data.csv")
+    rows = table[table["mpi"] == path.stem][["variable", "Ranks", "median"]]
+    rows.columns = ["callpath", "p", "latency_us"]
+    rows.to_csv(path, index=False)
+
+
+def quartz(path, data):
+    """LULESH on Quartz; in slow.jsonl one call path takes half as long again from size 40 on."""
+    original = data() / "third_party" / "caliper" / "lulesh_quartz_weak_p8-125.jsonl"
+    rows = [json.loads(line) for line in original.read_text().splitlines()]
+    for row in rows:
+        slower = row["params"]["size"] >= 40 and row["callpath"].endswith("CalcKinematicsForElems")
+        row["value"] *= 1.5 if slower and path.name == "slow.jsonl" else 1
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+
+def shared_work(path, data):  # noqa: ARG001
+    # Three repetitions each, which differ by some thousandths.
+    noise = np.random.default_rng(1).normal(1, 0.002, (5, 3))
+    rows = "".join(
+        f"main,{p},{(1000 / p + 0.01 * p) * factor}\n"
+        for p, factors in zip((8, 16, 32, 64, 128), noise, strict=True)
+        for factor in factors
+    )
+    path.write_text("callpath,p,time\n" + rows)
+
+
+def halo(path, data):  # noqa: ARG001
+    traced(path, 6, exchange)
+
+
+INPUTS = {
+    "sample_profiles": lulesh,
+    "mpi_data.csv": mpi,
+    "IntelMPI.csv": library,
+    "OpenMPI.csv": library,
+    "quartz.jsonl": quartz,
+    "slow.jsonl": quartz,
+    "strong.csv": shared_work,
+    "app.p6": halo,
+}
+
+
+def fits(shown, printed):
+    """Whether lines are those that a page shows, with `...` for one or more that it leaves out."""
+    if "..." not in shown:
+        return shown == printed
+    k = shown.index("...")
+    head, tail = shown[:k], shown[k + 1 :]
+    return (
+        len(printed) >= len(shown)
+        and printed[:k] == head
+        and printed[len(printed) - len(tail) :] == tail
+    )
+
+
+def anew(shown, printed):
+    """What a page is to show: as many lines about `...` as before."""
+    if "..." not in shown:
+        return printed
+    k = shown.index("...")
+    return [*printed[:k], "...", *printed[len(printed) - (len(shown) - k - 1) :]]
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda e: f"{e.page.stem}: {e.steps[0][0]}")
+def test_examples_show_what_is_printed(run, request, tmp_path, monkeypatch, example):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", WIDTH)
+    for name, make in INPUTS.items():
+        if any(name in command for command, _ in example.steps):
+            make(tmp_path / name, lambda: request.getfixturevalue("shared_data"))
+    text = example.text
+    for command, below in example.steps:
+        done = run(*shlex.split(command)[1:])
+        printed, shown = (done.out or done.err).splitlines(), below.splitlines()
+        if ANEW:
+            new = "".join(line + "\n" for line in anew(shown, printed))
+            text = text.replace(f"$ {command}\n{below}", f"$ {command}\n{new}")
+        else:
+            assert fits(shown, printed), "\n".join(printed)
+    if text != example.text:
+        page = example.page.read_text("utf-8")
+        example.page.write_text(page.replace(example.text, text), "utf-8")
+
+
+def test_there_are_examples_of_all_pages_that_had_them():
+    found = {example.page.name for example in EXAMPLES}
+    assert found >= {"README.md", "compare.md", "guidelines.md", "tell-communication.md"}
+
+
+def test_lines_that_are_left_out_are_one_or_more_and_all_others_count():
+    assert fits(["a", "...", "d"], ["a", "b", "c", "d"])
+    assert not fits(["a", "...", "d"], ["a", "d"])
+    assert not fits(["a", "...", "d"], ["a", "b", "c"])
+    assert not fits(["1 %", "..."], ["2 %", "b"])
+    assert not fits(["a"], ["a", "b"])
+
+
+@pytest.mark.parametrize(("page", "line"), LINES, ids=[": ".join(pair) for pair in LINES])
+def test_commands_of_the_pages_have_the_options_they_show(page, line):  # noqa: ARG001
+    # What is said of a command stands behind it, after a # or two spaces.
+    words = shlex.split(re.split(r"   *|  #", line.removeprefix("$ "))[0], comments=True)[1:]
+    context = click.Context(cpmodel)
+    command: click.Command = cpmodel
+    while isinstance(command, click.Group):
+        parser = command.make_parser(context)
+        _, words, _ = parser.parse_args(words)
+        name, found, words = command.resolve_command(context, words)
+        assert found is not None, name
+        command, context = found, click.Context(found, info_name=name, parent=context)
+    command.make_parser(context).parse_args(words)
