@@ -87,6 +87,8 @@ static float leave_shapes_out(const Known *known, float constant, Room *room)
     float *restrict bare = offset + shapes, *restrict top = room->top;
     const float *restrict ratio = room->ratio;
     float best = larger_single(most_of(top, shapes), constant);
+    if (known->kept_shapes >= known->there)
+        return best;
     float reach = reach_of_kept(top, ratio, shapes, known->kept_shapes, best);
     if (reach < INFINITY)
 #pragma omp simd

@@ -57,7 +57,7 @@ def screened(
         *(known.first.astype(np.int32), known.second.astype(np.int32)),
         *singles(_widened(known.single_group == Group.FALLING, wide)),
         prior,
-        *(kept.shapes, kept.pairs, float(kept.nats), int(kept.frugal), known.growing),
+        *(kept.shapes, kept.pairs * points, float(kept.nats), int(kept.frugal), known.growing),
         *_fans(known, of_pairs, wide),
         *(row, shape, families, pair_row, pair, counts, variance, fitted),
     )

@@ -90,19 +90,22 @@ class Kept:
     """Which hypotheses of a row are looked at.
 
     Many that fit somewhat worse would together outweigh the few that fit. Along one parameter few
-    differ; of several, any that suits one goes with any that suits another.
+    pairs differ; of several, any that suits one goes with any that suits another.
 
     Attributes
     ----------
-    shapes, pairs : how many of those with one shape, and of the pairs with positive coefficients:
-        the closest
+    shapes : of how many shapes hypotheses with one are kept: the closest
+    habits : the same, where habits are learnt
+    pairs : how many of the pairs with positive coefficients are kept, for each point: the closest.
+        The more places there are for breaks, the more pairs are met by chance
     nats : a hypothesis whose bound is by this much below the best, in nats, is left out
     frugal : whether no pair has a constant that explains less than it costs; otherwise only
         where it would be negative
     """
 
-    shapes: int = 60
-    pairs: int = 32
+    shapes: int = 10**6
+    habits: int = 60
+    pairs: int = 6
     nats: float = 6.2
     frugal: bool = False
 
@@ -180,6 +183,11 @@ class Hypotheses:
     held: FloatArray
     log_prior: FloatArray
     fans: Fans | None = None
+
+    @property
+    def for_habits(self) -> Hypotheses:
+        """The same, of which a row keeps as many as habits are learnt from."""
+        return replace(self, kept=replace(self.kept, shapes=self.kept.habits))
 
     @property
     def growing(self) -> int:

@@ -148,7 +148,7 @@ def _bounded(
     positive &= used > np.where(regressed.found.free, 3, 2)
     positive &= (regressed.which >= known.growing)[:, None] | (used > _FEWEST_FOR_PAIRS)
     residuals = [np.where(positive, each, _NOT_THERE) for each in regressed.residuals]
-    pair, which = np.nonzero(positive & ~apart(residuals, known.kept.pairs))
+    pair, which = np.nonzero(positive & ~apart(residuals, known.kept.pairs * data.values.shape[1]))
     row, here = rows[which], regressed.found.take((pair, which))
     bound = regressed.bounds(pair, which, row, data, known.growing, prior)
     coefficients = np.array([here.constant, here.first, here.second])

@@ -158,7 +158,7 @@ def learnt(points: FloatArray, values: Values, space: SearchSpace, aggregate: Ag
     again = how != "mean" and points.ndim == 1
     if again:
         data = _positive(setting, y)
-        found = looked_at(data, known, ways, before)
+        found = looked_at(data, known.for_habits, ways, before)
     if again or setting.correlation > _OF_ONE_LAW:
         beliefs = _beliefs(found, len(data.values), known, before, setting.correlation)
     return replace(setting, beliefs=beliefs)
@@ -234,7 +234,7 @@ def _first_models(setting: Setting, reps: Within) -> _Seen:
     known, ways, before = setting.known, setting.ways, setting.beliefs
     noise = setting.noise(reps)
     data, unit = data_of(setting.points, noise)
-    found = looked_at(data, known, ways, before)
+    found = looked_at(data, known.for_habits, ways, before)
     beliefs = _beliefs(found, len(unit), known, before, setting.correlation)
     believed = posterior(found, data, ways, beliefs)
     fitted = _fitted(believed, data, setting.sums, known, ways, beliefs)

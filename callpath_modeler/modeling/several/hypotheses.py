@@ -35,7 +35,7 @@ BoolArray = npt.NDArray[np.bool_]
 _OPENED = 250
 """Fans of pairs that are looked into for a row."""
 
-_KEPT = Kept(shapes=250, pairs=10**6, frugal=True)
+_KEPT = Kept(habits=250, pairs=10**6, frugal=True)
 """All pairs that are tried: which of them are close is chance, where there is much noise."""
 
 _NO_PAIRS = np.empty((0, 2), dtype=np.intp)
