@@ -93,17 +93,17 @@ def counted(number: int, thing: str) -> str:
     return f"{number} {thing}" + "s" * (number != 1)
 
 
-def percent(share: float) -> str:
-    """Write a fraction as a percentage without decimals; tiny ones as ``<1 %``.
+def percent(share: float, digits: int = 0) -> str:
+    """Write a fraction as a percentage with so many decimals; without any, tiny ones as ``<1 %``.
 
-    >>> percent(0.318), percent(0.001), percent(0.0), percent(-0.04)
-    ('32 %', '<1 %', '0 %', '-4 %')
+    >>> percent(0.318), percent(0.001), percent(0.0), percent(-0.04), percent(0.318, 1)
+    ('32 %', '<1 %', '0 %', '-4 %', '31.8 %')
     """
     if not math.isfinite(share):
         return "-"
-    if 0 < share < 0.005:
+    if not digits and 0 < share < 0.005:
         return "<1 %"
-    return f"{share * 100:.0f} %".replace("-0 %", "0 %")
+    return f"{share * 100:z.{digits}f} %"
 
 
 def signed_percent(relative: float) -> str:

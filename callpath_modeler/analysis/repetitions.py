@@ -20,7 +20,7 @@ from callpath_modeler.modeling.distributions import student_quantile
 from callpath_modeler.profile.experiment import Experiment
 from callpath_modeler.profile.groups import Rows, Values
 from callpath_modeler.profile.pattern import short_name
-from callpath_modeler.units import counted, setting_text
+from callpath_modeler.units import counted, percent, setting_text
 
 CONFIDENCE = 0.95
 WITHIN = 0.05
@@ -152,7 +152,8 @@ def _slower(experiment: Experiment, metric: str | None) -> list[Finding]:
     if not slow:
         return []
     runs = "; ".join(
-        f"{experiment.runs[one.run].source} by {one.longer:.0%} ({one.share:.0%} of call paths)"
+        f"{experiment.runs[one.run].source} by {percent(one.longer)}"
+        f" ({percent(one.share)} of call paths)"
         for one in slow
     )
     whose = "its" if len(slow) == 1 else "their"
@@ -182,7 +183,7 @@ def _too_few(experiment: Experiment, metric: str | None) -> list[Finding]:
     place = f" at {where(worst)}" if names else ""
     message = (
         f"{counted(len(short), 'point')}: the mean of a call path that carries cost is known to "
-        f"{worst.within:.0%} at worst ({path}{place}); "
+        f"{percent(worst.within)} at worst ({path}{place}); "
         f"repetitions to add: {'; '.join(more(shortage) for shortage in short)}"
     )
     return [Finding("CPM134", experiment.metric(metric).name, message, len(short))]

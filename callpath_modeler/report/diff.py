@@ -243,7 +243,8 @@ def _columns(
         return Column(header, cells, droppable=droppable, styles=styles)
 
     columns = [Column("base", cost(costs.base)), Column("new", cost(costs.new))]
-    columns += [changed(changes, _title(found, changes)) for changes in _from_left(found)]
+    # What base and new show by themselves goes last.
+    columns += [changed(c, _title(found, c), -(c is found.costs)) for c in _from_left(found)]
     if found.is_measured and found.predicted is not None:
         columns.append(changed(found.predicted, _MODELS, droppable=4))
     if found.at_target is not None:

@@ -358,8 +358,8 @@ def _footer(shown: ExcessView, again: Again, *, is_doubted: bool, ascii_only: bo
     if is_doubted:
         lines.append("~ the repetitions of the two scales overlap: noise may be the difference")
     lines += _unmatched(shown, ascii_only=ascii_only, base=p, scale=q)
-    sums = [f"{float(values[k]):.2%}" for values in (shown.check.counted, shown.check.total)]
-    lines.append(check_text(shown.outline, shown.check, [s.replace("%", " %") for s in sums]))
+    sums = [percent(float(values[k]), 2) for values in (shown.check.counted, shown.check.total)]
+    lines.append(check_text(shown.outline, shown.check, sums))
     if shown.wanted.kind is ViewKind.TOP_DOWN:
         lines.append(f"next: {again.line('excess', '--view bottom-up')}")
     return lines

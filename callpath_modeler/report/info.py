@@ -8,7 +8,7 @@ from callpath_modeler.diagnostics import count_by_code
 from callpath_modeler.profile.experiment import Experiment, Run, Values
 from callpath_modeler.report.formats import Table
 from callpath_modeler.report.layout import aligned
-from callpath_modeler.units import counted, parameter_value
+from callpath_modeler.units import counted, parameter_value, percent
 
 
 def info_text(experiment: Experiment) -> list[str]:
@@ -53,7 +53,7 @@ def metric_rows(experiment: Experiment) -> list[Row]:
     for values in experiment.columns.values():
         used = int(np.any(np.nan_to_num(values.exclusive) != 0, axis=1).sum())
         spread = repetition_spread(experiment, values)
-        noise = "-" if np.isnan(spread) else f"{spread:.1%}"
+        noise = "-" if np.isnan(spread) else percent(spread, 1)
         note = _note(values)
         rows.append((values.metric.name, values.metric.unit, str(used), noise, note))
     return rows

@@ -23,7 +23,7 @@ _STEP = 2
 """Cells by which a node of a tree is indented under the one above it."""
 _DEEPEST = 200
 """Cells of indentation at most, where nothing is cut: call chains are 50,000 calls deep."""
-_LEAST = 8
+_LEAST = 9
 """However narrow the terminal, a call path keeps this many."""
 _LEAST_BESIDE = 5
 """Beside its mark it is left out if it has fewer."""
@@ -39,7 +39,8 @@ class Column:
     cells : text per row
     right : align to the right, as numbers are
     droppable : 0 = stays; else the higher, the earlier it goes when the terminal is narrow; 1 goes
-        only after call paths were cut as far as they can be; columns of one number go together
+        only after call paths were cut as far as they can be, then those below 0; columns of one
+        number go together
     styles : rich style per row, or empty
     """
 
@@ -117,8 +118,8 @@ def _node(depth: int, name: str, step: int, space: int | None, ellipsis: str) ->
 def _kept(columns: Sequence[Column], width: int | None) -> list[Column]:
     """Return the columns for which there is room."""
     kept = list(columns)
-    while width is not None and any(c.droppable for c in kept):
-        first = max(column.droppable for column in kept)
+    while width is not None and (those := [c.droppable for c in kept if c.droppable]):
+        first = max(those)
         if _taken(kept) + (_ROOM if first > 1 else _LEAST) <= width:
             break
         kept = [column for column in kept if column.droppable != first]

@@ -185,7 +185,7 @@ def quality_facts(ranking: Ranking, row: int) -> list[Fact]:
     noise = models.noise[row]
     parts = [
         f"cross-validated error {_error(float(models.cv_error[row]))}",
-        "noise unknown: no repetitions" if np.isnan(noise) else f"noise {noise:.1%}",
+        "noise unknown: no repetitions" if np.isnan(noise) else f"noise {percent(noise, 1)}",
         f"adjusted R^2 {models.adjusted_r2[row]:.4f}",
         f"|1-R^2| {abs(1 - models.r2[row]):.2g}",
         f"{int(models.used[row])} points",
@@ -193,7 +193,7 @@ def quality_facts(ranking: Ranking, row: int) -> list[Fact]:
     facts = [("quality", "   ".join(parts)), stands]
     facts += _control(ranking, row)
     if models.method != "classic":
-        chance = f"probability {float(models.weight[row]):.0%}{_chance(ranking, row)}"
+        chance = f"probability {percent(float(models.weight[row]))}{_chance(ranking, row)}"
         facts.append(("model", chance))
     return facts
 
@@ -227,14 +227,14 @@ def _others(ranking: Ranking, row: int, *, ascii_only: bool) -> list[str]:
     for other in others:
         value = float(other.values([ranking.target])[0])
         text = quantity(value, fitted.metric.unit, ascii_only=ascii_only)
-        lines.append(f"  {set_cell_size(other.formula, width)} {other.weight:>6.0%} {text}")
+        lines.append(f"  {set_cell_size(other.formula, width)} {percent(other.weight):>6} {text}")
     return lines
 
 
 def _chance(ranking: Ranking, row: int) -> str:
     if np.isnan(ranking.first[row]):
         return ""
-    return f"; among the {FIRST} costliest at the target with {ranking.first[row]:.0%}"
+    return f"; to be among the {FIRST} costliest at the target {percent(ranking.first[row])}"
 
 
 def _control(ranking: Ranking, row: int) -> list[Fact]:
@@ -299,7 +299,8 @@ def _excess(ranking: Ranking, row: int) -> list[str]:
     lines = [f"{f'excess work ({scaling} scaling)':<32}  inclusive  exclusive  efficiency"]
     for step in excess_steps(ranking):
         own, whole = float(step.exclusive[row]), float(step.inclusive[row])
-        lines.append(f"  {step.title:<30}{whole:>z11.1%}{own:>z11.1%}{1 - whole:>12.1%}")
+        inclusive, exclusive, left = (percent(share, 1) for share in (whole, own, 1 - whole))
+        lines.append(f"  {step.title:<30}{inclusive:>11}{exclusive:>11}{left:>12}")
     return lines
 
 
@@ -358,4 +359,4 @@ def _part(part: float, whole: float) -> float:
 
 
 def _error(error: float) -> str:
-    return "> 100 %" if error > 1 else f"{error:.1%}"
+    return "> 100 %" if error > 1 else percent(error, 1)

@@ -199,13 +199,13 @@ class NodeReport:
         if len(parts) > 1:
             return [f"fastest: {self._fastest()}"]
         row = int(parts[0])
-        lines = [f"probability {float(fitted.models.weight[row]):.0%}; {self._quality(row)}"]
+        lines = [f"probability {percent(float(fitted.models.weight[row]))}; {self._quality(row)}"]
         shown = listed_alternatives(fitted, row, ascii_only=self.ascii_only)
         lines += ["could also be" if shown else "nothing else fits nearly as well"]
         for other in shown:
             value = float(other.values([self.forecast.target])[0])
             text = quantity(value, fitted.metric.unit, ascii_only=self.ascii_only)
-            lines.append(f"  {other.weight:>4.0%}  {text:>10}  {other.formula}")
+            lines.append(f"  {percent(other.weight):>5}  {text:>10}  {other.formula}")
         return lines
 
     def _fastest(self) -> str:
@@ -221,7 +221,7 @@ class NodeReport:
     def _quality(self, row: int) -> str:
         models = self.forecast.fitted.models
         noise = float(models.noise[row])
-        parts = [] if np.isnan(noise) else [f"noise {noise:.1%}"]
+        parts = [] if np.isnan(noise) else [f"noise {percent(noise, 1)}"]
         status = FitStatus(int(models.status[row]))
         parts += [status.name.lower()] if models.doubtful()[row] else []
         return ", ".join([*parts, f"{int(models.used[row])} points"])

@@ -186,9 +186,11 @@ def ranking_cells(
     largest_at, target_at = value_titles(ranking)
     columns = {
         "rank": Column("#", [*(str(k) for k in _places(ranking, rows)), *blank, ""]),
-        "measured": Column(largest_at, [text(v) for v in largest]),
+        "measured": Column(largest_at, [text(v) for v in largest], droppable=-1),
         "value": Column(target_at, [text(v) for v in target]),
-        "band": Column(band_title(ranking), [*bands, *blank, band(*ranking.total[1:])]),
+        "band": Column(
+            band_title(ranking), [*bands, *blank, band(*ranking.total[1:])], droppable=-2
+        ),
         "model": Column("model", [signed_percent(v) for v in off.tolist()], droppable=2),
         "share": Column("share", [*share_texts(ranking, before, after), ""], droppable=4),
         "excess": Column("excess", excess, droppable=5),

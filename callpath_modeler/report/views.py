@@ -291,9 +291,9 @@ def value_cells(
     off = main.deviation.tolist()
     largest, target = value_titles(forecast)
     columns = {
-        "measured": Column(largest, texts(main.at_largest)),
+        "measured": Column(largest, texts(main.at_largest), droppable=-1),
         "value": Column(target, texts(main.value)),
-        "band": Column(band_title(forecast), bands),
+        "band": Column(band_title(forecast), bands, droppable=-2),
         "model": Column("model", [signed_percent(v) for v in off], droppable=2),
         "other": Column("own" if inclusive else "with callees", texts(other.value), droppable=6),
         "share": Column("share", share_texts(forecast, before, after), droppable=4),

@@ -48,6 +48,15 @@ def test_the_page_goes_through_a_pipe(run, stored):
     assert done.out.endswith("</html>\n")
 
 
+def test_how_models_were_made_is_told_in_words(run, stored):
+    making = re.search(r'<section id="making".*', run("report", stored).out, re.DOTALL)[0]
+    hypotheses = re.search(r"<dt>hypotheses</dt><dd>(.*?)</dd>", making)[1]
+    assert hypotheses.startswith(
+        "exponents: 0, 1/2, 1, 3/2, 2, 5/2, 3; logs: 0, 1, 2; max terms: 2"
+    )
+    assert not set(hypotheses) & set('{}[]"')
+
+
 def test_without_a_target_it_is_four_times_the_largest_scale(run, stored):
     text = run("report", stored).out.replace("\N{NO-BREAK SPACE}", " ")
     assert "At p = 500 (4 × the largest run)" in text

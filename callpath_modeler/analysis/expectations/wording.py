@@ -15,6 +15,7 @@ from callpath_modeler.units import (
     parameter_value,
     percent,
     quantity,
+    rough_value,
     setting_text,
     significant,
 )
@@ -143,7 +144,7 @@ def details(outcome: Outcome, control: Outcome | None) -> list[str]:
     if decisive is not None and decisive.crossing is not None:
         scales = {"likely": decisive.crossing.likely, "surely": decisive.crossing.surely}
         listed = ", ".join(
-            f"{word} from {parameter} = {significant(scale)} on"
+            f"{word} from about {parameter} = {rough_value(scale)} on"
             for word, scale in scales.items()
             if scale is not None
         )

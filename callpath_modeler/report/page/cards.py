@@ -178,7 +178,7 @@ def _alternatives(ranking: Ranking, row: int) -> list[Html]:
     body = []
     for other in others:
         formula = tag("th", tag("code", other.formula), scope="row")
-        body.append([formula, cell(f"{other.weight:.0%}", right=True)])
+        body.append([formula, cell(percent(other.weight), right=True)])
     if np.isfinite(ranking.target):  # beyond all bounds, all that grows is alike
         heads.append(head(f"at {at_text(fitted, ranking.target)}", right=True))
         for cells, other in zip(body, others, strict=True):
@@ -218,6 +218,7 @@ def _excess(steps: list[ExcessStep], row: int) -> list[Html]:
         return []
     lines: list[tuple[str, ...]] = [("excess work", "inclusive", "exclusive")]
     lines += [
-        (step.title, f"{step.inclusive[row]:z.1%}", f"{step.exclusive[row]:z.1%}") for step in steps
+        (step.title, percent(step.inclusive[row], 1), percent(step.exclusive[row], 1))
+        for step in steps
     ]
     return [plain_table(lines, "Excess work between scales")]

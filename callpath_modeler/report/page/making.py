@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
 
 from callpath_modeler.fingerprints import Fingerprint
 from callpath_modeler.fitted import Fitted
@@ -18,6 +19,7 @@ def making_section(making: Making, fitted: Fitted) -> Html:
     """Return what it takes to make the page again, and to see whether it would be the same."""
     versions = ", ".join(f"{name} {version}" for name, version in making.versions)
     settings = {**fitted.settings, "repetitions": fitted.models.aggregate}
+    settings["hypotheses"] = _listed(json.loads(settings["hypotheses"]))
     return joined(
         pairs(
             [
@@ -29,6 +31,16 @@ def making_section(making: Making, fitted: Fitted) -> Html:
         ),
         *_inputs(making.inputs),
     )
+
+
+def _listed(space: Mapping[str, object]) -> str:
+    """Say of a space of hypotheses what there is in each of its parts."""
+    parts = []
+    for name, held in space.items():
+        words = ", ".join(map(str, held)) if isinstance(held, list) else str(held).lower()
+        if words:
+            parts.append(f"{name.replace('_', ' ')}: {words}")
+    return "; ".join(parts)
 
 
 def _configured(one: Fingerprint) -> Html:

@@ -82,7 +82,8 @@ def test_one_finding_counts_the_points_and_names_what_to_add():
     assert (finding.code, finding.subject, finding.count) == ("CPM134", "time", 2)
     at_4, at_8 = (needed(values["main"][k]) - 3 for k in (1, 2))
     assert finding.message.startswith("2 points: ")
-    assert f"known to {half_width([1.0, 3.0, 1.0]):.0%} at worst (main at p = 8)" in finding.message
+    worst = 100 * half_width([1.0, 3.0, 1.0])
+    assert f"known to {worst:.0f} % at worst (main at p = 8)" in finding.message
     assert finding.message.endswith(f"repetitions to add: {at_4} at p = 4; {at_8} at p = 8")
 
 

@@ -52,6 +52,15 @@ def test_on_a_terminal_too_narrow_for_the_numbers_they_still_stand():
     assert "1.23e+06 s" in lines(10)[1]
 
 
+def test_what_goes_last_goes_only_where_no_call_path_fits_beside_it():
+    columns = [Column("p=64", ["1.23 s", "4 s"], droppable=-1), BAND, GROWTH]
+    assert lines(39, columns)[0].split() == ["p=64", "95%", "band", "call", "path"]
+    for width in (27, 20):
+        narrow = lines(width, columns, [PATHS[0], ["91 others"]])
+        assert narrow[0].split() == ["95%", "band", "call", "path"]
+        assert narrow[2].endswith("  91 others")
+
+
 def test_a_path_that_fits_is_whole():
     assert shorten(["main", "a", "b"], 8) == "main/a/b"
     assert shorten(["main", "a", "b"], None) == "main/a/b"
@@ -82,6 +91,15 @@ def test_a_long_line_goes_on_in_the_next_but_no_number_is_broken():
         assert " ".join(part.strip() for part in parts) == text
         assert any("1 234 567 s" in part for part in parts)
         assert any("35 500 s" in part for part in parts)
+
+
+def test_no_line_breaks_inside_of_an_interval_or_a_setting():
+    text = "worse, +4.5 % (+4.2 % … +4.7 %) at p = 125, size = 50"
+    for width in range(19, 50):
+        parts = " | ".join(part.plain for part in wrap(text, width))
+        assert "(+4.2 % … +4.7 %)" in parts
+        assert "p = 125" in parts
+        assert "size = 50" in parts
 
 
 def test_a_line_that_fits_stays_as_it_is():

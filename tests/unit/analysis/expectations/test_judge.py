@@ -373,7 +373,7 @@ def test_words_tell_what_was_found_what_was_expected_and_where_it_goes_wrong(out
     value = outcome("callpath = 'main/f'\nvalue = '<= 20 s'\nnote = 'ask Ann'")
     assert sentence(value).startswith("32.1 s (")
     assert sentence(value).endswith(" s) predicted at p = 64, expected <= 20 s")
-    assert details(value, None)[0].startswith("predicted to be broken likely from p = 4")
+    assert details(value, None)[0].startswith("predicted to be broken likely from about p = 4")
     assert details(value, None)[-1] == "ask Ann"
     many = outcome("callpath = '**'\nvalue = '<= 10 s'")
     assert "2 broken of 4 call paths" in details(many, None)
