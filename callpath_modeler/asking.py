@@ -12,6 +12,7 @@ from callpath_modeler.errors import UsageError
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.loading import parse_number
 from callpath_modeler.profile.line import main_parameter
+from callpath_modeler.units import parameter_value, setting_text
 
 LIMITS = (1e-30, 1e30)
 """Bounds of a finite target: powers of it are to remain numbers."""
@@ -119,7 +120,8 @@ def checked_target(fitted: Fitted, value: float) -> float:
     """
     if value < 1 <= fitted.points[0]:
         raise UsageError(
-            f"target {value:g} is below 1, the runs are not", hint="e.g. --target 4096"
+            f"target {parameter_value(value)} is below 1, the runs are not",
+            hint="e.g. --target 4096",
         )
     return value
 
@@ -133,7 +135,7 @@ def findings_at(fitted: Fitted, target: float) -> tuple[Finding, ...]:
     for name, value in {fitted.parameter: target, **fitted.held}.items():
         factor = value / largest[name]
         if FAR <= factor < np.inf:
-            message = f"{name} = {value:g} is {factor:.0f} times the largest run"
+            message = f"{name} = {parameter_value(value)} is {factor:.0f} times the largest run"
             found.append(Finding("CPM205", "target", message))
     return (*found, *held_findings(fitted.held, fitted.assumed))
 
@@ -142,4 +144,7 @@ def held_findings(
     held: Mapping[str, float], assumed: Sequence[str], why: str = "the largest measured"
 ) -> tuple[Finding, ...]:
     """Say where parameters are held that no one said where to hold."""
-    return tuple(Finding("CPM206", "target", f"{name} = {held[name]:g}, {why}") for name in assumed)
+    return tuple(
+        Finding("CPM206", "target", f"{setting_text({name: held[name]})}, {why}")
+        for name in assumed
+    )

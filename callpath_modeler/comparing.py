@@ -27,7 +27,7 @@ from callpath_modeler.pipeline import FitOptions, fit, fit_options_of, models_of
 from callpath_modeler.profile.experiment import Experiment
 from callpath_modeler.profile.line import Line
 from callpath_modeler.readers.reading import Progress
-from callpath_modeler.units import counted
+from callpath_modeler.units import counted, parameter_value, setting_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,8 +237,9 @@ def _said(
         for name, value in side.said.items():
             if name not in held and name != parameter and said.setdefault(name, value) != value:
                 raise UsageError(
-                    f"models of base are held at {name} = {said[name]:g}, of new at {value:g}",
-                    hint=f"say where: held={{{name!r}: {value:g}}}",
+                    f"models of base are held at {setting_text({name: said[name]})},"
+                    f" of new at {parameter_value(value)}",
+                    hint=f"say where: held={{{name!r}: {parameter_value(value)}}}",
                 )
     return said
 

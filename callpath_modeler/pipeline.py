@@ -32,7 +32,7 @@ from callpath_modeler.modeling.compiled.library import compiled
 from callpath_modeler.parallel import Threads, Workers, worth
 from callpath_modeler.profile.experiment import Experiment
 from callpath_modeler.readers.reading import Progress
-from callpath_modeler.units import counted, percent, setting_text, significant
+from callpath_modeler.units import counted, parameter_value, percent, setting_text, significant
 
 RECOMMENDED_POINTS = 5
 
@@ -177,7 +177,9 @@ def _check_points(
     points: NDArray[np.float64], parameters: tuple[str, ...], options: FitOptions
 ) -> None:
     several, least = len(parameters) > 1, modeling.MIN_POINTS[options.method]
-    fix = ",".join(f"{name}={points[-1, k]:g}" for k, name in enumerate(parameters) if k)
+    fix = ",".join(
+        f"{name}={parameter_value(points[-1, k])}" for k, name in enumerate(parameters) if k
+    )
     if several and (options.method == "classic" or len(parameters) > modeling.MOST_PARAMETERS):
         most = 1 if options.method == "classic" else modeling.MOST_PARAMETERS
         raise DataError(
@@ -189,12 +191,14 @@ def _check_points(
         values = np.unique(column)
         if values[0] <= 0:
             raise DataError(
-                f"{parameter} = {values[0]:g}: models need positive values",
+                f"{parameter} = {parameter_value(values[0])}: models need positive values",
                 hint=f"leave such runs out with --where '{parameter}>0'",
             )
         if len(values) < least:
             listed = ", ".join(f"{value:g}" for value in values)
-            fixed = f"{parameter}={values[-1]:g}" if parameter != parameters[0] else fix
+            fixed = (
+                f"{parameter}={parameter_value(values[-1])}" if parameter != parameters[0] else fix
+            )
             raise DataError(
                 f"{counted(len(values), 'point')} of {parameter} ({listed}): too few for a model",
                 hint=f"measure at {least} scales at least, better at {RECOMMENDED_POINTS} or more"
@@ -256,7 +260,7 @@ def _fit_findings(
             found.append(Finding("CPM204", "models", f"{counted(count, 'point')} of {parameter}"))
     if len(parameters) > 1 and _vary_one_at_a_time(points):
         largest = zip(parameters, points.max(axis=0).tolist(), strict=True)
-        told = ", ".join(f"{parameter} = {value:g}" for parameter, value in largest)
+        told = ", ".join(f"{parameter} = {parameter_value(value)}" for parameter, value in largest)
         message = f"whether they add up or multiply is assumed; a run at {told} would tell"
         found.append(Finding("CPM207", "models", message))
     if models.odd_scale is not None:

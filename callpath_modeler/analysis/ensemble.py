@@ -23,7 +23,7 @@ from callpath_modeler.profile.groups import Costs, Rows, Values
 from callpath_modeler.profile.line import Line, nearest_line
 from callpath_modeler.profile.schema import Metric
 from callpath_modeler.readers.program import scaling_anew
-from callpath_modeler.units import as_option, setting_text
+from callpath_modeler.units import as_option, parameter_value, setting_text
 
 Pair = tuple[float, float]
 
@@ -160,7 +160,7 @@ def choose_pairs(
     pairs = tuple((first, float(point)) for point in points if point > first)
     if not pairs:
         raise UsageError(
-            f"no scale is larger than the base, {line.parameter} = {first:g}",
+            f"no scale is larger than the base, {line.parameter} = {parameter_value(first)}",
             hint=f"--base with one of {listed}, but the last",
         )
     return pairs
@@ -242,7 +242,7 @@ def _measured_line(
     for name in held:
         if name == chosen:
             raise UsageError(
-                f"--at {name}={held[name]:g}: excess work is between scales of {name}",
+                f"--at {as_option({name: held[name]})}: excess work is between scales of {name}",
                 hint="--pair or --base choose scales; --parameter another parameter",
             )
         if name not in names:
@@ -271,7 +271,7 @@ def _measured_line(
 
 
 def _listed(values: Values) -> str:
-    return ", ".join(f"{value:g}" for value in np.unique(values))
+    return ", ".join(f"{parameter_value(value)}" for value in np.unique(values))
 
 
 def _relative(
@@ -290,7 +290,8 @@ def _relative(
         whole = run_time[int(np.searchsorted(points, q))]
         if not whole > 0:
             raise DataError(
-                f"{metric.name} is zero at {parameter} = {q:g}: nothing to be a share of",
+                f"{metric.name} is zero at {setting_text({parameter: q})}:"
+                " nothing to be a share of",
                 hint="choose another metric with -m, or other scales with --pair",
             )
         lost = np.nan_to_num(after) - ideal(scaling, p, q, np.nan_to_num(before))

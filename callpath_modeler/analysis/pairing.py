@@ -21,6 +21,7 @@ from callpath_modeler.profile.line import Line, nearest_line
 from callpath_modeler.profile.schema import PROGRAM, Metric
 from callpath_modeler.profile.unify import unify
 from callpath_modeler.readers.program import of_one_program
+from callpath_modeler.units import parameter_value, setting_text
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -241,13 +242,13 @@ def _check_held(
     if len(values) > 1:
         raise DataError(
             f"{which}: {name} does not vary independently of {parameter}, in the other it does",
-            hint=f"choose runs of one {name}: --where '{name}={values[-1]:g}'",
+            hint=f"choose runs of one {name}: --where '{name}={parameter_value(values[-1])}'",
         )
     if held.get(name, values[0]) != values[0]:
         raise DataError(
-            f"{which} was run at {name} = {values[0]:g} only: nothing is known of it at "
-            f"{name} = {held[name]:g}",
-            hint=f"compare at {name}={values[0]:g}",
+            f"{which} was run at {setting_text({name: values[0]})} only: nothing is known of it at "
+            f"{setting_text({name: held[name]})}",
+            hint=f"compare at {name}={parameter_value(values[0])}",
         )
 
 
@@ -274,7 +275,11 @@ def pair_findings(pair: Pair) -> list[Finding]:
     before, after = (side.experiment.constants for side in pair.sides)
     shared = (name for name in before if name in after and name != pair.parameter)
     found = [
-        Finding("CPM131", "base and new", f"{name} = {before[name]:g} and {after[name]:g}")
+        Finding(
+            "CPM131",
+            "base and new",
+            f"{name} = {parameter_value(before[name])} and {parameter_value(after[name])}",
+        )
         for name in shared
         if before[name] != after[name]
     ]

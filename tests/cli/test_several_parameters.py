@@ -223,3 +223,16 @@ def test_one_model_predicts_at_named_values(table):
     for named in ({"q": 3}, {"n": 3}, {}):
         with pytest.raises(TypeError, match="p"):
             model.predict(**named)
+
+
+def test_values_are_told_in_full_so_that_a_hint_can_be_pasted(run, tmp_path):
+    path = tmp_path / "large.csv"
+    sizes = (67108864, 134217728, 268435456)
+    rows = [f"main,{p},{n},{n / p}" for p in (2, 4, 8, 16, 32) for n in sizes]
+    path.write_text("callpath,p,n,time\n" + "\n".join(rows) + "\n")
+    assert "n = 268435456, the largest measured" in run("rank", path, "--target", 64).err
+    refused = run("rank", path, "--target", 64, "--method", "classic")
+    refused.fails(4, "2 parameters vary (p, n)")
+    hint = refused.err.partition("--where '")[2].partition("'")[0]
+    assert hint == "n=268435456"
+    assert run("rank", path, "--target", 64, "--method", "classic", "--where", hint).status == 0
