@@ -193,9 +193,16 @@ def quality_facts(ranking: Ranking, row: int) -> list[Fact]:
     facts = [("quality", "   ".join(parts)), stands]
     facts += _control(ranking, row)
     if models.method != "classic":
-        chance = f"probability {percent(float(models.weight[row]))}{_chance(ranking, row)}"
-        facts.append(("model", chance))
+        facts.append(("model", f"{probability(fitted, row)}{_chance(ranking, row)}"))
     return facts
+
+
+def probability(fitted: Fitted, row: int) -> str:
+    """Say how probable the model of a call path is, and why it is one where another is more so."""
+    weight = float(fitted.models.weight[row])
+    others = listed_alternatives(fitted, row, ascii_only=True)
+    why = ", nearest to all that could be" if any(each.weight > weight for each in others) else ""
+    return f"probability {percent(weight)}{why}"
 
 
 def listed_alternatives(fitted: Fitted, row: int, *, ascii_only: bool) -> list[Alternative]:

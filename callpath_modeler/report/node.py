@@ -21,7 +21,12 @@ from callpath_modeler.report.chart import draw
 from callpath_modeler.report.columns import amount_text
 from callpath_modeler.report.curve import measured_of, sketch
 from callpath_modeler.report.layout import shorten
-from callpath_modeler.report.model import imbalance_cells, imbalances, listed_alternatives
+from callpath_modeler.report.model import (
+    imbalance_cells,
+    imbalances,
+    listed_alternatives,
+    probability,
+)
 from callpath_modeler.units import (
     counted,
     parameter_value,
@@ -199,7 +204,7 @@ class NodeReport:
         if len(parts) > 1:
             return [f"fastest: {self._fastest()}"]
         row = int(parts[0])
-        lines = [f"probability {percent(float(fitted.models.weight[row]))}; {self._quality(row)}"]
+        lines = [f"{probability(fitted, row)}; {self._quality(row)}"]
         shown = listed_alternatives(fitted, row, ascii_only=self.ascii_only)
         lines += ["could also be" if shown else "nothing else fits nearly as well"]
         for other in shown:

@@ -7,18 +7,24 @@ from types import SimpleNamespace
 import pytest
 
 from callpath_modeler.modeling import Alternative, Growth
-from callpath_modeler.report.model import listed_alternatives
+from callpath_modeler.report.model import listed_alternatives, probability
 
 
-def told(*runners_up, ascii_only=True):
-    """List alternatives of these formulas and weights."""
+def fitted_with(*runners_up, ascii_only=True, weight=0.5):
+    """Make a model of a weight that has alternatives of these formulas and weights."""
 
     def alternatives(row, parameter, *, pretty):
         assert (row, parameter, pretty) == (0, "p", not ascii_only)
         growth = Growth(1, 0)
         return tuple(Alternative(text, growth, weight, (), ()) for text, weight in runners_up)
 
-    fitted = SimpleNamespace(parameter="p", models=SimpleNamespace(alternatives=alternatives))
+    models = SimpleNamespace(alternatives=alternatives, weight=[weight])
+    return SimpleNamespace(parameter="p", models=models)
+
+
+def told(*runners_up, ascii_only=True):
+    """List alternatives of these formulas and weights."""
+    fitted = fitted_with(*runners_up, ascii_only=ascii_only)
     found = listed_alternatives(fitted, 0, ascii_only=ascii_only)
     return [(other.formula, pytest.approx(other.weight)) for other in found]
 
@@ -36,3 +42,9 @@ def test_together_they_may_come_before_others_or_be_worth_a_word():
 
 def test_what_has_hardly_any_weight_is_not_told():
     assert told(("2 * p", 0.2), ("3", 0.009), ascii_only=False) == [("2 * p", 0.2)]
+
+
+def test_a_model_that_is_less_probable_than_another_says_why_it_is_the_model():
+    assert probability(fitted_with(("2 * p", 0.27), weight=0.36), 0) == "probability 36 %"
+    fitted = fitted_with(("2 * p", 0.20), ("3", 0.15), ("2 * p", 0.10), weight=0.16)
+    assert probability(fitted, 0) == "probability 16 %, nearest to all that could be"
