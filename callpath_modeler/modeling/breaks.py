@@ -41,6 +41,8 @@ class Kind(StrEnum):
     CLIMB = "climb"  # log2(p / at) from `at` on: levels of a tree above that group
     PLATEAU = "plateau"  # a power up to `at`, then flat: all neighbours are there
     FLOOR = "floor"  # falls by a power up to `at`, then flat: no more work to share
+    SWELL = "swell"  # flat, then gradually linear: what fills little by little
+    SETTLE = "settle"  # falls as 1 / p, then gradually flat: launches take over from work
     CEILING = "ceiling"  # 1 - exp(-p / at): saturates
     LEVELS = "levels"  # levels of a tree of fan-out `at`
     BLOCKS = "blocks"  # nodes of `at` processes each
@@ -48,9 +50,19 @@ class Kind(StrEnum):
 
 FROM_NOTHING = (Kind.ONSET, Kind.BEYOND, Kind.CLIMB)
 """Those that are nothing up to a capacity."""
+GRADUAL = (Kind.SWELL, Kind.SETTLE)
+"""Those that change little by little about a place."""
 
+_SHARPNESS = 3.0
+"""Of what is gradual: between a sum, which is 1, and the larger of both, which is infinity."""
 _WITHIN = 1 - 1e-9
 """Rounding must not lift log_3(9) over a level."""
+
+
+def _gradually(x: FloatArray) -> FloatArray:
+    """Return about the larger of 1 and `x`."""
+    return np.asarray((1 + x**_SHARPNESS) ** (1 / _SHARPNESS))
+
 
 _VALUES: Mapping[Kind, Callable[[FloatArray, FloatArray, FloatArray], FloatArray]] = {
     Kind.STEP: lambda p, at, _: np.where(p > at, 1.0, 0.0),
@@ -62,6 +74,8 @@ _VALUES: Mapping[Kind, Callable[[FloatArray, FloatArray, FloatArray], FloatArray
     Kind.CLIMB: lambda p, at, _: np.log2(np.maximum(1.0, p / at)),
     Kind.PLATEAU: lambda p, at, power: np.minimum(1.0, p / at) ** power,
     Kind.FLOOR: lambda p, at, power: np.maximum(1.0, at / p) ** power,
+    Kind.SWELL: lambda p, at, _: _gradually(p / at),
+    Kind.SETTLE: lambda p, at, _: _gradually(at / p),
     Kind.CEILING: lambda p, at, _: -np.expm1(-p / at),
     Kind.LEVELS: lambda p, at, _: np.ceil(np.log(np.maximum(p, 1.0)) / np.log(at) * _WITHIN),
     Kind.BLOCKS: lambda p, at, _: np.ceil(p / at * _WITHIN),
@@ -76,6 +90,8 @@ _TEXTS: Mapping[Kind, str] = {
     Kind.CLIMB: "max(0, log2({p}/{at}))",
     Kind.PLATEAU: "min(1, {p}/{at}){power}",
     Kind.FLOOR: "max(1, {at}/{p}){power}",
+    Kind.SWELL: "(1 + ({p}/{at})^3)^(1/3)",
+    Kind.SETTLE: "(1 + ({at}/{p})^3)^(1/3)",
     Kind.CEILING: "(1 - exp(-{p}/{at}))",
     Kind.LEVELS: "ceil(log_{at}({p}))",
     Kind.BLOCKS: "ceil({p}/{at})",
@@ -128,7 +144,7 @@ class Break:
             return Growth(self.exponent, self.log)
         if self.kind in {Kind.LEVELS, Kind.CLIMB}:
             return Growth(Fraction(0), 1)
-        linear = self.kind in {Kind.BLOCKS, Kind.ONSET}
+        linear = self.kind in {Kind.BLOCKS, Kind.ONSET, Kind.SWELL}
         return Growth(Fraction(1), 0) if linear else CONSTANT_GROWTH
 
     def text(self, parameter: str = "p", *, pretty: bool = False) -> str:
@@ -170,7 +186,9 @@ _LEAPS = ((-6, 0), (-4, 0), (-3, 0), (0, 1), (2, 0), (3, 0), (4, 0), (6, 0), (6,
 """Terms that leap: sixths of their power, and that of the logarithm."""
 _FEWEST_FOR_LEAPS, _MOST_FOR_LEAPS = 5, 40
 """Points that tell where all of a law took longer; of others it is before the last or nowhere."""
-_MOST_PLACES = 400
+_FEWEST_FOR_GRADUAL = 5
+"""Points that tell a law that changes gradually from one that changes."""
+_MOST_PLACES = 380
 _BETWEEN = 4
 """What begins at a capacity begins between two points: into so many parts they are divided."""
 
@@ -179,11 +197,11 @@ def breaks(points: FloatArray) -> tuple[Break, ...]:
     """Return the breaks that measurements at `points` [K], ascending, could show.
 
     Steps up or down between any two neighbours, and leaps, a bend, a plateau and a floor from any
-    inner point on, what begins at a capacity at or between inner points, a ceiling reached within
-    or beyond the points, levels and blocks of usual sizes. A floor from the last point on is there
-    for pairs: with that from the point before it is one from anywhere between the two. None below
-    four points, where every law of two coefficients fits about as well; of very many points only
-    some are tried.
+    inner point on, what begins at a capacity at or between inner points, what changes gradually
+    about one, a ceiling reached within or beyond the points, levels and blocks of usual sizes. A
+    floor from the last point on is there for pairs: with that from the point before it is one from
+    anywhere between the two. None below four points, where every law of two coefficients fits about
+    as well; of very many points only some are tried.
     """
     if len(points) < 4 or points[0] <= 0:
         return ()
@@ -203,6 +221,9 @@ def breaks(points: FloatArray) -> tuple[Break, ...]:
         found += [Break(kind, float(at)) for kind in FROM_NOTHING]
         # Beside a constant this is as an onset; of products it is what has none.
         found.append(Break(Kind.BEND, float(at), Fraction(1)))
+    if len(points) >= _FEWEST_FOR_GRADUAL:
+        for at in _capacities(points)[1::2]:
+            found += [Break(kind, float(at)) for kind in GRADUAL]
     found += [Break(Kind.CEILING, float(at)) for at in np.geomspace(points[0], 2 * points[-1], 4)]
     if points[0] >= 1:
         found += [Break(Kind.LEVELS, float(fan)) for fan in (2, 3, 4, 8, 16, 32)]

@@ -70,7 +70,7 @@ because the first is of another regime."""
 _WITHOUT_CONSTANT = 0.35
 """Of the hypotheses with one shape and positive coefficients, the share that have no constant."""
 
-_EASING = (Kind.DROP, Kind.PLATEAU, Kind.FLOOR)
+_EASING = (Kind.DROP, Kind.PLATEAU, Kind.FLOOR, Kind.SETTLE)
 _FEWEST_FOR_EASING = 5
 """Points that tell what eases to something from a law that falls; to nothing takes four."""
 

@@ -59,9 +59,9 @@ def _plainness(shape: Shape, steep: float) -> float:
         return plainness_in_pairs(shape.larger) * plainness_in_pairs(shape.smaller)
     if not isinstance(shape, Break):
         return 1.0
-    if shape.begins:
+    if shape.begins or shape.kind is Kind.SWELL:
         return _BEGINNING
-    return _FLOOR if shape.kind is Kind.FLOOR else 1.0
+    return _FLOOR if shape.kind in (Kind.FLOOR, Kind.SETTLE) else 1.0
 
 
 def plainness_beside(shape: Shape) -> float:

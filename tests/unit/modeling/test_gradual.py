@@ -1,0 +1,49 @@
+"""What changes gradually: the larger of two laws, but smooth about the place where they meet."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from callpath_modeler.modeling import FitStatus, fit
+from callpath_modeler.modeling.breaks import Break, Kind
+
+P = {"six": 24 * 2.0 ** np.arange(6), "five": 8 * 2.0 ** np.arange(5)}
+
+
+def _laws(rng: np.random.Generator, p: np.ndarray, rises: bool) -> tuple[np.ndarray, np.ndarray]:
+    """Thirty laws of other sharpness than that of the hypotheses: at the points, far beyond."""
+    at = np.exp(rng.uniform(np.log(p[1]), np.log(p[-2]), (30, 1)))
+    sharp = rng.uniform(1.7, 5, (30, 1))
+    reach = np.append(p, 16 * p[-1])
+    ratio = reach / at if rises else at / reach
+    every = (1 + ratio**sharp) ** (1 / sharp)
+    return every[:, :-1], every[:, -1]
+
+
+@pytest.mark.parametrize("rises", [True, False])
+@pytest.mark.parametrize("points", list(P))
+def test_gradual_changes_of_any_sharpness_are_met(points, rises):
+    rng = np.random.default_rng(3)
+    y, truth = _laws(rng, P[points], rises)
+    noisy = y[:, :, None] * np.exp(0.02 * rng.standard_normal((*y.shape, 3)))
+    band = fit(P[points], noisy).predict([16 * P[points][-1]])
+    held = (band.low[:, 0] <= truth) & (truth <= band.high[:, 0])
+    assert held.mean() >= 0.9
+    assert np.median(np.abs(np.log(band.value[:, 0] / truth))) < 0.1
+
+
+def test_the_formula_tells_the_place_and_the_status_that_the_law_changes():
+    p = P["six"]
+    y = 3 * (1 + (p / 192) ** 3) ** (1 / 3)
+    models = fit(p, np.repeat(y[None, :, None], 3, axis=2))
+    assert models.formula(0).endswith("(1 + (p/192)^3)^(1/3)")
+    assert models.status[0] == FitStatus.OUTSIDE
+    assert str(models.growth(0)) == "O(p)"
+
+
+def test_what_swells_is_linear_in_the_end_and_what_settles_is_flat():
+    swell, settle = Break(Kind.SWELL, 100.0), Break(Kind.SETTLE, 100.0)
+    assert swell(np.array([1.0, 1e6])) == pytest.approx([1, 1e4], rel=1e-4)
+    assert settle(np.array([1.0, 1e6])) == pytest.approx([100, 1], rel=1e-4)
+    assert settle(np.inf) == 1
