@@ -135,7 +135,7 @@ def findings_at(fitted: Fitted, target: float) -> tuple[Finding, ...]:
     for name, value in {fitted.parameter: target, **fitted.held}.items():
         factor = value / largest[name]
         if FAR <= factor < np.inf:
-            message = f"{name} = {parameter_value(value)} is {factor:.0f} times the largest run"
+            message = f"{setting_text({name: value})} is {factor:.0f} times the largest run"
             found.append(Finding("CPM205", "target", message))
     return (*found, *held_findings(fitted.held, fitted.assumed))
 

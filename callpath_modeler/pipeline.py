@@ -32,7 +32,7 @@ from callpath_modeler.modeling.compiled.library import compiled
 from callpath_modeler.parallel import Threads, Workers, worth
 from callpath_modeler.profile.experiment import Experiment
 from callpath_modeler.readers.reading import Progress
-from callpath_modeler.units import counted, parameter_value, percent, setting_text, significant
+from callpath_modeler.units import as_option, counted, percent, setting_text, significant
 
 RECOMMENDED_POINTS = 5
 
@@ -177,9 +177,7 @@ def _check_points(
     points: NDArray[np.float64], parameters: tuple[str, ...], options: FitOptions
 ) -> None:
     several, least = len(parameters) > 1, modeling.MIN_POINTS[options.method]
-    fix = ",".join(
-        f"{name}={parameter_value(points[-1, k])}" for k, name in enumerate(parameters) if k
-    )
+    fix = as_option(dict(zip(parameters[1:], points[-1, 1:], strict=True)))
     if several and (options.method == "classic" or len(parameters) > modeling.MOST_PARAMETERS):
         most = 1 if options.method == "classic" else modeling.MOST_PARAMETERS
         raise DataError(
@@ -191,14 +189,12 @@ def _check_points(
         values = np.unique(column)
         if values[0] <= 0:
             raise DataError(
-                f"{parameter} = {parameter_value(values[0])}: models need positive values",
+                f"{setting_text({parameter: values[0]})}: models need positive values",
                 hint=f"leave such runs out with --where '{parameter}>0'",
             )
         if len(values) < least:
             listed = ", ".join(f"{value:g}" for value in values)
-            fixed = (
-                f"{parameter}={parameter_value(values[-1])}" if parameter != parameters[0] else fix
-            )
+            fixed = as_option({parameter: values[-1]}) if parameter != parameters[0] else fix
             raise DataError(
                 f"{counted(len(values), 'point')} of {parameter} ({listed}): too few for a model",
                 hint=f"measure at {least} scales at least, better at {RECOMMENDED_POINTS} or more"
@@ -259,9 +255,8 @@ def _fit_findings(
         if (count := len(np.unique(column))) < RECOMMENDED_POINTS:
             found.append(Finding("CPM204", "models", f"{counted(count, 'point')} of {parameter}"))
     if len(parameters) > 1 and _vary_one_at_a_time(points):
-        largest = zip(parameters, points.max(axis=0).tolist(), strict=True)
-        told = ", ".join(f"{parameter} = {parameter_value(value)}" for parameter, value in largest)
-        message = f"whether they add up or multiply is assumed; a run at {told} would tell"
+        largest = setting_text(dict(zip(parameters, points.max(axis=0).tolist(), strict=True)))
+        message = f"whether they add up or multiply is assumed; a run at {largest} would tell"
         found.append(Finding("CPM207", "models", message))
     if models.odd_scale is not None:
         odd, factor = models.odd_scale

@@ -160,7 +160,7 @@ def choose_pairs(
     pairs = tuple((first, float(point)) for point in points if point > first)
     if not pairs:
         raise UsageError(
-            f"no scale is larger than the base, {line.parameter} = {parameter_value(first)}",
+            f"no scale is larger than the base, {setting_text({line.parameter: first})}",
             hint=f"--base with one of {listed}, but the last",
         )
     return pairs
@@ -271,7 +271,7 @@ def _measured_line(
 
 
 def _listed(values: Values) -> str:
-    return ", ".join(f"{parameter_value(value)}" for value in np.unique(values))
+    return ", ".join(map(parameter_value, np.unique(values)))
 
 
 def _relative(

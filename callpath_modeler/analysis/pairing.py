@@ -21,7 +21,7 @@ from callpath_modeler.profile.line import Line, nearest_line
 from callpath_modeler.profile.schema import PROGRAM, Metric
 from callpath_modeler.profile.unify import unify
 from callpath_modeler.readers.program import of_one_program
-from callpath_modeler.units import parameter_value, setting_text
+from callpath_modeler.units import as_option, parameter_value, setting_text
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -242,13 +242,13 @@ def _check_held(
     if len(values) > 1:
         raise DataError(
             f"{which}: {name} does not vary independently of {parameter}, in the other it does",
-            hint=f"choose runs of one {name}: --where '{name}={parameter_value(values[-1])}'",
+            hint=f"choose runs of one {name}: --where '{as_option({name: values[-1]})}'",
         )
     if held.get(name, values[0]) != values[0]:
         raise DataError(
             f"{which} was run at {setting_text({name: values[0]})} only: nothing is known of it at "
             f"{setting_text({name: held[name]})}",
-            hint=f"compare at {name}={parameter_value(values[0])}",
+            hint=f"compare at {as_option({name: values[0]})}",
         )
 
 
@@ -278,7 +278,7 @@ def pair_findings(pair: Pair) -> list[Finding]:
         Finding(
             "CPM131",
             "base and new",
-            f"{name} = {parameter_value(before[name])} and {parameter_value(after[name])}",
+            f"{setting_text({name: before[name]})} and {parameter_value(after[name])}",
         )
         for name in shared
         if before[name] != after[name]

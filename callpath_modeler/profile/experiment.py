@@ -14,7 +14,7 @@ from callpath_modeler.diagnostics import Finding
 from callpath_modeler.errors import DataError, UsageError, did_you_mean
 from callpath_modeler.profile.calltree import CallTree
 from callpath_modeler.profile.schema import Extent, Metric, Reduction
-from callpath_modeler.units import parameter_value
+from callpath_modeler.units import as_option
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -279,7 +279,7 @@ class Experiment:
 
     def _ambiguous(self, wanted: str) -> DataError:
         others = [p for p in self.parameters if p.name != wanted]
-        fixed = ",".join(f"{p.name}={parameter_value(p.values[0])}" for p in others)
+        fixed = as_option({p.name: p.values[0] for p in others})
         return DataError(
             f"several parameters vary: {', '.join(p.name for p in self.parameters)}",
             hint=f"fix all but one, e.g. --where '{fixed}'",

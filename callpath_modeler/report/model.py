@@ -193,14 +193,15 @@ def quality_facts(ranking: Ranking, row: int) -> list[Fact]:
     facts = [("quality", "   ".join(parts)), stands]
     facts += _control(ranking, row)
     if models.method != "classic":
-        facts.append(("model", f"{probability(fitted, row)}{_chance(ranking, row)}"))
+        others = listed_alternatives(fitted, row, ascii_only=True)
+        chance = f"{probability(fitted, row, others)}{_chance(ranking, row)}"
+        facts.append(("model", chance))
     return facts
 
 
-def probability(fitted: Fitted, row: int) -> str:
+def probability(fitted: Fitted, row: int, others: Sequence[Alternative]) -> str:
     """Say how probable the model of a call path is, and why it is one where another is more so."""
     weight = float(fitted.models.weight[row])
-    others = listed_alternatives(fitted, row, ascii_only=True)
     why = ", nearest to all that could be" if any(each.weight > weight for each in others) else ""
     return f"probability {percent(weight)}{why}"
 

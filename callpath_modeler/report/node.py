@@ -204,8 +204,8 @@ class NodeReport:
         if len(parts) > 1:
             return [f"fastest: {self._fastest()}"]
         row = int(parts[0])
-        lines = [f"{probability(fitted, row)}; {self._quality(row)}"]
         shown = listed_alternatives(fitted, row, ascii_only=self.ascii_only)
+        lines = [f"{probability(fitted, row, shown)}; {self._quality(row)}"]
         lines += ["could also be" if shown else "nothing else fits nearly as well"]
         for other in shown:
             value = float(other.values([self.forecast.target])[0])

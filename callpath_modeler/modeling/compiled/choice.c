@@ -6,7 +6,8 @@
 
 enum { ALTERNATIVES = 7, RUN = 16 };
 
-static const double AGREES = 0.05, PER_AGREED = 4 / 0.05, APART = 1e3, LEAST = 1e-12, MOST = 1e300, ROUNDING = 1e-11;
+static const double AGREES = 0.05, PER_AGREED = 4 / 0.05, APART = 1e3;
+static const double LEAST = 1e-12, MOST = 1e300, ROUNDING = 1e-11;
 static const double COARSE = 6291456; /* 1.5 * 2^22 */
 static const double MORE = 1 + 1e-8;
 static const double TAILS[ALTERNATIVES - 1] = {0.03, 0.1, 0.3, 0.7, 0.9, 0.97};

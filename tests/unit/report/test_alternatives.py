@@ -45,6 +45,9 @@ def test_what_has_hardly_any_weight_is_not_told():
 
 
 def test_a_model_that_is_less_probable_than_another_says_why_it_is_the_model():
-    assert probability(fitted_with(("2 * p", 0.27), weight=0.36), 0) == "probability 36 %"
+    def said(fitted):
+        return probability(fitted, 0, listed_alternatives(fitted, 0, ascii_only=True))
+
+    assert said(fitted_with(("2 * p", 0.27), weight=0.36)) == "probability 36 %"
     fitted = fitted_with(("2 * p", 0.20), ("3", 0.15), ("2 * p", 0.10), weight=0.16)
-    assert probability(fitted, 0) == "probability 16 %, nearest to all that could be"
+    assert said(fitted) == "probability 16 %, nearest to all that could be"
