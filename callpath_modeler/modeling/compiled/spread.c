@@ -3,6 +3,7 @@
 #include <float.h>
 
 #include "constants.h"
+#include "functions.h"
 #include "lanes.h"
 #include "memory.h"
 
@@ -11,6 +12,7 @@ enum { MEAN, MEDIAN, TRIMMED, MIDRANGE, FIRST_QUARTILE, LEAST };
 enum { FEW = 32 };
 
 static const double MOST_DOF = 100;
+static const double MUCH = 0.1;
 static const double LEAST_WEIGHT = 0.05, MOST_WEIGHT = 3;
 
 static int compare(const void *one, const void *other)
@@ -65,6 +67,33 @@ static void fetch(const double *y, const int64_t *items, int64_t repetitions, do
             sort_lane(sorted + lane, repetitions, row);
 }
 
+/* `_take_logarithms`: writes to `squares` where these are much and all that is finite is positive. */
+static void take_logarithms(const double *sorted, int64_t repetitions, const double *mean,
+                            const double *count, double *squares)
+{
+    double total[LANES] = {0}, positive[LANES] = {0}, found[LANES] = {0};
+    for (int64_t k = 0; k < repetitions; k++)
+#pragma omp simd
+        for (int lane = 0; lane < LANES; lane++) {
+            double value = sorted[k * LANES + lane];
+            int there = (value > 0) & (value <= DBL_MAX);
+            total[lane] += there ? log_of(value / mean[lane]) : 0;
+            positive[lane] += there ? 1 : 0;
+        }
+    for (int64_t k = 0; k < repetitions; k++)
+#pragma omp simd
+        for (int lane = 0; lane < LANES; lane++) {
+            double value = sorted[k * LANES + lane];
+            int there = (value > 0) & (value <= DBL_MAX);
+            double away = there ? log_of(value / mean[lane]) - total[lane] / count[lane] : 0;
+            found[lane] += away * away;
+        }
+    for (int lane = 0; lane < LANES; lane++) {
+        int much = squares[lane] > MUCH * MUCH * count[lane];
+        squares[lane] = much && positive[lane] == count[lane] ? found[lane] : squares[lane];
+    }
+}
+
 /* Means of what is finite, how many there are, and squared deviations relative to the mean. */
 static void sum_lanes(const double *sorted, int64_t repetitions, double *mean, double *count,
                       double *squares)
@@ -87,8 +116,13 @@ static void sum_lanes(const double *sorted, int64_t repetitions, double *mean, d
             double value = sorted[k * LANES + lane], away = value / mean[lane] - 1;
             squares[lane] += fabs(value) <= DBL_MAX ? away * away : 0;
         }
-    for (int lane = 0; lane < LANES; lane++)
+    int much = 0;
+    for (int lane = 0; lane < LANES; lane++) {
         squares[lane] = ((count[lane] > 1) & (mean[lane] > 0)) ? squares[lane] : 0;
+        much |= squares[lane] > MUCH * MUCH * count[lane];
+    }
+    if (much)
+        take_logarithms(sorted, repetitions, mean, count, squares);
 }
 
 /* `centre_of_sorted` but for the mean, of `count` values that are `LANES` apart. */

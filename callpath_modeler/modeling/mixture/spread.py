@@ -25,6 +25,9 @@ _FEWEST_ROWS = 3
 _TREND_ROWS = 12
 _WEIGHT_RANGE = (0.05, 3.0)
 
+_MUCH = 0.1
+"""A relative deviation within repetitions from which on logarithms say something else."""
+
 _PROFILE_RANGE = (0.01, 100.0)
 _ROUNDS = 20
 _BY_CHANCE = 4.0
@@ -62,7 +65,8 @@ class Within:
     ----------
     centre : [n, K] NaN without a value
     count : [n, K] repetitions
-    squares : [n, K] sum of squared relative deviations from the mean
+    squares : [n, K] sum of squared relative deviations from the mean; of logarithms where these
+        are much
     """
 
     centre: FloatArray
@@ -96,7 +100,29 @@ def within(y: FloatArray, how: Centre) -> Within:
         values -= present
         squares = (values**2).sum(axis=0)
         centre = mean if how == "mean" else centre_of_sorted(y, how)
-    return Within(centre, count, np.where((count > 1) & (mean > 0), squares, 0.0))
+    squares = np.where((count > 1) & (mean > 0), squares, 0.0)
+    _take_logarithms(squares, ordered, mean, count)
+    return Within(centre, count, squares)
+
+
+def _take_logarithms(
+    squares: FloatArray, ordered: FloatArray, mean: FloatArray, count: FloatArray
+) -> None:
+    """Sum up `ordered` [R, n, K] about the mean of logarithms where `squares` are much.
+
+    What is left of three values that differ by factors of hundreds is less than twice their mean,
+    but models miss some of them by all of these factors.
+    """
+    row, point = np.nonzero(squares > _MUCH**2 * count)
+    here = row, point
+    its = ordered[:, row, point]
+    there, positive = np.isfinite(its), np.isfinite(its) & (its > 0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        away = np.where(positive, np.log(its / mean[here]), 0.0)
+        away -= np.where(positive, away.sum(axis=0) / count[here], 0.0)
+        found = (away**2).sum(axis=0)
+    # Of a value of zero there is no logarithm.
+    squares[here] = np.where((there == positive).all(axis=0), found, squares[here])
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,11 +29,19 @@ def width(y: FloatArray) -> float:
 
 
 def test_the_noise_of_a_row_is_the_pooled_relative_spread_of_its_repetitions() -> None:
-    y = rows(0.1, 4, 5) * np.array([1e-6, 1, 10, 1e6])[:, None, None]
+    y = rows(0.03, 4, 5) * np.array([1e-6, 1, 10, 1e6])[:, None, None]
     models = fit(POINTS, y)
     relative = y / y.mean(axis=2, keepdims=True)
     pooled = np.sqrt(relative.var(axis=2, ddof=1).mean(axis=1))
     assert models.noise == pytest.approx(pooled)
+
+
+def test_repetitions_that_differ_by_factors_are_as_noisy_as_their_logarithms() -> None:
+    y = np.exp(np.random.default_rng(2).normal(0, 2, (40, 6, 5)))
+    # Of five relative deviations none is above four, whatever the values are.
+    assert np.median(fit(POINTS, y).noise) == pytest.approx(2, rel=0.1)
+    y[:, 2, 0] = 0.0
+    assert np.isfinite(fit(POINTS, y).noise).all()
 
 
 def test_noise_is_unknown_without_repetitions_and_none_where_they_agree() -> None:
