@@ -317,20 +317,31 @@ CLASSIC_SPACE = SearchSpace(
 )
 """The space of the classic method, whose finer fractions have to halve the error."""
 
+_FALLING = tuple(map(Fraction, ("-1", "-9/10", "-3/4", "-2/3", "-1/2", "-1/3", "-1/4")))
+"""Surface against volume: strong scaling of halo exchanges goes by thirds. Work that is shared all
+but perfectly falls somewhat more slowly than 1/p."""
+_FINER_FALLING = tuple(map(Fraction, ("-19/20", "-4/5", "-3/5", "-2/5", "-1/5")))
+"""A power between two of these would be taken for one of them and a constant, which stays."""
+_FALLING_FASTER = tuple(
+    map(Fraction, ("-3", "-5/2", "-2", "-5/3", "-3/2", "-4/3", "-5/4", "-6/5", "-11/10", "-21/20"))
+)
+"""What each process sorts or solves of its share, and what fits into its caches at last."""
+
 DEFAULT_SPACE = replace(
     CLASSIC_SPACE,
     max_terms=2,
     thinned=True,
-    # Surface against volume: strong scaling of halo exchanges goes by thirds. Work that is shared
-    # all but perfectly falls somewhat more slowly than 1/p.
-    decreasing=tuple(map(Fraction, ("-1", "-9/10", "-3/4", "-2/3", "-1/2", "-1/3", "-1/4"))),
+    decreasing=tuple(sorted((*_FALLING, *_FINER_FALLING, *_FALLING_FASTER))),
     # Electrons correlated by perturbation (n^5) and in clusters (n^6, n^7).
     alone=tuple(map(Fraction, range(4, 8))),
 )
 """The space of the mixture method."""
 
 JOINT_SPACE = replace(
-    DEFAULT_SPACE, exponents=(*DEFAULT_SPACE.exponents, Fraction(4), Fraction(5)), alone=()
+    DEFAULT_SPACE,
+    exponents=(*DEFAULT_SPACE.exponents, Fraction(4), Fraction(5)),
+    decreasing=_FALLING,
+    alone=(),
 )
 """The space of several parameters: problem sizes are lengths, and work goes by their volumes, times
 the steps that they need."""

@@ -44,16 +44,18 @@ def pairings(shapes: Sequence[Shape], points: FloatArray) -> list[tuple[int, int
     ]
     few = len(rising) <= _MOST_PAIRED
     growing = [code for code, shape in rising if few or intricacy(shape) <= _PAIRED]
-    falling = [
-        code for code, shape in enumerate(shapes) if shape.decreasing and not _is_fine(shape)
-    ]
+    every = [code for code, shape in enumerate(shapes) if shape.decreasing and not _is_fine(shape)]
+    faster = [code for code in every if _is_faster(shapes[code])]
+    falling = [code for code in every if code not in faster]
     powers = [code for code in falling if isinstance(shapes[code], Term)]
     dearer = _dearer(shapes, growing + falling)
     pairs = [(a, b) for a in growing for b in growing if a < b] + _levelling(shapes)
     pairs += [(a, b) for a, b in dearer if a in growing] + [
         (a, b) for a, b in dearer if a in falling
     ]
-    pairs += [(powers[0], b) for b in (*powers[1:], *_beginning(shapes, points))] if powers else []
+    if powers:
+        beside_shared = *faster, *powers[1:], *_beginning(shapes, points)
+        pairs += [(powers[0], b) for b in beside_shared]
     pairs += [(a, b) for a in falling for b in growing]
     # Who sends to all others meets none at one process, in what grows as in what falls.
     others = [code for code, shape in enumerate(shapes) if shape == TO_OTHERS]
@@ -63,6 +65,11 @@ def pairings(shapes: Sequence[Shape], points: FloatArray) -> list[tuple[int, int
 def _is_fine(shape: Shape) -> bool:
     """Tell whether a decreasing shape is one of many that are nearly alike."""
     return isinstance(shape, Term) and shape.exponent.denominator > _COARSE
+
+
+def _is_faster(shape: Shape) -> bool:
+    """Tell whether a shape falls faster than work that is shared."""
+    return isinstance(shape, Term) and shape.exponent < -1
 
 
 def _dearer(shapes: Sequence[Shape], terms: Sequence[int]) -> list[tuple[int, int]]:

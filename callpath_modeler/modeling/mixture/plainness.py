@@ -25,8 +25,10 @@ _FLOOR = 0.1
 _BEGINNING = 0.25
 """The same of what begins at a capacity: many places are tried that are nearly alike."""
 _FINE = {1: 0.0, 2: 0.0, 3: 0.3}
-_FINE_FALLING = {**_FINE, 4: 2.0, 10: 3.0}
+_FINE_FALLING = {**_FINE, 4: 2.0, 5: 3.0, 10: 3.0, 20: 4.0}
 """How intricate powers are by their denominators; 1/p and a constant falls like many of them."""
+_FASTER_THAN_SHARED = 2.5
+"""How intricate it is to fall faster than 1 / p, which takes more than work that is shared."""
 _IN_PROPORTION = 0.999
 """How probable a leap is against a step, which fits as well: rounding must not choose."""
 _BESIDE = {
@@ -86,6 +88,8 @@ def intricacy(shape: Term) -> float:
     steep = _steepness(exponent)
     logs = max(shape.log - (exponent == 0), 0) * (0.5 if steep == 0 else 2.0)
     fine = (_FINE if exponent > 0 else _FINE_FALLING).get(shape.exponent.denominator, 0.6)
+    if exponent < -1:
+        return logs + _FASTER_THAN_SHARED
     return steep / 2 + logs + fine * (1 if steep == 0 else 4)
 
 
