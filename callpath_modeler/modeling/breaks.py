@@ -46,6 +46,7 @@ class Kind(StrEnum):
     CEILING = "ceiling"  # 1 - exp(-p / at): saturates
     LEVELS = "levels"  # levels of a tree of fan-out `at`
     BLOCKS = "blocks"  # nodes of `at` processes each
+    SORTED = "sorted"  # at/p log2(at/p), over `at`: each sorts its share; no break, but of one form
 
 
 FROM_NOTHING = (Kind.ONSET, Kind.BEYOND, Kind.CLIMB)
@@ -79,6 +80,7 @@ _VALUES: Mapping[Kind, Callable[[FloatArray, FloatArray, FloatArray], FloatArray
     Kind.CEILING: lambda p, at, _: -np.expm1(-p / at),
     Kind.LEVELS: lambda p, at, _: np.ceil(np.log(np.maximum(p, 1.0)) / np.log(at) * _WITHIN),
     Kind.BLOCKS: lambda p, at, _: np.ceil(p / at * _WITHIN),
+    Kind.SORTED: lambda p, at, _: np.log2(np.maximum(2.0, at / p)) / p,
 }
 _TEXTS: Mapping[Kind, str] = {
     Kind.STEP: "[{p} > {at}]",
@@ -95,6 +97,7 @@ _TEXTS: Mapping[Kind, str] = {
     Kind.CEILING: "(1 - exp(-{p}/{at}))",
     Kind.LEVELS: "ceil(log_{at}({p}))",
     Kind.BLOCKS: "ceil({p}/{at})",
+    Kind.SORTED: "log2(2^{digits}/{p})/{p}",
 }
 
 
@@ -120,7 +123,10 @@ class Break:
     exponent: Fraction = Fraction(0)
     log: int = 0
 
-    decreasing = False
+    @property
+    def decreasing(self) -> bool:
+        """Whether it is work that is shared."""
+        return self.kind is Kind.SORTED
 
     def __call__(self, p: npt.ArrayLike) -> FloatArray:
         """Value at `p`, which may be infinite; the shape of `p`."""
@@ -144,6 +150,8 @@ class Break:
             return Growth(self.exponent, self.log)
         if self.kind in {Kind.LEVELS, Kind.CLIMB}:
             return Growth(Fraction(0), 1)
+        if self.kind is Kind.SORTED:
+            return Growth(Fraction(-1), 0)
         linear = self.kind in {Kind.BLOCKS, Kind.ONSET, Kind.SWELL}
         return Growth(Fraction(1), 0) if linear else CONSTANT_GROWTH
 
@@ -151,7 +159,8 @@ class Break:
         """Write the shape as a factor of a formula, for example ``[p > 91]``."""
         power = raised("", self.exponent, pretty=pretty) if self.exponent else ""
         term = Term(self.exponent, self.log).text(parameter, pretty=pretty)
-        text = _TEXTS[self.kind].format(p=parameter, at=f"{self.at:.4g}", power=power, term=term)
+        names = {"p": parameter, "at": f"{self.at:.4g}", "power": power, "term": term}
+        text = _TEXTS[self.kind].format(**names, digits=f"{np.log2(self.at):.4g}")
         return text.replace(" * ", " ") if pretty else text
 
     def to_header(self) -> dict[str, Any]:
@@ -188,6 +197,8 @@ _FEWEST_FOR_LEAPS, _MOST_FOR_LEAPS = 5, 40
 """Points that tell where all of a law took longer; of others it is before the last or nowhere."""
 _FEWEST_FOR_GRADUAL = 5
 """Points that tell a law that changes gradually from one that changes."""
+_SORTED, _MANY = (20, 23, 26, 30, 36), 16
+"""Logarithms of how much may be sorted together, and how much each process has at least."""
 _MOST_PLACES = 380
 _BETWEEN = 4
 """What begins at a capacity begins between two points: into so many parts they are divided."""
@@ -228,6 +239,7 @@ def breaks(points: FloatArray) -> tuple[Break, ...]:
     if points[0] >= 1:
         found += [Break(Kind.LEVELS, float(fan)) for fan in (2, 3, 4, 8, 16, 32)]
         found += [Break(Kind.BLOCKS, float(size)) for size in (24, 36, 48, 64, 96)]
+        found += [Break(Kind.SORTED, 2.0**n) for n in _SORTED if 2.0**n >= _MANY * points[-1]]
     return tuple(found)
 
 

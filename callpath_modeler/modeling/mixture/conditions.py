@@ -199,7 +199,9 @@ def _errors(
     square = (twice * found.covariance * design[first] * design[second]).sum(axis=0)
     model = np.where(model > 0, model, np.nan)
     away = np.log(data.values[found.row, point] / model)
-    return away, np.sqrt(np.maximum(square, 0.0) / model**2 + found.variance[found.row])
+    # A model may be next to nothing, and its square nothing.
+    known = np.sqrt(np.maximum(square, 0.0)) / model
+    return away, np.hypot(known, np.sqrt(found.variance[found.row]))
 
 
 def _likelihoods(

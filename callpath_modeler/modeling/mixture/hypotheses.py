@@ -357,7 +357,7 @@ def weighted(
 
 
 def _group(shape: Shape) -> Group:
-    if isinstance(shape, Break):
+    if isinstance(shape, Break) and not shape.decreasing:
         return Group.EASING if shape.kind in _EASING else Group.BREAK
     if isinstance(shape, Difference) and not shape.decreasing:
         return Group.PAIR

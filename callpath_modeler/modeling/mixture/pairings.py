@@ -44,7 +44,11 @@ def pairings(shapes: Sequence[Shape], points: FloatArray) -> list[tuple[int, int
     ]
     few = len(rising) <= _MOST_PAIRED
     growing = [code for code, shape in rising if few or intricacy(shape) <= _PAIRED]
-    every = [code for code, shape in enumerate(shapes) if shape.decreasing and not _is_fine(shape)]
+    every = [
+        code
+        for code, shape in enumerate(shapes)
+        if shape.decreasing and not isinstance(shape, Break) and not _is_fine(shape)
+    ]
     faster = [code for code in every if _is_faster(shapes[code])]
     falling = [code for code in every if code not in faster]
     powers = [code for code in falling if isinstance(shapes[code], Term)]

@@ -29,6 +29,8 @@ _FINE_FALLING = {**_FINE, 4: 2.0, 5: 3.0, 10: 3.0, 20: 4.0}
 """How intricate powers are by their denominators; 1/p and a constant falls like many of them."""
 _FASTER_THAN_SHARED = 2.5
 """How intricate it is to fall faster than 1 / p, which takes more than work that is shared."""
+_SORTED = 0.05
+"""How probable it is that each process sorts its share, against that it just has one."""
 _IN_PROPORTION = 0.999
 """How probable a leap is against a step, which fits as well: rounding must not choose."""
 _BESIDE = {
@@ -61,6 +63,8 @@ def _plainness(shape: Shape, steep: float) -> float:
         return plainness_in_pairs(shape.larger) * plainness_in_pairs(shape.smaller)
     if not isinstance(shape, Break):
         return 1.0
+    if shape.kind is Kind.SORTED:
+        return _SORTED
     if shape.begins or shape.kind is Kind.SWELL:
         return _BEGINNING
     return _FLOOR if shape.kind in (Kind.FLOOR, Kind.SETTLE) else 1.0

@@ -41,7 +41,8 @@ CEILING = Break(Kind.CEILING, 20)
 LEVELS = Break(Kind.LEVELS, 3)
 BLOCKS = Break(Kind.BLOCKS, 24)
 BEYOND, CLIMB = Break(Kind.BEYOND, 48), Break(Kind.CLIMB, 48)
-ALL = (STEP, LEAP, DROP, BEND, BEYOND, CLIMB, PLATEAU, FLOOR, CEILING, LEVELS, BLOCKS)
+SORTED = Break(Kind.SORTED, 2.0**20)
+ALL = (STEP, LEAP, DROP, BEND, BEYOND, CLIMB, PLATEAU, FLOOR, CEILING, LEVELS, BLOCKS, SORTED)
 CONSTANT = Growth(Fraction(0), 0)
 
 
@@ -60,6 +61,7 @@ CONSTANT = Growth(Fraction(0), 0)
         (CEILING, [20, 40, 1e6], [1 - np.exp(-1), 1 - np.exp(-2), 1]),
         (LEVELS, [1, 2, 3, 4, 9, 27, 28, 3**20], [0, 1, 1, 2, 2, 3, 4, 20]),
         (BLOCKS, [1, 24, 25, 48, 49, 2400], [1, 1, 2, 2, 3, 100]),
+        (SORTED, [1, 2, 2**10, 2**19, 2**25], [20, 9.5, 10 / 2**10, 2**-19, 2**-25]),
     ],
 )
 def test_a_break_has_the_values_its_formula_says(
@@ -86,6 +88,7 @@ def test_a_break_has_the_values_its_formula_says(
         (CEILING, "(1 - exp(-p/20))", "(1 - exp(-p/20))"),
         (LEVELS, "ceil(log_3(p))", "ceil(log_3(p))"),
         (BLOCKS, "ceil(p/24)", "ceil(p/24)"),
+        (SORTED, "log2(2^20/p)/p", "log2(2^20/p)/p"),
     ],
 )
 def test_a_break_is_written_as_a_factor(shape: Break, text: str, pretty: str) -> None:
@@ -109,13 +112,14 @@ def test_a_break_is_written_as_a_factor(shape: Break, text: str, pretty: str) ->
         (CEILING, CONSTANT, 1.0),
         (LEVELS, Growth(Fraction(0), 1), np.inf),
         (BLOCKS, Growth(ONE, 0), np.inf),
+        (SORTED, Growth(-ONE, 0), 0.0),
     ],
 )
 def test_a_break_grows_as_its_values_do_in_the_end(
     shape: Break, growth: Growth, end: float
 ) -> None:
     assert shape.growth == growth
-    assert not shape.decreasing
+    assert shape.decreasing == (growth.exponent < 0)
     assert shape([np.inf]).tolist() == [end]
     far = np.array([2.0**60, 2.0**62])
     law = Term(growth.exponent, growth.log)(far)
@@ -125,10 +129,10 @@ def test_a_break_grows_as_its_values_do_in_the_end(
 
 @settings(max_examples=40, deadline=None)
 @given(shape=st.sampled_from(ALL), p=st.lists(st.floats(1e-3, 1e12), min_size=2, max_size=20))
-def test_no_break_is_negative_and_only_drops_and_floors_fall(shape: Break, p: list[float]) -> None:
+def test_no_break_is_negative_and_few_fall(shape: Break, p: list[float]) -> None:
     values = shape(np.sort(p))
     assert (values >= 0).all()
-    rises = np.diff(values) * (-1 if shape.kind in {Kind.DROP, Kind.FLOOR} else 1)
+    rises = np.diff(values) * (-1 if shape.kind in {Kind.DROP, Kind.FLOOR, Kind.SORTED} else 1)
     assert (rises >= 0).all()
 
 
@@ -185,7 +189,7 @@ def test_what_begins_at_a_capacity_may_begin_between_points() -> None:
 def test_below_four_points_and_below_one_process_there_are_fewer_breaks() -> None:
     assert breaks(np.array([4.0, 16, 64])) == ()
     kinds = {shape.kind for shape in breaks(np.array([0.25, 0.5, 1, 2, 4]))}
-    assert kinds == set(Kind) - {Kind.LEVELS, Kind.BLOCKS}
+    assert kinds == set(Kind) - {Kind.LEVELS, Kind.BLOCKS, Kind.SORTED}
 
 
 def test_of_very_many_points_some_are_tried_for_breaks() -> None:
