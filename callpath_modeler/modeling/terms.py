@@ -323,7 +323,10 @@ but perfectly falls somewhat more slowly than 1/p."""
 _FINER_FALLING = tuple(map(Fraction, ("-19/20", "-17/20", "-4/5", "-7/10", "-3/5", "-2/5", "-1/5")))
 """A power between two of these would be taken for one of them and a constant, which stays."""
 _FALLING_FASTER = tuple(
-    map(Fraction, ("-3", "-2", "-5/3", "-3/2", "-7/5", "-4/3", "-5/4", "-6/5", "-23/20", "-11/10", "-21/20"))
+    map(
+        Fraction,
+        ("-3", "-2", "-5/3", "-3/2", "-7/5", "-4/3", "-5/4", "-6/5", "-23/20", "-11/10", "-21/20"),
+    )
 )
 """What each process sorts or solves of its share, and what fits into its caches at last."""
 

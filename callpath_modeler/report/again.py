@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from callpath_modeler.report.layout import NEXT
+
 
 @dataclass(frozen=True, slots=True)
 class Again:
@@ -29,6 +31,10 @@ class Again:
         """
         parts = ("cpmodel", self.before, command, self.sources, words, self.options)
         return " ".join(part for part in parts if part)
+
+    def hint(self, command: str, words: str = "") -> str:
+        """Return `line` as what may be done next."""
+        return NEXT + self.line(command, words)
 
 
 EXPERIMENT, NEW = Again(), Again("NEW")

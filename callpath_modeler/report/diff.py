@@ -80,7 +80,7 @@ def difference_text(
     footer = _footer(found, look, body[0].plain)
     shown = [row for row in rows if found.in_new[row]]
     if shown:
-        footer.append(f"next: {again.line('show', f'@{ids[shown[0]]}')}")
+        footer.append(again.hint("show", f"@{ids[shown[0]]}"))
     return [*_head(found, look), Text(""), *body, Text(""), *_grey(footer, look)]
 
 

@@ -361,7 +361,7 @@ def _footer(shown: ExcessView, again: Again, *, is_doubted: bool, ascii_only: bo
     sums = [percent(float(values[k]), 2) for values in (shown.check.counted, shown.check.total)]
     lines.append(check_text(shown.outline, shown.check, sums))
     if shown.wanted.kind is ViewKind.TOP_DOWN:
-        lines.append(f"next: {again.line('excess', '--view bottom-up')}")
+        lines.append(again.hint("excess", "--view bottom-up"))
     return lines
 
 

@@ -17,6 +17,10 @@ _IN_A_QUANTITY = re.compile(
     r"(?<=\d) (?=(?:\d{3}|[A-Za-zµ]{1,2}|%)(?!\w))|(?<=[\w%]) (?=[…=] )|(?<= […=]) (?=[+\-\d])"
 )
 _TIE = "\N{NO-BREAK SPACE}"
+NEXT = "next: "
+"""Begins a line that ends with a command line."""
+_SHELL_WORD = re.compile(r"""(?:[^\s'"]|'[^']*'|"[^"]*")+""")
+_GOES_ON = " \\"
 _ROOM = 24
 """A call path gets this many cells before columns that can go stay."""
 _STEP = 2
@@ -154,11 +158,29 @@ def _labels(
 
 
 def wrap(text: str, width: int | None, style: str = "", indent: str = "") -> list[Text]:
-    """Break a line between words, but inside of no number, where it is wider than `width`."""
+    """Break a line between words, but inside of no number, where it is wider than `width`.
+
+    A command line that comes after `NEXT` can be pasted.
+    """
     if width is None or cell_len(text) <= width:
         return [Text(text, style=style)]
+    if text.startswith(NEXT):
+        return [Text(part, style=style) for part in _commands(text, width)]
     parts = textwrap.wrap(tied(text), width, subsequent_indent=indent, break_on_hyphens=False)
     return [Text(part.replace(_TIE, " "), style=style) for part in parts]
+
+
+def _commands(text: str, width: int) -> list[str]:
+    """Break what goes on with a command line so that a shell takes it, inside of no word of it."""
+    first, *words = _SHELL_WORD.findall(text)
+    lines = [first]
+    for word in words:
+        if cell_len(f"{lines[-1]} {word}{_GOES_ON}") > width:
+            lines[-1] += _GOES_ON
+            lines.append(f"  {word}")
+        else:
+            lines[-1] += f" {word}"
+    return lines
 
 
 def tied(text: str) -> str:

@@ -218,7 +218,7 @@ def _footer(ranking: Ranking, shown: str, ids: Sequence[str], again: Again) -> l
     if " model " in shown:
         lines.append(MODEL_NOTE)
     if len(ranking.order):
-        lines.append(f"next: {again.line('show', f'@{ids[culprit(ranking)]}')}")
+        lines.append(again.hint("show", f"@{ids[culprit(ranking)]}"))
     return lines
 
 

@@ -328,5 +328,5 @@ def _footer(shown: ForecastView, again: Again, *, ascii_only: bool) -> list[str]
     ]
     lines.append(check_text(shown.outline, shown.check, sums))
     if shown.wanted.kind is ViewKind.TOP_DOWN:
-        lines.append(f"next: {again.line('views', '--view bottom-up')}")
+        lines.append(again.hint("views", "--view bottom-up"))
     return lines

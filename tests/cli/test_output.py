@@ -19,6 +19,7 @@ from rich.cells import cell_len
 from callpath_modeler import modeling
 from callpath_modeler.cli.group import LazyGroup, cpmodel
 from callpath_modeler.modeling.compiled.library import compiled
+from callpath_modeler.report.layout import wrap
 
 RANK = ("--target", "262144")
 COLUMNS = (
@@ -148,6 +149,28 @@ def test_what_is_next_can_be_typed_as_it_stands(run, lulesh):
     assert "sum of" in shown.out
 
 
+@pytest.mark.parametrize("width", [40, 60])
+def test_what_is_next_can_be_pasted_from_a_narrow_terminal(run, lulesh, monkeypatch, width):
+    monkeypatch.setenv("COLUMNS", str(width))
+    out = run("rank", lulesh, "--target", "64", "-m", "visits", "-i").out
+    pasted = out[out.index("next: cpmodel ") :]
+    assert pasted.count("\n") > 1
+    joined = pasted.replace("\\\n", "")
+    assert joined.count("\n") == 1
+    assert "visits(p) =" in run(*shlex.split(joined)[2:]).out
+
+
+def test_no_word_of_a_shell_is_broken():
+    text = "next: cpmodel show 'with a space' \"and 'an other\" --target 8"
+    lines = [line.plain for line in wrap(text, 20)]
+    assert lines == [
+        "next: cpmodel show \\",
+        "  'with a space' \\",
+        '  "and \'an other" \\',
+        "  --target 8",
+    ]
+
+
 def answer(outcome):
     """What was printed, without the line that repeats the words of the question."""
     return [line for line in outcome.out.splitlines() if not line.startswith("next: ")]
@@ -216,7 +239,9 @@ def test_no_line_is_wider_than_the_terminal(run, stored, monkeypatch, arguments,
     name, *options = arguments
     outcome = run(*(["--ascii"] if ascii_only else []), name, stored, *options)
     assert outcome.status == 0
-    assert max(map(cell_len, outcome.out.splitlines())) <= width
+    # What is to be pasted breaks inside of no word, be it a path that is wider.
+    lines = [line for line in outcome.out.splitlines() if str(stored) not in line]
+    assert max(map(cell_len, lines)) <= width
     assert outcome.out.isascii() is ascii_only
 
 
