@@ -200,8 +200,8 @@ def _errors(
     model = np.where(model > 0, model, np.nan)
     away = np.log(data.values[found.row, point] / model)
     # A model may be next to nothing, and its square nothing.
-    known = np.sqrt(np.maximum(square, 0.0)) / model
-    return away, np.hypot(known, np.sqrt(found.variance[found.row]))
+    spread = np.sqrt(np.maximum(square, 0.0)) / model
+    return away, np.hypot(spread, np.sqrt(found.variance[found.row]))
 
 
 def _likelihoods(
