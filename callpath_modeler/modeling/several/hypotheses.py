@@ -56,7 +56,9 @@ class _Kind(IntEnum):
     ONE_PARAMETER = 9  # two factors of the same
     PRODUCTS = 10  # two of several factors each
     BREAK = 11  # with a break along a parameter: outside the model class
-    NEVER = 12
+    RISING = 12  # one that falls and one that grows, of the same: U-shapes
+    OF_A_SHARE = 13  # what falls with one parameter, times a sum in another
+    NEVER = 14
 
 
 _PRIOR = {
@@ -72,6 +74,10 @@ _PRIOR = {
     _Kind.BESIDE: 0.06,
     _Kind.ONE_PARAMETER: 0.01,
     _Kind.PRODUCTS: 0.04,
+    # Against what only falls as in one parameter.
+    _Kind.RISING: 0.03,
+    # Such a sum is as probable as its product that falls beside a term of one parameter.
+    _Kind.OF_A_SHARE: 0.002,
     _Kind.NEVER: 0.0,
 }
 _BROKEN = 10.0
@@ -111,9 +117,11 @@ def joint_hypotheses(space: SearchSpace, points: FloatArray) -> Hypotheses:
     each = weight * plain
     of_pair, structure = _kinds_of_pairs(products)
     of_fixed = of_pair[structure[known.first], structure[known.second]]
-    both = each[known.first] * each[known.second]
-    more = _shared_with_more(products, known.first, known.second)
+    both = weight[known.first] * weight[known.second]
+    both *= 2.0 ** -products.together(known.first, known.second)
+    more, of_share = _shared_with_more(products, known.first, known.second)
     of_fixed[more], both[more] = _Kind.SHARED, both[more] * _MORE_THAN_SHARED
+    of_fixed[of_share] = _Kind.OF_A_SHARE
     kinds = [_kinds_of_singles(products), of_fixed]
     if space.max_terms > 1 and products.single.any():
         fans = _fans(products, points, len(fixed))
@@ -145,29 +153,37 @@ def _kinds_of_singles(products: Catalogue) -> IntArray:
 
 def _kinds_of_pairs(products: Catalogue) -> tuple[IntArray, IntArray]:
     """Return the kinds of pairs, [C, C], by the structures of both; and those of shapes, [S]."""
-    of_shape = np.stack(
-        [products.single, products.falls & ~products.single, products.breaks, products.axis]
-    )
+    shared = products.falls & ~products.single
+    of_shape = np.stack([products.single, shared, products.breaks, products.falling, products.axis])
     known, structure = np.unique(of_shape, axis=1, return_inverse=True)
-    single, shared, breaks = known[:3].astype(np.bool_)
-    axis = known[3]
+    single, shared, breaks, falling = known[:4].astype(np.bool_)
+    axis = known[4]
     pair = np.where(shared[:, None] | shared, _Kind.SHARED, _Kind.BESIDE)
     pair[~single[:, None] & ~single] = _Kind.PRODUCTS
     both = single[:, None] & single
     alike = axis[:, None] == axis
     pair[both] = np.where(alike, _Kind.ONE_PARAMETER, _Kind.SUM)[both]
+    pair[both & alike & (falling[:, None] ^ falling)] = _Kind.RISING
     pair[breaks[:, None] | breaks] = _Kind.BREAK
     return pair, structure.ravel()
 
 
-def _shared_with_more(products: Catalogue, first: IntArray, second: IntArray) -> BoolArray:
-    """Return which pairs [P] are a product that falls with a parameter, times a sum in that."""
+def _shared_with_more(
+    products: Catalogue, first: IntArray, second: IntArray
+) -> tuple[BoolArray, BoolArray]:
+    """Return which pairs [P] are a product that falls with a parameter, times a sum in that.
+
+    Those of which all else grows, n^3 (1/p + log2(p)), and those of which all else falls,
+    1/p (1/t + t): all that the threads of a process do is of its share.
+    """
     one, other = products.code[:, first], products.code[:, second]
     falls = products.of_each(lambda factor: float(factor.decreasing)) > 0
-    differ = one != other
-    more = differ & (one > 0) & (other > 0) & (falls[:, first] | falls[:, second])
+    differ, either = one != other, falls[:, first] | falls[:, second]
+    more = differ & (one > 0) & (other > 0) & either
     single, breaks = (each[first] | each[second] for each in (products.single, products.breaks))
-    return np.asarray(~single & ~breaks & more.any(axis=0) & (differ.sum(axis=0) == 1))
+    there = ~single & ~breaks & more.any(axis=0) & (differ.sum(axis=0) == 1)
+    of_share = there & (differ | (one == 0) | falls[:, first]).all(axis=0)
+    return np.asarray(there & ~of_share), np.asarray(of_share)
 
 
 def _fans(products: Catalogue, points: FloatArray, start: int) -> Fans:

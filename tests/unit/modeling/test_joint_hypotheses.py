@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from callpath_modeler.modeling import Break, Product, fit
+from callpath_modeler.modeling import Break, Product, along, fit
 from callpath_modeler.modeling.fitting import default_space
 from callpath_modeler.modeling.mixture.candidates import candidates
 from callpath_modeler.modeling.mixture.learn import learn
@@ -44,19 +44,27 @@ def structure(known, first, second):
     axes = sorted(len(known.shapes[code].axes) for code in (first, second))
     if axes == [1, 1]:
         alike = known.shapes[first].axes == known.shapes[second].axes
-        return "one parameter" if alike else "sum"
+        u_shaped = shapes[0].decreasing != shapes[1].decreasing
+        return ("u-shape" if u_shaped else "one parameter") if alike else "sum"
     shared = any(
         len(known.shapes[code].axes) > 1 and any(f.decreasing for f in known.shapes[code].factors)
         for code in (first, second)
     )
-    several = axes[0] > 1 and not is_a_sum_along_what_is_shared(*shapes)
-    return "products" if several else "shared" if shared else "beside"
+    if axes[0] > 1 and not is_a_sum_along_what_is_shared(*shapes):
+        return "products"
+    if axes[0] > 1 and any(one == two and one.decreasing for one, two in factors_of(*shapes)):
+        return "of a share"
+    return "shared" if shared else "beside"
+
+
+def factors_of(*shapes):
+    """Return the factors of shapes for each parameter."""
+    return zip(*(shape.factors for shape in shapes), strict=True)
 
 
 def is_a_sum_along_what_is_shared(*shapes):
     """Tell whether all factors are alike but two of one parameter, of which one falls."""
-    factors = zip(*(shape.factors for shape in shapes), strict=True)
-    changed = [pair for pair in factors if pair[0] != pair[1]]
+    changed = [pair for pair in factors_of(*shapes) if pair[0] != pair[1]]
     return (
         len(changed) == 1
         and NOTHING not in changed[0]
@@ -67,14 +75,15 @@ def is_a_sum_along_what_is_shared(*shapes):
 def test_pairs_of_each_structure_are_a_kind_and_neither_parameter_is_preferred():
     known = joint_hypotheses(default_space("mixture", several=True), grid(P, P))
     pairs = slice(1 + 3 * len(known.shapes), None)
-    some = np.flatnonzero(np.isfinite(known.log_prior[pairs]))[::29]
+    some = np.flatnonzero(np.isfinite(known.log_prior[pairs]))[::7]
     kinds, named = known.kinds[pairs], {}
     for pair in some:
         its = structure(known, known.first[pair], known.second[pair])
         named.setdefault(its, set()).add(kinds[pair])
-    assert sorted(named) == ["beside", "break", "one parameter", "products", "shared", "sum"]
-    assert sorted(map(len, named.values())) == [1] * 6
-    assert len(set.union(*named.values())) == 6
+    of_one, of_two = ["one parameter", "u-shape"], ["of a share", "products", "shared", "sum"]
+    assert sorted(named) == sorted(["beside", "break", *of_one, *of_two])
+    assert sorted(map(len, named.values())) == [1] * 8
+    assert len(set.union(*named.values())) == 8
     prior = np.bincount(known.kinds, np.exp(known.log_prior))
     assert prior.sum() == pytest.approx(1)
     alone = [np.exp(known.log_prior[1 + c]) for c, s in enumerate(known.shapes) if s.axes == {0}]
@@ -103,3 +112,17 @@ def test_what_one_call_path_says_of_a_hypothesis_is_no_habit_but_what_many_say_i
     gain = after[code] - known.log_prior[code] - np.median(after[kind] - known.log_prior[kind])
     assert (gain > 1) == habit
     assert habit or gain == pytest.approx(0, abs=0.01)
+
+
+SCALES = np.array([4.0, 8.0, 16.0, 32.0, 64.0])
+
+
+def test_where_each_parameter_varied_alone_all_that_threads_do_is_of_a_share():
+    points = np.array([(p, 1.0) for p in SCALES] + [(SCALES[0], t) for t in (2.0, 4.0, 8.0, 16.0)])
+    whole = SCALES[-1]
+    laws = [lambda p, t, s=s: whole / p * (1 / t + s * t / 16) for s in (0.02, 0.05, 0.1, 0.2)]
+    target = np.array([16 * whole, 16.0])
+    found = along(fit(points, measured(points, laws, noise=0.02)), 0, target).predict(target[:1])
+    truth = np.array([law(*target) for law in laws])
+    assert ((found.low[:, 0] <= truth) & (truth <= found.high[:, 0])).all()
+    assert np.abs(np.log(found.value[:, 0] / truth)).max() < 0.7
