@@ -65,6 +65,11 @@ class Term:
         return Growth(self.exponent, self.log, self.rate)
 
     @property
+    def is_power(self) -> bool:
+        """Whether the term is nothing but a power."""
+        return not self.log and not self.rate.numerator
+
+    @property
     def decreasing(self) -> bool:
         """Whether the term falls as the parameter rises."""
         # Numbers are compared several times as fast as fractions.
@@ -145,8 +150,9 @@ class SearchSpace:
         Rates above zero of exponentials ``2 ** (rate * x)``, each alone and times the whole
         privileged powers of the parameter; for parameters of algorithms, not for p.
     alone : tuple of Fraction
-        Exponents of terms without a logarithm that stand beside no other term; the mixture method
-        has them in one parameter.
+        Exponents of terms without a logarithm that stand beside nothing else, fractions beside no
+        constant either; the mixture method has them in one parameter. Only what is between two
+        powers a tenth apart is a sum of both.
 
     Raises
     ------
@@ -320,23 +326,23 @@ CLASSIC_SPACE = SearchSpace(
 _FALLING = tuple(map(Fraction, ("-1", "-9/10", "-3/4", "-2/3", "-1/2", "-1/3", "-1/4")))
 """Surface against volume: strong scaling of halo exchanges goes by thirds. Work that is shared all
 but perfectly falls somewhat more slowly than 1/p."""
-_FINER_FALLING = tuple(map(Fraction, ("-19/20", "-17/20", "-4/5", "-7/10", "-3/5", "-2/5", "-1/5")))
-"""A power between two of these would be taken for one of them and a constant, which stays."""
-_FALLING_FASTER = tuple(
-    map(
-        Fraction,
-        ("-3", "-2", "-5/3", "-3/2", "-7/5", "-4/3", "-5/4", "-6/5", "-23/20", "-11/10", "-21/20"),
-    )
-)
+_FALLING_FASTER = tuple(map(Fraction, ("-3", "-2", "-5/3", "-3/2", "-4/3", "-5/4")))
 """What each process sorts or solves of its share, and what fits into its caches at last."""
+
+
+def _tenths(least: int, most: int, *, besides: Iterable[Fraction]) -> tuple[Fraction, ...]:
+    """Return powers between those of programs: sums of these would stand for them, and stay."""
+    every = {Fraction(number, 10) for number in range(least, most + 1)}
+    return tuple(sorted(every.difference(besides)))
+
 
 DEFAULT_SPACE = replace(
     CLASSIC_SPACE,
     max_terms=2,
     thinned=True,
-    decreasing=tuple(sorted((*_FALLING, *_FINER_FALLING, *_FALLING_FASTER))),
+    decreasing=tuple(sorted({*_FALLING, *_FALLING_FASTER, *_tenths(-15, -2, besides=())})),
     # Electrons correlated by perturbation (n^5) and in clusters (n^6, n^7).
-    alone=tuple(map(Fraction, range(4, 8))),
+    alone=(*_tenths(2, 19, besides=CLASSIC_SPACE.exponents), *map(Fraction, range(4, 8))),
 )
 """The space of the mixture method."""
 

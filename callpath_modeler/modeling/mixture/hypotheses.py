@@ -14,8 +14,9 @@ import numpy.typing as npt
 from callpath_modeler.modeling.breaks import Break, Kind, breaks
 from callpath_modeler.modeling.differences import Difference, differences
 from callpath_modeler.modeling.evaluation import shape_table
-from callpath_modeler.modeling.mixture.pairings import pairings
+from callpath_modeler.modeling.mixture.pairings import APART, pairings
 from callpath_modeler.modeling.mixture.plainness import (
+    BETWEEN,
     plainness,
     plainness_beside,
     plainness_beside_shared,
@@ -75,9 +76,9 @@ _FEWEST_FOR_EASING = 5
 """Points that tell what eases to something from a law that falls; to nothing takes four."""
 
 _FEWEST_FOR_ALONE = 4
-_ALONE = 0.01
-"""Points that tell a law as steep as p^7 from a last one that is dearer, and how probable it is
-against others as plain."""
+_ALONE = 0.02
+"""Points that tell a law as steep as p^7 from a last one that is dearer, and how probable it is, or
+a power between others, against those as plain."""
 
 _CLASS_STRENGTH = 150.0
 """Before it moves, the prior within a kind counts as so many call paths at least."""
@@ -264,13 +265,16 @@ def _hypotheses(space: SearchSpace, at: tuple[float, ...]) -> Hypotheses:
     broken = (_last_step(points),) if three else breaks(points)
     every: list[Shape] = [*terms, *lone, *of_two, *broken]
     shapes, table, scale = distinct(every, points)
-    pairs = pairings(shapes, points) if space.max_terms > 1 else []
+    pairs = pairings(shapes, points, lone) if space.max_terms > 1 else []
     groups = np.array([_group(shape) for shape in shapes], dtype=np.intp)
     known = assembled(tuple(shapes), table, scale, groups, pairs)
     single = np.array([plainness(shape, float(points[-1])) for shape in shapes])
     single[[shape in lone for shape in shapes]] *= _ALONE
+    between = np.array(
+        [shape in lone and not _power(shape).is_integer() for shape in shapes], dtype=np.bool_
+    )
     prior = _PRIOR_OF_THREE if three else _PRIOR
-    known = weighted(known, single, _pair_plainness(known), prior)
+    known = weighted(known, single, _pair_plainness(known), prior, bare=between)
     known = replace(known, kinds=np.where(np.isin(known.kinds, SHARED), Group.FALLING, known.kinds))
     for column in (getattr(known, field.name) for field in fields(known)):
         if isinstance(column, np.ndarray):
@@ -292,7 +296,13 @@ def _pair_plainness(known: Hypotheses) -> FloatArray:
     both = each[known.first] * each[known.second]
     shared = known.single_group[known.first] == Group.FALLING
     both[shared] *= beside_shared[known.second[shared]]
+    power = np.array([_power(shape) for shape in known.shapes])
+    both[np.isclose(power[known.second] - power[known.first], float(APART))] = BETWEEN
     return np.where(np.isnan(broken[known.second]), both, broken[known.second])
+
+
+def _power(shape: Shape) -> float:
+    return float(shape.exponent) if isinstance(shape, Term) and shape.is_power else np.nan
 
 
 def assembled(
@@ -331,20 +341,22 @@ def weighted(
     pair_weight: FloatArray,
     prior: Mapping[K, float],
     held: float = 0.0,
+    bare: BoolArray | bool = False,
 ) -> Hypotheses:
     """Give hypotheses their prior: by kind, and within it by weight.
 
     Those with one shape weigh as their shapes, `weight` [S], pairs by `pair_weight` [P]. Each
-    hypothesis of a kind counts for `held` call paths.
+    hypothesis of a kind counts for `held` call paths. Some shapes are `bare` [S]: they have no
+    constant.
     """
-    alone, bare = weight * (1 - _WITHOUT_CONSTANT), weight * _WITHOUT_CONSTANT
+    alone, without = weight * (1 - _WITHOUT_CONSTANT), weight * _WITHOUT_CONSTANT
     if known.table.shape[1] < _FEWEST_FOR_EASING:
         alone[known.single_group == Group.EASING] = 0.0
     # With a constant, differences would be offsets, and offset breaks other breaks.
-    alone[known.single_group == Group.PAIR] = 0.0
-    offset = weight * ~np.isin(known.single_group, (*OUTSIDE, Group.PAIR))
+    alone[bare | (known.single_group == Group.PAIR)] = 0.0
+    offset = weight * ~(bare | np.isin(known.single_group, (*OUTSIDE, Group.PAIR)))
     offset[known.single_group == Group.FALLING] *= _CEILING
-    each = np.concatenate([[1.0], alone, offset, bare, pair_weight])
+    each = np.concatenate([[1.0], alone, offset, without, pair_weight])
     size = max(prior) + 1
     whole = np.bincount(known.kinds, weights=each, minlength=size)
     of_kind = np.zeros(size)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
+from fractions import Fraction
 from itertools import pairwise
 
 import numpy as np
@@ -25,22 +26,29 @@ _PAIRED = 1.0
 """In spaces of more growing terms only plain ones are tried in pairs; pairs of near neighbours are
 one curve."""
 
+_FEWEST_FOR_BETWEEN = 4
+APART = Fraction(1, 10)
+"""Points that tell a power between two others from either, and how far these are apart."""
+
 _COARSE = 3
 """Denominators of powers that fall, beside others; finer ones are nearly alike."""
 
 
-def pairings(shapes: Sequence[Shape], points: FloatArray) -> list[tuple[int, int]]:
+def pairings(
+    shapes: Sequence[Shape], points: FloatArray, lone: Sequence[Shape] = ()
+) -> list[tuple[int, int]]:
     """Pair growing terms with each other and with decreasing ones, and these with the steepest.
 
     Work that all share falls faster than its surface, and is beside what begins at a capacity. What
     levels off between two points is a sum of what does at either. What takes longer from a point on
-    does so in proportion, or from the last point on by a constant. Pairs beside a decreasing shape
-    come last.
+    does so in proportion, or from the last point on by a constant. What falls or grows by a power
+    between two others is nearly a sum of these; else what is `lone` is in no pair. Pairs beside a
+    decreasing shape come last.
     """
     rising = [
         (code, shape)
         for code, shape in enumerate(shapes)
-        if isinstance(shape, Term) and not shape.decreasing
+        if isinstance(shape, Term) and not shape.decreasing and shape not in lone
     ]
     few = len(rising) <= _MOST_PAIRED
     growing = [code for code, shape in rising if few or intricacy(shape) <= _PAIRED]
@@ -53,17 +61,32 @@ def pairings(shapes: Sequence[Shape], points: FloatArray) -> list[tuple[int, int
     falling = [code for code in every if code not in faster]
     powers = [code for code in falling if isinstance(shapes[code], Term)]
     dearer = _dearer(shapes, growing + falling)
+    between = _between(shapes) if len(points) >= _FEWEST_FOR_BETWEEN else []
     pairs = [(a, b) for a in growing for b in growing if a < b] + _levelling(shapes)
+    pairs += [(a, b) for a, b in between if not shapes[a].decreasing]
     pairs += [(a, b) for a, b in dearer if a in growing] + [
         (a, b) for a, b in dearer if a in falling
     ]
     if powers:
         beside_shared = *faster, *powers[1:], *_beginning(shapes, points)
         pairs += [(powers[0], b) for b in beside_shared]
+    pairs += [(a, b) for a, b in between if shapes[a].decreasing]
     pairs += [(a, b) for a in falling for b in growing]
     # Who sends to all others meets none at one process, in what grows as in what falls.
     others = [code for code, shape in enumerate(shapes) if shape == TO_OTHERS]
-    return pairs + [(a, b) for a in falling if a not in powers for b in others]
+    pairs += [(a, b) for a in falling if a not in powers for b in others]
+    # Spaces of one's own may have what is between among their terms.
+    return list(dict.fromkeys(pairs))
+
+
+def _between(shapes: Sequence[Shape]) -> list[tuple[int, int]]:
+    """Pair powers with the next greater ones."""
+    powers = {
+        shape.exponent: code
+        for code, shape in enumerate(shapes)
+        if isinstance(shape, Term) and shape.is_power
+    }
+    return [(code, powers[at + APART]) for at, code in powers.items() if at + APART in powers]
 
 
 def _is_fine(shape: Shape) -> bool:

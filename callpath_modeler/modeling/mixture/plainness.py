@@ -20,12 +20,14 @@ _OTHERS_BESIDE_SHARED = 1.0
 terms with that work, are met by its sum with p^(1/4)."""
 _TOGETHER = 2.5
 """By how much more all of it counts in pairs: what is measured at one process is met by any."""
+BETWEEN = 0.1
+"""How probable a power between two others is, against the plainest pair."""
 _FLOOR = 0.1
 """Against other breaks, how probable a floor is: what falls does so towards a constant mostly."""
 _BEGINNING = 0.25
 """The same of what begins at a capacity: many places are tried that are nearly alike."""
 _FINE = {1: 0.0, 2: 0.0, 3: 0.3}
-_FINE_FALLING = {**_FINE, 4: 2.0, 5: 3.0, 10: 3.0, 20: 4.0}
+_FINE_FALLING = {**_FINE, 4: 2.0, 5: 3.0, 10: 3.0}
 """How intricate powers are by their denominators; 1/p and a constant falls like many of them."""
 _FASTER_THAN_SHARED = 2.5
 """How intricate it is to fall faster than 1 / p, which takes more than work that is shared."""
