@@ -146,14 +146,15 @@ def slower_as_a_whole(seed: int, spread: float = 0.06) -> tuple[Fitted, float]:
 
 
 def test_totals_of_runs_that_were_slower_as_a_whole_hold() -> None:
-    held, would_hold = [], []
+    held, would_hold, correlations = [], [], []
     for seed in range(12):
         made, truth = slower_as_a_whole(seed)
-        assert made.models.correlation > 0.3
+        correlations.append(made.models.correlation)
         for correlation, among in ((made.models.correlation, held), (0.0, would_hold)):
             models = replace(made.models, correlation=correlation)
             _, low, high = total_of(models, np.array([256.0]))
             among.append(low[0] <= truth <= high[0])
+    assert np.median(correlations) > 0.6
     assert np.mean(held) > max(0.7, np.mean(would_hold) + 0.15)
 
 
