@@ -91,7 +91,8 @@ TO_OTHERS = Difference(_P, ONE)
 _SEEN_EARLY = (TO_OTHERS, Difference(Term(Fraction(1), 1), Term(Fraction(0), 1)))
 _EARLY = 8.0
 """From 16 on, p - 1 is p to less than noise and deviations, and terms beside p do the rest."""
-_FALLING = Difference(Term(Fraction(-1), 0), Term(Fraction(-2), 0))
+TRANSPOSED = Difference(Term(Fraction(-1), 0), Term(Fraction(-2), 0))
+"""What each sends to all others of data that both sides share."""
 _FROM_TWO = 2.0, 16.0
 """Where points may begin that tell it from 1 / p: what grows beside either is little at first."""
 
@@ -105,6 +106,11 @@ def differences(terms: Iterable[Term], points: FloatArray) -> tuple[Difference, 
         return ()
     known = set(terms)
     found = made_of(known, (*_SEEN_ANYWHERE, *(_SEEN_EARLY if points[0] <= _EARLY else ())))
+    falls = TRANSPOSED.larger in known and begins_early(points)
+    return (*found, TRANSPOSED) if falls else found
+
+
+def begins_early(points: FloatArray) -> bool:
+    """Tell whether points [K] begin where a transposition differs from what is shared."""
     least, most = _FROM_TWO
-    falls = _FALLING.larger in known and least <= points[0] <= most
-    return (*found, _FALLING) if falls else found
+    return bool(least <= points.min() <= most)

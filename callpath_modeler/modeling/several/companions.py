@@ -9,6 +9,7 @@ from itertools import chain, combinations
 import numpy as np
 import numpy.typing as npt
 
+from callpath_modeler.modeling.differences import TO_OTHERS, TRANSPOSED
 from callpath_modeler.modeling.products import Factor
 from callpath_modeler.modeling.several.broken import broken_beside, kinks_beside
 from callpath_modeler.modeling.several.catalogue import (
@@ -67,13 +68,16 @@ def _shared(products: Catalogue) -> IntArray:
 def _companions(products: Catalogue) -> IntArray:
     """Return pairs [P, 2] of which one product follows from the other.
 
-    What is exchanged with all but oneself takes time for its size, and time without. And a volume
-    that is shared has a surface, as n^3/p has n^2/p^(2/3); what is no part of it stays, such as a
+    What is exchanged with all but oneself takes time for its size, and time without; where its size
+    is shared, for each message. And a volume that is shared has a surface, as n^3/p has n^2/p^(2/3); what is no part of it stays, such as a
     number of steps.
     """
     number = {tuple(code): k for k, code in enumerate(products.code.T.tolist())}
     seldom = [[is_seldom(each) for each in factors] for factors in products.factors]
-    shared = [factors.index(SHARED) if SHARED in factors else -1 for factors in products.factors]
+    shared, transposed, messages = (
+        [factors.index(some) if some in factors else -1 for factors in products.factors]
+        for some in (SHARED, TRANSPOSED, TO_OTHERS)
+    )
     surfaces = [[_raised(factors, power) for factors in products.factors] for power in _SURFACES]
     found = []
     for k in _accompanied(products).tolist():
@@ -85,6 +89,11 @@ def _companions(products: Catalogue) -> IntArray:
         if peers:
             nothing = [[0] * len(factors) for factors in products.factors]
             others += [_changed(code, part, nothing) for part in _parts(used, peers)]
+            others += [
+                tuple(messages[axis] * (each == axis) for each in range(len(code)))
+                for axis in peers
+                if code[axis] == transposed[axis]
+            ]
         elif nodes:
             parts = list(_parts(used, nodes))
             others += [_changed(code, (*part, *nodes), to) for part in parts for to in surfaces]

@@ -41,3 +41,22 @@ def test_of_three_parameters_exchanges_and_surfaces_have_further_factors(formula
     models = fit(points, measured(points, [law], noise=0.0, repetitions=1))
     found = models.formula(0, ("p", "n", "m"))
     assert set(found.split(" + ")) == set(formula.split(" + "))
+
+
+def transposed(share):
+    """Return what a transposition takes: for the data that is shared, and for each message."""
+    return lambda p, n: n**3 * (p - 1) / p**2 + share * (p - 1)
+
+
+@pytest.mark.parametrize("share", [20.0, 200.0])
+@pytest.mark.parametrize("corner", [True, False])
+def test_what_messages_of_a_transposition_take_does_not_depend_on_a_size(corner, share):
+    sizes, scales = np.array([32.0, 64.0, 96.0, 128.0, 192.0]), 8 * 2.0 ** np.arange(5)
+    points = [(p, sizes[0]) for p in scales] + [(scales[0], n) for n in sizes[1:]]
+    points = np.array([*points, (scales[-1], sizes[-1])]) if corner else grid(scales, sizes)
+    models = fit(points, measured(points, [transposed(share)] * 10, noise=0.02))
+    target = np.array([16 * scales[-1], sizes[-1]])
+    truth = transposed(share)(*target)
+    band = along(models, 0, target).predict(target[:1])
+    assert np.abs(np.log(np.median(band.value) / truth)) < np.log(1.2)
+    assert ((band.low <= truth) & (truth <= band.high)).mean() >= 0.8
