@@ -69,8 +69,8 @@ def _companions(products: Catalogue) -> IntArray:
     """Return pairs [P, 2] of which one product follows from the other.
 
     What is exchanged with all but oneself takes time for its size, and time without; where its size
-    is shared, for each message. And a volume that is shared has a surface, as n^3/p has n^2/p^(2/3); what is no part of it stays, such as a
-    number of steps.
+    is shared, for each message. And a volume that is shared has a surface, as n^3/p has
+    n^2/p^(2/3); what is no part of it stays, such as a number of steps.
     """
     number = {tuple(code): k for k, code in enumerate(products.code.T.tolist())}
     seldom = [[is_seldom(each) for each in factors] for factors in products.factors]
