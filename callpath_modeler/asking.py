@@ -12,7 +12,7 @@ from callpath_modeler.errors import UsageError
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.loading import parse_number
 from callpath_modeler.profile.line import main_parameter
-from callpath_modeler.units import parameter_value, setting_text
+from callpath_modeler.units import factor_text, parameter_value, setting_text
 
 LIMITS = (1e-30, 1e30)
 """Bounds of a finite target: powers of it are to remain numbers."""
@@ -135,7 +135,8 @@ def findings_at(fitted: Fitted, target: float) -> tuple[Finding, ...]:
     for name, value in {fitted.parameter: target, **fitted.held}.items():
         factor = value / largest[name]
         if FAR <= factor < np.inf:
-            message = f"{setting_text({name: value})} is {factor:.0f} times the largest run"
+            times = f"{factor_text(factor)} times the largest run"
+            message = f"{setting_text({name: value})} is {times}"
             found.append(Finding("CPM205", "target", message))
     return (*found, *held_findings(fitted.held, fitted.assumed))
 

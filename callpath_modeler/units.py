@@ -84,6 +84,15 @@ def significant(value: float, digits: int = 3) -> str:
     return f"{rounded:,.{max(0, digits - 1 - magnitude)}f}".replace(",", " ")
 
 
+def factor_text(factor: float) -> str:
+    """Write how many times as large something is.
+
+    >>> factor_text(8.0), factor_text(2.567), factor_text(52400.0)
+    ('8', '2.57', '52 400')
+    """
+    return f"{factor:.3g}" if factor < 1000 else significant(factor)
+
+
 def counted(number: int, thing: str) -> str:
     """Write a number of things.
 

@@ -11,13 +11,13 @@ from callpath_modeler.profile.pattern import short_name
 from callpath_modeler.report.columns import amount_text
 from callpath_modeler.units import (
     counted,
+    factor_text,
     parameter_value,
     percent,
     quantity,
     rough_value,
     setting_text,
     signed_percent,
-    significant,
 )
 
 if TYPE_CHECKING:
@@ -167,8 +167,9 @@ def beyond(fitted: Fitted, target: float) -> str:
     if any(times <= 1 for _, times in outside):
         return "below the smallest run"
     if not fitted.held:
-        return f"{_times(outside[0][1])} × the largest run"
-    return ", ".join(f"{name} {_times(times)} ×" for name, times in outside) + " the largest run"
+        return f"{factor_text(outside[0][1])} × the largest run"
+    each = (f"{name} {factor_text(times)} ×" for name, times in outside)
+    return f"{', '.join(each)} the largest run"
 
 
 def _reaches(fitted: Fitted, target: float) -> list[tuple[str, float, float, float]]:
@@ -178,7 +179,3 @@ def _reaches(fitted: Fitted, target: float) -> list[tuple[str, float, float, flo
     ends[fitted.parameter] = float(fitted.points[0]), float(fitted.points[-1])
     wanted = {fitted.parameter: target, **fitted.held}
     return [(name, value, *ends[name]) for name, value in wanted.items()]
-
-
-def _times(factor: float) -> str:
-    return f"{factor:.3g}" if factor < 1000 else significant(factor)

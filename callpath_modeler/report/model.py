@@ -230,7 +230,7 @@ def _others(ranking: Ranking, row: int, *, ascii_only: bool) -> list[str]:
     at = at_text(fitted, ranking.target)
     classic = fitted.models.method == "classic"
     title = "could also be" if classic else "could also be (or much like)"
-    width = max(44, *(cell_len(other.formula) for other in others))
+    width = max(cell_len(title) - 2, *(cell_len(other.formula) for other in others))
     lines = [f"{title:<{width + 2}} {'weight' if classic else 'prob. '} at {at}"]
     for other in others:
         value = float(other.values([ranking.target])[0])
@@ -303,12 +303,14 @@ def _excess(ranking: Ranking, row: int) -> list[str]:
     fitted = ranking.fitted
     if not fitted.metric.additive:
         return ["excess work: this metric does not add up over call paths"]
-    scaling = scaling_over(fitted.line, fitted.parameter)
-    lines = [f"{f'excess work ({scaling} scaling)':<32}  inclusive  exclusive  efficiency"]
-    for step in excess_steps(ranking):
+    title = f"excess work ({scaling_over(fitted.line, fitted.parameter)} scaling)"
+    steps = excess_steps(ranking)
+    width = max(len(title) - 2, *(len(step.title) for step in steps))
+    lines = [f"{title:<{width + 2}}  inclusive  exclusive  efficiency"]
+    for step in steps:
         own, whole = float(step.exclusive[row]), float(step.inclusive[row])
         inclusive, exclusive, left = (percent(share, 1) for share in (whole, own, 1 - whole))
-        lines.append(f"  {step.title:<30}{inclusive:>11}{exclusive:>11}{left:>12}")
+        lines.append(f"  {step.title:<{width}}{inclusive:>11}{exclusive:>11}{left:>12}")
     return lines
 
 

@@ -10,10 +10,10 @@ from callpath_modeler.modeling.growth import as_float
 from callpath_modeler.modeling.shapes import Shape
 from callpath_modeler.modeling.terms import Term
 
-_STEEP, _STEEP_IN_PAIRS = 1.0, 0.25
+_STEEP, _STEEP_IN_PAIRS = 1.0, 0.6
 """By how much more than its intricacy a power above 1 counts: what is flat and then rises has just
 begun to, as a rule, and takes no p^3 of the time of a process."""
-_STEEP_BESIDE_SHARED = 2.0
+_STEEP_BESIDE_SHARED = 1.1
 """By how much more beside work that is shared: all that makes the last point dearer looks so."""
 _OTHERS_BESIDE_SHARED = 1.0
 """By how much less probable all but p and logarithms are there: a constant and messages, three
