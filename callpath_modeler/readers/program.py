@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Protocol, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.errors import DataError
@@ -18,6 +19,8 @@ _LIBRARY_PARADIGMS = frozenset({"mpi", "openmp", "pthread", "measurement", "cuda
 _OPENMP_WORK = frozenset({"loop", "parallel", "sections", "section", "single", "task", "workshare"})
 """Roles of OpenMP regions that hold the program's own computation; the others wait."""
 
+FloatArray = npt.NDArray[np.float64]
+
 _SAME_PROGRAM = 0.5
 """Smallest share of the smaller program's function names that both must have."""
 
@@ -26,6 +29,8 @@ AS_TOLD = "as told"
 
 _STRONG_SLOPE = -0.5
 """Half-way between constant computation per process (weak, 0) and 1/p (strong, -1)."""
+_FEWEST = 3
+"""Points that tell a slope."""
 
 
 class _Read(Protocol):
@@ -122,8 +127,9 @@ def recognise_scaling(
 
     Each function of the program itself votes with its slope of log time over log p, weighted
     by its time at the smallest scale; the weighted median decides. Communication has no vote: it
-    may well grow under strong scaling; nor has what appears at large scale only. The least
-    disturbed repetition speaks for its point.
+    may well grow under strong scaling; nor has what appears at large scale only, nor scales beyond
+    that at which a function takes least: what was shared may grow again. The least disturbed
+    repetition speaks for its point.
 
     Returns
     -------
@@ -149,14 +155,25 @@ def recognise_scaling(
     least = least[(least > 0).all(axis=1)]
     if not len(least):
         return Scaling.WEAK, "assumed: no computation measured at every scale"
-    x = np.log(processes) - np.log(processes).mean()
-    slopes = np.log(least) @ x / (x @ x)
+    slopes = _slopes(np.log(processes), np.log(least))
     order = np.argsort(slopes)
     votes = np.cumsum(least[order, 0])
     slope = slopes[order][np.searchsorted(votes, votes[-1] / 2)]
     scaling = Scaling.STRONG if slope < _STRONG_SLOPE else Scaling.WEAK
     # Adding zero to a rounded slope takes the sign off "-0.00".
     return scaling, f"computation per process goes as p^{round(slope, 2) + 0.0:.2f}"
+
+
+def _slopes(x: FloatArray, y: FloatArray) -> FloatArray:
+    """Return the slopes of rows `y` [n, K] over `x` [K], up to where each is least, [n].
+
+    Those of rows that are least before the third are over all: two points are noise.
+    """
+    last = y.argmin(axis=1)
+    there = (np.arange(len(x)) <= last[:, None]) | (last < _FEWEST - 1)[:, None]
+    count = there.sum(axis=1, keepdims=True)
+    away = np.where(there, x - (there * x).sum(axis=1, keepdims=True) / count, 0.0)
+    return np.asarray((away * y).sum(axis=1) / (away**2).sum(axis=1))
 
 
 def _computes(region: Region) -> bool:
@@ -168,8 +185,8 @@ def _computes(region: Region) -> bool:
 def _longest_series(runs: Sequence[Run]) -> list[int]:
     """Return the runs of the setting of all other parameters that has most scales.
 
-    Runs of several problem sizes at the same p tell nothing together; where each p has its own
-    size, all runs are one series.
+    Runs of several problem sizes at the same p tell nothing together; the largest ones compute
+    most, and are what is ranked. Where each p has its own size, all runs are one series.
     """
     settings: dict[tuple[float, ...], set[float]] = {}
     of_run = []
@@ -177,7 +194,7 @@ def _longest_series(runs: Sequence[Run]) -> list[int]:
         others = tuple(value for name, value in run.parameters.items() if name != "p")
         settings.setdefault(others, set()).add(run.parameters["p"])
         of_run.append(others)
-    best = max(settings, key=lambda others: len(settings[others]))
+    best = max(settings, key=lambda others: (len(settings[others]), others))
     if len(settings[best]) < 2:
         return list(range(len(runs)))
     return [i for i, others in enumerate(of_run) if others == best]

@@ -60,3 +60,26 @@ def test_imbalances_tell_no_scaling():
 def test_work_that_does_not_change_is_not_said_to_shrink():
     made = experiment({"main": [1.0, 1.0, 1.0, 1.0, 0.999]})
     assert recognised(made)[1] == "computation per process goes as p^0.00"
+
+
+def test_what_was_shared_and_grows_again_is_strong_scaling():
+    points = [2.0**k for k in range(1, 11)]
+    work = [50 / p + 1.3 + 4e-8 * p**2.5 for p in points]
+    made = experiment({"main": work}, points)
+    scaling, why = recognised(made)
+    assert scaling == "strong", why
+
+
+def test_one_slow_run_at_the_smallest_scale_is_no_strong_scaling():
+    assert recognised(experiment({"main": [2.0, 0.9, 1.0, 1.05, 1.1]}))[0] == "weak"
+
+
+def test_of_several_problem_sizes_the_largest_tells():
+    points = [2, 4, 8, 16, 32] * 2
+    made = experiment({"main": [1.0] * 5 + [64 / p for p in points[5:]]}, points)
+    sizes = [1.0] * 5 + [8.0] * 5
+    runs = tuple(
+        replace(run, parameters={**run.parameters, "n": size})
+        for run, size in zip(made.runs, sizes, strict=True)
+    )
+    assert recognised(replace(made, runs=runs))[0] == "strong"
