@@ -15,6 +15,9 @@ IntArray = npt.NDArray[np.intp]
 
 DEVIATIONS_BESIDE_NOISE = (0.0, 0.003, 0.01, 0.03, 0.1, 0.3)
 _BESIDE_PRIOR = (0.4, 0.15, 0.15, 0.15, 0.1, 0.05)
+_WILD, _WILD_PRIOR = 1.0, 0.01
+"""What measurements in several parameters may deviate by as well: protocols that change with the
+size of messages are products of factors less often than laws in one parameter are laws."""
 DEVIATIONS_ALONE = (0.0, 0.001, 0.002, 0.004, 0.008, 0.015, 0.03, 0.06, 0.12, 0.25, 0.5, 1.0)
 
 
@@ -94,13 +97,15 @@ def deviations(points: FloatArray, *, noise_known: bool) -> Deviations:
     """
     sizes: tuple[float, ...] = DEVIATIONS_BESIDE_NOISE if noise_known else DEVIATIONS_ALONE
     prior = _BESIDE_PRIOR if noise_known else (1 / len(sizes),) * len(sizes)
+    if noise_known and points.ndim > 1:
+        sizes, prior = (*sizes, _WILD), (*prior, _WILD_PRIOR)
     drifts = (*DRIFTS, ALONE) if points.ndim == 1 and points[0] == 1 else DRIFTS
     cells = [
         (size, drift, share * (_AS_A_RULE if drifts[drift].apart else 1.0))
         for drift in range(len(drifts))
         for size, share in zip(sizes, prior, strict=True)
-        # Noise alone does not drift.
-        if size or not drift or not noise_known
+        # Noise alone does not drift, and what is wild everywhere is.
+        if not drift or not noise_known or 0 < size < _WILD
     ]
     size, drift, share = (np.array(column) for column in zip(*cells, strict=True))
     return Deviations(drifts, size, drift, np.log(share / share.sum()))

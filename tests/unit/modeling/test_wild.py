@@ -1,0 +1,24 @@
+"""What follows no law in several parameters: protocols that change with the size of messages."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from callpath_modeler.modeling import FitStatus, along, fit
+from surfaces import grid, measured
+
+
+def protocols(p, n):
+    """Return what messages take that are eager up to 35, beside nodes that fill from 8 or 30 on."""
+    eager = 1e-4 * n**2 * np.where(p > 30, 20, 1)
+    return np.where(n > 35, 4e-3 * n**2 * np.where(p > 8, 6, 1), eager)
+
+
+def test_bands_are_as_wide_as_what_no_law_explains():
+    points = grid((8.0, 27.0, 64.0, 125.0), (10.0, 20.0, 30.0, 40.0, 50.0))
+    models = fit(points, measured(points, [protocols] * 6, noise=0.02, repetitions=5))
+    assert (models.status == FitStatus.OUTSIDE).all()
+    target = np.array([1000.0, 50.0])
+    band = along(models, 0, target).predict(target[:1])
+    truth = protocols(*target)
+    assert ((band.low <= truth) & (truth <= band.high)).all()
