@@ -210,7 +210,7 @@ class Browser(App[None]):
 
     def action_help(self) -> None:
         """Show all keys."""
-        self._note(keys.HELP)
+        self._note(keys.help_text(self.size.width - 2))
 
     def action_command(self) -> None:
         """Show and copy the command that prints this view."""

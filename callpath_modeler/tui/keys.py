@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from textwrap import wrap
+
 from rich.cells import cell_len
 from rich.text import Text
 from textual.binding import Binding, BindingType
@@ -67,9 +69,9 @@ KEYS = (
 )
 KEYS_ASCII = KEYS.replace("↑↓", "j k").replace("→←", "l h").replace("½ ×2", "/2 x2")
 
-HELP = """\
-Move         up down or j k; page up, page down, home, end; u  the caller
-Open, close  right or l, left or h; Enter does either;   H  the hot path
+_HELP = """\
+Move         up down or j k   page up, page down, home, end   u  the caller
+Open, close  right or l, left or h   Enter does either   H  the hot path
              e  open   E  all below   c  close   C  all below
 Views        1  top-down   2  bottom-up   3  flat
 Target       [  half   ]  double   t  type it   p  measured or predicted
@@ -82,15 +84,36 @@ Choose       /  search   n N  next, previous
 Ask          d  compare with another experiment   x  expectations of a file
 Keep         w  write the view to a file: .txt .csv .json .md ...
              y  the command that prints this view
-             ?  these keys   q  quit
+             ?  these keys   q  quit"""
+_INDENT, _READABLE = 13, 73
+_MEANINGS = """\
+Share is of the whole program at the target. The band holds the value in as many cases as its title
+says; trust is how far it reaches: ●●●● 10 %, ●●●○ 25 %, ●●○○ a factor of 2, ●○○○ of 5. Excess is
+cost beyond perfect scaling, since the smallest run. Imbalance is the largest over the mean of the
+processes. A target that was run two times or more is measured; model is how far off that models
+are. In the chart ● is measured, ░ the band, ┊ the end of the data and ◆ the target."""
 
-Share is of the whole program at the target. The band holds the value in
-as many cases as its title says; trust is how far it reaches:
-●●●● 10 %, ●●●○ 25 %, ●●○○ a factor of 2, ●○○○ of 5. Excess is cost
-beyond perfect scaling, since the smallest run. Imbalance is the largest
-over the mean of the processes. A target that was run two times or more
-is measured; model is how far off that models are. In the chart ● is
-measured, ░ the band, ┊ the end of the data and ◆ the target."""
+
+def help_text(width: int) -> str:
+    """Return what all keys do and what is shown means, in lines of `width`."""
+    lines = []
+    for line in _HELP.splitlines():
+        start, *rest = line[_INDENT:].split("   ")
+        lines.append(line[:_INDENT] + start)
+        for each in rest:
+            if len(lines[-1]) + 3 + len(each) <= width:
+                lines[-1] += f"   {each}"
+            else:
+                lines.append(" " * _INDENT + each)
+    lines = [part for line in lines for part in _hanging(line, width)]
+    return "\n".join([*lines, "", *wrap(_MEANINGS, min(width, _READABLE))])
+
+
+def _hanging(line: str, width: int) -> list[str]:
+    """Break what does not fit into a line below where it begins."""
+    found = wrap(line, width, subsequent_indent=" " * (_INDENT + 3))
+    return found if len(found) > 1 else [line]
+
 
 _TARGET = "t target"
 """The key behind which that one stands that is there at some targets only."""

@@ -20,8 +20,11 @@ from callpath_modeler.units import to_ascii
 _KEYS = "Enter  go to the call path   y  the command that prints this   q  back"
 
 
+_MORE = "any key: more   q  back"
+
+
 class Note(ModalScreen[None]):
-    """A text over everything; any key closes it.
+    """A text over everything; any key shows what there was no room for, and then closes it.
 
     Parameters
     ----------
@@ -30,16 +33,33 @@ class Note(ModalScreen[None]):
 
     def __init__(self, text: str) -> None:
         super().__init__()
-        self._text = text
+        self._rest = text.splitlines()
 
     def compose(self) -> ComposeResult:
-        """Show the text."""
-        yield Static(self._text, markup=False, id="note")
+        """Make the part."""
+        yield Static(markup=False, id="note")
+
+    def on_mount(self) -> None:
+        """Show the beginning."""
+        self._turn()
 
     def on_key(self, event: Key) -> None:
-        """Close; what the key means elsewhere does not happen."""
+        """Show more, or close; what the key means elsewhere does not happen."""
         event.stop()
-        self.dismiss()
+        if self._rest and event.key not in ("q", "escape"):
+            self._turn()
+        else:
+            self.dismiss()
+
+    def _turn(self) -> None:
+        """Show as many of the lines that are left as there is room for."""
+        room = max(2, self.size.height - 1)
+        shown = room if len(self._rest) <= room else room - 1
+        text = Text("\n".join(self._rest[:shown]))
+        self._rest = self._rest[shown:]
+        if self._rest:
+            text.append(f"\n{_MORE}", style="dim")
+        self.query_one("#note", Static).update(text)
 
     def on_click(self) -> None:
         """Close."""

@@ -253,6 +253,21 @@ def test_keys_say_and_keep_the_view(tmp_path):
     drive(steps)
 
 
+def test_a_text_that_has_no_room_is_shown_in_parts():
+    async def steps(screen):
+        await screen.press("?")
+        screen.says("any key: more")
+        assert max(map(len, screen.lines)) <= 60
+        await screen.press("z")
+        screen.says("Share is of the whole program")
+        await screen.press("z")
+        screen.says("[1 top-down]")
+        await screen.press("?", "q")
+        screen.says("[1 top-down]")
+
+    drive(steps, size=(60, 20))
+
+
 def test_a_key_that_closes_a_text_does_nothing_else():
     async def steps(screen):
         await screen.press("?", "q")
