@@ -9,7 +9,7 @@ beyond 1.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Self
@@ -106,11 +106,11 @@ def differences(terms: Iterable[Term], points: FloatArray) -> tuple[Difference, 
         return ()
     known = set(terms)
     found = made_of(known, (*_SEEN_ANYWHERE, *(_SEEN_EARLY if points[0] <= _EARLY else ())))
-    falls = TRANSPOSED.larger in known and begins_early(points)
-    return (*found, TRANSPOSED) if falls else found
+    return (*found, *transpositions(known, points))
 
 
-def begins_early(points: FloatArray) -> bool:
-    """Tell whether points [K] begin where a transposition differs from what is shared."""
+def transpositions(terms: Collection[Term], points: FloatArray) -> tuple[Difference, ...]:
+    """Return `TRANSPOSED` if work is shared, and points [K] begin where the two differ."""
     least, most = _FROM_TWO
-    return bool(least <= points.min() <= most)
+    shared = TRANSPOSED.larger in terms
+    return (TRANSPOSED,) if shared and least <= points.min() <= most else ()

@@ -105,14 +105,10 @@ def help_text(width: int) -> str:
                 lines[-1] += f"   {each}"
             else:
                 lines.append(" " * _INDENT + each)
-    lines = [part for line in lines for part in _hanging(line, width)]
+    # What does not fit into a line goes on below where that begins.
+    below = " " * (_INDENT + 3)
+    lines = [part for line in lines for part in wrap(line, width, subsequent_indent=below)]
     return "\n".join([*lines, "", *wrap(_MEANINGS, min(width, _READABLE))])
-
-
-def _hanging(line: str, width: int) -> list[str]:
-    """Break what does not fit into a line below where it begins."""
-    found = wrap(line, width, subsequent_indent=" " * (_INDENT + 3))
-    return found if len(found) > 1 else [line]
 
 
 _TARGET = "t target"

@@ -18,8 +18,6 @@ from callpath_modeler.tui.surroundings import Answer
 from callpath_modeler.units import to_ascii
 
 _KEYS = "Enter  go to the call path   y  the command that prints this   q  back"
-
-
 _MORE = "any key: more   q  back"
 
 

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from callpath_modeler.modeling.breaks import Break, Kind, breaks
 from callpath_modeler.modeling.differences import Difference, differences
 from callpath_modeler.modeling.evaluation import shape_table
-from callpath_modeler.modeling.mixture.pairings import APART, pairings
+from callpath_modeler.modeling.mixture.pairings import between, pairings
 from callpath_modeler.modeling.mixture.plainness import (
     BETWEEN,
     plainness,
@@ -259,8 +259,10 @@ def _hypotheses(space: SearchSpace, at: tuple[float, ...]) -> Hypotheses:
     if not terms:
         raise ValueError("all terms of the space have logarithms, which are negative below 1")
     of_two = differences(terms, points) if space.max_terms > 1 else ()
-    lone = [Term(power, 0) for power in space.alone if len(points) >= _FEWEST_FOR_ALONE]
-    lone = [term for term in lone if term not in terms]
+    alone = space.alone if len(points) >= _FEWEST_FOR_ALONE else ()
+    lone = dict.fromkeys(Term(power, 0) for power in alone)
+    for term in terms:
+        lone.pop(term, None)
     three = len(points) == 3
     broken = (_last_step(points),) if three else breaks(points)
     every: list[Shape] = [*terms, *lone, *of_two, *broken]
@@ -270,11 +272,10 @@ def _hypotheses(space: SearchSpace, at: tuple[float, ...]) -> Hypotheses:
     known = assembled(tuple(shapes), table, scale, groups, pairs)
     single = np.array([plainness(shape, float(points[-1])) for shape in shapes])
     single[[shape in lone for shape in shapes]] *= _ALONE
-    between = np.array(
-        [shape in lone and not _power(shape).is_integer() for shape in shapes], dtype=np.bool_
-    )
+    fractions = {term for term in lone if term.exponent.denominator > 1}
+    bare = np.array([shape in fractions for shape in shapes], dtype=np.bool_)
     prior = _PRIOR_OF_THREE if three else _PRIOR
-    known = weighted(known, single, _pair_plainness(known), prior, bare=between)
+    known = weighted(known, single, _pair_plainness(known), prior, bare=bare)
     known = replace(known, kinds=np.where(np.isin(known.kinds, SHARED), Group.FALLING, known.kinds))
     for column in (getattr(known, field.name) for field in fields(known)):
         if isinstance(column, np.ndarray):
@@ -296,13 +297,10 @@ def _pair_plainness(known: Hypotheses) -> FloatArray:
     both = each[known.first] * each[known.second]
     shared = known.single_group[known.first] == Group.FALLING
     both[shared] *= beside_shared[known.second[shared]]
-    power = np.array([_power(shape) for shape in known.shapes])
-    both[np.isclose(power[known.second] - power[known.first], float(APART))] = BETWEEN
+    neighbours = set(between(known.shapes))
+    pairs = zip(known.first.tolist(), known.second.tolist(), strict=True)
+    both[[pair in neighbours for pair in pairs]] = BETWEEN
     return np.where(np.isnan(broken[known.second]), both, broken[known.second])
-
-
-def _power(shape: Shape) -> float:
-    return float(shape.exponent) if isinstance(shape, Term) and shape.is_power else np.nan
 
 
 def assembled(

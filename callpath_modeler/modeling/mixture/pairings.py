@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from fractions import Fraction
 from itertools import pairwise
 
@@ -27,7 +27,7 @@ _PAIRED = 1.0
 one curve."""
 
 _FEWEST_FOR_BETWEEN = 4
-APART = Fraction(1, 10)
+_APART = Fraction(1, 10)
 """Points that tell a power between two others from either, and how far these are apart."""
 
 _COARSE = 3
@@ -35,7 +35,7 @@ _COARSE = 3
 
 
 def pairings(
-    shapes: Sequence[Shape], points: FloatArray, lone: Sequence[Shape] = ()
+    shapes: Sequence[Shape], points: FloatArray, lone: Collection[Shape] = ()
 ) -> list[tuple[int, int]]:
     """Pair growing terms with each other and with decreasing ones, and these with the steepest.
 
@@ -61,16 +61,16 @@ def pairings(
     falling = [code for code in every if code not in faster]
     powers = [code for code in falling if isinstance(shapes[code], Term)]
     dearer = _dearer(shapes, growing + falling)
-    between = _between(shapes) if len(points) >= _FEWEST_FOR_BETWEEN else []
+    neighbours = between(shapes) if len(points) >= _FEWEST_FOR_BETWEEN else []
     pairs = [(a, b) for a in growing for b in growing if a < b] + _levelling(shapes)
-    pairs += [(a, b) for a, b in between if not shapes[a].decreasing]
+    pairs += [(a, b) for a, b in neighbours if not shapes[a].decreasing]
     pairs += [(a, b) for a, b in dearer if a in growing] + [
         (a, b) for a, b in dearer if a in falling
     ]
     if powers:
         beside_shared = *faster, *powers[1:], *_beginning(shapes, points)
         pairs += [(powers[0], b) for b in beside_shared]
-    pairs += [(a, b) for a, b in between if shapes[a].decreasing]
+    pairs += [(a, b) for a, b in neighbours if shapes[a].decreasing]
     pairs += [(a, b) for a in falling for b in growing]
     # Who sends to all others meets none at one process, in what grows as in what falls.
     others = [code for code, shape in enumerate(shapes) if shape == TO_OTHERS]
@@ -79,14 +79,14 @@ def pairings(
     return list(dict.fromkeys(pairs))
 
 
-def _between(shapes: Sequence[Shape]) -> list[tuple[int, int]]:
-    """Pair powers with the next greater ones."""
+def between(shapes: Sequence[Shape]) -> list[tuple[int, int]]:
+    """Pair powers with the next greater ones: sums of both are what is between."""
     powers = {
         shape.exponent: code
         for code, shape in enumerate(shapes)
         if isinstance(shape, Term) and shape.is_power
     }
-    return [(code, powers[at + APART]) for at, code in powers.items() if at + APART in powers]
+    return [(code, powers[at + _APART]) for at, code in powers.items() if at + _APART in powers]
 
 
 def _is_fine(shape: Shape) -> bool:

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from callpath_modeler.modeling.breaks import Break
-from callpath_modeler.modeling.differences import ONE, TRANSPOSED, Difference, begins_early, made_of
+from callpath_modeler.modeling.differences import ONE, Difference, made_of, transpositions
 from callpath_modeler.modeling.mixture.hypotheses import ALIKE
 from callpath_modeler.modeling.mixture.plainness import intricacy
 from callpath_modeler.modeling.products import NOTHING, Factor, Product
@@ -241,10 +241,8 @@ def _seldom(terms: list[Term], values: FloatArray) -> list[Factor]:
     """Return factors of one parameter that are met beside plain ones of another, if at all."""
     if values.min() < 1:
         return []
-    known, shared = set(terms), []
-    if SHARED in known and begins_early(values):
-        shared.append(TRANSPOSED)
-    return [*made_of(terms, _PEERS), *shared, *([_TREE] if {SHARED, _LOGARITHM} <= known else [])]
+    tree = [_TREE] if {SHARED, _LOGARITHM} <= set(terms) else []
+    return [*made_of(terms, _PEERS), *transpositions(terms, values), *tree]
 
 
 def is_seldom(factor: Factor) -> bool:

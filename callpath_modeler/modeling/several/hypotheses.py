@@ -119,8 +119,8 @@ def joint_hypotheses(space: SearchSpace, points: FloatArray) -> Hypotheses:
     of_fixed = of_pair[structure[known.first], structure[known.second]]
     both = weight[known.first] * weight[known.second]
     both *= 2.0 ** -products.together(known.first, known.second)
-    more, of_share = _shared_with_more(products, known.first, known.second)
-    of_fixed[more], both[more] = _Kind.SHARED, both[more] * _MORE_THAN_SHARED
+    shared, of_share = _with_sum_of_same(products, known.first, known.second)
+    of_fixed[shared], both[shared] = _Kind.SHARED, both[shared] * _MORE_THAN_SHARED
     of_fixed[of_share] = _Kind.OF_A_SHARE
     kinds = [_kinds_of_singles(products), of_fixed]
     if space.max_terms > 1 and products.single.any():
@@ -168,7 +168,7 @@ def _kinds_of_pairs(products: Catalogue) -> tuple[IntArray, IntArray]:
     return pair, structure.ravel()
 
 
-def _shared_with_more(
+def _with_sum_of_same(
     products: Catalogue, first: IntArray, second: IntArray
 ) -> tuple[BoolArray, BoolArray]:
     """Return which pairs [P] are a product that falls with a parameter, times a sum in that.
