@@ -17,6 +17,7 @@ from callpath_modeler.modeling import (
     along,
     centre,
     default_space,
+    distances,
     fit,
     with_rows,
 )
@@ -217,7 +218,8 @@ def sliced(
     if not found.has_line:
         return found
     of_line = _line_models(surface, chosen, points, values)
-    closer = ~np.isnan(of_line.spread) & (of_line.spread * _AS_CLOSE < models.spread)
+    of_runs, of_surface = (distances(each, points, found.measured) for each in (of_line, models))
+    closer = ~np.isnan(of_line.spread) & (of_runs * _AS_CLOSE < of_surface)
     return replace(found, models=with_rows(models, of_line, closer), of_line=closer)
 
 

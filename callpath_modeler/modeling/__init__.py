@@ -16,7 +16,7 @@ from callpath_modeler.modeling.models import MIN_POINTS, Models
 from callpath_modeler.modeling.noise import Aggregate, Centre, Repetitions, summarise
 from callpath_modeler.modeling.notation import GrowthSyntaxError, ParsedGrowth, parse_growth
 from callpath_modeler.modeling.products import Product
-from callpath_modeler.modeling.several.slices import along, with_rows
+from callpath_modeler.modeling.several.slices import along, distances, with_rows
 from callpath_modeler.modeling.shapes import Shape
 from callpath_modeler.modeling.status import FitStatus
 from callpath_modeler.modeling.terms import CLASSIC_SPACE, DEFAULT_SPACE, SearchSpace, Term
@@ -49,6 +49,7 @@ __all__ = [
     "centre",
     "centre_of_models",
     "default_space",
+    "distances",
     "fit",
     "parse_growth",
     "summarise",

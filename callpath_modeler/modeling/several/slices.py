@@ -11,7 +11,7 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from callpath_modeler.modeling.evaluation import peaks, shape_table
+from callpath_modeler.modeling.evaluation import doublings, peaks, shape_table
 from callpath_modeler.modeling.growth import Growth
 from callpath_modeler.modeling.models import Models, column_names
 from callpath_modeler.modeling.products import NOTHING, Factor, Product
@@ -109,6 +109,29 @@ def with_rows(models: Models, others: Models, rows: npt.NDArray[np.bool_]) -> Mo
         which = rows.reshape(-1, *[1] * (ours.ndim - 1))
         columns[name] = np.where(which, theirs, ours)
     return replace(models, shapes=shapes, points=others.points, **columns)
+
+
+def distances(models: Models, points: FloatArray, measured: FloatArray) -> FloatArray:
+    """Return how far models are from what was measured, [n], as a relative standard deviation.
+
+    Whatever is more: what they say of it themselves, or what is seen. A surface that is close
+    to most of its points may be far from those where some parameters have one value, and models of
+    these alone say little of what few points leave.
+
+    Parameters
+    ----------
+    models : n models in one parameter
+    points : [K]
+    measured : [n, K] above zero; anything else is missing
+    """
+    there = measured > 0
+    with np.errstate(divide="ignore", invalid="ignore"):
+        away = np.where(there, np.log(models.values(points) / measured), 0.0)
+    # Small scales may follow laws of their own.
+    weight = there / (1 + doublings(points))
+    with np.errstate(invalid="ignore"):
+        seen = np.sqrt((weight * away**2).sum(axis=1) / weight.sum(axis=1))
+    return np.fmax(models.spread, seen)
 
 
 def _rescaled(
