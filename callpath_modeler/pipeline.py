@@ -36,6 +36,9 @@ from callpath_modeler.units import as_option, counted, percent, setting_text, si
 
 RECOMMENDED_POINTS = 5
 
+_LEFT_OUT = ("CPM101", "CPM125")
+"""Findings about profiles and columns that were not used."""
+
 _SECONDS_PER_LINE, _SECONDS_PER_SURFACE = 4e-5, 3e-3
 """What a model in one parameter takes, and one in several."""
 
@@ -137,11 +140,11 @@ def _sharing(options: FitOptions, rows: int, *, several: bool) -> Workers | Thre
 
 
 def _parameters(experiment: Experiment, options: FitOptions) -> tuple[str, ...]:
-    """Return the parameters to model in; where there is none, a run left out may be the reason."""
+    """Return the parameters to model in; where there is none, what was left out may be why."""
     try:
         return experiment.modelled_parameters(options.parameter)
     except DataError as error:
-        left_out = [finding for finding in experiment.findings if finding.code == "CPM101"]
+        left_out = [each for each in experiment.findings if each.code in _LEFT_OUT]
         if not left_out or experiment.parameters:
             raise
         first = f"{left_out[0].subject}: {left_out[0].message}"

@@ -104,6 +104,9 @@ def layout_of(grid: Grid) -> Layout:
             values = search.unnamed_values(parameters)
             parameters = [title for title in parameters if title not in values]
     values = values or [title for title in numeric if title not in parameters]
+    if not any(map(is_processes, parameters)):
+        # Whatever holds numbers has its role: a number of processes in words is refused when read.
+        parameters = [*parameters, *(title for title in search.free if is_processes(title))]
     if not values:
         raise InputError(f"{grid.path}: no column of values", hint=HINT)
     used = {*callpath, *parameters, *values, run}

@@ -75,6 +75,12 @@ def test_a_run_left_out_is_named_where_the_rest_is_at_one_scale(run, series):
     outcome.fails(4, "all runs are at one scale", "left out, the first is", "profile.cubex")
 
 
+def test_a_column_left_out_is_named_where_the_rest_is_at_one_scale(run, tmp_path):
+    table = tmp_path / "sizes.csv"
+    table.write_text("callpath,size,time\nmain,small,1\nmain,medium,2\nmain,large,3\n")
+    run("rank", table, *RANK).fails(4, "all runs are at one scale", "1 left out", "sizes.csv: size")
+
+
 @pytest.mark.parametrize("sources", [["no*.cubex"], ["nowhere"], ["empty"], ["runs.toml"]])
 def test_sources_without_profiles_are_an_input_error(run, tmp_path, monkeypatch, sources):
     monkeypatch.chdir(tmp_path)

@@ -25,6 +25,8 @@ GOOD = "callpath,p,time\nmain,2,1\nmain/f,2,2\nmain,4,3\n"
         (GOOD + "main,8,12x\n", "line 5: time: '12x' is not a number"),
         (GOOD + "main,eight,1\n", "line 5: p: 'eight' is not a number"),
         (GOOD + "main,,1\n", "line 5: no number for parameter p"),
+        ("callpath,p,time\nmain,8x,1\nmain,16x,2\n", "line 2: p: '8x' is not a number"),
+        ("callpath,n,Ranks,time\nmain,1,8 x 2,1\n", "line 2: Ranks: '8 x 2' is not a number"),
         (GOOD + ",8,1\n", "line 5: no callpath"),
         (GOOD + "main//f,8,1\n", "line 5: callpath: a name is empty"),
         (GOOD + '"main,8,1\n', "line 5: unexpected end of data"),

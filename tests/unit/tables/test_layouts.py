@@ -180,6 +180,13 @@ def test_texts_name_the_call_path_where_no_column_is_called_so(load, value_of):
     assert [(f.code, f.message) for f in experiment.findings] == [("CPM125", "note")]
 
 
+def test_words_for_processes_beside_their_number_are_left_out(load):
+    text = "callpath,p,ranks,time\nmain,8,node1,1\nmain,16,node[1-2],2\n"
+    experiment = load("a.csv", text)
+    assert [p.values for p in experiment.parameters] == [(8, 16)]
+    assert [(f.code, f.message) for f in experiment.findings] == [("CPM125", "ranks")]
+
+
 def test_numbers_before_the_values_are_parameters_if_each_setting_has_the_call_paths(load):
     rows = [f"{path},{p},{n},{p * n}" for p in (2, 4) for n in (10, 20) for path in ("a", "b")]
     experiment = load("a.csv", "callpath,p,cells,time\n" + "\n".join(rows))
