@@ -9,8 +9,9 @@ markers in ``benchmarks/RESULTS.md`` and in ``docs/explanation/``. Files written
 2 GB) are deleted at the end; environments stay, and so do the predictions of Extra-P, which take
 minutes to make.
 
-``accuracy``, ``bands``, ``noises`` and ``limits`` need DIR/tools/bench_accuracy.py, ``real`` the
-measurements in DIR/data; ``--shared DIR`` tells where, by default beside the project.
+``accuracy``, ``bands``, ``noises`` and ``limits`` need DIR/tools/bench_accuracy.py, ``real`` and
+``slices`` the measurements in DIR/data; ``--shared DIR`` tells where, by default beside the
+project.
 """
 
 from __future__ import annotations
@@ -42,6 +43,7 @@ import reduce
 import regressions
 import results
 import several
+import slices
 import startup
 import traces
 import trust
@@ -99,6 +101,7 @@ BENCHMARKS = {
     "comparisons": Benchmark(comparisons.table, comparisons.NOTES, ()),
     "guidelines": Benchmark(guidelines.table, guidelines.NOTES, ()),
     "several": Benchmark(several.table, several.NOTES, (EXTRAP,)),
+    "slices": Benchmark(slices.table, slices.NOTES, (EXTRAP,)),
     "jobs": _compared(jobs),
     "real": Benchmark(real_series.table, real_series.NOTES, (EXTRAP,)),
 }

@@ -131,7 +131,7 @@ def distances(models: Models, points: FloatArray, measured: FloatArray) -> Float
     weight = there / (1 + doublings(points))
     with np.errstate(invalid="ignore"):
         seen = np.sqrt((weight * away**2).sum(axis=1) / weight.sum(axis=1))
-    return np.fmax(models.spread, seen)
+    return np.asarray(np.fmax(models.spread, seen))
 
 
 def _rescaled(
