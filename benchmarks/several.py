@@ -15,7 +15,7 @@ import numpy.typing as npt
 from environments import EXTRAP
 from results import Table
 
-from callpath_modeler.modeling import Term, along, fit
+from callpath_modeler.modeling import Term, along_with_runs, fit
 
 FloatArray = npt.NDArray[np.float64]
 Law = Callable[[FloatArray], FloatArray]
@@ -40,8 +40,10 @@ with i of 0, 1/3, 1/2, 2/3, 1, 3/2, 2, 3 and j of 0, 1, 2, and in n likewise. Wh
 for three parameters: p to 64, n to 40 and m = 2, 4, 8, 16, of which laws have one or two, 2 seeds;
 the prediction is for p = 1024, n = 160 and m = 64. Errors are medians, x 2 is the share of
 predictions within a factor of two, held that of bands which hold the truth. Extra-P models with its
-default modeler for several parameters, which has no decreasing terms. The cost is processor time of
-a model, ours with its band.
+default modeler for several parameters, which has no decreasing terms. Off: all measurements at one
+p, by one factor of 10 %. Hidden: beside n^3/p what is between a thousandth and all of it at the
+largest p, n^3 p^i with i of 0, 1/2, 1. Both are programs of their own, with constants. The cost is
+processor time of a model, ours with its band.
 """
 
 
@@ -80,7 +82,11 @@ def _of(design: Design, noise: float) -> Iterator[tuple[str, ...]]:
     drawn = {name: _drawn(design, make, noise) for name, make in design.kinds.items()}
     values = np.concatenate([each.values for each in drawn.values()])
     start = time.process_time()
-    band = along(fit(points, values), 0, target[0]).predict(target[:, 0])
+    near = points.max(axis=0)
+    line = (points[:, 1:] == near[1:]).all(axis=1)
+    runs = points[line, 0], values[:, line]
+    models, _ = along_with_runs(fit(points, values), 0, target[0], near, *runs)
+    band = models.predict(target[:, 0])
     ours = time.process_time() - start
     cost = extrap_models.cost(points, values[:: len(values) // 200], target)
     peer = extrap_models.predict(points, values, target)[0][:, 0]
@@ -167,6 +173,24 @@ def _beside(random: np.random.Generator, end: FloatArray) -> Law:
     return _grown([lambda points: first(points) * second(points), other], random, end)
 
 
+def _off(random: np.random.Generator, end: FloatArray) -> Law:
+    """All that is measured at one p is off by one factor."""
+    exact = _product(random, end)
+    factor = dict(zip(P, np.exp(0.1 * random.standard_normal(len(P))), strict=True))
+    return lambda points: exact(points) * [factor.get(p, 1.0) for p in points[:, 0]]
+
+
+def _hidden(random: np.random.Generator, end: FloatArray) -> Law:
+    """Work that is shared, and what grows with as much and is any part of it at the largest p."""
+    part, power = np.exp(random.uniform(np.log(1e-3), 0)), float(random.choice([0, 0.5, 1]))
+
+    def law(points: FloatArray) -> FloatArray:
+        p, n = (points / end).T
+        return n**3 * (1 / p + part * p**power)
+
+    return law
+
+
 DESIGNS = (
     Design(
         "",
@@ -181,6 +205,20 @@ DESIGNS = (
             "c0 + n^k / p^a + f(p)": _shared,
             "c0 + f(p) g(n) + h(p)": _beside,
         },
+    ),
+    Design(
+        " (off)",
+        np.array(list(product(P, N))),
+        np.array([[16 * P[-1], 4 * N[-1]]]),
+        SEEDS,
+        {"c0 + f(p) g(n), off": _off, "constant (off)": _constant},
+    ),
+    Design(
+        " (hidden)",
+        np.array(list(product(P, N))),
+        np.array([[16 * P[-1], 4 * N[-1]]]),
+        SEEDS,
+        {"n^3 / p, hidden": _hidden, "constant (hidden)": _constant},
     ),
     Design(
         " (three)",

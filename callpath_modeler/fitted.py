@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,19 +15,13 @@ from callpath_modeler.modeling import (
     Models,
     Prediction,
     along,
+    along_with_runs,
     centre,
-    default_space,
-    distances,
-    fit,
-    with_rows,
 )
 from callpath_modeler.profile.experiment import Experiment
 from callpath_modeler.profile.line import nearest_line
 from callpath_modeler.profile.pattern import find_one
 from callpath_modeler.profile.schema import Metric
-
-_AS_CLOSE = 1.25
-"""A surface is kept where it is no further from the data than this times the model of a line."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -186,6 +180,7 @@ def sliced(
 
     Where the others are held at values that were measured, call paths that deviate from the surface
     by more than from a model of the runs there have that one: laws in one parameter are simpler.
+    Else models of the runs nearest to them are among what could also be.
 
     Parameters
     ----------
@@ -195,16 +190,24 @@ def sliced(
     chosen = parameter or surface.parameters[0]
     names = [chosen, *(name for name in surface.parameters if name != chosen)]
     axes = [surface.parameters.index(name) for name in names]
-    line = nearest_line(names, surface.models.points[:, axes], held or {})
+    measured = surface.models.points[:, axes]
+    line = nearest_line(names, measured, held or {})
+    runs = _with_runs(names, measured, line.held)
     at = [line.held.get(name, 1.0) for name in surface.parameters]
-    models = along(surface.models, axes[0], at)
-    empty = np.empty(0)
-    found = Fitted(
+    if runs is None:
+        models = along(surface.models, axes[0], at)
+        of_runs = np.zeros(len(models), np.bool_)
+    else:
+        near = [runs.get(name, 1.0) for name in surface.parameters]
+        points, values = experiment.at(runs).by_point(metric.name, chosen)
+        models, of_runs = along_with_runs(surface.models, axes[0], at, near, points, values)
+    points, values = experiment.at(line.measured_at).by_point(metric.name, chosen)
+    return Fitted(
         experiment,
         metric,
         chosen,
-        empty,
-        empty,
+        points,
+        centre(values, models.aggregate),
         models,
         settings,
         findings,
@@ -212,27 +215,20 @@ def sliced(
         line.held,
         line.measured_at,
         line.assumed,
+        of_runs,
     )
-    points, values = found.line.by_point(metric.name, chosen)
-    found = replace(found, points=points, measured=centre(values, models.aggregate))
-    if not found.has_line:
-        return found
-    of_line = _line_models(surface, chosen, points, values)
-    of_runs, of_surface = (distances(each, points, found.measured) for each in (of_line, models))
-    closer = ~np.isnan(of_line.spread) & (of_runs * _AS_CLOSE < of_surface)
-    return replace(found, models=with_rows(models, of_line, closer), of_line=closer)
 
 
-def _line_models(
-    surface: Surface, parameter: str, points: NDArray[np.float64], values: NDArray[np.float64]
-) -> Models:
-    models = surface.models
-    default = models.space == default_space("mixture", several=True)
-    # The main parameter has the terms that it has alone, unless others were asked for.
-    space = None if default and parameter == surface.parameters[0] else models.space
-    return fit(
-        points, values, space=space, aggregate=models.aggregate, confidence=models.confidence
-    )
+def _with_runs(
+    names: Sequence[str], settings: NDArray[np.float64], held: Mapping[str, float]
+) -> Mapping[str, float] | None:
+    """Return the values of the other parameters, nearest to `held`, where a line can be modelled.
+
+    `settings` [m, names] were measured, the parameter of the line first.
+    """
+    _, of_line, scales = np.unique(settings[:, 1:], axis=0, return_inverse=True, return_counts=True)
+    enough = scales[of_line.ravel()] >= MIN_POINTS["mixture"]
+    return nearest_line(names, settings[enough], held).measured_at if enough.any() else None
 
 
 @dataclass(frozen=True, slots=True, eq=False)

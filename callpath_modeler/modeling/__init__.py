@@ -16,7 +16,8 @@ from callpath_modeler.modeling.models import MIN_POINTS, Models
 from callpath_modeler.modeling.noise import Aggregate, Centre, Repetitions, summarise
 from callpath_modeler.modeling.notation import GrowthSyntaxError, ParsedGrowth, parse_growth
 from callpath_modeler.modeling.products import Product
-from callpath_modeler.modeling.several.slices import along, distances, with_rows
+from callpath_modeler.modeling.several.lines import along_with_runs
+from callpath_modeler.modeling.several.slices import along
 from callpath_modeler.modeling.shapes import Shape
 from callpath_modeler.modeling.status import FitStatus
 from callpath_modeler.modeling.terms import CLASSIC_SPACE, DEFAULT_SPACE, SearchSpace, Term
@@ -46,12 +47,11 @@ __all__ = [
     "Shape",
     "Term",
     "along",
+    "along_with_runs",
     "centre",
     "centre_of_models",
     "default_space",
-    "distances",
     "fit",
     "parse_growth",
     "summarise",
-    "with_rows",
 ]

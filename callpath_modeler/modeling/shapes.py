@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +22,11 @@ Shape = Term | Difference | Break | Product
 
 class Shapes(tuple[Shape, ...]):  # noqa: SLOT001 - what is known of them is kept in a dict
     """The shapes that models are made of, slowest growth first, and how they compare."""
+
+    @classmethod
+    def of(cls, shapes: Iterable[Shape]) -> Self:
+        """Put different shapes in order."""
+        return cls(sorted(set(shapes), key=lambda shape: (shape.growth, repr(shape))))
 
     @cached_property
     def growths(self) -> tuple[Growth, ...]:

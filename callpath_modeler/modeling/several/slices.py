@@ -11,12 +11,11 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from callpath_modeler.modeling.evaluation import doublings, peaks, shape_table
-from callpath_modeler.modeling.growth import Growth
-from callpath_modeler.modeling.models import Models, column_names
-from callpath_modeler.modeling.products import NOTHING, Factor, Product
-from callpath_modeler.modeling.roots import covariances, rescaled, roots_of
-from callpath_modeler.modeling.shapes import Shape, Shapes
+from callpath_modeler.modeling.evaluation import peaks, shape_table
+from callpath_modeler.modeling.models import Models
+from callpath_modeler.modeling.products import NOTHING, Product
+from callpath_modeler.modeling.roots import covariances, roots_of
+from callpath_modeler.modeling.shapes import Shapes
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.intp]
@@ -74,7 +73,7 @@ def along(models: Models, axis: int, at: npt.ArrayLike) -> Models:
     spread = np.sqrt(models.spread**2 + models.drift * _distance(models.points, axis, held))
     return replace(
         models,
-        shapes=Shapes(terms),
+        shapes=terms,
         points=points,
         terms=codes_left[:, 0],
         coefficients=numbers[:, 0],
@@ -88,75 +87,14 @@ def along(models: Models, axis: int, at: npt.ArrayLike) -> Models:
     )
 
 
-def with_rows(models: Models, others: Models, rows: npt.NDArray[np.bool_]) -> Models:
-    """Return `models` with some rows, [n] of bool, taken from `others`, over the points of those.
-
-    Both are of the mixture method.
-    """
-    shapes = Shapes(sorted({*models.shapes, *others.shapes}, key=_place))
-    number = {shape: code for code, shape in enumerate(shapes)}
-    peak = peaks(shape_table(shapes, others.points))
-    columns = {}
-    for name in column_names():
-        ours, theirs = getattr(models, name), getattr(others, name)
-        if name == "root":
-            ours, theirs = (_rescaled(each, number, peak) for each in (models, others))
-        if name in ("terms", "alternative_terms"):
-            ours, theirs = (
-                np.array([*(number[shape] for shape in each.shapes), -1], dtype=np.int16)[codes]
-                for each, codes in ((models, ours), (others, theirs))
-            )
-        which = rows.reshape(-1, *[1] * (ours.ndim - 1))
-        columns[name] = np.where(which, theirs, ours)
-    return replace(models, shapes=shapes, points=others.points, **columns)
-
-
-def distances(models: Models, points: FloatArray, measured: FloatArray) -> FloatArray:
-    """Return how far models are from what was measured, [n], as a relative standard deviation.
-
-    Whatever is more: what they say of it themselves, or what is seen. A surface that is close
-    to most of its points may be far from those where some parameters have one value, and models of
-    these alone say little of what few points leave.
-
-    Parameters
-    ----------
-    models : n models in one parameter
-    points : [K]
-    measured : [n, K] above zero; anything else is missing
-    """
-    there = measured > 0
-    with np.errstate(divide="ignore", invalid="ignore"):
-        away = np.where(there, np.log(models.values(points) / measured), 0.0)
-    # Small scales may follow laws of their own.
-    weight = there / (1 + doublings(points))
-    with np.errstate(invalid="ignore"):
-        seen = np.sqrt((weight * away**2).sum(axis=1) / weight.sum(axis=1))
-    return np.asarray(np.fmax(models.spread, seen))
-
-
-def _rescaled(
-    models: Models, number: dict[Shape, int], peak: FloatArray
-) -> npt.NDArray[np.float32]:
-    """Return the roots of models over points at which shapes, by `number`, have these peaks."""
-    codes = np.concatenate([models.terms[:, None], models.alternative_terms], axis=1)
-    after = peak[[*(number[shape] for shape in models.shapes), -1]]
-    return rescaled(models.root, codes, peaks(shape_table(models.shapes, models.points)), after)
-
-
-def _place(shape: Shape) -> tuple[Growth, str]:
-    return shape.growth, repr(shape)
-
-
-def _split(
-    models: Models, axis: int, held: FloatArray
-) -> tuple[tuple[Factor, ...], IntArray, FloatArray]:
+def _split(models: Models, axis: int, held: FloatArray) -> tuple[Shapes, IntArray, FloatArray]:
     """Return the factors left, and of each product (and of none, the last) its one and a number.
 
     The factor is -1 where the product does not depend on the parameter that is left.
     """
     products = [shape for shape in models.shapes if isinstance(shape, Product)]
     left = [shape.factors[axis] for shape in products]
-    terms = tuple(sorted({factor for factor in left if factor != NOTHING}, key=_place))
+    terms = Shapes.of(factor for factor in left if factor != NOTHING)
     number = {term: code for code, term in enumerate(terms)}
     code = np.array([*(number.get(term, -1) for term in left), -1], dtype=np.intp)
     rest = [

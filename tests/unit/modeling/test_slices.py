@@ -7,7 +7,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from callpath_modeler.modeling import SearchSpace, along, distances, fit, with_rows
+from callpath_modeler.modeling import SearchSpace, along, fit
 from callpath_modeler.modeling.evaluation import peaks, shape_table
 from callpath_modeler.modeling.roots import covariances
 from surfaces import EXCHANGES, LAWS, N, P, grid, measured
@@ -127,31 +127,3 @@ def test_where_surfaces_come_to_nothing_slices_have_bands_without_a_warning():
     assert (found.low >= 0).all()
     assert (found.low <= found.value).all()
     assert (found.value <= found.high).all()
-
-
-def test_rows_of_a_slice_can_be_those_of_a_line(surfaces):
-    line = fit(P, measured(np.array(P)[:, None], [lambda p: 1 + p**1.5] * len(LAWS)))
-    slice_ = along(surfaces, 0, [1.0, 30.0])
-    chosen = np.arange(len(LAWS)) % 2 == 0
-    both = with_rows(slice_, line, chosen)
-    targets = [100.0, 1000.0]
-    expected = np.where(chosen[:, None], line.values(targets), slice_.values(targets))
-    assert both.values(targets) == pytest.approx(expected)
-    assert both.formula(0) == line.formula(0)
-    assert both.formula(1) == slice_.formula(1)
-
-
-def test_how_far_models_are_is_what_is_seen_or_what_they_say():
-    points = np.array(P)
-    exact = np.array([1 + points, 5 + 0 * points, 1 + points, 1 + points])
-    models = fit(points, exact[..., None] * np.array([0.99, 1.0, 1.01]))
-    measured_ = exact.copy()
-    measured_[1] = [15, 15, 15, 15, 15]
-    measured_[2, -1] *= 4
-    measured_[3] = [0, np.nan, 0, 0, np.nan]
-    found = distances(models, points, measured_)
-    assert found[0] == models.spread[0] < 0.02
-    assert found[1] == pytest.approx(np.log(3), rel=0.01)
-    # The largest point weighs most: 1 / (1 + doublings from it).
-    assert found[2] == pytest.approx(np.log(4) / np.sqrt(sum(1 / np.arange(1, 6))), rel=0.01)
-    assert found[3] == models.spread[3]

@@ -1,0 +1,237 @@
+"""Slices with what runs along them say by themselves: instead, where it is nearer, and as a doubt.
+
+Measurements at one value of a parameter often deviate alike from a law in several, whatever the
+other values: placements, networks and protocols are those of a scale. A surface takes them for as
+many witnesses. And whatever is hidden behind what all share is hidden at all values. Runs along one
+parameter have few points, and their models say so.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from callpath_modeler.modeling.evaluation import doublings, peaks, shape_table
+from callpath_modeler.modeling.fitting import centre, default_space, fit
+from callpath_modeler.modeling.models import MIN_POINTS, Models, column_names
+from callpath_modeler.modeling.roots import rescaled
+from callpath_modeler.modeling.several.slices import along
+from callpath_modeler.modeling.shapes import Shapes
+
+FloatArray = npt.NDArray[np.float64]
+BoolArray = npt.NDArray[np.bool_]
+Column = npt.NDArray[Any]
+
+_AS_CLOSE = 1.25
+"""A surface is kept where it is no further from the data than this times the model of a line."""
+
+_DOUBT = 0.2
+"""How probable it is at most that runs along a line know better what is beyond them than a surface
+that is as close."""
+
+
+def along_with_runs(
+    surface: Models,
+    axis: int,
+    at: npt.ArrayLike,
+    near: npt.ArrayLike,
+    points: FloatArray,
+    values: FloatArray,
+) -> tuple[Models, BoolArray]:
+    """Hold all parameters but one, as `along`, and heed what runs along it say.
+
+    Parameters
+    ----------
+    surface : n models in D parameters, of the mixture method
+    axis : the parameter that is left
+    at : [D] values of all parameters; that of `axis` does not matter
+    near : [D] where there are runs along it; may be the same
+    points, values : [K] three points or more of these runs, ascending, and [n, K, R] their values
+
+    Returns
+    -------
+    Models
+        In one parameter. Models of the runs are among what could also be, with the level of the
+        surface if these were elsewhere.
+    ndarray [n] of bool
+        Which are those of the runs, because these are nearer to what was measured.
+    """
+    models = along(surface, axis, at)
+    # The main parameter has the terms that it has alone, unless others were asked for.
+    usual = axis == 0 and surface.space == default_space("mixture", several=True)
+    runs = fit(
+        points,
+        values,
+        space=None if usual else surface.space,
+        aggregate=surface.aggregate,
+        confidence=surface.confidence,
+    )
+    told = ~np.isnan(runs.spread)
+    ends = np.array([at, near], dtype=np.float64)
+    ends[:, axis] = points[-1]
+    if np.array_equal(*ends):
+        measured = centre(values, surface.aggregate)
+        of_runs, of_surface = (distances(each, points, measured) for each in (runs, models))
+        nearer = told & (of_runs * _AS_CLOSE < of_surface)
+        doubts = np.where(told & ~nearer, _doubts(models, points, values), 0.0)
+        return with_rows(with_doubts(models, runs, doubts), runs, nearer), nearer
+    here, there = surface.values(ends).T
+    told &= (here > 0) & (there > 0)
+    level = np.where(told, here / np.where(told, there, 1.0), 1.0)
+    doubts = np.where(told, _doubts(models, points, values), 0.0)
+    return with_doubts(models, _times(runs, level), doubts), np.zeros(len(models), dtype=np.bool_)
+
+
+def _doubts(models: Models, points: FloatArray, values: FloatArray) -> FloatArray:
+    """Return how much each slice is doubted along its line, [n].
+
+    By the part of the variance about it that is not noise: deviations may be those of scales. Three
+    points do not tell these from a law. And by the power of 1 / p that it falls with: what is
+    hidden behind work that is shared is hidden at all values of other parameters.
+    """
+    repetitions = np.isfinite(values).sum(axis=(1, 2)) / np.isfinite(values).any(axis=2).sum(axis=1)
+    first, last = models.values(points[[0, -1]]).T
+    with np.errstate(divide="ignore", invalid="ignore"):
+        deviates = 1 - models.noise**2 / repetitions / models.spread**2
+        falls = np.log(first / last) / np.log(points[-1] / points[0])
+    if len(points) == MIN_POINTS["mixture"]:
+        deviates[:] = 1.0
+    # Without repetitions nobody knows what is noise.
+    most = np.maximum(np.where(np.isnan(deviates), 1.0, deviates), np.nan_to_num(falls))
+    return np.asarray(_DOUBT * np.clip(most, 0.0, 1.0))
+
+
+def distances(models: Models, points: FloatArray, measured: FloatArray) -> FloatArray:
+    """Return how far models are from what was measured, [n], as a relative standard deviation.
+
+    Whatever is more: what they say of it themselves, or what is seen. A surface that is close
+    to most of its points may be far from those where some parameters have one value, and models of
+    these alone say little of what few points leave.
+
+    Parameters
+    ----------
+    models : n models in one parameter
+    points : [K]
+    measured : [n, K] above zero; anything else is missing
+    """
+    there = measured > 0
+    with np.errstate(divide="ignore", invalid="ignore"):
+        away = np.where(there, np.log(models.values(points) / measured), 0.0)
+    # Small scales may follow laws of their own.
+    weight = there / (1 + doublings(points))
+    with np.errstate(invalid="ignore"):
+        seen = np.sqrt((weight * away**2).sum(axis=1) / weight.sum(axis=1))
+    return np.asarray(np.fmax(models.spread, seen))
+
+
+def with_rows(models: Models, others: Models, rows: BoolArray) -> Models:
+    """Return `models` with some rows, [n] of bool, taken from `others`, over the points of those.
+
+    Both are of the mixture method.
+    """
+    ours, theirs = _alike(models, others, others.points)
+    columns: dict[str, Any] = {}
+    for name in column_names():
+        its, other = getattr(ours, name), getattr(theirs, name)
+        columns[name] = _where(rows, _with_room(other, its), _with_room(its, other))
+    return replace(ours, **columns)
+
+
+def with_doubts(models: Models, others: Models, share: FloatArray) -> Models:
+    """Return `models` with what `others` say among what could also be.
+
+    Both are of the mixture method. There are as many runners-up as both have, and models.
+
+    Parameters
+    ----------
+    share : [n] how probable it is that `others` are right, below 1; of a row with 0 nothing changes
+    """
+    ours, theirs = _alike(models, others, models.points)
+    own = (1 - share)[:, None]
+    weight = np.concatenate(
+        [
+            own * ours.alternative_weight,
+            (1 - own) * np.column_stack([theirs.weight, theirs.alternative_weight]),
+        ],
+        axis=1,
+    )
+    best = np.argsort(-weight, axis=1, kind="stable")
+    unit = (theirs.unit / np.where(ours.unit > 0, ours.unit, 1.0))[:, None, None]
+
+    def in_order(*columns: Column) -> Column:
+        every = np.concatenate(columns, axis=1)
+        return np.take_along_axis(every, best.reshape(*best.shape, *[1] * (every.ndim - 2)), axis=1)
+
+    columns: dict[str, Any] = {
+        "weight": own[:, 0] * ours.weight,
+        "alternative_weight": in_order(weight),
+        "alternative_terms": in_order(
+            ours.alternative_terms, theirs.terms[:, None], theirs.alternative_terms
+        ),
+        "alternative_coefficients": in_order(
+            ours.alternative_coefficients,
+            theirs.coefficients[:, None],
+            theirs.alternative_coefficients,
+        ),
+        "root": np.concatenate(
+            [ours.root[:, :1], in_order(ours.root[:, 1:], unit * theirs.root)], axis=1
+        ),
+        "spread": np.sqrt((1 - share) * ours.spread**2 + share * theirs.spread**2),
+        "drift": (1 - share) * ours.drift + share * theirs.drift,
+    }
+    there = share > 0
+    for name, column in columns.items():
+        known = _with_room(getattr(ours, name), column)
+        columns[name] = _where(there, column, known).astype(known.dtype)
+    return replace(ours, **columns)
+
+
+def _with_room(column: Column, larger: Column) -> Column:
+    """Return a column with as many runners-up as another, further ones being none."""
+    if column.ndim == 1 or column.shape[1] >= larger.shape[1]:
+        return column
+    more = larger.shape[1] - column.shape[1]
+    none = -1 if column.dtype.kind == "i" else 0
+    return np.pad(column, [(0, 0), (0, more), *[(0, 0)] * (column.ndim - 2)], constant_values=none)
+
+
+def _times(models: Models, factor: FloatArray) -> Models:
+    """Return models that are as many times as large, by row, [n]."""
+    return replace(
+        models,
+        coefficients=models.coefficients * factor[:, None],
+        alternative_coefficients=models.alternative_coefficients * factor[:, None, None],
+        unit=models.unit * factor,
+    )
+
+
+def _where(rows: BoolArray, some: Column, others: Column) -> Column:
+    """Choose between columns by row."""
+    return np.where(rows.reshape(-1, *[1] * (some.ndim - 1)), some, others)
+
+
+def _alike(models: Models, others: Models, points: FloatArray) -> tuple[Models, Models]:
+    """Return both over the shapes of both and some points."""
+    shapes = Shapes.of([*models.shapes, *others.shapes])
+    peak = peaks(shape_table(shapes, points))
+    ours, theirs = (_over(each, shapes, peak, points) for each in (models, others))
+    return ours, theirs
+
+
+def _over(models: Models, shapes: Shapes, peak: FloatArray, points: FloatArray) -> Models:
+    """Return models over more shapes, of these peaks [S + 1] at `points`."""
+    codes = np.concatenate([models.terms[:, None], models.alternative_terms], axis=1)
+    number = {shape: code for code, shape in enumerate(shapes)}
+    place = np.array([*(number[shape] for shape in models.shapes), -1], dtype=np.int16)
+    before = peaks(shape_table(models.shapes, models.points))
+    return replace(
+        models,
+        shapes=shapes,
+        points=points,
+        terms=place[models.terms],
+        alternative_terms=place[models.alternative_terms],
+        root=rescaled(models.root, codes, before, peak[place]),
+    )
