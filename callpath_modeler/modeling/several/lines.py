@@ -25,8 +25,11 @@ FloatArray = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]
 Column = npt.NDArray[Any]
 
-_AS_CLOSE = 1.25
-"""A surface is kept where it is no further from the data than this times the model of a line."""
+_AS_CLOSE, _AS_CLOSE_FOR_ALL_WE_KNOW = 1.25, 2.0
+"""A surface is kept where it is no further from the data than this times the model of a line; the
+latter without repetitions, since models follow the noise of few points more closely."""
+_DEVIATES = 0.5
+"""And where no more than this part of the variance about it is not noise."""
 
 _DOUBT = 0.2
 """How probable it is at most that runs along a line know better what is beyond them than a surface
@@ -69,38 +72,51 @@ def along_with_runs(
         aggregate=surface.aggregate,
         confidence=surface.confidence,
     )
-    told = ~np.isnan(runs.spread)
+    told, deviating = ~np.isnan(runs.spread), _deviating(models, values)
     ends = np.array([at, near], dtype=np.float64)
     ends[:, axis] = points[-1]
     if np.array_equal(*ends):
         measured = centre(values, surface.aggregate)
-        of_runs, of_surface = (distances(each, points, measured) for each in (runs, models))
-        nearer = told & (of_runs * _AS_CLOSE < of_surface)
-        doubts = np.where(told & ~nearer, _doubts(models, points, values), 0.0)
+        nearer = told & _nearer(runs, models, deviating, points, measured)
+        doubts = np.where(told & ~nearer, _doubts(models, deviating, points), 0.0)
         return with_rows(with_doubts(models, runs, doubts), runs, nearer), nearer
     here, there = surface.values(ends).T
     told &= (here > 0) & (there > 0)
     level = np.where(told, here / np.where(told, there, 1.0), 1.0)
-    doubts = np.where(told, _doubts(models, points, values), 0.0)
+    doubts = np.where(told, _doubts(models, deviating, points), 0.0)
     return with_doubts(models, _times(runs, level), doubts), np.zeros(len(models), dtype=np.bool_)
 
 
-def _doubts(models: Models, points: FloatArray, values: FloatArray) -> FloatArray:
+def _deviating(models: Models, values: FloatArray) -> FloatArray:
+    """Return which part of the variance about models is not noise, [n]; NaN = not known."""
+    there = np.isfinite(values)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        repetitions = there.sum(axis=(1, 2)) / there.any(axis=2).sum(axis=1)
+        return np.asarray(1 - models.noise**2 / repetitions / models.spread**2)
+
+
+def _nearer(
+    runs: Models, models: Models, deviating: FloatArray, points: FloatArray, measured: FloatArray
+) -> BoolArray:
+    """Tell which models of runs are nearer to these than slices, [n]."""
+    of_runs, of_slices = (distances(each, points, measured) for each in (runs, models))
+    known = (deviating > _DEVIATES) & (of_runs * _AS_CLOSE < of_slices)
+    unknown = np.isnan(deviating) & (of_runs * _AS_CLOSE_FOR_ALL_WE_KNOW < of_slices)
+    return np.asarray(known | unknown)
+
+
+def _doubts(models: Models, deviating: FloatArray, points: FloatArray) -> FloatArray:
     """Return how much each slice is doubted along its line, [n].
 
     By the part of the variance about it that is not noise: deviations may be those of scales. Three
     points do not tell these from a law. And by the power of 1 / p that it falls with: what is
     hidden behind work that is shared is hidden at all values of other parameters.
     """
-    repetitions = np.isfinite(values).sum(axis=(1, 2)) / np.isfinite(values).any(axis=2).sum(axis=1)
+    sure = ~np.isnan(deviating) & (len(points) > MIN_POINTS["mixture"])
     first, last = models.values(points[[0, -1]]).T
     with np.errstate(divide="ignore", invalid="ignore"):
-        deviates = 1 - models.noise**2 / repetitions / models.spread**2
         falls = np.log(first / last) / np.log(points[-1] / points[0])
-    if len(points) == MIN_POINTS["mixture"]:
-        deviates[:] = 1.0
-    # Without repetitions nobody knows what is noise.
-    most = np.maximum(np.where(np.isnan(deviates), 1.0, deviates), np.nan_to_num(falls))
+    most = np.maximum(np.where(sure, deviating, 1.0), np.nan_to_num(falls))
     return np.asarray(_DOUBT * np.clip(most, 0.0, 1.0))
 
 

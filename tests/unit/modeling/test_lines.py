@@ -126,6 +126,21 @@ def test_what_fits_all_measurements_to_their_noise_is_hardly_doubted():
     assert np.median(np.log(told.high / told.low) / np.log(sure.high / sure.low)) < 2
 
 
+@pytest.mark.parametrize("repetitions", [1, 3])
+def test_a_surface_is_kept_where_only_noise_is_off_it(repetitions):
+    points = grid(P, N)
+    laws = [lambda p, n, k=k: (1 + 0.1 * k * p) * n**2 for k in range(8)]
+    otherwise = np.where(points[:, 1] == 50, points[:, 0] ** 1.5, 1.0)[:, None]
+    kept, gone = [], []
+    for seed in range(4):
+        values = measured(points, laws, noise=0.1, repetitions=repetitions, seed=seed)
+        for some, among in ((values, kept), (values * otherwise, gone)):
+            _, of_runs = along_with_runs(fit(points, some), 0, AT, AT, *runs_at_50(points, some))
+            among.append(~of_runs)
+    assert np.mean(kept) > 0.9
+    assert np.mean(gone) < 0.3
+
+
 def test_what_is_hidden_behind_shared_work_may_be_in_the_band():
     """Half a hundredth of the largest run is not shared, and grows with the size as the rest."""
     points, target = grid(P, N), 16 * P[-1]
