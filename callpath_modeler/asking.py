@@ -48,19 +48,21 @@ class Target:
     ----------
     value : of the main parameter; None = not said
     named : values of parameters by name, in the order given
+    chosen : which of these was chosen, if any
     """
 
     value: float | None = None
     named: Mapping[str, float] = field(default_factory=dict)
+    chosen: str | None = None
 
     @property
     def parameter(self) -> str | None:
-        """The parameter that the target is along: p if it is named, else the first."""
-        return main_parameter(self.named)
+        """The parameter that the target is along: what was chosen, else p, else the first named."""
+        return self.chosen or main_parameter(self.named)
 
 
-def parse_target(target: str | None, at: str | None) -> Target:
-    """Return what ``--target`` and ``--at`` stand for.
+def parse_target(target: str | None, at: str | None, parameter: str | None = None) -> Target:
+    """Return what ``--target`` and ``--at``, and with them ``--parameter``, stand for.
 
     ``--target 4096`` is short for ``--at p=4096`` when p is what is modelled.
     """
@@ -74,7 +76,7 @@ def parse_target(target: str | None, at: str | None) -> Target:
         if not name or not text or name in named:
             raise UsageError(f"--at {at!r} is malformed", hint="e.g. --at p=4096 or p=4096,n=1e6")
         named[name] = _scale(text)
-    found = Target(named=named)
+    found = Target(named=named, chosen=parameter if parameter in named else None)
     if sum(np.isinf(list(named.values()))) > (np.isinf(named.get(found.parameter or "", 1.0))):
         raise UsageError(
             f"--at {at!r}: only {found.parameter} may be infinite", hint="give the others a value"

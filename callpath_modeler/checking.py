@@ -90,8 +90,8 @@ def check_of(
         As in `check`, before any run is read where that is possible.
     """
     expectations = read(path)
-    asked = parse_target(question.target, question.at)
     load_options, fit_options = load_options or LoadOptions(), fit_options or FitOptions()
+    asked = parse_target(question.target, question.at, fit_options.parameter)
     said = (asked.parameter, fit_options.parameter)
     parameter = asked.parameter or fit_options.parameter or expectations.parameter
     fit_options = replace(fit_options, parameter=parameter)

@@ -82,14 +82,14 @@ def difference_of(
     UsageError, InputError, DataError
         As `load`, `fit` and `difference` do.
     """
-    asked = parse_target(question.target, question.at)
+    load_options, fit_options = load_options or LoadOptions(), fit_options or FitOptions()
+    asked = parse_target(question.target, question.at, fit_options.parameter)
     target = asked.value if asked.parameter is None else asked.named[asked.parameter]
     if target is not None and np.isinf(target):
         raise UsageError(
             "--target inf: there is no difference to tell at infinity",
             hint="give a finite target; growth before and after is always compared",
         )
-    load_options, fit_options = load_options or LoadOptions(), fit_options or FitOptions()
     load_options = load_options.of_metric(question.metric)
     wanted = asked.parameter or fit_options.parameter
     held = {name: value for name, value in asked.named.items() if name != wanted}

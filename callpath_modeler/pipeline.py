@@ -387,10 +387,10 @@ def asked_of(
     UsageError
         If there is no target, or it is not one.
     """
-    target = parse_target(question.target, question.at)
+    load_options, fit_options = load_options or LoadOptions(), fit_options or FitOptions()
+    target = parse_target(question.target, question.at, fit_options.parameter)
     if target == Target() and default_factor is None:
         raise UsageError("no target scale", hint="give --target 262144, or --target inf for growth")
-    load_options, fit_options = load_options or LoadOptions(), fit_options or FitOptions()
     if target.parameter is not None:
         fit_options = replace(fit_options, parameter=target.parameter)
     metric = question.metric

@@ -78,7 +78,7 @@ def command(
             hint="inclusive = true in the file",
         )
     covered, allowed = parse_share(cover, "--cover"), parse_share(margin, "--margin")
-    asked = asking.parse_target(question.target, question.at)
+    asked = asking.parse_target(question.target, question.at, fitting.parameter)
     if float("inf") in (asked.value, *asked.named.values()):
         raise UsageError("--target inf: values have no bound there", hint="a finite scale")
     fitted = pipeline.models_of(

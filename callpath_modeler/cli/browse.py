@@ -141,7 +141,7 @@ class _Here:
         self._console, self._ctx, self._load = console, ctx, load
         self._paths: tuple[str, ...] = ctx.params["experiment"]
         self._same = retold(ctx, without=_SAID_ANEW, in_full=True)
-        self._asked = parse_target(ctx.params["target"], ctx.params["at"])
+        self._asked = parse_target(ctx.params["target"], ctx.params["at"], fitting.parameter)
         self._fitting = replace(fitting, parameter=self._asked.parameter or fitting.parameter)
 
     def models_of(self, metric: str) -> Fitted:

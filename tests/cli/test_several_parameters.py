@@ -72,6 +72,20 @@ def test_the_other_parameter_can_be_the_one_that_grows(run, table):
     assert rows["main/work"]["growth"] == "O(n^3)"
 
 
+def test_a_target_that_names_all_parameters_is_along_the_one_that_was_chosen(run, table):
+    words = (table, "--parameter", "n", "--at", "p=64,n=400")
+    outcome = run("rank", *words)
+    assert outcome.out.startswith("At n = 400, p = 64 (n 10 × the largest run): ")
+    assert "--parameter n" in outcome.out.splitlines()[-1]
+    assert ranked(run, *words)["main/work"]["growth"] == "O(n^3)"
+    assert "time(n, p=64) = " in run("show", table, "main/work", *words[1:]).out
+    assert run("rank", table, "--parameter", "n", "--at", "p=64,n=inf").status == 0
+    said = run("diff", table, *words).out
+    assert said.startswith("At n = 400, p = 64 (predicted): ")
+    refused = run("rank", table, "--parameter", "n", "--at", "p=inf,n=40")
+    refused.fails(2, "only n may be infinite")
+
+
 def test_what_is_not_said_is_held_at_its_largest_value_and_said_so(run, table):
     outcome = run("rank", table, "--target", "4096")
     assert outcome.status == 0
