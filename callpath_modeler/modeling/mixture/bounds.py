@@ -180,7 +180,7 @@ class Singles:
         far *= far
         far *= far
         far *= scatter
-        _half_log(far, LOG_2PI, out=offset)
+        _half_log(np.maximum(far, SMALLEST, out=far), LOG_2PI, out=offset)
         edge -= beyond
         edge[falling] = self.slope[falling] - below[falling]
         edge *= edge
@@ -196,7 +196,7 @@ class Singles:
         level *= level
         level *= of_constant
         level *= scatter
-        _half_log(level, LOG_2PI, out=positive)
+        _half_log(np.maximum(level, SMALLEST, out=level), LOG_2PI, out=positive)
         below *= below
         beyond *= beyond
         below += beyond
@@ -230,7 +230,6 @@ def bounds(
     singles = [Singles.of(seen) for seen in looks]
     with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
         found = singles[0].volumes(known, single(variance))
-        # What overflows is no number, and not worth a look.
         found += single(log_prior[1 : 1 + 3 * size]).reshape(3, size, 1)
     # What suits best leaves least.
     found[:2] += profile(least([each.left for each in singles]), data, used - 2)
@@ -239,15 +238,17 @@ def bounds(
     if not (data.weight > 0).all():
         # Where points are missing, a shape may be the same at all that are left.
         far |= singles[0].scatter <= _ALIKE * singles[0].about_zero
-    np.copyto(found, -np.inf, where=far)
+    # What overflows is no number, and not worth a look.
+    np.copyto(found, -np.inf, where=far | np.isnan(found))
     alone = single(constant_evidence(first.sums.weight, first.sums.mean) + log_prior[0])
     alone += profile(least([seen.sums.total for seen in looks]), data, used - 1)
     return singles[0], Bounds(alone, found)
 
 
 def single(numbers: NumberArray) -> SingleArray:
-    """Return numbers in single precision."""
-    return np.asarray(numbers, dtype=np.float32)
+    """Return numbers in single precision; what is too large for it is infinite."""
+    with np.errstate(over="ignore"):
+        return np.asarray(numbers, dtype=np.float32)
 
 
 def least(residuals: Sequence[N]) -> N:

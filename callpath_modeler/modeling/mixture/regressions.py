@@ -184,7 +184,8 @@ class Price:
         room = level
         if self.shared:
             room = level * room_of_share(constant / level, 0.0, PAIR_FOLDS)
-        cost = np.log(room**2 / (2 * np.pi * variance))
+        with np.errstate(over="ignore"):
+            cost = np.log(room**2 / (2 * np.pi * variance))
         return np.asarray((constant**2 > variance * cost) | ~self.asked)
 
 

@@ -173,13 +173,12 @@ def _averaged(
     steepest = regressed.mean / np.maximum(regressed.at, np.float32(1e-9))
     slope = np.clip(regressed.slope, 0, steepest)
     slope *= positive
-    slope += offset * regressed.slope
+    slope += _shares(offset, regressed.slope)
     positive += offset
     weight = positive.sum(axis=0) + alone
     constant = weight * regressed.mean - (slope * regressed.at).sum(axis=0)
     weight += bare.sum(axis=0)
-    bare *= regressed.bare_slope()
-    slope += bare
+    slope += _shares(bare, regressed.bare_slope())
     of_pairs = np.exp(pairs.bound - best[pairs.row])
     numbers = of_pairs * pairs.coefficients * regressed.unit[pairs.row]
     np.add.at(weight, pairs.row, of_pairs)
@@ -188,6 +187,11 @@ def _averaged(
         np.add.at(slope, (shapes[pairs.pair], pairs.row), single(column))
     fitted = known.table.T @ slope + constant
     return np.asarray(fitted / (weight * regressed.unit)).T
+
+
+def _shares(weight: SingleArray, slope: SingleArray) -> SingleArray:
+    """Return slopes as often as they weigh; one too large for single precision has no weight."""
+    return np.multiply(weight, slope, where=weight > 0, out=np.zeros_like(weight))
 
 
 def rough_fit(data: Data, known: Hypotheses) -> FloatArray:

@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from callpath_modeler.modeling.evaluation import doublings, peaks, shape_table
 from callpath_modeler.modeling.fitting import centre, default_space, fit
+from callpath_modeler.modeling.mixture.spread import EXACT_VARIANCE
 from callpath_modeler.modeling.models import MIN_POINTS, Models, column_names
 from callpath_modeler.modeling.roots import rescaled
 from callpath_modeler.modeling.several.slices import along
@@ -25,11 +26,14 @@ FloatArray = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]
 Column = npt.NDArray[Any]
 
-_AS_CLOSE, _AS_CLOSE_FOR_ALL_WE_KNOW = 1.25, 2.0
+_AS_CLOSE, _AS_CLOSE_UNREPEATED = 1.25, 2.0
 """A surface is kept where it is no further from the data than this times the model of a line; the
 latter without repetitions, since models follow the noise of few points more closely."""
 _DEVIATES = 0.5
 """And where no more than this part of the variance about it is not noise."""
+
+_EXACT = 2 * EXACT_VARIANCE**0.5
+"""Values that are off a surface by no more follow it, and there is nothing to doubt."""
 
 _DOUBT = 0.2
 """How probable it is at most that runs along a line know better what is beyond them than a surface
@@ -92,7 +96,8 @@ def _deviating(models: Models, values: FloatArray) -> FloatArray:
     there = np.isfinite(values)
     with np.errstate(divide="ignore", invalid="ignore"):
         repetitions = there.sum(axis=(1, 2)) / there.any(axis=2).sum(axis=1)
-        return np.asarray(1 - models.noise**2 / repetitions / models.spread**2)
+        part = 1 - models.noise**2 / repetitions / models.spread**2
+    return np.where(models.spread <= _EXACT, 0.0, part)
 
 
 def _nearer(
@@ -101,7 +106,7 @@ def _nearer(
     """Tell which models of runs are nearer to these than slices, [n]."""
     of_runs, of_slices = (distances(each, points, measured) for each in (runs, models))
     known = (deviating > _DEVIATES) & (of_runs * _AS_CLOSE < of_slices)
-    unknown = np.isnan(deviating) & (of_runs * _AS_CLOSE_FOR_ALL_WE_KNOW < of_slices)
+    unknown = np.isnan(deviating) & (of_runs * _AS_CLOSE_UNREPEATED < of_slices)
     return np.asarray(known | unknown)
 
 
@@ -117,7 +122,7 @@ def _doubts(models: Models, deviating: FloatArray, points: FloatArray) -> FloatA
     with np.errstate(divide="ignore", invalid="ignore"):
         falls = np.log(first / last) / np.log(points[-1] / points[0])
     most = np.maximum(np.where(sure, deviating, 1.0), np.nan_to_num(falls))
-    return np.asarray(_DOUBT * np.clip(most, 0.0, 1.0))
+    return np.where(models.spread <= _EXACT, 0.0, _DOUBT * np.clip(most, 0.0, 1.0))
 
 
 def distances(models: Models, points: FloatArray, measured: FloatArray) -> FloatArray:

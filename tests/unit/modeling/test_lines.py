@@ -141,6 +141,20 @@ def test_a_surface_is_kept_where_only_noise_is_off_it(repetitions):
     assert np.mean(gone) < 0.3
 
 
+@pytest.mark.parametrize("at", [50.0, 200.0])
+def test_exact_counts_are_not_doubted(at):
+    points = grid(P, N)
+    laws = [lambda p, n: 8 * n + p, lambda p, n: (p - 1) * n, lambda p, n: 24 + 0 * p * n]
+    values = np.array([law(*points.T) for law in laws])[..., None] * np.ones(3)
+    found, of_runs = along_with_runs(
+        fit(points, values), 0, [1.0, at], AT, *runs_at_50(points, values)
+    )
+    band, truth = found.predict([2048.0]), [law(2048.0, at) for law in laws]
+    assert not of_runs.any()
+    for end in (band.value, band.low, band.high):
+        assert end[:, 0] == pytest.approx(truth, rel=1e-3)
+
+
 def test_what_is_hidden_behind_shared_work_may_be_in_the_band():
     """Half a hundredth of the largest run is not shared, and grows with the size as the rest."""
     points, target = grid(P, N), 16 * P[-1]

@@ -64,6 +64,18 @@ def test_whatever_is_measured_predictions_keep_their_promises(data: st.DataObjec
     assert (models.status[zero] == FitStatus.ZERO).all()
 
 
+@pytest.mark.parametrize("measured", [(437_102.0, 0.0, 2.0), (4_779.0, 1.0, 0.0)])
+def test_points_that_are_far_below_the_largest_one_do_not_overflow(measured) -> None:
+    """Steep powers are next to nothing at all points of a row that ends early."""
+    points = [0.25, 0.5, 3, 1, 2, 8, 4096]
+    y = np.full((2, len(points), 2), np.nan)
+    y[0, :3, 0] = measured
+    y[1] = 3.0
+    models = fit(points, y)
+    sane(models)
+    assert (models.coefficients[0, 0] < 100) & (models.weight[0] > 0)
+
+
 @pytest.mark.parametrize("unit", [1e-60, 1e-15, 2.0**-40, 1e-3, 7.3, 2.0**40, 1e18, 1e60])
 @pytest.mark.parametrize("repetitions", [1, 3])
 def test_no_unit_changes_a_model_or_its_band(unit: float, repetitions: int) -> None:
