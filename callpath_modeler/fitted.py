@@ -192,7 +192,7 @@ def sliced(
     axes = [surface.parameters.index(name) for name in names]
     measured = surface.models.points[:, axes]
     line = nearest_line(names, measured, held or {})
-    runs = _with_runs(names, measured, line.held)
+    runs = _nearest_runs(names, measured, line.held)
     at = [line.held.get(name, 1.0) for name in surface.parameters]
     if runs is None:
         models = along(surface.models, axes[0], at)
@@ -219,10 +219,10 @@ def sliced(
     )
 
 
-def _with_runs(
+def _nearest_runs(
     names: Sequence[str], settings: NDArray[np.float64], held: Mapping[str, float]
 ) -> Mapping[str, float] | None:
-    """Return the values of the other parameters, nearest to `held`, where a line can be modelled.
+    """Return the values of the other parameters, nearest to `held`, whose runs can be modelled.
 
     `settings` [m, names] were measured, the parameter of the line first.
     """
