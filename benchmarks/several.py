@@ -191,11 +191,13 @@ def _hidden(random: np.random.Generator, end: FloatArray) -> Law:
     return law
 
 
+_OF_TWO = np.array(list(product(P, N))), np.array([[16 * P[-1], 4 * N[-1]]])
+"""What is measured, and asked for."""
+
 DESIGNS = (
     Design(
         "",
-        np.array(list(product(P, N))),
-        np.array([[16 * P[-1], 4 * N[-1]]]),
+        *_OF_TWO,
         SEEDS,
         {
             "constant": _constant,
@@ -208,15 +210,13 @@ DESIGNS = (
     ),
     Design(
         " (off)",
-        np.array(list(product(P, N))),
-        np.array([[16 * P[-1], 4 * N[-1]]]),
+        *_OF_TWO,
         SEEDS,
         {"c0 + f(p) g(n), off": _off, "constant (off)": _constant},
     ),
     Design(
         " (hidden)",
-        np.array(list(product(P, N))),
-        np.array([[16 * P[-1], 4 * N[-1]]]),
+        *_OF_TWO,
         SEEDS,
         {"n^3 / p, hidden": _hidden, "constant (hidden)": _constant},
     ),

@@ -194,14 +194,16 @@ def sliced(
     line = nearest_line(names, measured, held or {})
     runs = _nearest_runs(names, measured, line.held)
     at = [line.held.get(name, 1.0) for name in surface.parameters]
+    points, values = experiment.at(line.measured_at).by_point(metric.name, chosen)
     if runs is None:
         models = along(surface.models, axes[0], at)
         of_runs = np.zeros(len(models), np.bool_)
     else:
         near = [runs.get(name, 1.0) for name in surface.parameters]
-        points, values = experiment.at(runs).by_point(metric.name, chosen)
-        models, of_runs = along_with_runs(surface.models, axes[0], at, near, points, values)
-    points, values = experiment.at(line.measured_at).by_point(metric.name, chosen)
+        told = points, values
+        if runs != line.measured_at:
+            told = experiment.at(runs).by_point(metric.name, chosen)
+        models, of_runs = along_with_runs(surface.models, axes[0], at, near, *told)
     return Fitted(
         experiment,
         metric,

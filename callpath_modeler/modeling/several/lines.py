@@ -76,19 +76,21 @@ def along_with_runs(
         aggregate=surface.aggregate,
         confidence=surface.confidence,
     )
-    told, deviating = ~np.isnan(runs.spread), _deviating(models, values)
+    told = ~np.isnan(runs.spread) & ~(models.spread <= _EXACT)
+    deviating = _deviating(models, values)
     ends = np.array([at, near], dtype=np.float64)
     ends[:, axis] = points[-1]
-    if np.array_equal(*ends):
-        measured = centre(values, surface.aggregate)
-        nearer = told & _nearer(runs, models, deviating, points, measured)
-        doubts = np.where(told & ~nearer, _doubts(models, deviating, points), 0.0)
-        return with_rows(with_doubts(models, runs, doubts), runs, nearer), nearer
-    here, there = surface.values(ends).T
-    told &= (here > 0) & (there > 0)
-    level = np.where(told, here / np.where(told, there, 1.0), 1.0)
-    doubts = np.where(told, _doubts(models, deviating, points), 0.0)
-    return with_doubts(models, _times(runs, level), doubts), np.zeros(len(models), dtype=np.bool_)
+    there = np.array_equal(*ends)
+    if there:
+        nearer = told & _nearer(runs, models, deviating, points, centre(values, surface.aggregate))
+        told &= ~nearer
+    else:
+        nearer = np.zeros(len(models), dtype=np.bool_)
+        level, theirs = surface.values(ends).T
+        told &= (level > 0) & (theirs > 0)
+        runs = _times(runs, np.where(told, level / np.where(told, theirs, 1.0), 1.0))
+    found = with_doubts(models, runs, np.where(told, _doubts(models, deviating, points), 0.0))
+    return (with_rows(found, runs, nearer) if there else found), nearer
 
 
 def _deviating(models: Models, values: FloatArray) -> FloatArray:
@@ -96,8 +98,7 @@ def _deviating(models: Models, values: FloatArray) -> FloatArray:
     there = np.isfinite(values)
     with np.errstate(divide="ignore", invalid="ignore"):
         repetitions = there.sum(axis=(1, 2)) / there.any(axis=2).sum(axis=1)
-        part = 1 - models.noise**2 / repetitions / models.spread**2
-    return np.where(models.spread <= _EXACT, 0.0, part)
+        return np.asarray(1 - models.noise**2 / repetitions / models.spread**2)
 
 
 def _nearer(
@@ -122,7 +123,7 @@ def _doubts(models: Models, deviating: FloatArray, points: FloatArray) -> FloatA
     with np.errstate(divide="ignore", invalid="ignore"):
         falls = np.log(first / last) / np.log(points[-1] / points[0])
     most = np.maximum(np.where(sure, deviating, 1.0), np.nan_to_num(falls))
-    return np.where(models.spread <= _EXACT, 0.0, _DOUBT * np.clip(most, 0.0, 1.0))
+    return np.asarray(_DOUBT * np.clip(most, 0.0, 1.0))
 
 
 def distances(models: Models, points: FloatArray, measured: FloatArray) -> FloatArray:
@@ -139,11 +140,10 @@ def distances(models: Models, points: FloatArray, measured: FloatArray) -> Float
     measured : [n, K] above zero; anything else is missing
     """
     there = measured > 0
-    with np.errstate(divide="ignore", invalid="ignore"):
-        away = np.where(there, np.log(models.values(points) / measured), 0.0)
     # Small scales may follow laws of their own.
     weight = there / (1 + doublings(points))
-    with np.errstate(invalid="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore"):
+        away = np.where(there, np.log(models.values(points) / measured), 0.0)
         seen = np.sqrt((weight * away**2).sum(axis=1) / weight.sum(axis=1))
     return np.asarray(np.fmax(models.spread, seen))
 
