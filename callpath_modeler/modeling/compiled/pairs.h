@@ -5,12 +5,6 @@
 
 #include "bounds.h"
 
-/* Pairs one after the other, from `begin` on. Where `from` is not -1 they have the first shape in
-   common, and their second ones follow each other in a list, from place `from` on. */
-typedef struct {
-    int64_t begin, count, from, first;
-} Run;
-
 /* Pairs, and regressions on those that may have positive coefficients, under the first drift, as
    `Doubles`; `free` is 1 where the constant is, 0 where it is left out. */
 typedef struct {
@@ -19,10 +13,6 @@ typedef struct {
     int32_t *number;      /* [pairs]: which of all pairs each is */
     int64_t *likely;      /* [pairs]: whether they are probable at all */
     int64_t *marked;      /* [pairs]: whether coefficients may be positive besides */
-    Run *runs;            /* [ran]: of those that are tried with every row */
-    int32_t *in_turn;     /* [turns]: second shapes, as runs have them */
-    int64_t ran, turns;
-    double *turn_at, *turn_square, *turn_product; /* [turns]: what a look has of these */
     int64_t count, close; /* how many there are, and how many of these are near the best */
     int32_t *which, *near; /* [count]: which they are; [close]: places of those in the list */
     int32_t *first_of, *second_of; /* [count]: their shapes */
@@ -53,78 +43,49 @@ static void product_sums(int64_t points, int64_t pairs, const double *restrict p
 /* Of the product of the squares of two shapes, what is left where these are one at all points. */
 #define PARALLEL 1e-10
 
-/* Of fewer than so many pairs it pays to look for the shapes of each. */
-enum { SHORT = 4 };
-
-/* Return where a shape is among those in turn; -1 if nowhere. */
-static int64_t turn_of(const Pairs *found, int32_t shape)
-{
-    for (int64_t i = 0; i < found->turns; i++)
-        if (found->in_turn[i] == shape)
-            return i;
-    return -1;
-}
-
-/* Divide `pairs` into runs; none goes beyond pair `asked`. In turn are the second shapes of the most pairs
-   one after the other, `most` at most, that have the first in common. */
-static void divide_into_runs(int64_t pairs, int64_t asked, int64_t most, Pairs *found)
-{
-    const int32_t *one = found->one, *other = found->other;
-    int64_t longest = 0, start = 0;
-    for (int64_t p = 0, begin = 0; p < pairs; p++) {
-        begin = p && one[p] == one[p - 1] ? begin : p;
-        if (p + 1 - begin > longest && p + 1 - begin <= most)
-            longest = p + 1 - begin, start = begin;
-    }
-    for (int64_t i = 0; i < longest; i++)
-        found->in_turn[i] = other[start + i];
-    found->turns = longest, found->ran = 0;
-    for (int64_t p = 0; p < pairs;) {
-        int64_t from = turn_of(found, other[p]), count = 1, end = p < asked ? asked : pairs;
-        if (from >= 0)
-            while (p + count < end && one[p + count] == one[p] && from + count < longest
-                   && other[p + count] == found->in_turn[from + count])
-                count++;
-        Run *last = found->ran ? found->runs + found->ran - 1 : NULL;
-        if (count < SHORT && last && last->from < 0 && p != asked)
-            last->count += count;
-        else
-            found->runs[found->ran++] = (Run){p, count, count < SHORT ? -1 : from, one[p]};
-        p += count;
-    }
-}
+/* What a look has of one shape, and the same without a constant. */
+typedef struct {
+    double at, square, product, whole_square, whole_product;
+} One;
 
 /* What tells whether coefficients may be positive beside the sums of two shapes. */
 typedef struct {
     double noise, total, weight, mean, per_weight, per_freedom;
-    int frugal;
 } Marks;
 
-/* Tell whether a pair may have positive coefficients, by their signs and without a division. */
-INLINE int may_be_positive(const Marks *marks, double at_x, double at_z, double xx, double zz,
-                           double x, double z, double both)
+INLINE One one_of(const Marks *marks, double at, double square, double product)
 {
-    const double weight = marks->weight, mean = marks->mean;
-    double xz = both - at_x * at_z * weight, most = xx * zz;
-    double determinant = larger(most - xz * xz, most * 1e-12);
-    double first = x * zz - z * xz, second = z * xx - x * xz;
-    double constant = mean * determinant - at_x * first - at_z * second;
-    /* Without the constant. */
-    double cx = at_z * xz - at_x * zz, cz = at_x * xz - at_z * xx;
-    double cc = determinant * marks->per_weight - at_x * cx - at_z * cz;
-    int free = (constant > 0) & (first > 0) & (second > 0);
-    int forced = (first * cc > constant * cx) & (second * cc > constant * cz);
-    double residual = (marks->total * determinant - first * x - second * z) * marks->per_freedom;
-    double variance = cc * larger(marks->noise * determinant, residual);
-    int worth = (constant > 0) & (!marks->frugal | (constant * constant > SURE * variance));
+    double level = at * marks->weight;
+    return (One){at, square, product, square + at * level, product + marks->mean * level};
+}
+
+/* Tell whether a pair may have positive coefficients, by their signs and without a division. */
+INLINE int may_be_positive(const Marks *marks, One x, One z, double both, int frugal)
+{
+    double xz = both - x.at * z.at * marks->weight, most = x.square * z.square;
+    double determinant = most - xz * xz;
+    double first = x.product * z.square - z.product * xz;
+    double second = z.product * x.square - x.product * xz;
+    double constant = marks->mean * determinant - x.at * first - z.at * second;
+    int free = (constant > 0) & (first > 0) & (second > 0), worth = constant > 0;
+    if (frugal) {
+        double cx = z.at * xz - x.at * z.square, cz = x.at * xz - z.at * x.square;
+        double cc = determinant * marks->per_weight - x.at * cx - z.at * cz;
+        double left = marks->total * determinant - first * x.product - second * z.product;
+        double variance = cc * larger(marks->noise * determinant, left * marks->per_freedom);
+        worth &= constant * constant > SURE * variance;
+    }
+    int forced = (x.whole_product * z.whole_square > z.whole_product * both)
+                 & (z.whole_product * x.whole_square > x.whole_product * both);
     /* Where points are missing, a shape may be the same at all that are left. */
-    int two = (most - xz * xz > PARALLEL * most) & (xx > ALIKE * at_x * at_x * weight)
-              & (zz > ALIKE * at_z * at_z * weight);
+    int two = (determinant > PARALLEL * most) & (x.square > ALIKE * x.whole_square)
+              & (z.square > ALIKE * z.whole_square);
     return two & (free | (forced & !worth));
 }
 
 /* Mark pairs `begin` to `end`, whatever their shapes. */
-static void mark_some(const Marks *marks, const Look *seen, int64_t begin, int64_t end, Pairs *found)
+INLINE void mark_some(const Marks *marks, const Look *seen, int64_t begin, int64_t end, int frugal,
+                      Pairs *found)
 {
     const int32_t *restrict one = found->one, *restrict other = found->other;
     const double *restrict at = seen->at, *restrict square = seen->square;
@@ -133,61 +94,21 @@ static void mark_some(const Marks *marks, const Look *seen, int64_t begin, int64
     int64_t *restrict marked = found->marked;
 #pragma omp simd
     for (int64_t p = begin; p < end; p++) {
-        int may = may_be_positive(marks, at[one[p]], at[other[p]], square[one[p]],
-                                  square[other[p]], product[one[p]], product[other[p]], both[p]);
-        marked[p] = may & likely[p];
+        One x = one_of(marks, at[one[p]], square[one[p]], product[one[p]]);
+        One z = one_of(marks, at[other[p]], square[other[p]], product[other[p]]);
+        marked[p] = may_be_positive(marks, x, z, both[p], frugal) & likely[p];
     }
 }
 
-/* Mark a run; up to a vector beyond it comes to nothing, since what is there is marked later. */
-static void mark_run(const Marks *marks, const Look *seen, const Run *run, Pairs *found)
-{
-    const double at = seen->at[run->first], square = seen->square[run->first];
-    const double product = seen->product[run->first];
-    const double *restrict ats = found->turn_at + run->from;
-    const double *restrict squares = found->turn_square + run->from;
-    const double *restrict products = found->turn_product + run->from;
-    const double *restrict both = found->both + run->begin;
-    const int64_t *restrict likely = found->likely + run->begin;
-    int64_t *restrict marked = found->marked + run->begin;
-    for (int64_t i = 0; i < run->count; i += WIDTH)
-#pragma omp simd
-        for (int64_t j = i; j < i + WIDTH; j++) {
-            int may = may_be_positive(marks, at, ats[j], square, squares[j], product, products[j],
-                                      both[j]);
-            marked[j] = may & likely[j];
-        }
-}
-
-/* Mark the pairs that may have positive coefficients: those that are tried with every row, or if they are
-   `opened`, pairs `begin` to `end`. From pair `asked` on constants may be left out though they are
-   positive. */
-static void mark_positive(const Row *row, const Look *seen, int opened, int64_t begin, int64_t asked,
+/* Mark pairs `begin` to `end`, those that may have positive coefficients; from pair `asked` on one is
+   frugal. Up to a vector beyond a part comes to nothing, since what is there is marked later. */
+static void mark_positive(const Row *row, const Look *seen, int64_t begin, int64_t asked,
                           int64_t end, Pairs *found)
 {
-    Marks marks = {row->variance, seen->total, seen->weight, seen->mean, 1 / seen->weight,
-                   1 / larger(row->used - 3, 1), 0};
-    if (opened) {
-        const int64_t middle = begin + (asked - begin) / WHOLE * WHOLE;
-        mark_some(&marks, seen, begin, middle, found);
-        marks.frugal = 1;
-        mark_some(&marks, seen, middle, middle + whole(end - middle), found);
-        return;
-    }
-    for (int64_t i = 0; i < found->turns; i++) {
-        const int32_t shape = found->in_turn[i];
-        found->turn_at[i] = seen->at[shape];
-        found->turn_square[i] = seen->square[shape];
-        found->turn_product[i] = seen->product[shape];
-    }
-    for (int64_t r = 0; r < found->ran; r++) {
-        const Run *run = found->runs + r;
-        marks.frugal = run->begin >= asked;
-        if (run->from >= 0)
-            mark_run(&marks, seen, run, found);
-        else
-            mark_some(&marks, seen, run->begin, run->begin + whole(run->count), found);
-    }
+    const Marks marks = {row->variance, seen->total, seen->weight, seen->mean, 1 / seen->weight,
+                         1 / larger(row->used - 3, 1)};
+    mark_some(&marks, seen, begin, begin + whole(asked - begin), 0, found);
+    mark_some(&marks, seen, asked, asked + whole(end - asked), 1, found);
 }
 
 /* List those of pairs `begin` to `end` that are marked, after those that are listed. */

@@ -78,7 +78,7 @@ static double *make_room(Known *known, Look *looks, float **left, double **sums,
     const int64_t size = drifts * (3 * points + 5 * shapes + 2 * pairs) + 17 * shapes + 15 * pairs
                          + (1 + WIDTH) * points + longest + fans + known->fans.opened
                          + levels * (2 * points + 1) + points * shapes + products
-                         + 4 * pairs + 4 * (shapes + WHOLE);
+                         + 0;
     const int64_t parts = 8 * drifts + 73;
     double *all = new_lines(size + parts * lines(1)), *next = all;
     if (!all)
@@ -123,12 +123,6 @@ static double *make_room(Known *known, Look *looks, float **left, double **sums,
         two->one[p] = known->first[p], two->other[p] = known->second[p], two->number[p] = (int32_t)p;
         two->likely[p] = known->prior[1 + FAMILIES * shapes + p] > -INFINITY;
     }
-    two->runs = (Run *)part(&next, 4 * pairs);
-    two->in_turn = (int32_t *)part(&next, shapes);
-    double **in_turn[] = {&two->turn_at, &two->turn_square, &two->turn_product};
-    for (size_t i = 0; i < sizeof in_turn / sizeof *in_turn; i++)
-        *in_turn[i] = part(&next, shapes + WHOLE);
-    divide_into_runs(known->pairs, known->growing, shapes, two);
     room->plain = part(&next, points);
     room->points = part(&next, 2 * drifts * points);
     room->opened.share = part(&next, levels * points);

@@ -174,7 +174,7 @@ static float try_pairs(const Row *row, const Known *known, const Opened *opened,
             leave(seen, listed, asked, found, found->left[l]);
             continue;
         }
-        mark_positive(row, seen, opened != NULL, begin, asked, end, found);
+        mark_positive(row, seen, begin, asked, end, found);
         list_pairs(begin, end, found);
         regress(row, seen, listed, asked, !known->frugal, found);
     }
