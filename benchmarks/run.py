@@ -43,6 +43,7 @@ import reduce
 import regressions
 import results
 import several
+import sizes
 import slices
 import startup
 import traces
@@ -91,6 +92,7 @@ BENCHMARKS = {
     "accuracy": Benchmark(accuracy.table, accuracy.NOTES, (EXTRAP,)),
     "bands": Benchmark(accuracy.bands, accuracy.BAND_NOTES, ()),
     "mechanisms": Benchmark(mechanisms.table, mechanisms.NOTES, (EXTRAP,)),
+    "sizes": Benchmark(sizes.table, sizes.NOTES, (EXTRAP,)),
     "kernels": Benchmark(kernels.table, kernels.NOTES, (EXTRAP,)),
     "noises": Benchmark(noises.table, noises.NOTES, (EXTRAP,)),
     "trust": Benchmark(trust.table, trust.NOTES, ()),

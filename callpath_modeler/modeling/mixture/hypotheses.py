@@ -21,6 +21,7 @@ from callpath_modeler.modeling.mixture.plainness import (
     plainness_beside,
     plainness_beside_shared,
     plainness_in_pairs,
+    plainness_of_whole,
 )
 from callpath_modeler.modeling.shapes import Shape
 from callpath_modeler.modeling.terms import SearchSpace, Term
@@ -79,6 +80,9 @@ _FEWEST_FOR_ALONE = 4
 _ALONE = 0.02
 """Points that tell a law as steep as p^7 from a last one that is dearer, and how probable it is, or
 a power between others, against those as plain."""
+
+_FEWEST_FOR_WHOLE = 5
+"""Points that tell a constant and two whole powers from a last point that is dearer."""
 
 _CLASS_STRENGTH = 150.0
 """Before it moves, the prior within a kind counts as so many call paths at least."""
@@ -298,7 +302,10 @@ def _pair_plainness(known: Hypotheses) -> FloatArray:
     shared = known.single_group[known.first] == Group.FALLING
     both[shared] *= beside_shared[known.second[shared]]
     neighbours = set(between(known.shapes))
-    pairs = zip(known.first.tolist(), known.second.tolist(), strict=True)
+    pairs = list(zip(known.first.tolist(), known.second.tolist(), strict=True))
+    if known.table.shape[1] >= _FEWEST_FOR_WHOLE:
+        whole = [plainness_of_whole(known.shapes[a], known.shapes[b]) for a, b in pairs]
+        both = np.where(np.isnan(whole), both, whole)
     both[[pair in neighbours for pair in pairs]] = BETWEEN
     return np.where(np.isnan(broken[known.second]), both, broken[known.second])
 

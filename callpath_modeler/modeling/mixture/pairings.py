@@ -39,7 +39,8 @@ def pairings(
 ) -> list[tuple[int, int]]:
     """Pair growing terms with each other and with decreasing ones, and these with the steepest.
 
-    Work that all share falls faster than its surface, and is beside what begins at a capacity. What
+    Transforms and what else takes each number are a power and its product with a logarithm. Work
+    that all share falls faster than its surface, and is beside what begins at a capacity. What
     levels off between two points is a sum of what does at either. What takes longer from a point on
     does so in proportion, or from the last point on by a constant. What falls or grows by a power
     between two others is nearly a sum of these; else what is `lone` is in no pair. Pairs beside a
@@ -62,7 +63,8 @@ def pairings(
     powers = [code for code in falling if isinstance(shapes[code], Term)]
     dearer = _dearer(shapes, growing + falling)
     neighbours = between(shapes) if len(points) >= _FEWEST_FOR_BETWEEN else []
-    pairs = [(a, b) for a in growing for b in growing if a < b] + _levelling(shapes)
+    pairs = [(a, b) for a in growing for b in growing if a < b]
+    pairs += _with_logarithms(shapes) + _levelling(shapes)
     pairs += [(a, b) for a, b in neighbours if not shapes[a].decreasing]
     pairs += [(a, b) for a, b in dearer if a in growing] + [
         (a, b) for a, b in dearer if a in falling
@@ -87,6 +89,18 @@ def between(shapes: Sequence[Shape]) -> list[tuple[int, int]]:
         if isinstance(shape, Term) and shape.is_power
     }
     return [(code, powers[at + _APART]) for at, code in powers.items() if at + _APART in powers]
+
+
+def _with_logarithms(shapes: Sequence[Shape]) -> list[tuple[int, int]]:
+    """Pair whole powers with their products with a logarithm."""
+    codes = {shape: code for code, shape in enumerate(shapes)}
+    powers = [
+        shape
+        for shape in codes
+        if isinstance(shape, Term) and shape.is_power and shape.exponent.denominator == 1
+    ]
+    every = ((power, Term(power.exponent, 1)) for power in powers if power.exponent > 0)
+    return [(codes[power], codes[product]) for power, product in every if product in codes]
 
 
 def _is_fine(shape: Shape) -> bool:

@@ -20,6 +20,14 @@ _OTHERS_BESIDE_SHARED = 1.0
 terms with that work, are met by its sum with p^(1/4)."""
 _TOGETHER = 2.5
 """By how much more all of it counts in pairs: what is measured at one process is met by any."""
+_SUMS_OF_WHOLE = {2: 1.0, 3: 0.2}
+"""How probable sums of whole powers are by the steeper one, against the plainest pair: algorithms
+take such of the size of a problem, but a program no p^3 of its processes."""
+_BESIDE_OTHERS = {2: 0.3, 3: 0.05}
+"""The same of a square or a cube beside any other term, against the plainest with that."""
+_WITH_LOGARITHM = 0.3
+"""The same of either beside its product with a logarithm: transforms, and what else is done to each
+number."""
 BETWEEN = 0.1
 """How probable a power between two others is, against the plainest pair."""
 _FLOOR = 0.1
@@ -55,6 +63,20 @@ def plainness(shape: Shape, last: float = np.inf) -> float:
 def plainness_in_pairs(shape: Shape) -> float:
     """Weigh a shape beside another; what both weigh is to be multiplied."""
     return float(_plainness(shape, _STEEP_IN_PAIRS) ** _TOGETHER)
+
+
+def plainness_of_whole(first: Shape, second: Shape) -> float:
+    """Weigh a pair of growing terms, the second a square or a cube; NaN of any other pair."""
+    if not (isinstance(first, Term) and isinstance(second, Term)) or second.rate:
+        return np.nan
+    if first.decreasing or second.exponent not in _SUMS_OF_WHOLE:
+        return np.nan
+    whole = first.is_power and first.exponent.denominator == 1
+    if second.log:
+        alike = whole and second.log == 1 and first.exponent == second.exponent
+        return _WITH_LOGARITHM if alike else np.nan
+    power = int(second.exponent)
+    return _SUMS_OF_WHOLE[power] if whole else _BESIDE_OTHERS[power] * plainness_in_pairs(first)
 
 
 def _plainness(shape: Shape, steep: float) -> float:

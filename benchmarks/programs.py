@@ -1,0 +1,84 @@
+"""Programs made of call paths whose laws are drawn: what is predicted of them, beside Extra-P."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import extrap_models
+import numpy as np
+from environments import EXTRAP
+from numpy.typing import NDArray
+from results import Table
+
+from callpath_modeler import modeling
+from callpath_modeler.analysis.trust import MARKS, WITHIN, marks_of_trust
+
+FloatArray = NDArray[np.float64]
+Law = Callable[[FloatArray], FloatArray]
+Draw = Callable[[np.random.Generator], Law]
+
+_REPETITIONS, _OF_EACH = 3, 12
+_MULTIPLE = 16
+"""What is predicted, in largest scales."""
+_SURE = 2
+"""Marks of trust."""
+
+
+@dataclass(frozen=True, slots=True)
+class Programs:
+    """One program of each seed, with 12 call paths of each law, run three times.
+
+    Attributes
+    ----------
+    laws : by what they are called
+    points : [K], where they are measured
+    noise : standard deviation of the logarithms
+    seeds : of what is drawn
+    """
+
+    laws: Mapping[str, Draw]
+    points: FloatArray
+    noise: float
+    seeds: Sequence[int]
+
+    def table(self, what: str) -> Table:
+        """Predict them, and tell how well for each law and all of them."""
+        names, target = np.repeat(list(self.laws), _OF_EACH), _MULTIPLE * self.points[-1:]
+        every = [self._predicted(names, target, np.random.default_rng(seed)) for seed in self.seeds]
+        columns = [np.stack(each) for each in zip(*every, strict=True)]
+        lines = [_line(name, *(each[:, names == name] for each in columns)) for name in self.laws]
+        head = (what, "error", EXTRAP.name, "held", "sure and wrong")
+        return Table(head, [*lines, _line("all", *columns)], range(1, 5))
+
+    def _predicted(
+        self, names: NDArray[np.str_], target: FloatArray, rng: np.random.Generator
+    ) -> tuple[FloatArray, ...]:
+        """Return errors, those of Extra-P, what bands hold and what is sure and wrong, [n] each."""
+        laws = [self.laws[name](rng) for name in names]
+        exact = np.array([law(np.concatenate([self.points, target])) for law in laws])
+        shape = len(laws), len(self.points), _REPETITIONS
+        y = exact[:, :-1, None] * np.exp(self.noise * rng.standard_normal(shape))
+        found, truth = modeling.fit(self.points, y).predict(target), exact[:, -1]
+        value, low, high = (each[:, 0] for each in (found.value, found.low, found.high))
+        theirs, _ = extrap_models.predict(self.points, y, target)
+        marks = marks_of_trust(value, low, high)
+        most = np.array(WITHIN)[MARKS - np.maximum(marks, 1)]
+        off = np.maximum(value / truth, truth / value)
+        return (
+            np.abs(value / truth - 1),
+            np.abs(theirs[:, 0] / truth - 1),
+            (low <= truth) & (truth <= high),
+            (marks >= _SURE) & (off > most),
+        )
+
+
+def _line(
+    name: str,
+    error: FloatArray,
+    peer: FloatArray,
+    held: NDArray[np.bool_],
+    sure: NDArray[np.bool_],
+) -> tuple[str, ...]:
+    medians = (f"{np.median(each):.3f}" for each in (error, peer))
+    return name, *medians, f"{held.mean():.0%}", f"{sure.mean():.0%}"
