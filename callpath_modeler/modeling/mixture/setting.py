@@ -53,7 +53,7 @@ from callpath_modeler.modeling.terms import SearchSpace
 
 FloatArray = npt.NDArray[np.float64]
 
-CHUNK = 2048
+CHUNK = 4096
 """Rows that are summed up together."""
 _MOST_HYPOTHESES = 2_000_000
 

@@ -35,7 +35,7 @@ def measured(points, rows, seed=1):
 
 @pytest.mark.parametrize(
     ("points", "rows", "method"),
-    [(P, 2500, "mixture"), (P, 2500, "classic"), (GRID, 280, "mixture")],
+    [(P, 5000, "mixture"), (P, 2500, "classic"), (GRID, 280, "mixture")],
     ids=["one parameter", "classic", "two parameters"],
 )
 def test_models_do_not_depend_on_what_goes_through_the_parts(points, rows, method):
