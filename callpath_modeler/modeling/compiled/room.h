@@ -14,6 +14,7 @@ typedef struct {
     const int32_t *first, *second;  /* [pairs], and of those of fans after them */
     const float *falling;           /* [shapes] */
     const float *prior;             /* [1 + 3 shapes + pairs], and of those of fans after them */
+    double promise;                 /* as `promise_of_pairs` */
     Fans fans;
     int64_t there, kept_shapes, kept_pairs; /* there: how many shapes there are */
     double nats;
@@ -44,7 +45,7 @@ static double *part(double **next, int64_t count)
 }
 
 /* The most pairs that a row is compared with. */
-static int64_t most_pairs(const Known *known)
+static int64_t pairs_at_most(const Known *known)
 {
     const Fans *fans = &known->fans;
     int64_t widest = 0;
@@ -70,7 +71,7 @@ static const double *blocks_of(double **next, int64_t points, int64_t count, con
 static double *make_room(Known *known, Look *looks, float **left, double **sums, Room *room)
 {
     /* Both pairs that are tried with every row and those of fans fill their last vector up. */
-    const int64_t shapes = known->shapes, pairs = most_pairs(known) + 2 * WHOLE;
+    const int64_t shapes = known->shapes, pairs = pairs_at_most(known) + 2 * WHOLE;
     const int64_t points = known->points;
     const int64_t longest = shapes > pairs ? shapes : pairs, fans = known->fans.axes * shapes;
     const int64_t products = points * whole(known->pairs);

@@ -5,6 +5,7 @@
 #define UNEXPLAINED 0.4
 #define MUCH 0.1
 #define FEWEST_FOR_PAIRS 3
+#define FALLS 0.5
 
 /* Against the best, in nats: a hypothesis below it has no part in what is averaged, in single
    precision. */
@@ -204,8 +205,28 @@ static void leave_pairs_out(const Known *known, float best, Room *room)
         found->bound[i] = ratio[i] > reach ? -INFINITY : found->bound[i];
 }
 
-/* Bound the evidence of pairs, where one shape does not explain the row; return the best. */
-static float bound_doubles(const Row *row, const Known *known, double left, float best, Room *room)
+/* Tell whether pairs may be near the best hypothesis with at most one shape, as `rows_for_pairs`. */
+static int may_be_near(const Row *row, const Known *known, const Look *seen, const double *fitted,
+                       float best)
+{
+    double least = INFINITY, level = TINY;
+    for (int64_t k = 0; k < row->points; k++) {
+        least = smaller(seen->weights[k], least);
+        level = larger(fitted[k], level);
+    }
+    /* The level is what a model is at its largest point; and pairs leave what noise does. */
+    const float volume = (float)(known->promise - 3 * log_of(level) - 1.5 * log_of(least));
+    const float freedom = (float)row->used - 3, noise = (float)row->variance;
+    const float per_freedom = 1 / larger_single(freedom, 1);
+    float bound = volume + profile(noise * freedom, (float)row->dof, noise, freedom, per_freedom);
+    return bound >= best - (float)known->nats || row->used <= FEWEST_FOR_PAIRS
+           || fitted[row->points - 1] < FALLS * level;
+}
+
+/* Bound the evidence of pairs, where one shape does not explain the row; return the best. `fitted`
+   [points] is roughly what models say. */
+static float bound_doubles(const Row *row, const Known *known, double left, const double *fitted,
+                           float best, Room *room)
 {
     const int64_t pairs = known->pairs, shapes = known->shapes;
     const Fans *fans = &known->fans;
@@ -213,6 +234,8 @@ static float bound_doubles(const Row *row, const Known *known, double left, floa
     /* What rounding leaves asks for no second shape. */
     found->count = found->close = 0;
     if (row->used < FEWEST_FOR_PAIRS + known->frugal || !(left > EXACT_VARIANCE))
+        return -INFINITY;
+    if (!may_be_near(row, known, room->looks, fitted, best))
         return -INFINITY;
     /* Of as few points only those beside work that is shared. */
     const int64_t begin = row->used > FEWEST_FOR_PAIRS ? 0 : known->growing;
@@ -342,7 +365,7 @@ static double screen_row(const Row *row, int64_t number, double floor, const Kno
     double variance = larger(larger(left, EXACT_VARIANCE), row->variance);
     float alone = bound_singles(row, known, variance, room);
     float best = leave_shapes_out(known, alone, room);
-    best = larger_single(bound_doubles(row, known, left, best, room), best);
+    best = larger_single(bound_doubles(row, known, left, fitted, best, room), best);
     if (variance <= MUCH * MUCH) {
         average(row, known, alone, best, room, fitted);
         smooth(row, floor, fitted);
@@ -351,25 +374,26 @@ static double screen_row(const Row *row, int64_t number, double floor, const Kno
     return variance;
 }
 
-/* Screen `rows`; return -1 without memory.
+/* Screen `rows` while there is room for all hypotheses of one; return -1 without memory.
 
-   Written are `row`, `shape` and `families` (a bit for each) of hypotheses with one shape, as many
-   as `counts[0]` says, `pair_row` and `pair` as many as `counts[1]` says, and `variances` [rows] and
-   `fitted` [rows, points]. */
+   Written are `row`, `shape` and `families` (a bit for each) [most] of hypotheses with one shape, as
+   many as `counts[0]` says, `pair_row` and `pair` [most_pairs] as many as `counts[1]` says, and
+   `variances` [rows] and `fitted` [rows, points] of as many rows as `counts[2]` says. */
 int64_t screen(int64_t rows, int64_t points, int64_t shapes, int64_t there, int64_t pairs,
                int64_t drifts,
                const double *values, const double *weight, const double *variance,
                const double *dof, const double *floor, const double *precision,
                const double *away, const double *table, const double *products, const int32_t *first,
-               const int32_t *second, const float *falling, const float *prior,
+               const int32_t *second, const float *falling, const float *prior, double promise,
                int64_t kept_shapes, int64_t kept_pairs, double nats, int64_t frugal, int64_t growing,
                int64_t axes, int64_t terms, int64_t opened, const int64_t *ends, const int64_t *order,
-               const int64_t *level, const double *of_terms, const float *likely, int64_t *row,
-               int64_t *shape, int64_t *families, int64_t *pair_row, int64_t *pair,
-               int64_t *counts, double *variances, double *fitted)
+               const int64_t *level, const double *of_terms, const float *likely, int64_t most,
+               int64_t most_pairs, int64_t *row, int64_t *shape, int64_t *families,
+               int64_t *pair_row, int64_t *pair, int64_t *counts, double *variances,
+               double *fitted)
 {
     Known known = {points, shapes,  pairs, drifts,      precision,  away,   table, products,
-                         first,  second,  falling, prior,
+                         first,  second,  falling, prior,      promise,
                          {pairs, axes, terms, opened, ends, order, level, of_terms, likely},
                          there, kept_shapes, kept_pairs, nats, frugal != 0, growing};
     Worthy worthy = {row, shape, families, pair_row, pair, 0, 0};
@@ -378,12 +402,14 @@ int64_t screen(int64_t rows, int64_t points, int64_t shapes, int64_t there, int6
     double **sums = malloc((size_t)drifts * sizeof *sums);
     Room room;
     double *all = looks && left && sums ? make_room(&known, looks, left, sums, &room) : 0;
-    for (int64_t i = 0; all && i < rows; i++) {
+    const int64_t last = most - there, last_pair = most_pairs - pairs_at_most(&known);
+    int64_t i = 0;
+    for (; all && i < rows && worthy.singles <= last && worthy.pairs <= last_pair; i++) {
         Row one = {points, values + i * points, weight + i * points, variance[i], dof[i], 0};
         one.used = used_of(points, one.weight);
         variances[i] = screen_row(&one, i, floor[i], &known, &room, fitted + i * points, &worthy);
     }
-    counts[0] = worthy.singles, counts[1] = worthy.pairs;
+    counts[0] = worthy.singles, counts[1] = worthy.pairs, counts[2] = i;
     free(all);
     free(sums);
     free(left);

@@ -13,12 +13,16 @@ from callpath_modeler.modeling.compiled.library import call, doubles, integers, 
 from callpath_modeler.modeling.mixture.data import Data, floor_of
 from callpath_modeler.modeling.mixture.deviations import Drift
 from callpath_modeler.modeling.mixture.hypotheses import Group, Hypotheses
+from callpath_modeler.modeling.mixture.pairs import promise_of_pairs
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.intp]
 
 _WHOLE = 16
 """How many shapes or pairs are looked at together, as in ``bounds.h``."""
+_NOTED = 16
+"""For how many shapes, and pairs, of each row there is room: if they have more, rows that are left
+are screened later. Room for all there are would be cleared by the system for the few that are."""
 
 
 class Screened(NamedTuple):
@@ -45,32 +49,37 @@ def screened(
     prior = np.empty(1 + 3 * wide + len(of_pairs), dtype=np.float32)
     prior[0], prior[1 + 3 * wide :] = before[0], of_pairs
     prior[1 : 1 + 3 * wide] = _widened(of_shapes.reshape(3, shapes), wide, -np.inf).ravel()
-    row, shape, families = np.empty((3, rows * shapes + 1), dtype=np.int64)
-    pair_row, pair = np.empty((2, rows * known.compared), dtype=np.int64)
-    counts, variance = np.zeros(2, dtype=np.int64), np.empty(rows)
-    fitted = np.empty((rows, points))
-    call(
-        "screen",
-        *(rows, points, wide, shapes, pairs, len(drifts)),
-        *doubles(data.values, data.weight, data.variance, data.dof, floor_of(data)),
+    fixed: list[npt.NDArray[Any] | float] = [
         *doubles(*precisions(data.points, drifts), known.table, known.products),
         *(known.first.astype(np.int32), known.second.astype(np.int32)),
         *singles(_widened(known.single_group == Group.FALLING, wide)),
-        prior,
+        *(prior, promise_of_pairs(known, log_prior)),
         *(kept.shapes, kept.pairs * points, float(kept.nats), int(kept.frugal), known.growing),
         *_fans(known, of_pairs, wide),
-        *(row, shape, families, pair_row, pair, counts, variance, fitted),
+    ]
+    columns = doubles(data.values, data.weight, data.variance, data.dof, floor_of(data))
+    most, most_pairs = rows * _NOTED + shapes, rows * _NOTED + known.compared
+    variance, fitted = np.empty(rows), np.empty((rows, points))
+    done, parts = 0, []
+    while done < rows or not parts:
+        alone = np.empty((3, most), dtype=np.int64)
+        paired, counts = np.empty((2, most_pairs), dtype=np.int64), np.zeros(3, dtype=np.int64)
+        call(
+            "screen",
+            *(rows - done, points, wide, shapes, pairs, len(drifts)),
+            *(column[done:] for column in columns),
+            *fixed,
+            *(most, most_pairs, *alone, *paired, counts, variance[done:], fitted[done:]),
+        )
+        part = alone[:, : counts[0]], paired[:, : counts[1]]
+        for each in part:
+            each[0] += done
+        parts.append(part)
+        done += int(counts[2])
+    (row, shape, families), (pair_row, pair) = (
+        np.concatenate(each, axis=1) for each in zip(*parts, strict=True)
     )
-    alone, paired = counts
-    return Screened(
-        row[:alone],
-        shape[:alone],
-        families[:alone],
-        pair_row[:paired],
-        pair[:paired],
-        variance,
-        fitted,
-    )
+    return Screened(row, shape, families, pair_row, pair, variance, fitted)
 
 
 def _widened(column: npt.NDArray[Any], size: int, value: float | None = None) -> FloatArray:

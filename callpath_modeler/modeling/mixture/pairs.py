@@ -16,10 +16,17 @@ from callpath_modeler.modeling.mixture.bounds import (
     single,
 )
 from callpath_modeler.modeling.mixture.data import Data
-from callpath_modeler.modeling.mixture.evidence import pair_volume
+from callpath_modeler.modeling.mixture.evidence import LOG_2, LOG_2PI, pair_volume
 from callpath_modeler.modeling.mixture.fans import fan_bounds, opened
 from callpath_modeler.modeling.mixture.hypotheses import Hypotheses
-from callpath_modeler.modeling.mixture.regressions import Doubles, PairSums, Price, all_pairs
+from callpath_modeler.modeling.mixture.regressions import (
+    PARALLEL,
+    TINY,
+    Doubles,
+    PairSums,
+    Price,
+    all_pairs,
+)
 from callpath_modeler.modeling.mixture.spread import EXACT_VARIANCE
 
 FloatArray = npt.NDArray[np.float64]
@@ -34,6 +41,9 @@ _NUMBERS = 16_000
 
 _FEWEST_FOR_PAIRS = 3
 """Of as few points only beside work that is shared, and of one parameter."""
+
+_FALLS = 0.5
+"""Of the largest value, the last one: beside work that is shared even least shares are likely."""
 
 _NOT_THERE = 1e20
 """More than any residual."""
@@ -65,24 +75,67 @@ class Pairs:
         )
 
 
-def rows_for_pairs(seen: Look, data: Data, known: Hypotheses) -> IntArray:
-    """Return rows that one shape does not explain exactly, and that allow two."""
-    if not len(known.first):
-        return np.zeros(0, dtype=np.intp)
+def promise_of_pairs(known: Hypotheses, log_prior: FloatArray) -> float:
+    """Bound the evidence of pairs with a constant, prior included, but for the likelihood.
+
+    That is where the level and the weights of all points are 1. Of several parameters there are too
+    many points for a bound that tells anything, and it is infinite.
+    """
+    if known.fans is not None:
+        return np.inf
+    points, first, second = known.table.shape[1], known.first, known.second
+    mean = known.table.mean(axis=1)
+    square = (known.table**2).sum(axis=1) - points * mean**2
+    both = square[first] * square[second]
+    determinant = both - (known.products.sum(axis=1) - points * mean[first] * mean[second]) ** 2
+    volume = -0.5 * np.log(points * np.maximum(determinant, PARALLEL * both))
+    of_pairs = log_prior[1 + 3 * len(known.shapes) :]
+    return float((of_pairs + volume).max(initial=-np.inf) + 1.5 * LOG_2PI + LOG_2)
+
+
+def rows_for_pairs(
+    seen: Look,
+    data: Data,
+    known: Hypotheses,
+    promise: float,
+    fitted: FloatArray,
+    best: SingleArray,
+) -> IntArray:
+    """Return rows that one shape does not explain exactly, and whose pairs may be worth a look.
+
+    `promise` is that of pairs; `fitted` and `best` as of `pair_bounds`.
+    """
     misfit = seen.residual.min(axis=0) / np.maximum(data.used - 2, 1)
     fewest = _FEWEST_FOR_PAIRS + known.kept.frugal
+    # The level is what a model is at its largest point; and pairs leave what noise does.
+    level = np.maximum(fitted.max(axis=1), TINY)
+    with np.errstate(divide="ignore"):
+        volume = promise - 3 * np.log(level)
+        volume -= 1.5 * np.log(seen.weights.min(axis=0))
+    freedom = data.used - 3
+    bound = single(volume) + profile(data.variance * freedom, data, freedom)
+    near = (bound >= best - single(known.kept.nats)) | (data.used <= _FEWEST_FOR_PAIRS)
+    near |= fitted[:, -1] < _FALLS * level
     # What rounding leaves asks for no second shape.
-    return np.flatnonzero((data.used >= fewest) & (misfit > EXACT_VARIANCE))
+    return np.flatnonzero((data.used >= fewest) & (misfit > EXACT_VARIANCE) & near)
 
 
 def pair_bounds(
-    looks: list[Look], data: Data, known: Hypotheses, log_prior: FloatArray, best: SingleArray
+    looks: list[Look],
+    data: Data,
+    known: Hypotheses,
+    log_prior: FloatArray,
+    fitted: FloatArray,
+    best: SingleArray,
 ) -> Pairs:
     """Bound the evidence of the pairs that may have positive coefficients.
 
-    `best` [n] is the largest bound of hypotheses with at most one shape.
+    `fitted` [n, K] is roughly what models say, `best` [n] the largest bound of hypotheses with at
+    most one shape.
     """
-    rows, prior = rows_for_pairs(looks[0], data, known), log_prior[1 + 3 * len(known.shapes) :]
+    prior = log_prior[1 + 3 * len(known.shapes) :]
+    promise = promise_of_pairs(known, log_prior)
+    rows = rows_for_pairs(looks[0], data, known, promise, fitted, best)
     parts = []
     for start in range(0, max(len(rows), 1), _BLOCK):
         block = rows[start : start + _BLOCK]

@@ -32,7 +32,7 @@ _LEAST_SHARE = 1e-4
 
 _ALIKE = 1e-12
 """Variation of a shape over the points of a row, squared and relative, that is rounding."""
-_PARALLEL = 1e-10
+PARALLEL = 1e-10
 """Of the product of the squares of two shapes, what is left where these are one at all points."""
 
 
@@ -259,7 +259,7 @@ class PairSums:
         rounding would tell apart, the first has no part.
         """
         determinant = self.determinant
-        parallel = determinant <= _PARALLEL * (self.xx * self.zz)
+        parallel = determinant <= PARALLEL * (self.xx * self.zz)
         # Where points are missing, a shape may be the same at all that are left.
         parallel |= self.xx <= _ALIKE * self.at_x * self.at_x * self.weight
         parallel |= self.zz <= _ALIKE * self.at_z * self.at_z * self.weight

@@ -143,7 +143,7 @@ def _screened(
     looks = [look(data, known, relative_weights(data, unit, drift).T) for drift in drifts]
     variance = typical_variance(looks[0], data)
     regressed, found = bounds(looks, data, known, log_prior, variance)
-    pairs = pair_bounds(looks, data, known, log_prior, found.alone)
+    pairs = pair_bounds(looks, data, known, log_prior, fitted, found.alone)
     best = found.best(pairs.row, pairs.bound)
     quiet = variance <= _MUCH**2
     better = smoothed(data, _averaged(regressed, found, pairs, best, known))

@@ -8,7 +8,8 @@ from itertools import product
 import numpy as np
 import pytest
 
-from callpath_modeler.modeling.compiled.library import compiled
+from callpath_modeler.modeling.compiled import screening
+from callpath_modeler.modeling.compiled.library import call, compiled
 from callpath_modeler.modeling.mixture import screen as module
 from callpath_modeler.modeling.mixture.hypotheses import hypotheses
 from callpath_modeler.modeling.mixture.screen import screen
@@ -109,3 +110,18 @@ def test_a_row_is_screened_by_itself():
     np.testing.assert_array_equal(other.fitted, found.fitted[order])
     rows = chosen_by_row(found, known)
     assert chosen_by_row(other, known) == [rows[row] for row in order]
+
+
+@pytest.mark.parametrize("noted", [0, 1])
+def test_rows_for_which_there_is_no_room_are_screened_later(noted, monkeypatch):
+    points, y = many_rows(KINDS["usual"], 300)
+    known = hypotheses(DEFAULT_SPACE, points)
+    data, ways = rows_to_fit(points, y)
+    arguments = data, known, known.log_prior, ways.extremes
+    found, calls = screening.screened(*arguments), []
+    monkeypatch.setattr(screening, "_NOTED", noted)
+    monkeypatch.setattr(screening, "call", lambda *a: (calls.append(a), call(*a)))
+    later = screening.screened(*arguments)
+    assert len(calls) > 1
+    for one, other in zip(found, later, strict=True):
+        np.testing.assert_array_equal(one, other)
