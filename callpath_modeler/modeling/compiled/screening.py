@@ -60,7 +60,7 @@ def screened(
     columns = doubles(data.values, data.weight, data.variance, data.dof, floor_of(data))
     most, most_pairs = rows * _NOTED + shapes, rows * _NOTED + known.compared
     variance, fitted = np.empty(rows), np.empty((rows, points))
-    done, parts = 0, []
+    done, parts = 0, list[tuple[IntArray, IntArray]]()
     while done < rows or not parts:
         alone = np.empty((3, most), dtype=np.int64)
         paired, counts = np.empty((2, most_pairs), dtype=np.int64), np.zeros(3, dtype=np.int64)

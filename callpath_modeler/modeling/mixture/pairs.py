@@ -114,7 +114,7 @@ def rows_for_pairs(
         volume -= 1.5 * np.log(seen.weights.min(axis=0))
     freedom = data.used - 3
     bound = single(volume) + profile(data.variance * freedom, data, freedom)
-    near = (bound >= best - single(known.kept.nats)) | (data.used <= _FEWEST_FOR_PAIRS)
+    near = (bound >= best - np.float32(known.kept.nats)) | (data.used <= _FEWEST_FOR_PAIRS)
     near |= fitted[:, -1] < _FALLS * level
     # What rounding leaves asks for no second shape.
     return np.flatnonzero((data.used >= fewest) & (misfit > EXACT_VARIANCE) & near)
