@@ -18,6 +18,8 @@ IntArray = npt.NDArray[np.intp]
 _KIND_STRENGTH = 10.0
 _DEVIATION_STRENGTH = 30.0
 """Before they move, priors count as so many call paths: of kinds, of deviations."""
+_TERM_STRENGTH = 15.0
+"""As how many call paths the same shape beside others counts, before what is beside it teaches."""
 _BY_ONE = 10.0
 """The call path that says most of a hypothesis counts for so many times what that is held by: what
 is one in a million would be one in a thousand for whomever it suits."""
@@ -57,6 +59,8 @@ def learn(
 ) -> tuple[FloatArray, FloatArray]:
     """Fit the priors to some rows by expectation maximisation, held by what was believed before.
 
+    Along one parameter twice: what shapes beside others have in common is learnt first.
+
     Parameters
     ----------
     found : of some rows
@@ -70,6 +74,24 @@ def learn(
     log_prior, deviation_prior : what to believe of this application
     """
     found = found.by_row()
+    after, deviation, counts = _learnt(found, known, log_prior, deviation_prior, count_as_one)
+    if known.fans is None:  # Pairs of several parameters are too many.
+        log_prior = _as_common(known, log_prior, counts, count_as_one * _TERM_STRENGTH)
+        after, deviation, _ = _learnt(found, known, log_prior, deviation_prior, count_as_one)
+    return after, deviation
+
+
+def _learnt(
+    found: Candidates,
+    known: Hypotheses,
+    log_prior: FloatArray,
+    deviation_prior: FloatArray,
+    count_as_one: float,
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Learn how probable each hypothesis and deviation is by itself, of `found`, row by row.
+
+    Returns what `learn` does, and as how many rows each hypothesis was seen, [H].
+    """
     kinds, before, deviation_before = known.kinds, np.exp(log_prior), np.exp(deviation_prior)
     whole = np.bincount(kinds, weights=before, minlength=len(known.held)).astype(np.float64)
     within = np.divide(1.0, whole, out=np.zeros_like(whole), where=whole > 0)
@@ -90,10 +112,49 @@ def learn(
     )
     go_round = in_c.rounds if compiled() else _rounds
     prior, deviation, factor = go_round(found, place, held, alone, _ROUNDS)
-    after = before * (of_hypothesis * within * factor)[kinds]
+    after, counts = before * (of_hypothesis * within * factor)[kinds], np.zeros(len(kinds))
     after[which] = prior
+    counts[which] = np.maximum(0.0, prior / factor[kind] - held.hypothesis)
     with np.errstate(divide="ignore"):
-        return np.log(after), np.log(deviation)
+        return np.log(after), np.log(deviation), counts
+
+
+def _as_common(
+    known: Hypotheses, log_prior: FloatArray, counts: FloatArray, held: float
+) -> FloatArray:
+    """Weigh hypotheses by how often their shapes were seen in others; kinds as probable as before.
+
+    A pair is one of hundreds, and hardly two call paths teach the same; but p beside 1/p and beside
+    p^(-2/3) is the same p. What one shape is without another is learnt by itself.
+
+    Parameters
+    ----------
+    log_prior : [H]
+    counts : [H] as how many rows each was seen
+    held : how often a shape counts as seen as often as expected
+    """
+    prior, kinds, none = np.exp(log_prior), known.kinds, len(known.shapes)
+    shapes = known.codes(np.arange(len(kinds))) % (none + 1)
+    free = (shapes[:, 1] < none) | known.outside
+    counts, likely = np.where(free, counts, 0.0), np.where(free, prior, 0.0)
+    expected = likely * _of_kinds(known, counts, likely)
+    factor = np.ones(len(kinds))
+    for its in shapes.T:
+        seen, awaited = (
+            np.bincount(shapes.ravel(), np.repeat(each, 2))[its] - each
+            for each in (counts, expected)
+        )
+        factor *= np.where(its < none, (seen + held) / (awaited + held), 1.0)
+    after = np.where(free, prior * factor, prior)
+    after *= _of_kinds(known, prior, after)
+    with np.errstate(divide="ignore"):
+        return np.log(after)
+
+
+def _of_kinds(known: Hypotheses, many: FloatArray, few: FloatArray) -> FloatArray:
+    """Return how many times `few` [H] are `many` [H], of all of its kind, for each hypothesis."""
+    above, below = (np.bincount(known.kinds, each) for each in (many, few))
+    return np.divide(above, below, out=np.zeros_like(above), where=below > 0)[known.kinds]
 
 
 def _rounds(

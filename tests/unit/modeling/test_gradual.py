@@ -24,13 +24,16 @@ def _laws(rng: np.random.Generator, p: np.ndarray, rises: bool) -> tuple[np.ndar
 @pytest.mark.parametrize("rises", [True, False])
 @pytest.mark.parametrize("points", list(P))
 def test_gradual_changes_of_any_sharpness_are_met(points, rises):
-    rng = np.random.default_rng(3)
-    y, truth = _laws(rng, P[points], rises)
-    noisy = y[:, :, None] * np.exp(0.02 * rng.standard_normal((*y.shape, 3)))
-    band = fit(P[points], noisy).predict([16 * P[points][-1]])
-    held = (band.low[:, 0] <= truth) & (truth <= band.high[:, 0])
-    assert held.mean() >= 0.9
-    assert np.median(np.abs(np.log(band.value[:, 0] / truth))) < 0.1
+    held, off = [], []
+    for seed in range(3, 7):
+        rng = np.random.default_rng(seed)
+        y, truth = _laws(rng, P[points], rises)
+        noisy = y[:, :, None] * np.exp(0.02 * rng.standard_normal((*y.shape, 3)))
+        band = fit(P[points], noisy).predict([16 * P[points][-1]])
+        held.append((band.low[:, 0] <= truth) & (truth <= band.high[:, 0]))
+        off.append(np.abs(np.log(band.value[:, 0] / truth)))
+    assert np.mean(held) >= 0.95
+    assert np.median(off) < 0.1
 
 
 def test_the_formula_tells_the_place_and_the_status_that_the_law_changes():

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import numpy as np
 import numpy.typing as npt
 import pytest
 
 from callpath_modeler.modeling import FitStatus, Models, fit
 from callpath_modeler.modeling.mixture.candidates import candidates
+from callpath_modeler.modeling.mixture.hypotheses import Group, Hypotheses
 from callpath_modeler.modeling.mixture.learn import learn
+from callpath_modeler.modeling.terms import Term
 from many_rows import KINDS, many_rows, screened
 
 FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.intp]
 POINTS = 2.0 ** np.arange(3, 9)
 
 
@@ -93,9 +98,36 @@ def test_what_no_row_has_chosen_keeps_its_share_of_its_kind() -> None:
     after, deviations = learn(found, known, known.log_prior, ways.log_prior)
     assert np.exp(after).sum() == pytest.approx(1)
     assert np.exp(deviations).sum() == pytest.approx(1)
-    never = np.setdiff1d(np.flatnonzero(np.isfinite(known.log_prior)), found.chosen)
+    alone = np.flatnonzero((_shapes(known)[:, 1] == -1) & ~known.outside)
+    never = np.setdiff1d(alone[np.isfinite(known.log_prior[alone])], found.chosen)
     gained = after[never] - known.log_prior[never]
     kinds = known.kinds[never]
     assert len(np.unique(kinds)) > 1
     for kind in np.unique(kinds):
         assert np.ptp(gained[kinds == kind]) == pytest.approx(0, abs=1e-9)
+
+
+def test_what_is_beside_one_law_is_more_probable_beside_others() -> None:
+    random, points = np.random.default_rng(11), POINTS
+    share = 10 ** random.uniform(-1, 0, (60, 1))
+    law = 1 / points + share * points / points[-1] ** 2
+    y = law[..., None] * (1 + 0.02 * random.standard_normal((60, 6, 5)))
+    data, chosen, known, ways = screened(points, y)
+    found = candidates(data, chosen, known, ways)
+    after, _ = learn(found, known, known.log_prior, ways.log_prior)
+    there = np.isfinite(known.log_prior)
+    gained, shapes = after[there] - known.log_prior[there], _shapes(known)[there].tolist()
+    linear, square = (known.shapes.index(Term(power, 0)) for power in (Fraction(1), Fraction(2)))
+    falling = np.flatnonzero(known.single_group == Group.FALLING).tolist()
+    compared = [
+        (gained[shapes.index([first, linear])], gained[shapes.index([first, square])])
+        for first in falling
+        if [first, linear] in shapes and [first, square] in shapes
+    ]
+    assert len(compared) >= 5
+    assert all(with_p > with_square + 0.1 for with_p, with_square in compared)
+
+
+def _shapes(known: Hypotheses) -> IntArray:
+    """Return the shapes of all hypotheses, [H, 2]; -1 = none."""
+    return known.codes(np.arange(len(known.kinds)))
