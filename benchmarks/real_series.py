@@ -28,7 +28,7 @@ those with exactly three others have lines of their own. Not worse: our median e
 Extra-P's, to a tenth of a percent; without a model the error is infinite.
 """
 
-_HEAD = (
+HEAD = (
     *("series", "call paths", "error: ours", "Extra-P", "last"),
     *("within 20 %: ours", "Extra-P", "last", "holds", "width", "not worse"),
 )
@@ -38,6 +38,7 @@ _LEAST_POINTS = 3
 
 _FEW_POINTS = 3
 
+_RISES, _DOES_NOT = 1.5, 1.1
 _NEAR = 0.2
 _SLIGHT = 0.001
 
@@ -115,6 +116,8 @@ class Held:
     truth, last : [n] medians at the largest scale and at the one before
     ours, low, high, extrap : [n] predictions; NaN without a model
     points : [n] how many points were modelled
+    sudden : [n] whether values rose by half at the last of these, and by less than a tenth at the
+        one before
     """
 
     truth: FloatArray
@@ -124,6 +127,7 @@ class Held:
     high: FloatArray
     extrap: FloatArray
     points: NDArray[np.intp]
+    sudden: NDArray[np.bool_]
 
     def where(self, keep: NDArray[np.bool_]) -> Held:
         """Return some call paths."""
@@ -151,19 +155,32 @@ def table(shared: Path) -> Table:
         few = held.points <= _FEW_POINTS
         of_source.setdefault(series.source, []).append(held)
         lines += [
-            _line(f"{series.name}: {what}{name}", held.where(chosen))
+            line(f"{series.name}: {what}{name}", held.where(chosen))
             for name, chosen in (("", ~few), (f", {_FEW_POINTS} points", few))
             if chosen.any()
         ]
-    lines += [_line(f"all of {source}", joined(parts)) for source, parts in of_source.items()]
+    lines += [line(f"all of {source}", joined(parts)) for source, parts in of_source.items()]
     whole = joined([held for parts in of_source.values() for held in parts])
     many = whole.where(whole.points > _FEW_POINTS)
-    lines.append(_line(f"all of more than {_FEW_POINTS} points", many))
-    return Table(_HEAD, lines, range(1, 10))
+    lines.append(line(f"all of more than {_FEW_POINTS} points", many))
+    return Table(HEAD, lines, range(1, 10))
 
 
 def kept_back(shared: Path) -> Iterator[tuple[Series, str, Held]]:
     """Yield series with their metrics, and the call paths of each.
+
+    Raises
+    ------
+    AbsentError
+        If the measurements are not there.
+    """
+    for series, what, parts in measured(shared):
+        held = [predicted(points, values) for points, values in parts]
+        yield series, what, joined([each for each in held if each])
+
+
+def measured(shared: Path) -> Iterator[tuple[Series, str, list[tuple[FloatArray, FloatArray]]]]:
+    """Yield series with their metrics, and of each part points [K] and values [n, K, R].
 
     Raises
     ------
@@ -175,12 +192,14 @@ def kept_back(shared: Path) -> Iterator[tuple[Series, str, Held]]:
     if absent:
         raise AbsentError(f"{data / absent[0]} is not there: it has measurements")
     for series in _all():
-        for what, parts in _predicted(series, data):
-            yield series, what, joined(parts)
+        for what, parts in _metrics(series, data):
+            yield series, what, parts
 
 
-def _predicted(series: Series, data: Path) -> Iterator[tuple[str, list[Held]]]:
-    """Yield what each line is of, and its call paths in the parts that belong together."""
+def _metrics(
+    series: Series, data: Path
+) -> Iterator[tuple[str, list[tuple[FloatArray, FloatArray]]]]:
+    """Yield what each line is of, and the parts that belong together."""
     read = cpm.ReadOptions(metrics=series.metrics)
     experiment = cpm.load([data / series.path], cpm.LoadOptions(read=read))
     keys = np.array([series.apart(run.parameters) for run in experiment.runs])
@@ -189,34 +208,40 @@ def _predicted(series: Series, data: Path) -> Iterator[tuple[str, list[Held]]]:
     for metric in series.metrics:
         both = series.inclusive and experiment.metric(metric).additive
         for inclusive in (False, True) if both else (False,):
-            held = [_held(part, metric, inclusive=inclusive) for part in parts]
-            yield f"{metric}{', inclusive' * inclusive}", [each for each in held if each]
+            yield (
+                f"{metric}{', inclusive' * inclusive}",
+                [
+                    part.by_point(metric, part.modelled_parameter(), inclusive=inclusive)
+                    for part in parts
+                ],
+            )
 
 
-def _held(part: cpm.Experiment, metric: str, *, inclusive: bool) -> Held | None:
-    """Keep the largest scale back and predict it."""
-    parameter = part.modelled_parameter()
-    points, values = part.by_point(metric, parameter, inclusive=inclusive)
-    measured = np.isfinite(values).any(axis=2)
-    enough = measured[:, :-1].sum(axis=1) >= _LEAST_POINTS
-    values = values[enough & measured[:, -1] & (np.nan_to_num(values) != 0).any(axis=(1, 2))]
+def predicted(points: FloatArray, values: FloatArray) -> Held | None:
+    """Predict the last of `points` [K] from the others; None if no call path has enough of them."""
+    there = np.isfinite(values).any(axis=2)
+    enough = there[:, :-1].sum(axis=1) >= _LEAST_POINTS
+    values = values[enough & there[:, -1] & (np.nan_to_num(values) != 0).any(axis=(1, 2))]
     if not len(values):
         return None
     known, trained = points[:-1], values[:, :-1]
-    predicted = modeling.fit(known, trained).predict(points[-1:])
+    ours = modeling.fit(known, trained).predict(points[-1:])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # some points have no value
         medians = np.nanmedian(values, axis=2)
     before = np.isfinite(medians[:, :-1])
-    last = before.shape[1] - 1 - before[:, ::-1].argmax(axis=1)
+    # The last points that have values are the same for all but a few.
+    order = np.argsort(before, axis=1, kind="stable")[:, -_LEAST_POINTS:]
+    first, second, last = np.take_along_axis(medians, order, axis=1).T
     return Held(
         truth=medians[:, -1],
-        last=medians[np.arange(len(values)), last],
-        ours=predicted.value[:, 0],
-        low=predicted.low[:, 0],
-        high=predicted.high[:, 0],
+        last=last,
+        ours=ours.value[:, 0],
+        low=ours.low[:, 0],
+        high=ours.high[:, 0],
         extrap=extrap_models.predict(known, trained, points[-1:])[0][:, 0],
         points=before.sum(axis=1),
+        sudden=(last >= _RISES * second) & (second < _DOES_NOT * first),
     )
 
 
@@ -227,7 +252,8 @@ def joined(parts: Sequence[Held]) -> Held:
     )
 
 
-def _line(what: str, held: Held) -> tuple[str, ...]:
+def line(what: str, held: Held) -> tuple[str, ...]:
+    """Return the cells of `HEAD` for some call paths."""
     errors = [held.error(each) for each in (held.ours, held.extrap, held.last)]
     medians = [float(np.median(error)) for error in errors]
     modelled = np.isfinite(held.ours)

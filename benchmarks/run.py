@@ -9,9 +9,9 @@ markers in ``benchmarks/RESULTS.md`` and in ``docs/explanation/``. Files written
 2 GB) are deleted at the end; environments stay, and so do the predictions of Extra-P, which take
 minutes to make.
 
-``accuracy``, ``bands``, ``noises`` and ``limits`` need DIR/tools/bench_accuracy.py, ``real`` and
-``slices`` the measurements in DIR/data; ``--shared DIR`` tells where, by default beside the
-project.
+``accuracy``, ``bands``, ``noises`` and ``limits`` need DIR/tools/bench_accuracy.py, ``real``,
+``scales`` and ``slices`` the measurements in DIR/data; ``--shared DIR`` tells where, by default
+beside the project.
 """
 
 from __future__ import annotations
@@ -37,6 +37,7 @@ import ingest
 import jobs
 import kernels
 import mechanisms
+import next_scales
 import noises
 import real_series
 import reduce
@@ -106,6 +107,7 @@ BENCHMARKS = {
     "slices": Benchmark(slices.table, slices.NOTES, (EXTRAP,)),
     "jobs": _compared(jobs),
     "real": Benchmark(real_series.table, real_series.NOTES, (EXTRAP,)),
+    "scales": Benchmark(next_scales.table, next_scales.NOTES, (EXTRAP,)),
 }
 
 

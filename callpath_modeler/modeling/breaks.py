@@ -33,6 +33,7 @@ class Kind(StrEnum):
     """Kinds of breaks."""
 
     STEP = "step"  # 1 beyond `at`, else 0: a protocol or an algorithm switches
+    ONCE = "once"  # 1 at `at`, else 0: a run that was disturbed
     LEAP = "leap"  # a term beyond `at`, else 0: beside that term, all of it takes longer there
     DROP = "drop"  # 1 up to `at`, then 0: to one that takes less
     BEND = "bend"  # flat up to `at`, then a power: a segment of another law
@@ -67,6 +68,7 @@ def _gradually(x: FloatArray) -> FloatArray:
 
 _VALUES: Mapping[Kind, Callable[[FloatArray, FloatArray, FloatArray], FloatArray]] = {
     Kind.STEP: lambda p, at, _: np.where(p > at, 1.0, 0.0),
+    Kind.ONCE: lambda p, at, _: np.where(p == at, 1.0, 0.0),
     Kind.LEAP: lambda p, at, _: np.where(p > at, 1.0, 0.0),
     Kind.DROP: lambda p, at, _: np.where(p > at, 0.0, 1.0),
     Kind.BEND: lambda p, at, power: np.maximum(1.0, p / at) ** power,
@@ -84,6 +86,7 @@ _VALUES: Mapping[Kind, Callable[[FloatArray, FloatArray, FloatArray], FloatArray
 }
 _TEXTS: Mapping[Kind, str] = {
     Kind.STEP: "[{p} > {at}]",
+    Kind.ONCE: "[{p} = {at}]",
     Kind.LEAP: "[{p} > {at}] * {term}",
     Kind.DROP: "[{p} <= {at}]",
     Kind.BEND: "max(1, {p}/{at}){power}",
@@ -139,8 +142,8 @@ class Break:
         linear = self.kind is Kind.BEND and self.exponent == 1
         return linear or self.kind in FROM_NOTHING
 
-    def shows_beyond(self, last: float) -> bool:
-        """Tell whether it differs beyond the `last` point from what is like it up to there."""
+    def in_pairs_only(self, last: float) -> bool:
+        """Tell whether alone it is like another one up to the `last` point, but not in pairs."""
         return self.kind is Kind.LEAP or (self.kind is Kind.FLOOR and self.at >= last)
 
     @property
@@ -228,6 +231,7 @@ def breaks(points: FloatArray) -> tuple[Break, ...]:
         for kind in (Kind.PLATEAU, Kind.FLOOR):
             found += [Break(kind, float(at), Fraction(half, 2)) for half in (1, 2)]
     found.append(Break(Kind.FLOOR, float(points[-1]), Fraction(1)))
+    found += at_last(points)
     for at in _capacities(points):
         found += [Break(kind, float(at)) for kind in FROM_NOTHING]
         # Beside a constant this is as an onset; of products it is what has none.
@@ -240,7 +244,20 @@ def breaks(points: FloatArray) -> tuple[Break, ...]:
         found += [Break(Kind.LEVELS, float(fan)) for fan in (2, 3, 4, 8, 16, 32)]
         found += [Break(Kind.BLOCKS, float(size)) for size in (24, 36, 48, 64, 96)]
         found += [Break(Kind.SORTED, 2.0**n) for n in _SORTED if 2.0**n >= _MANY * points[-1]]
-    return tuple(found)
+    return tuple(dict.fromkeys(found))
+
+
+def at_last(points: FloatArray) -> tuple[Break, ...]:
+    """Return what may be where the last of `points` [K], ascending, takes longer than all others.
+
+    From there on, only there, or more and more from the point before on. No measurement at the
+    points tells these apart, but at the next scale they are far from each other. None below three.
+    """
+    if len(points) < 3:
+        return ()
+    before, last = points[-2:].tolist()
+    step = Break(Kind.STEP, float(np.sqrt(before * last)))
+    return step, Break(Kind.ONCE, last), Break(Kind.ONSET, before)
 
 
 def _capacities(points: FloatArray) -> FloatArray:

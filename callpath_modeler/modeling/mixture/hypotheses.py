@@ -11,7 +11,7 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from callpath_modeler.modeling.breaks import Break, Kind, breaks
+from callpath_modeler.modeling.breaks import Break, Kind, at_last, breaks
 from callpath_modeler.modeling.differences import Difference, differences
 from callpath_modeler.modeling.evaluation import shape_table
 from callpath_modeler.modeling.mixture.pairings import between, pairings
@@ -64,8 +64,8 @@ _PRIOR = {
     Group.OFFSET: 0.10,
     Group.PAIR: 0.03,
 }
-_PRIOR_OF_THREE = {**_PRIOR, Group.BREAK: 0.005}
-"""Of three points one break is tried, a step before the last, which has its share of all breaks."""
+_PRIOR_OF_THREE = {**_PRIOR, Group.BREAK: 0.03}
+"""Of three points only what makes the last one dearer is tried."""
 _CEILING = 0.3
 """Against other offsets, how probable what rises towards a ceiling is: three points may look so
 because the first is of another regime."""
@@ -268,13 +268,15 @@ def _hypotheses(space: SearchSpace, at: tuple[float, ...]) -> Hypotheses:
     for term in terms:
         lone.pop(term, None)
     three = len(points) == 3
-    broken = (_last_step(points),) if three else breaks(points)
+    late = at_last(points)
+    broken = late if three else breaks(points)
     every: list[Shape] = [*terms, *lone, *of_two, *broken]
     shapes, table, scale = distinct(every, points)
     pairs = pairings(shapes, points, lone) if space.max_terms > 1 else []
     groups = np.array([_group(shape) for shape in shapes], dtype=np.intp)
     known = assembled(tuple(shapes), table, scale, groups, pairs)
     single = np.array([plainness(shape, float(points[-1])) for shape in shapes])
+    single[[shape in late for shape in shapes]] = 1.0
     single[[shape in lone for shape in shapes]] *= _ALONE
     fractions = {term for term in lone if term.exponent.denominator > 1}
     bare = np.array([shape in fractions for shape in shapes], dtype=np.bool_)
@@ -285,11 +287,6 @@ def _hypotheses(space: SearchSpace, at: tuple[float, ...]) -> Hypotheses:
         if isinstance(column, np.ndarray):
             column.flags.writeable = False
     return known
-
-
-def _last_step(points: FloatArray) -> Break:
-    """Return a step before the last point."""
-    return Break(Kind.STEP, float(np.sqrt(points[-2] * points[-1])))
 
 
 def _pair_plainness(known: Hypotheses) -> FloatArray:
@@ -382,21 +379,25 @@ def _group(shape: Shape) -> Group:
 
 
 def distinct(candidates: Sequence[S], points: FloatArray) -> tuple[list[S], FloatArray, FloatArray]:
-    """Keep shapes that vary over the points; of breaks alike there, or like a term, none."""
+    """Keep shapes that vary over the points; of breaks alike there, or like a term, none.
+
+    But for those that differ beside other shapes, or beyond the last point.
+    """
     table = shape_table(candidates, points)[:-1]
     size, least = np.abs(table).max(axis=1), table.min(axis=1, keepdims=True)
     with np.errstate(invalid="ignore"):
         reach = table.max(axis=1) - least[:, 0]
         varies = np.isfinite(size) & (reach > ALIKE * size)
         forms = np.round((table - least) / reach[:, None] / ALIKE)
-    kept, seen = [], set()
+    kept, seen, late = [], set(), at_last(points)
     for k in np.flatnonzero(varies).tolist():
         form = forms[k].tobytes()
         shape = candidates[k]
         if (
             not isinstance(shape, Break)
             or form not in seen
-            or shape.shows_beyond(float(points[-1]))
+            or shape.in_pairs_only(float(points[-1]))
+            or shape in late
         ):
             kept.append(k)
         seen.add(form)

@@ -10,7 +10,7 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from callpath_modeler.modeling.breaks import FROM_NOTHING, Break, Kind
+from callpath_modeler.modeling.breaks import FROM_NOTHING, Break, Kind, at_last
 from callpath_modeler.modeling.differences import TO_OTHERS, Difference
 from callpath_modeler.modeling.mixture.plainness import intricacy
 from callpath_modeler.modeling.shapes import Shape
@@ -42,9 +42,9 @@ def pairings(
     Transforms and what else takes each number are a power and its product with a logarithm. Work
     that all share falls faster than its surface, and is beside what begins at a capacity. What
     levels off between two points is a sum of what does at either. What takes longer from a point on
-    does so in proportion, or from the last point on by a constant. What falls or grows by a power
-    between two others is nearly a sum of these; else what is `lone` is in no pair. Pairs beside a
-    decreasing shape come last.
+    does so in proportion, and the last point also by what is there only, stays or goes on. What
+    falls or grows by a power between two others is nearly a sum of these; else what is `lone` is in
+    no pair. Pairs beside a decreasing shape come last.
     """
     rising = [
         (code, shape)
@@ -61,7 +61,7 @@ def pairings(
     faster = [code for code in every if _is_faster(shapes[code])]
     falling = [code for code in every if code not in faster]
     powers = [code for code in falling if isinstance(shapes[code], Term)]
-    dearer = _dearer(shapes, growing + falling)
+    dearer = _dearer(shapes, growing + falling, points)
     neighbours = between(shapes) if len(points) >= _FEWEST_FOR_BETWEEN else []
     pairs = [(a, b) for a in growing for b in growing if a < b]
     pairs += _with_logarithms(shapes) + _levelling(shapes)
@@ -113,9 +113,12 @@ def _is_faster(shape: Shape) -> bool:
     return isinstance(shape, Term) and shape.exponent < -1
 
 
-def _dearer(shapes: Sequence[Shape], terms: Sequence[int]) -> list[tuple[int, int]]:
+def _dearer(
+    shapes: Sequence[Shape], terms: Sequence[int], points: FloatArray
+) -> list[tuple[int, int]]:
     """Pair some terms with what may be beside them from a point on."""
-    steps = [(shape.at, code) for code, shape in _of_kind(shapes, Kind.STEP)]
+    last = at_last(points)
+    late = [code for code, shape in enumerate(shapes) if shape in last]
     leaps = defaultdict(list)
     for code, leap in _of_kind(shapes, Kind.LEAP):
         leaps[leap.exponent, leap.log].append(code)
@@ -125,8 +128,8 @@ def _dearer(shapes: Sequence[Shape], terms: Sequence[int]) -> list[tuple[int, in
         # What is sent to all others is in proportion to 1 / p where it is dearer.
         term = shape.larger if isinstance(shape, Difference) else shape
         assert isinstance(term, Term)
-        if steps and intricacy(term) <= _PLAIN:
-            pairs.append((code, max(steps)[1]))
+        if intricacy(term) <= _PLAIN:
+            pairs += [(code, step) for step in late]
         if not term.rate:
             pairs += [(code, leap) for leap in leaps[term.exponent, term.log]]
     return pairs

@@ -45,6 +45,7 @@ _IN_PROPORTION = 0.999
 """How probable a leap is against a step, which fits as well: rounding must not choose."""
 _BESIDE = {
     Kind.STEP: 0.1,
+    Kind.ONCE: 0.1,
     Kind.LEAP: 0.1 * _IN_PROPORTION,
     Kind.PLATEAU: 0.25,
     Kind.FLOOR: 0.25,
@@ -53,9 +54,9 @@ _BESIDE = {
 """Against other breaks, how probable one is beside another shape."""
 
 
-def plainness(shape: Shape, last: float = np.inf) -> float:
+def plainness(shape: Shape, last: float) -> float:
     """Weigh a shape by itself, beside a constant or without, over points up to the `last`."""
-    if isinstance(shape, Break) and shape.shows_beyond(last):
+    if isinstance(shape, Break) and shape.in_pairs_only(last):
         return 0.0
     return _plainness(shape, _STEEP)
 

@@ -10,7 +10,7 @@ from typing import TypeGuard
 import numpy as np
 import numpy.typing as npt
 
-from callpath_modeler.modeling.breaks import Break, Kind, breaks
+from callpath_modeler.modeling.breaks import Break, Kind, at_last, breaks
 from callpath_modeler.modeling.mixture.plainness import intricacy
 from callpath_modeler.modeling.products import NOTHING, Factor
 from callpath_modeler.modeling.terms import Term
@@ -23,6 +23,8 @@ BESIDE_BREAKS = 0.5
 _COSTS = {
     Kind.STEP: 0.5,
     Kind.DROP: 0.5,
+    Kind.ONCE: 0.5,
+    Kind.ONSET: 0.5,
     Kind.LEAP: 0.502,  # rounding is not to choose between leaps and steps
     Kind.BEND: 1.0,
     Kind.PLATEAU: 1.0,
@@ -32,6 +34,9 @@ _COSTS = {
 
 _PLAIN = 0.4
 """How intricate a factor is that a step of the same parameter may be beside."""
+
+_MORE = Kind.STEP, Kind.ONCE, Kind.ONSET
+"""Kinds of what is added from some value on, or at the last one."""
 
 _LEVELLING = Kind.FLOOR, Kind.PLATEAU
 _BENDING = *_LEVELLING, Kind.BEND
@@ -53,13 +58,16 @@ def of_break(factor: Break) -> float:
 def broken(factors: Sequence[Factor], values: FloatArray) -> list[Break]:
     """Return breaks along a parameter that measurements at `values` [K] could show.
 
-    Those of one parameter; and of the powers among its `factors` leaps between any two values,
-    since other parameters tell them apart from growth. What levels off does so at the last value
-    too: beside what does before, it is what levels off between them.
+    Those of one parameter, of what begins to grow only what is there at the last value alone; and
+    of the powers among its `factors` leaps between any two values, since other parameters tell them
+    apart from growth. What levels off does so at the last value too: beside what does before, it is
+    what levels off between them.
     """
     levels = np.unique(values)
     kinds = _COSTS.keys() - {Kind.LEAP}
-    found = [each for each in breaks(levels) if each.kind in kinds]
+    late = at_last(levels)
+    every = [each for each in breaks(levels) if each.kind in kinds]
+    found = [each for each in every if each.kind is not Kind.ONSET or each in late]
     # Two at measured values are what bends between these.
     found = [each for each in found if each.kind not in _BENDING or each.at in levels]
     places = [each.at for each in found if each.kind is Kind.STEP]
@@ -82,6 +90,20 @@ def is_nothing_alone(factor: Factor, last: float) -> bool:
     """
     late = isinstance(factor, Break) and factor.kind in _LEVELLING and factor.at >= last
     return late or is_leap(factor)
+
+
+def is_more(factor: Factor) -> bool:
+    """Tell whether a factor is what is added from some value on."""
+    return isinstance(factor, Break) and factor.kind in _MORE
+
+
+def plain_of(factors: Sequence[Factor]) -> list[int]:
+    """Return which factors of a parameter are plain, as codes; none is one of them."""
+    return [
+        code
+        for code, factor in enumerate(factors)
+        if isinstance(factor, Term) and intricacy(factor) <= _PLAIN
+    ]
 
 
 def kinks_beside(factors: Sequence[Factor]) -> list[list[int]]:
@@ -112,19 +134,15 @@ def _is_linear(factor: Break) -> bool:
 def broken_beside(factors: Sequence[Factor]) -> list[list[int]]:
     """Return beside which of the factors of a parameter each break among them may be, as codes.
 
-    A leap is beside its power; a step up beside nothing and plain factors, one down beside nothing.
+    A leap is beside its power; what is more beside nothing and plain factors, a step down beside
+    nothing.
     """
     place = {factor: code for code, factor in enumerate(factors)}
-    nothing, found = place[NOTHING], []
-    plain = [
-        code
-        for factor, code in place.items()
-        if isinstance(factor, Term) and intricacy(factor) <= _PLAIN
-    ]
+    nothing, plain, found = place[NOTHING], plain_of(factors), []
     for factor in factors:
         if is_leap(factor):
             found.append([place[Term(factor.exponent, 0)]])
-        elif isinstance(factor, Break) and factor.kind is Kind.STEP:
+        elif is_more(factor):
             found.append(plain)
         else:
             down = isinstance(factor, Break) and factor.kind is Kind.DROP

@@ -65,8 +65,8 @@ _NEIGHBOURS = 1.0
 PLAIN, _PLAINEST = 1.0, 0.25
 """How intricate one factor beside them is at most; and several together."""
 
-_MOST_BROKEN_OF_TWO = 1500
-_MOST_BROKEN = 1000
+_MOST_BROKEN_OF_TWO = 1800
+_MOST_BROKEN = 1200
 """Products with a break: of two parameters all, up to five values of each; and of more."""
 
 _FRACTION = 0.1

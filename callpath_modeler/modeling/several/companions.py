@@ -11,7 +11,12 @@ import numpy.typing as npt
 
 from callpath_modeler.modeling.differences import TO_OTHERS, TRANSPOSED
 from callpath_modeler.modeling.products import Factor
-from callpath_modeler.modeling.several.broken import broken_beside, kinks_beside
+from callpath_modeler.modeling.several.broken import (
+    broken_beside,
+    is_more,
+    kinks_beside,
+    plain_of,
+)
 from callpath_modeler.modeling.several.catalogue import (
     SHARED,
     Catalogue,
@@ -113,20 +118,32 @@ def _broken(products: Catalogue) -> IntArray:
     """Return pairs [P, 2] of which one breaks, beside what it breaks from.
 
     A plain product and what is more, or less, of it from a value on, in proportion to all of it, or
-    to what does not depend on the parameter whose value that is. And what bends at two neighbouring
-    values: at all values and beyond the sum is the law that bends anywhere between these.
+    to what does not depend on the parameter whose value that is. A plain factor and what is more by
+    as much for all values of its parameter. And what bends at two neighbouring values: at all
+    values and beyond the sum is the law that bends anywhere between these.
     """
     number = {tuple(code): k for k, code in enumerate(products.code.T.tolist())}
     beside = [
         [one + other for one, other in zip(broken_beside(of), kinks_beside(of), strict=True)]
         for of in products.factors
     ]
+    plain = [plain_of(factors) for factors in products.factors]
     found = []
     for k in np.flatnonzero(products.breaks).tolist():
-        code = tuple(products.code[:, k].tolist())
-        for axis, others in enumerate(beside):
-            laws = [(*code[:axis], other, *code[axis + 1 :]) for other in others[code[axis]]]
-            found += [sorted((number[law], k)) for law in laws if law in number]
+        code, axis = products.code[:, k].tolist(), int(products.axis[k])
+        laws = [
+            (*code[:of], other, *code[of + 1 :])
+            for of, others in enumerate(beside)
+            for other in others[code[of]]
+        ]
+        if axis >= 0 and is_more(products.factors[axis][code[axis]]):
+            laws += [
+                tuple(other * (each == of) for each in range(len(code)))
+                for of, others in enumerate(plain)
+                for other in others
+                if other and of != axis
+            ]
+        found += [sorted((number[law], k)) for law in laws if law in number]
     return np.array(found, dtype=np.intp).reshape(-1, 2)
 
 

@@ -1,0 +1,52 @@
+"""Accuracy on real programs at the next scale: series are cut after every scale but the last."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+from real_series import HEAD, Held, joined, line, measured, predicted
+from results import Table
+
+NOTES = """\
+The series of the table above, cut after each scale from the third on; the next one is predicted, by
+the values of more and more runs. Suddenly: call paths that took half as long again at the last
+scale that was known, after less than a tenth more at the one before. It may be the law from there
+on, one disturbed run, or the first sign of what grows; values do not tell.
+"""
+
+FloatArray = npt.NDArray[np.float64]
+
+_MOST = 6
+"""From so many known scales on it is one line."""
+
+
+def table(shared: Path) -> Table:
+    """Measure every series.
+
+    Raises
+    ------
+    AbsentError
+        If the measurements are not there.
+    """
+    found = [
+        held
+        for _, _, parts in measured(shared)
+        for points, values in parts
+        for held in _cut(points, values)
+    ]
+    every = joined(found)
+    chosen = {
+        **{f"{count} scales known": every.points == count for count in range(3, _MOST)},
+        f"{_MOST} or more": every.points >= _MOST,
+        "all": every.points > 0,
+        "all that suddenly took longer": every.sudden,
+    }
+    lines = [line(what, every.where(some)) for what, some in chosen.items()]
+    return Table(("known", "predictions", *HEAD[2:]), lines, range(1, 10))
+
+
+def _cut(points: FloatArray, values: FloatArray) -> list[Held]:
+    held = [predicted(points[:count], values[:, :count]) for count in range(4, len(points) + 1)]
+    return [each for each in held if each]
