@@ -18,8 +18,10 @@ if TYPE_CHECKING:
     from callpath_modeler.analysis.excess import Excess, excess_work, measured_excess
     from callpath_modeler.analysis.expectations.check import BrokenExpectationsError, Check
     from callpath_modeler.analysis.rank import By, Ranking, rank
+    from callpath_modeler.analysis.requirements import Requirements
     from callpath_modeler.checking import check
     from callpath_modeler.comparing import Compared, compare
+    from callpath_modeler.explaining import explain
     from callpath_modeler.fitted import CallPathModel, Fitted
     from callpath_modeler.frame import from_frame
     from callpath_modeler.loading import LoadOptions, load
@@ -48,12 +50,14 @@ _HOMES = {
     "Ranking": "analysis.rank",
     "ReadOptions": "readers.assemble",
     "Reduction": "profile.schema",
+    "Requirements": "analysis.requirements",
     "Scaling": "profile.experiment",
     "SearchSpace": "modeling",
     "check": "checking",
     "compare": "comparing",
     "difference_table": "report.diff_table",
     "excess_work": "analysis.excess",
+    "explain": "explaining",
     "fit": "pipeline",
     "from_frame": "frame",
     "graph": "report.export",
@@ -80,12 +84,14 @@ __all__ = [
     "Ranking",
     "ReadOptions",
     "Reduction",
+    "Requirements",
     "Scaling",
     "SearchSpace",
     "check",
     "compare",
     "difference_table",
     "excess_work",
+    "explain",
     "fit",
     "from_frame",
     "graph",

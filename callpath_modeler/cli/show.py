@@ -40,15 +40,18 @@ def command(
 
     CALLPATH is a pattern that matches one call path, e.g. 'main/**/MPI_Waitall', or its @id.
     """
+    from dataclasses import replace
+
     from callpath_modeler import pipeline
     from callpath_modeler.cli.render import render_lines
+    from callpath_modeler.explaining import explain
     from callpath_modeler.profile.pattern import find_one
     from callpath_modeler.report.model import model_text
 
     ranking, findings = pipeline.ranking_of(
         experiment,
         question,
-        load_options=load,
+        load_options=replace(load, read=replace(load.read, requirements=True)),
         fit_options=fitting,
         progress=console.progress("read"),
         default_factor=4.0,
@@ -60,6 +63,7 @@ def command(
         width=console.width or _WIDTH_OF_A_PIPE,
         linear=linear,
         ascii_only=console.ascii_only,
+        needs=explain(ranking, row),
     )
     render_lines(console, lines, None, force=False)
     console.findings(findings)

@@ -25,6 +25,15 @@ def normal_share(z: FloatArray | float) -> FloatArray:
     return np.asarray(special.ndtr(z))
 
 
+def log_normal_share(z: FloatArray | float) -> FloatArray:
+    """Return the logarithm of `normal_share`, exact far in the tails."""
+    if compiled():
+        return elementwise("log_normal_shares", z)[0]
+    from scipy import special
+
+    return np.asarray(special.log_ndtr(z))
+
+
 def normal_quantile(probability: FloatArray | float) -> FloatArray:
     """Return below what a standard normal variable lies with a probability between 0 and 1."""
     if compiled():

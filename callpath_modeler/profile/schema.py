@@ -86,6 +86,11 @@ class Metric:
         """Tell whether the metric is a duration."""
         return self.unit == "s"
 
+    @property
+    def is_requirement(self) -> bool:
+        """Tell whether it says what call paths need beside time: calls, bytes, operations."""
+        return self.additive and not self.is_time
+
 
 class MetricStatus(StrEnum):
     """What a profile holds of a metric that it declares."""
@@ -103,6 +108,11 @@ class DeclaredMetric:
     metric: Metric
     status: MetricStatus
     note: str = ""
+
+    @property
+    def is_requirement(self) -> bool:
+        """Tell whether the profile has values that say what call paths need beside time."""
+        return self.metric.is_requirement and self.status is MetricStatus.DATA
 
 
 class Reduction(StrEnum):

@@ -52,6 +52,7 @@ class ReadOptions:
     Attributes
     ----------
     metrics : names to read; empty = the first duration, or else the first metric; None = all
+    requirements : read besides whatever adds up and is no time
     locations : how the values of many processes become one; None = the maximum, or what
         profiles hold that were reduced before
     parameter_sources : where a parameter comes from: ``"name"``, ``"profile"``, ``"processes"``,
@@ -63,6 +64,7 @@ class ReadOptions:
     """
 
     metrics: tuple[str, ...] | None = ()
+    requirements: bool = False
     locations: Reduction | None = None
     parameter_sources: Mapping[str, str] = field(default_factory=dict)
     scaling: Scaling | None = None
@@ -116,7 +118,11 @@ def assemble_runs(name: str, runs: Sequence[RunSource], options: ReadOptions) ->
     reduction = reduction_of(runs[0].source, options.locations, Path(name))
     several = len(runs) > 1
     read = [
-        read_run(RunFile(Path(name)), run, name, options.metrics, reduction, several=several)
+        read_run(
+            *(RunFile(Path(name)), run, name, options.metrics, reduction),
+            several=several,
+            requirements=options.requirements,
+        )
         for run in runs
     ]
     return _experiment_of(read, options, [])
@@ -161,6 +167,7 @@ def _read_all(
     errors: list[InputError] = []
     outcomes = read_files(
         *(files, registry, options.metrics, options.locations),
+        requirements=options.requirements,
         jobs=options.jobs,
         progress=progress,
     )
@@ -210,7 +217,7 @@ def _refuse_mixture(read: Sequence[ReadRun]) -> None:
 
 def _refuse_several_metrics(read: Sequence[ReadRun]) -> None:
     """Refuse runs whose run times, of which one each was read, are different metrics."""
-    examples = {name: run.name for run in reversed(read) for name in run.values}
+    examples = {next(iter(run.values)): run.name for run in reversed(read) if run.values}
     if len(examples) < 2:
         return
     of_each = [{d.metric.name for d in run.declared if d.status in READABLE} for run in read]

@@ -26,6 +26,7 @@ def read_files(
     metrics: Sequence[str] | None,
     reduction: Reduction | None,
     *,
+    requirements: bool = False,
     jobs: int = 1,
     progress: Progress | None = None,
 ) -> Iterator[tuple[RunFile, Outcome]]:
@@ -33,7 +34,7 @@ def read_files(
 
     Parameters
     ----------
-    metrics, reduction : as of `read_runs`
+    metrics, reduction, requirements : as of `read_runs`
     jobs : how many processes may read; 0 = one for each processor
     progress : is told how many profiles were read, and of how many
 
@@ -53,7 +54,7 @@ def read_files(
         if progress:
             progress(done, len(files))
 
-    tried = partial(_tried, registry, metrics)
+    tried = partial(_tried, registry, metrics, requirements)
     sizes = [_size(file.path) for file in files] if jobs != 1 else None
     seconds = _SECONDS_PER_FILE * len(files) + _SECONDS_PER_BYTE * sum(sizes or ())
     agreed = reader = None
@@ -76,11 +77,12 @@ def read_files(
 def _tried(
     registry: Registry,
     metrics: Sequence[str] | None,
+    requirements: bool,
     reduction: Reduction | None,
     file: RunFile,
 ) -> Outcome:
     try:
-        return read_runs(file, registry, metrics, reduction)
+        return read_runs(file, registry, metrics, reduction, requirements=requirements)
     except InputError as error:
         return error
 

@@ -64,6 +64,8 @@ def read_runs(
     registry: Registry,
     metrics: Sequence[str] | None,
     reduction: Reduction | None,
+    *,
+    requirements: bool = False,
 ) -> list[ReadRun]:
     """Read the run or the runs of a profile.
 
@@ -71,6 +73,7 @@ def read_runs(
     ----------
     metrics : names to read; empty = the first duration, or else the first metric; None = all
     reduction : over locations; None = the maximum, or what there is
+    requirements : read besides whatever adds up and is no time
 
     Raises
     ------
@@ -87,7 +90,13 @@ def read_runs(
         for run in runs:
             several = len(runs) > 1
             reduction = reduction_of(run.source, reduction, file.path)
-            read.append(read_run(file, run, reader.name, metrics, reduction, several=several))
+            read.append(
+                read_run(
+                    *(file, run, reader.name, metrics, reduction),
+                    several=several,
+                    requirements=requirements,
+                )
+            )
     return read
 
 
@@ -114,6 +123,7 @@ def read_run(
     reduction: Reduction,
     *,
     several: bool,
+    requirements: bool = False,
 ) -> ReadRun:
     """Read one run, which may be one of `several` in its file.
 
@@ -129,7 +139,7 @@ def read_run(
     declared = tuple(source.metrics)
     values: dict[str, Reduced] = {}
     noticed: list[Finding] = []
-    for metric in _wanted(declared, metrics):
+    for metric in _wanted(declared, metrics, requirements=requirements):
         values[metric], beyond = _sensible(source.reduce(metric, reduction))
         if beyond:
             message = f"{metric}: {beyond} values beyond {_LARGEST:g}"
@@ -165,13 +175,16 @@ def _which(run: RunSource) -> str:
     return f"{setting} r{run.repetition}".strip() if run.repetition is not None else setting
 
 
-def _wanted(declared: Iterable[DeclaredMetric], metrics: Sequence[str] | None) -> list[str]:
+def _wanted(
+    declared: Iterable[DeclaredMetric], metrics: Sequence[str] | None, *, requirements: bool
+) -> list[str]:
     readable = [d for d in declared if d.status in READABLE]
     if metrics is None:
         return [d.metric.name for d in readable]
     # Whatever is asked for, the run time comes along: it tells weak from strong scaling.
     timed = [d.metric.name for d in readable if d.metric.is_time and d.metric.additive][:1]
     if not metrics and not timed:
-        return [d.metric.name for d in readable][:1]
+        timed = [d.metric.name for d in readable][:1]
     asked = [d.metric.name for d in readable if d.metric.name in metrics]
-    return list(dict.fromkeys([*asked, *timed]))
+    needed = [d.metric.name for d in readable if requirements and d.is_requirement]
+    return list(dict.fromkeys([*asked, *timed, *needed]))

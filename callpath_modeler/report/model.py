@@ -12,6 +12,7 @@ from rich.cells import cell_len, set_cell_size
 
 from callpath_modeler.analysis.excess import measured_excess, scaling_over
 from callpath_modeler.analysis.rank import FIRST, Ranking
+from callpath_modeler.analysis.requirements import Requirements
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.modeling import Alternative, FitStatus, summarise
 from callpath_modeler.profile.calltree import ROOT
@@ -21,6 +22,7 @@ from callpath_modeler.report.chart import draw
 from callpath_modeler.report.columns import amount_text
 from callpath_modeler.report.curve import curve_of, measured_of
 from callpath_modeler.report.ranking_table import formula_text, growth_text
+from callpath_modeler.report.requirements import requirement_lines
 from callpath_modeler.units import (
     counted,
     parameter_value,
@@ -48,9 +50,18 @@ Fact = tuple[str, str]
 
 
 def model_text(
-    ranking: Ranking, row: int, *, width: int, linear: bool, ascii_only: bool
+    ranking: Ranking,
+    row: int,
+    *,
+    width: int,
+    linear: bool,
+    ascii_only: bool,
+    needs: Requirements | None = None,
 ) -> list[str]:
-    """Return the lines of `cpmodel show` for the call path in `row`, at the target."""
+    """Return the lines of `cpmodel show` for the call path in `row`, at the target.
+
+    `needs` are what it needs beside time, if that is known.
+    """
     fitted = ranking.fitted
     tree = fitted.experiment.tree
     lines = [f"{tree.path(row)}   @{tree.ids()[row]}   {origin(ranking.fitted, row)}".rstrip()]
@@ -81,6 +92,7 @@ def model_text(
         "",
         *_excess(ranking, row),
         "",
+        *(requirement_lines(ranking, row, needs, ascii_only=ascii_only) if needs else ()),
         *_dressed(value_facts(ranking, row)),
         "",
     ]

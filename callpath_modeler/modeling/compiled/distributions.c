@@ -10,6 +10,14 @@ int64_t normal_shares(int64_t n, const double *z, double *found)
     return 0;
 }
 
+int64_t log_normal_shares(int64_t n, const double *z, double *found)
+{
+#pragma omp simd
+    for (int64_t k = 0; k < n; k++)
+        found[k] = log_normal_share(z[k]);
+    return 0;
+}
+
 int64_t normal_quantiles(int64_t n, const double *probability, double *found)
 {
 #pragma omp simd

@@ -16,6 +16,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from callpath_modeler.modeling.distributions import log_normal_share, normal_share
 from callpath_modeler.modeling.mixture.regressions import (
     CONSTANT_FOLDS,
     LEAST,
@@ -132,15 +133,13 @@ def pair_evidence(
 
     So are `falling`, as of `pair_volume`, and `variance`, of a point.
     """
-    from scipy import special
-
     spread = np.sqrt(variance)
     cc, _, _, xx, _, zz = covariance
     evidence = pair_volume(found, falling, (spread * np.sqrt(cc), spread * np.sqrt(zz)))
     for number, square in ((found.first, xx), (found.second, zz)):
-        evidence += special.log_ndtr(number / (spread * np.sqrt(square)))
+        evidence += log_normal_share(number / (spread * np.sqrt(square)))
     with np.errstate(divide="ignore", invalid="ignore"):
-        away = special.log_ndtr(found.constant / (spread * np.sqrt(cc)))
+        away = log_normal_share(found.constant / (spread * np.sqrt(cc)))
     return evidence + np.where(found.free, away, 0.0)
 
 
@@ -166,15 +165,13 @@ def _log_between(
     centre: FloatArray, spread: FloatArray, low: FloatArray | float, high: FloatArray
 ) -> FloatArray:
     """Return the log probability of a normal variable between bounds, exact far in the tails."""
-    from scipy import special
-
     below, above = (low - centre) / spread, (high - centre) / spread
     flipped = below > 0
     below, above = np.where(flipped, -above, below), np.where(flipped, -below, above)
-    share = special.ndtr(above) - special.ndtr(below)
+    share = normal_share(above) - normal_share(below)
     far = share < _FAR_OUT
     found = np.log(np.maximum(share, _FAR_OUT))
     if far.any():
-        below, most = special.log_ndtr(below[far]), special.log_ndtr(above[far])
+        below, most = log_normal_share(below[far]), log_normal_share(above[far])
         found[far] = most + np.log1p(-np.exp(np.minimum(below - most, -1e-12)))
     return np.asarray(found)

@@ -10,6 +10,7 @@ from math import lgamma
 import numpy as np
 import numpy.typing as npt
 
+from callpath_modeler.modeling.distributions import log_normal_share
 from callpath_modeler.modeling.mixture.candidates import Candidates
 from callpath_modeler.modeling.mixture.data import Data, error_unit, relative_weights
 from callpath_modeler.modeling.mixture.deviations import Deviations
@@ -280,8 +281,6 @@ def _evidence(
 
     The level is uniform in its logarithm, and of a level all shares are alike.
     """
-    from scipy import special
-
     level = np.maximum(numbers, 0.0).sum(axis=2)
     terms = numbers.shape[2] - 1
     found = (
@@ -289,7 +288,7 @@ def _evidence(
     )
     errors = spread[:, None] * np.sqrt(np.einsum("...ii->...i", inverse))
     with np.errstate(divide="ignore", invalid="ignore"):
-        signs = special.log_ndtr(numbers / errors)
+        signs = log_normal_share(numbers / errors)
     signs[..., 0] = np.where(free, signs[..., 0], 0.0)
     found += signs.sum(axis=2)
     positive = (numbers[0, :, 1:] > NO_PART * level[0, :, None]).all(axis=1)

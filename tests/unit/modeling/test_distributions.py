@@ -6,6 +6,7 @@ from numpy.testing import assert_allclose
 from scipy import special
 
 from callpath_modeler.modeling.distributions import (
+    log_normal_share,
     normal_quantile,
     normal_share,
     polygammas,
@@ -22,6 +23,8 @@ PROBABILITY = np.array([1e-12, 1e-4, 0.01, 0.025, 0.3, 0.45, 0.6, 0.95, 0.975, 1
 def test_the_normal_distribution_is_that_of_scipy() -> None:
     z = np.linspace(-37, 8, 1001)
     assert_allclose(normal_share(z), special.ndtr(z), rtol=1e-12)
+    far = np.concatenate([z, [-1e6, -1e3, -60.0, 20.0]])
+    assert_allclose(log_normal_share(far), special.log_ndtr(far), rtol=1e-11)
     probability = np.concatenate([10.0 ** np.linspace(-300, -1, 200), np.linspace(0.11, 0.99, 99)])
     assert_allclose(normal_quantile(probability), special.ndtri(probability), rtol=1e-12)
 

@@ -1,0 +1,158 @@
+"""What call paths need of the machine, beside the time that they take: where waiting hides.
+
+Calls, messages, bytes and operations are counted exactly, times are not (Calotoiu et al., SC13,
+section 4: requirement models). A call path whose time grows faster than all that it needs does not
+do more: it waits, or each operation takes longer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from callpath_modeler.analysis.linear_program import most_within
+from callpath_modeler.analysis.rank import Ranking
+from callpath_modeler.fitted import Fitted
+from callpath_modeler.modeling import Growth
+from callpath_modeler.profile.schema import Metric
+
+FloatArray = npt.NDArray[np.float64]
+
+_UNREPEATED = 0.05
+"""How far a time may be off, relatively, where nothing was repeated."""
+_SURE = 2.0
+"""In standard errors."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Requirement:
+    """One metric of what a call path needs.
+
+    Attributes
+    ----------
+    metric : counts, bytes, operations: no time
+    values : [K] at the points of the time's models; NaN = did not occur
+    growth : that of its model; None without one
+    at_target : predicted, NaN without a model
+    """
+
+    metric: Metric
+    values: FloatArray
+    growth: Growth | None
+    at_target: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Requirements:
+    """What a call path needs at each scale, and how much of its time that explains at most.
+
+    Attributes
+    ----------
+    points : [K] of the parameter
+    time : [K] what it takes there; NaN = did not occur
+    time_at_target : predicted or measured
+    needs : those that are not zero, never empty
+    base : position of the smallest point at which it does all that it does at the largest
+    explained : [K] the most of `time` that the needs explain, if each costs as much at all scales;
+        NaN below the base
+    explained_at_target : the same of what it needs at the target; NaN where that is not known
+    """
+
+    points: FloatArray
+    time: FloatArray
+    time_at_target: float
+    needs: tuple[Requirement, ...]
+    base: int
+    explained: FloatArray
+    explained_at_target: float
+
+    @property
+    def share(self) -> float:
+        """How much of the time at the largest point is explained at most, a fraction."""
+        return float(self.explained[-1] / self.time[-1])
+
+    def times(self, values: FloatArray) -> float:
+        """Return by what `values` [K] have become more since the base."""
+        return float(values[-1] / values[self.base])
+
+
+def requirements(ranking: Ranking, models: Sequence[Fitted], row: int) -> Requirements | None:
+    """Hold the time of a call path, without what it calls, against what it needs.
+
+    Costs ``c >= 0`` of each call, byte and operation that are the same at all scales can explain no
+    more than was measured at any: ``c R(p) <= t(p)``, R being what is needed. Of all such costs,
+    those count at each scale that explain most there. What is left is waiting, contention, or code
+    that has become slower, whatever the costs are.
+
+    Parameters
+    ----------
+    ranking : of a time, at the target
+    models : of metrics that are no times, over the same runs; those that are zero are passed over
+    row : the call path
+
+    Returns
+    -------
+    Requirements or None
+        None if it needs nothing, or does not do at two points what it does at the largest. A sum
+        over callees is held against nothing: their calls do not cost the same.
+    """
+    fitted, tree = ranking.fitted, ranking.fitted.experiment.tree
+    if ranking.inclusive and tree.end[row] > row + 1:
+        return None
+    found = (_requirement(fitted, each, row, ranking.target) for each in models)
+    needs = tuple(each for each in found if np.nan_to_num(each.values[-1]) > 0)
+    time = fitted.measured[row]
+    whole = (np.nan_to_num([time, *(each.values for each in needs)]) > 0).all(axis=0)
+    if not needs or not whole[-1] or whole.sum() < 2:
+        return None
+    needed = np.array([each.values[whole] for each in needs])
+    most = time[whole] * (1 + _SURE * _error(fitted, row)[whole])
+    explained = np.full(len(time), np.nan)
+    explained[whole] = [_most_explained(needed, most, scale) for scale in needed.T]
+    at, beyond = np.array([each.at_target for each in needs]), np.nan
+    then = float(ranking.value[row])
+    if np.isfinite(at).all():
+        beyond = min(_most_explained(needed, most, at), then)
+    base = int(np.flatnonzero(whole)[0])
+    return Requirements(fitted.points, time, then, needs, base, np.minimum(explained, time), beyond)
+
+
+def _requirement(fitted: Fitted, models: Fitted, row: int, target: float) -> Requirement:
+    """Return one metric of a call path at the points of `fitted`, and at a target."""
+    values = np.full(len(fitted.points), np.nan)
+    _, here, there = np.intersect1d(fitted.points, models.points, return_indices=True)
+    values[here] = models.measured[row, there]
+    growth, at_target = None, np.nan
+    if models.modelled[row]:
+        growth = models.models.growth(row)
+        if np.isfinite(target):
+            at_target = float(models.models.take([row]).values([target])[0, 0])
+    return Requirement(models.metric, values, growth, at_target)
+
+
+def _error(fitted: Fitted, row: int) -> FloatArray:
+    """Return how far the times of a call path may be off by chance, relatively, [K]."""
+    _, values = fitted.line.by_point(fitted.metric.name, fitted.parameter)
+    runs = values[row][np.isin(fitted.line.points(fitted.parameter), fitted.points)]
+    count = np.maximum((~np.isnan(runs)).sum(axis=1), 1)
+    freedom = int((count - 1).sum())
+    if not freedom:
+        return np.full(len(runs), _UNREPEATED)
+    centre = (np.nansum(runs, axis=1) / count)[:, None]
+    off = np.divide(runs - centre, centre, out=np.zeros_like(runs), where=centre > 0)
+    return np.asarray(np.sqrt(np.nansum(off**2) / freedom / count))
+
+
+def _most_explained(needed: FloatArray, most: FloatArray, scale: FloatArray) -> float:
+    """Return the most that `scale` [m] of what is needed explains.
+
+    Parameters
+    ----------
+    needed : [m, K] at points where all of it is above zero
+    most : [K] what it may explain at these points
+    """
+    last, unit = needed[:, -1], most[-1]
+    return float(unit * most_within(scale / last, (needed / last[:, None] * (unit / most)).T))

@@ -1,0 +1,50 @@
+"""A ranking -> why a call path takes the time that it takes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from callpath_modeler.analysis.rank import Ranking
+from callpath_modeler.analysis.requirements import Requirements, requirements
+from callpath_modeler.errors import DataError
+from callpath_modeler.fitted import Fitted
+from callpath_modeler.pipeline import fit, fit_options_of
+
+
+def explain(ranking: Ranking, row: int) -> Requirements | None:
+    """Model what a call path needs beside time, and hold its time against that.
+
+    Parameters
+    ----------
+    ranking : of a time; other metrics of its experiment that add up are what is needed
+    row : the call path
+
+    Returns
+    -------
+    Requirements or None
+        None where nothing else was read or measured, or the ranking is of no time.
+    """
+    fitted = ranking.fitted
+    if not (fitted.metric.is_time and fitted.metric.additive):
+        return None
+    needed = [
+        name
+        for name, values in fitted.line.columns.items()
+        if values.metric.is_requirement and np.nan_to_num(values.exclusive[row]).any()
+    ]
+    found = (_models_of(fitted, name) for name in needed)
+    return requirements(ranking, [each for each in found if each is not None], row)
+
+
+def _models_of(fitted: Fitted, metric: str) -> Fitted | None:
+    """Model another metric of the same runs in the same way; None where these do not allow it."""
+    options = fit_options_of(fitted)
+    if fitted.surface is not None:
+        # Along the line there is one parameter, with the hypotheses of one.
+        options = replace(options, space=None)
+    try:
+        return fit(fitted.line, metric, options)
+    except DataError:
+        return None
