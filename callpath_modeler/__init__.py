@@ -14,6 +14,7 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from callpath_modeler.analysis.advise import Advice, advise
     from callpath_modeler.analysis.ensemble import Losses, losses
     from callpath_modeler.analysis.excess import Excess, excess_work, measured_excess
     from callpath_modeler.analysis.expectations.check import BrokenExpectationsError, Check
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from callpath_modeler.report.ranking_table import ranking_table
 
 _HOMES = {
+    "Advice": "analysis.advise",
     "BrokenExpectationsError": "analysis.expectations.check",
     "By": "analysis.rank",
     "Compared": "comparing",
@@ -53,6 +55,7 @@ _HOMES = {
     "Requirements": "analysis.requirements",
     "Scaling": "profile.experiment",
     "SearchSpace": "modeling",
+    "advise": "analysis.advise",
     "check": "checking",
     "compare": "comparing",
     "difference_table": "report.diff_table",
@@ -69,6 +72,7 @@ _HOMES = {
 }
 
 __all__ = [
+    "Advice",
     "BrokenExpectationsError",
     "By",
     "CallPathModel",
@@ -87,6 +91,7 @@ __all__ = [
     "Requirements",
     "Scaling",
     "SearchSpace",
+    "advise",
     "check",
     "compare",
     "difference_table",

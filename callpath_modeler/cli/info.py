@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,9 @@ from callpath_modeler.units import counted
 if TYPE_CHECKING:
     from callpath_modeler.loading import LoadOptions
 
+_FURTHER = 4.0
+"""How many times the largest run is asked about where no target is given."""
+
 
 @click.command("info", cls=Configured)
 @click.argument("experiment", nargs=-1, metavar="EXP...")
@@ -28,6 +32,12 @@ if TYPE_CHECKING:
 )
 @click.option("--write-manifest", is_flag=True, help="Print a manifest runs.toml of the runs.")
 @click.option("--config", is_flag=True, help="Say what options are set to, and where.")
+@click.option("--advise", is_flag=True, help="Say which scale to run next.")
+@click.option(
+    "--target",
+    metavar="P",
+    help="Scale that --advise is about. Default: 4 times the largest run.",
+)
 @load_options
 @output_options
 @click.pass_obj
@@ -39,6 +49,8 @@ def command(
     verify: bool,
     write_manifest: bool,
     config: bool,
+    advise: bool,
+    target: str | None,
     load: LoadOptions,
     format_: str | None,
     output: Path | None,
@@ -58,6 +70,12 @@ def command(
     if not experiment:
         ctx = click.get_current_context()
         raise click.MissingParameter(ctx=ctx, param=ctx.command.params[0])
+    if target is not None and not advise:
+        raise UsageError("--target: what was read has none", hint="with --advise; or cpmodel rank")
+    if advise:
+        form = format_of(format_, output)
+        _advise(console, experiment, load, target, form, output, force=force)
+        return
     if verify:
         _verify(console, experiment, load)
         return
@@ -76,6 +94,41 @@ def command(
         render_table(console, info_table(read), form, output, force=force)
     if not diagnostics:
         console.findings(read.findings)
+
+
+def _advise(
+    console: Console,
+    sources: tuple[str, ...],
+    load: LoadOptions,
+    target: str | None,
+    form: str,
+    output: Path | None,
+    *,
+    force: bool,
+) -> None:
+    """Say which scale would tell most of the target."""
+    from callpath_modeler import pipeline
+    from callpath_modeler.analysis.advise import advise
+    from callpath_modeler.asking import Question, findings_at
+    from callpath_modeler.cli.render import render_lines, render_table
+    from callpath_modeler.report.advice import advice_table, advice_text
+
+    fitted, value = pipeline.asked_of(
+        sources,
+        Question(target),
+        load_options=load,
+        progress=console.progress("read"),
+        default_factor=_FURTHER,
+    )
+    if math.isinf(value):
+        raise UsageError("--advise: growth alone has no band", hint="--target with a number")
+    advice = advise(fitted, value)
+    if form == "table":
+        lines = advice_text(fitted, advice, ascii_only=console.ascii_only)
+        render_lines(console, lines, output, force=force)
+    else:
+        render_table(console, advice_table(fitted, advice), form, output, force=force)
+    console.findings(findings_at(fitted, value))
 
 
 def _configuration(console: Console, form: str, output: Path | None, *, force: bool) -> None:

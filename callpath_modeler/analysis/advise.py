@@ -1,0 +1,184 @@
+"""Which scale to run next: how far each would narrow what is predicted of the target.
+
+What a run would show is not known, but how probable each outcome is: the mixture of every call path
+tells. So outcomes are drawn from it, models are made as if they had been measured, and the bands of
+the total at the target compared: a preposterior analysis (Raiffa, Schlaifer: *Applied statistical
+decision theory*, 1961).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from callpath_modeler import modeling
+from callpath_modeler.analysis.predict import total_of
+from callpath_modeler.errors import DataError
+from callpath_modeler.fitted import Fitted
+from callpath_modeler.modeling import Models
+from callpath_modeler.modeling.distributions import normal_share
+from callpath_modeler.units import as_option, setting_text
+
+FloatArray = npt.NDArray[np.float64]
+
+OUTCOMES = 16
+"""How many outcomes of each run are drawn."""
+_ROWS = 1000
+"""Call paths that outcomes are drawn for: the costliest at the target, by the ends of bands."""
+_STEPS = 2.0, 4.0, 8.0, 16.0
+"""Scales that are asked about, in multiples of the largest that was run."""
+_SEED = 20
+
+
+@dataclass(frozen=True, slots=True)
+class NextRun:
+    """One more scale, and what running it would tell of the target.
+
+    Attributes
+    ----------
+    scale : value of the parameter
+    time : what the run is predicted to take, per process
+    apart : the upper end of the band of the total over the lower one, once it was run: the median
+        of drawn outcomes
+    least, most : the same in the outcomes that narrow it most, and least
+    """
+
+    scale: float
+    time: float
+    apart: float
+    least: float
+    most: float
+
+
+@dataclass(frozen=True, slots=True)
+class Advice:
+    """What to measure next.
+
+    Attributes
+    ----------
+    target : scale that is asked about
+    value, low, high : of the total there, by what was measured
+    repetitions : of each scale, as outcomes were drawn
+    runs : the scales that were tried, ascending
+    """
+
+    target: float
+    value: float
+    low: float
+    high: float
+    repetitions: int
+    runs: tuple[NextRun, ...]
+
+    @property
+    def apart(self) -> float:
+        """The upper end of the band over the lower one."""
+        return self.high / self.low
+
+
+def advise(fitted: Fitted, target: float, scales: Sequence[float] = ()) -> Advice:
+    """Tell how far one more scale would narrow the band of the total at a target.
+
+    Parameters
+    ----------
+    fitted : models of a metric that adds up, along one parameter, by the mixture method
+    target : finite
+    scales : that may be run; by default multiples of the largest one, below the target, cubes or
+        squares where all of those measured are
+
+    Raises
+    ------
+    DataError
+        If there is no scale between the largest run and the target, or several parameters vary.
+    """
+    models = fitted.models
+    if fitted.surface is not None:
+        raise DataError(
+            f"several parameters vary: {', '.join(fitted.parameters)}; advice is about one",
+            hint=f"hold the others, e.g. --where '{as_option(dict(fitted.measured_at))}'",
+        )
+    largest = {fitted.parameter: float(fitted.points[-1])}
+    chosen = scales or between(fitted.points, target)
+    if not chosen:
+        raise DataError(
+            f"there is no scale between the largest run, {setting_text(largest)}, and the target",
+            hint="ask about a larger one with --target",
+        )
+    rows = np.flatnonzero(fitted.modelled)
+    rows = rows[np.argsort(-models.take(rows).predict([target]).high[:, 0], kind="stable")[:_ROWS]]
+    points, values = fitted.line.by_point(fitted.metric.name, fitted.parameter)
+    now, known = models.take(rows), values[rows]
+    found = []
+    for scale in chosen:
+        drawn = np.random.default_rng(_SEED)
+        outcomes = [_outcome(now, scale, known.shape[2], drawn) for _ in range(OUTCOMES)]
+        bands = [_band(_with_run(now, points, known, scale, each), target) for each in outcomes]
+        time = float(np.nansum(models.values([scale])[rows]))
+        apart = [high / low for _, low, high in bands]
+        found.append(NextRun(float(scale), time, float(np.median(apart)), min(apart), max(apart)))
+    return Advice(target, *_band(now, target), known.shape[2], tuple(found))
+
+
+def between(points: FloatArray, target: float) -> list[float]:
+    """Return scales to run, above all `points` and below the target, ascending.
+
+    They are whole numbers, or cubes or squares, if the points are.
+    """
+    power = next((k for k in (3, 2, 1) if _are_powers(points, k)), None)
+    wanted = points[-1] * np.array(_STEPS)
+    if power is not None:
+        wanted = np.round(wanted ** (1 / power)) ** power
+    return sorted({float(each) for each in wanted if points[-1] < each < target})
+
+
+def _are_powers(points: FloatArray, power: int) -> bool:
+    return bool(np.isclose(np.round(points ** (1 / power)) ** power, points, rtol=1e-12).all())
+
+
+def _outcome(
+    models: Models, scale: float, repetitions: int, drawn: np.random.Generator
+) -> FloatArray:
+    """Draw what a run may measure, [n, R].
+
+    Call paths are wrong alike as far as their errors are known to be.
+    """
+    mixture = models.mixture([scale])
+    centre, below, above = (each[..., 0] for each in (mixture.centre, mixture.below, mixture.above))
+    alike = models.correlation
+    own = np.sqrt(1 - alike) * drawn.standard_normal(len(models))
+    rank = normal_share(np.sqrt(alike) * drawn.standard_normal() + own)
+    order = np.argsort(centre, axis=1)
+    running = np.take_along_axis(mixture.weight, order, axis=1).cumsum(axis=1)
+    place = (running < (rank * running[:, -1])[:, None]).sum(axis=1)
+    true = np.take_along_axis(order, place[:, None], axis=1)
+    level, less, more = (
+        np.take_along_axis(each, true, axis=1)[:, 0] for each in (centre, below, above)
+    )
+    off = drawn.standard_normal(len(models))
+    noise = np.nan_to_num(models.noise)[:, None] * drawn.standard_normal((len(models), repetitions))
+    noise -= noise.mean(axis=1, keepdims=True)
+    return np.asarray(
+        (level * np.exp(off * np.where(off < 0, less, more)))[:, None] * np.exp(noise)
+    )
+
+
+def _with_run(
+    models: Models, points: FloatArray, known: FloatArray, scale: float, outcome: FloatArray
+) -> Models:
+    """Model rows anew, with one more scale."""
+    return modeling.fit(
+        np.append(points, scale),
+        np.concatenate([known, outcome[:, None]], axis=1),
+        space=models.space,
+        aggregate=models.aggregate,
+        confidence=models.confidence,
+    )
+
+
+def _band(models: Models, target: float) -> tuple[float, float, float]:
+    """Return value, low and high of the sum of rows at the target."""
+    modelled = ~np.isnan(models.coefficients[:, 0])
+    value, low, high = total_of(models.take(modelled), np.array([target]))
+    return float(value[0]), float(low[0]), float(high[0])
