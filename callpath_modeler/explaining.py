@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -26,16 +27,22 @@ def explain(ranking: Ranking, row: int) -> Requirements | None:
     Requirements or None
         None where nothing else was read or measured, or the ranking is of no time.
     """
+    return explain_all(ranking, [row]).get(row)
+
+
+def explain_all(ranking: Ranking, rows: Sequence[int]) -> dict[int, Requirements]:
+    """Do as `explain` for some call paths; those of which it returns None are left out."""
     fitted = ranking.fitted
     if not (fitted.metric.is_time and fitted.metric.additive):
-        return None
+        return {}
     needed = [
         name
         for name, values in fitted.line.columns.items()
-        if values.metric.is_requirement and np.nan_to_num(values.exclusive[row]).any()
+        if values.metric.is_requirement and np.nan_to_num(values.exclusive[list(rows)]).any()
     ]
-    found = (_models_of(fitted, name) for name in needed)
-    return requirements(ranking, [each for each in found if each is not None], row)
+    models = [each for each in (_models_of(fitted, name) for name in needed) if each is not None]
+    found = {row: requirements(ranking, models, row) for row in rows}
+    return {row: each for row, each in found.items() if each is not None}
 
 
 def _models_of(fitted: Fitted, metric: str) -> Fitted | None:

@@ -78,10 +78,13 @@ def command(
     """
     if output is None and console.is_terminal:
         raise UsageError("no file for the page", hint="-o report.html")
+    from dataclasses import replace
+
     from callpath_modeler import pipeline
     from callpath_modeler.analysis.forecast import forecast
     from callpath_modeler.analysis.known import Known
     from callpath_modeler.checking import reading_for
+    from callpath_modeler.explaining import explain_all
     from callpath_modeler.report.page.content import Content
     from callpath_modeler.report.page.document import page
 
@@ -90,7 +93,7 @@ def command(
     ranking, findings = pipeline.ranking_of(
         experiment,
         question,
-        load_options=load,
+        load_options=replace(load, read=replace(load.read, requirements=True)),
         fit_options=fitting,
         progress=console.progress("read"),
         default_factor=4.0,
@@ -100,6 +103,7 @@ def command(
     content = Content(
         ranking=ranking,
         forecast=forecast(known, ranking.target) if known is not None else None,
+        needs=explain_all(ranking, ranking.order[:top].tolist()),
         check=None if expectations is None else _checked(ranking, expectations),
         findings=findings,
         making=_making(click.get_current_context(), experiment, fitted.experiment),

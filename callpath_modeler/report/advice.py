@@ -39,7 +39,7 @@ def advice_text(fitted: Fitted, advice: Advice, *, ascii_only: bool) -> list[str
         f"At {at} the total is {total}: a band of × {factor_text(advice.apart)}.",
         f"With {each} at one more scale, in {OUTCOMES} simulated outcomes (median, least … most):",
         "",
-        *aligned(rows),
+        *aligned(rows, numbers=True),
         "",
         told,
     ]

@@ -209,19 +209,26 @@ def _line(
     return line
 
 
-def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Return one line per row of cells, columns aligned to the left.
+def aligned(rows: Sequence[Sequence[str]], *, numbers: bool = False) -> list[str]:
+    """Return one line per row of cells.
+
+    Columns are aligned to the left, all but the first to the right if they hold `numbers`.
 
     >>> aligned([("p", "values"), ("size", "10")])
     ['p     values', 'size  10']
+    >>> aligned([("p", "values"), ("size", "10")], numbers=True)
+    ['p     values', 'size      10']
     """
-    widths = [max(cell_len(row[k]) for row in rows) for k in range(len(rows[0]))]
-    return [
-        (" " * GAP)
-        .join(cell + " " * (w - cell_len(cell)) for cell, w in zip(row, widths, strict=True))
-        .rstrip()
-        for row in rows
-    ]
+    widths = [max(map(cell_len, column)) for column in zip(*rows, strict=True)]
+    lines = []
+    for row in rows:
+        pads = [" " * (w - cell_len(cell)) for cell, w in zip(row, widths, strict=True)]
+        dressed = [
+            pad + cell if numbers and place else cell + pad
+            for place, (cell, pad) in enumerate(zip(row, pads, strict=True))
+        ]
+        lines.append((" " * GAP).join(dressed).rstrip())
+    return lines
 
 
 def shorten(names: Sequence[str], space: int | None, ellipsis: str = "…") -> str:

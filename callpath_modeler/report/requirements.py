@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from rich.cells import cell_len
 
 from callpath_modeler.analysis.rank import Ranking
 from callpath_modeler.analysis.requirements import Requirements
+from callpath_modeler.report.layout import aligned
 from callpath_modeler.report.ranking_table import growth_text
 from callpath_modeler.units import factor_text, parameter_value, percent, quantity
 
@@ -22,48 +22,34 @@ def requirement_lines(
     ranking: Ranking, row: int, found: Requirements, *, ascii_only: bool
 ) -> list[str]:
     """Return a table of time and needs at both ends of the data, and what follows from it."""
-    lines = _cells(ranking, row, found, ascii_only=ascii_only)
-    widths = [max(map(cell_len, column)) for column in zip(*lines, strict=True)]
-    padded = [
-        [" " * (w - cell_len(t)) for t, w in zip(cells, widths, strict=True)] for cells in lines
-    ]
-    table = [
-        "  ".join(
-            [name + pads[0], *(pad + text for pad, text in zip(pads[1:], numbers, strict=True))]
-        )
-        for (name, *numbers), pads in zip(lines, padded, strict=True)
-    ]
-    return [*table, verdict(ranking, row, found), ""]
+    head, *rows = requirement_rows(ranking, row, found, ascii_only=ascii_only)
+    lines = aligned([head, *((f"  {name}", *cells) for name, *cells in rows)], numbers=True)
+    return [*lines, verdict(ranking, row, found), ""]
 
 
-def _cells(ranking: Ranking, row: int, found: Requirements, *, ascii_only: bool) -> list[list[str]]:
+def requirement_rows(
+    ranking: Ranking, row: int, found: Requirements, *, ascii_only: bool = False
+) -> list[tuple[str, ...]]:
     """Return the header and the rows of the table, the time first."""
-    fitted, is_beyond = ranking.fitted, ranking.fitted.points[-1] < ranking.target < np.inf
-    parameter, metric = fitted.parameter, fitted.metric
-    needs = [
-        (
-            need.metric,
-            need.values,
-            need.at_target,
-            "-" if need.growth is None else need.growth.text(parameter, pretty=not ascii_only),
-        )
-        for need in found.needs
-    ]
-    time = (
-        metric,
-        found.time,
-        found.time_at_target,
-        growth_text(ranking, row, pretty=not ascii_only),
-    )
-    scales = [*found.points[[found.base, -1]], *([ranking.target] if is_beyond else [])]
-    titles = [f"{parameter}={parameter_value(float(scale))}" for scale in scales]
-    lines = [["requirements", *titles[:2], "change", "growth", *titles[2:]]]
-    for what, values, at_target, growth in (time, *needs):
+    fitted = ranking.fitted
+    scales = [float(found.points[found.base]), float(found.points[-1])]
+    if scales[-1] < ranking.target < np.inf:
+        scales.append(ranking.target)
+    growth = growth_text(ranking, row, pretty=not ascii_only)
+    lines = [(fitted.metric, found.time, found.time_at_target, growth)]
+    for need in found.needs:
+        growth = "-"
+        if need.growth is not None:
+            growth = need.growth.text(fitted.parameter, pretty=not ascii_only)
+        lines.append((need.metric, need.values, need.at_target, growth))
+    titles = [f"{fitted.parameter}={parameter_value(scale)}" for scale in scales]
+    rows = [("requirements", *titles[:2], "change", "growth", *titles[2:])]
+    for metric, values, at_target, growth in lines:
         amounts = [float(values[found.base]), float(values[-1]), at_target][: len(scales)]
-        texts = [quantity(amount, what.unit, ascii_only=ascii_only) for amount in amounts]
+        texts = [quantity(amount, metric.unit, ascii_only=ascii_only) for amount in amounts]
         change = f"× {factor_text(found.times(values))}"
-        lines.append([f"  {what.name}", *texts[:2], change, growth, *texts[2:]])
-    return lines
+        rows.append((metric.name, *texts[:2], change, growth, *texts[2:]))
+    return rows
 
 
 def verdict(ranking: Ranking, row: int, found: Requirements) -> str:

@@ -41,6 +41,15 @@ def test_a_page_tells_what_rank_and_show_tell(run, stored, tmp_path):
         assert f"cpmodel show {stored} {row['id']} --target 1000" in plain
 
 
+def test_cards_say_whether_call_paths_do_more_or_wait(run, series):
+    runs = series()
+    text = html.unescape(re.sub("<[^>]+>", "", run("report", runs, "--target", 64).out))
+    shown = run("show", runs, "main/g", "--target", 64).out.splitlines()
+    verdict = next(line for line in shown if line.startswith("At fixed costs"))
+    assert verdict in text
+    assert "What it needs" in text
+
+
 def test_the_page_goes_through_a_pipe(run, stored):
     done = run("report", stored, "--target", 1000)
     assert done.status == 0

@@ -25,7 +25,7 @@ from callpath_modeler.report.model import (
     rows_of,
     whole_formula,
 )
-from callpath_modeler.report.page.content import Making
+from callpath_modeler.report.page.content import Content
 from callpath_modeler.report.page.figure import figure, legend
 from callpath_modeler.report.page.markup import (
     Html,
@@ -41,6 +41,7 @@ from callpath_modeler.report.page.markup import (
 from callpath_modeler.report.page.names import Names, cut
 from callpath_modeler.report.page.ranking import trust_text
 from callpath_modeler.report.ranking_table import formula_text, growth_text
+from callpath_modeler.report.requirements import requirement_rows, verdict
 from callpath_modeler.units import parameter_value, percent, quantity
 
 _GRID = 72
@@ -49,25 +50,20 @@ _LONGEST = 400
 """Letters of a formula; sums over thousands of call paths have more terms than anyone reads."""
 
 
-def cards_section(ranking: Ranking, rows: NDArray[np.intp], names: Names, making: Making) -> Html:
+def cards_section(content: Content, rows: NDArray[np.intp], names: Names) -> Html:
     """Return the cards of some call paths."""
-    steps = excess_steps(ranking)
+    steps = excess_steps(content.ranking)
     cards = [
-        _card(ranking, place, int(row), path, steps, names, making)
+        _card(content, place, int(row), path, steps, names)
         for place, (row, path) in enumerate(zip(rows, names.paths(rows), strict=True), start=1)
     ]
     return joined(legend(), tag("div", *cards, class_="cards"))
 
 
 def _card(
-    ranking: Ranking,
-    place: int,
-    row: int,
-    path: Html,
-    steps: list[ExcessStep],
-    names: Names,
-    making: Making,
+    content: Content, place: int, row: int, path: Html, steps: list[ExcessStep], names: Names
 ) -> Html:
+    ranking, needs = content.ranking, content.needs.get(row)
     fitted, key = ranking.fitted, names.anchor(row)
     at = float(ranking.value[row]), float(ranking.low[row]), float(ranking.high[row])
     measured = ranking.repetitions > 0
@@ -80,12 +76,14 @@ def _card(
     source = origin(fitted, row)
     facts += [("source", source)] if source else []
     facts += neighbour_facts(ranking, row)
+    facts += [("needs", verdict(ranking, row, needs))] if needs else []
     more = tag(
         "details",
         tag("summary", "Numbers"),
         _numbers(ranking, row, curve),
+        *([plain_table(requirement_rows(ranking, row, needs), "What it needs")] if needs else []),
         *_excess(steps, row),
-        tag("p", tag("code", making.again.line("show", names.mark(row))), class_="command"),
+        tag("p", tag("code", content.making.again.line("show", names.mark(row))), class_="command"),
     )
     return tag(
         "article",

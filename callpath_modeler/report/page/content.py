@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from callpath_modeler.analysis.expectations.check import Check
 from callpath_modeler.analysis.forecast import Forecast
 from callpath_modeler.analysis.rank import Ranking
+from callpath_modeler.analysis.requirements import Requirements
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.fingerprints import Fingerprint
 from callpath_modeler.report.again import Again
@@ -47,6 +48,7 @@ class Content:
     findings : what a user should know
     making : how it came about
     top : so many call paths have cards
+    needs : what these need beside time, by row, where that is known
     """
 
     ranking: Ranking
@@ -55,3 +57,4 @@ class Content:
     findings: Sequence[Finding]
     making: Making
     top: int
+    needs: Mapping[int, Requirements] = field(default_factory=dict)

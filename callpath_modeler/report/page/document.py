@@ -55,7 +55,7 @@ def _sections(content: Content, names: Names) -> dict[str, tuple[str, Html]]:
     listing = ranking_section(ranking, names, content.top, making.listing)
     found = {"ranking": ("Ranking", listing)}
     if len(rows):
-        found["models"] = ("Models", cards_section(ranking, rows, names, making))
+        found["models"] = ("Models", cards_section(content, rows, names))
     if content.forecast is None:
         none = f"{fitted.metric.name} does not add up over call paths: it has no tree."
         found["tree"] = ("Call tree", tag("p", none))
