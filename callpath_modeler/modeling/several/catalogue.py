@@ -30,7 +30,7 @@ BoolArray = npt.NDArray[np.bool_]
 
 _MOST_OF_TWO = 8500
 _MOST_OF_MORE = 3000
-"""Products of two factors, all of them up to three parameters; of three, and of four."""
+"""Products of two factors, the plainest where three parameters have more; of three and of four."""
 _MOST_FACTORS = 16
 """Of a parameter in products of more than two: terms beyond are not plain anyway."""
 
