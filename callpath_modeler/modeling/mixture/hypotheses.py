@@ -23,7 +23,7 @@ from callpath_modeler.modeling.mixture.plainness import (
     plainness_in_pairs,
     plainness_of_whole,
 )
-from callpath_modeler.modeling.shapes import Shape
+from callpath_modeler.modeling.shapes import Shape, Shapes
 from callpath_modeler.modeling.terms import SearchSpace, Term
 
 FloatArray = npt.NDArray[np.float64]
@@ -176,7 +176,7 @@ class Hypotheses:
     log_prior : [1 + 3 S + P] constant, single, offset, without a constant, pairs; -inf = not there
     """
 
-    shapes: tuple[Shape, ...]
+    shapes: Shapes
     table: FloatArray
     scale: FloatArray
     first: IntArray
@@ -274,7 +274,7 @@ def _hypotheses(space: SearchSpace, at: tuple[float, ...]) -> Hypotheses:
     shapes, table, scale = distinct(every, points)
     pairs = pairings(shapes, points, lone) if space.max_terms > 1 else []
     groups = np.array([_group(shape) for shape in shapes], dtype=np.intp)
-    known = assembled(tuple(shapes), table, scale, groups, pairs)
+    known = assembled(shapes, table, scale, groups, pairs)
     single = np.array([plainness(shape, float(points[-1])) for shape in shapes])
     single[[shape in late for shape in shapes]] = 1.0
     single[[shape in lone for shape in shapes]] *= _ALONE
@@ -308,7 +308,7 @@ def _pair_plainness(known: Hypotheses) -> FloatArray:
 
 
 def assembled(
-    shapes: tuple[Shape, ...],
+    shapes: Sequence[Shape],
     table: FloatArray,
     scale: FloatArray,
     groups: IntArray,
@@ -322,7 +322,7 @@ def assembled(
     first, second = np.array(pairs, dtype=np.intp).reshape(-1, 2).T
     nothing = np.empty(0)
     known = Hypotheses(
-        shapes,
+        Shapes(shapes),
         table,
         scale,
         first,
