@@ -27,6 +27,7 @@ from callpath_modeler.modeling.growth import (
 from callpath_modeler.modeling.terms import Term
 
 FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.intp]
 
 
 class Kind(StrEnum):
@@ -134,7 +135,7 @@ class Break:
     def __call__(self, p: npt.ArrayLike) -> FloatArray:
         """Value at `p`, which may be infinite; the shape of `p`."""
         scale = np.asarray(p, dtype=np.float64)
-        return break_values([self], scale.ravel()).reshape(scale.shape)
+        return Breaks.of([self]).values(scale.ravel()).reshape(scale.shape)
 
     @property
     def begins(self) -> bool:
@@ -178,20 +179,50 @@ class Break:
         return cls(Kind(header["kind"]), float(header["at"]), *power)
 
 
-def break_values(shapes: Sequence[Break], p: FloatArray) -> FloatArray:
-    """Evaluate breaks at `p` [m], kind by kind; [B, m]."""
-    values = np.empty((len(shapes), len(p)))
-    numbers = np.array([(each.at, as_float(each.exponent)) for each in shapes]).reshape(-1, 2)
-    of_kind: dict[Kind, list[int]] = {}
-    for k, each in enumerate(shapes):
-        of_kind.setdefault(each.kind, []).append(k)
-    for kind, which in of_kind.items():
-        at, power = numbers[which].T[..., None]
-        values[which] = _VALUES[kind](p, at, power)
-        if kind is Kind.LEAP:
-            orders = np.array([shapes[k].growth.order for k in which])
-            values[which] *= growth_values(orders, p)
-    return values
+@dataclass(frozen=True, slots=True)
+class _OfKind:
+    """Breaks of one kind: which of all they are, [b], and their numbers, [b, 1]."""
+
+    kind: Kind
+    which: IntArray
+    at: FloatArray
+    power: FloatArray
+    orders: FloatArray | None = None
+
+    def values(self, p: FloatArray) -> FloatArray:
+        """Evaluate them at `p` [m], [b, m]."""
+        found = _VALUES[self.kind](p, self.at, self.power)
+        return found if self.orders is None else found * growth_values(self.orders, p)
+
+
+@dataclass(frozen=True, slots=True)
+class Breaks:
+    """Breaks taken apart into the numbers that they are evaluated with, kind by kind."""
+
+    count: int
+    kinds: tuple[_OfKind, ...]
+
+    @classmethod
+    def of(cls, shapes: Sequence[Break]) -> Self:
+        """Take breaks apart."""
+        numbers = np.array([(each.at, as_float(each.exponent)) for each in shapes]).reshape(-1, 2)
+        of_kind: dict[Kind, list[int]] = {}
+        for k, each in enumerate(shapes):
+            of_kind.setdefault(each.kind, []).append(k)
+        kinds = []
+        for kind, which in of_kind.items():
+            leap = kind is Kind.LEAP
+            orders = np.array([shapes[k].growth.order for k in which]) if leap else None
+            at, power = numbers[which].T[..., None]
+            kinds.append(_OfKind(kind, np.array(which), at, power, orders))
+        return cls(len(shapes), tuple(kinds))
+
+    def values(self, p: FloatArray) -> FloatArray:
+        """Evaluate them at `p` [m], [B, m]."""
+        values = np.empty((self.count, len(p)))
+        for each in self.kinds:
+            values[each.which] = each.values(p)
+        return values
 
 
 _LEAPS = ((-6, 0), (-4, 0), (-3, 0), (0, 1), (2, 0), (3, 0), (4, 0), (6, 0), (6, 1))

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import chain
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from callpath_modeler.modeling.breaks import Break, break_values
+from callpath_modeler.modeling.breaks import Break, Breaks
 from callpath_modeler.modeling.differences import Difference, less
 from callpath_modeler.modeling.growth import growth_values
 from callpath_modeler.modeling.products import Factor, Product
-from callpath_modeler.modeling.shapes import Shape
 from callpath_modeler.modeling.terms import Term
+
+if TYPE_CHECKING:
+    from callpath_modeler.modeling.shapes import Shape, Shapes
 
 FloatArray = npt.NDArray[np.float64]
 TermArray = npt.NDArray[np.int16]
@@ -58,45 +62,97 @@ def doublings(points: FloatArray) -> FloatArray:
 
 def shape_table(shapes: Sequence[Shape], p: FloatArray) -> FloatArray:
     """Evaluate all shapes at all targets, [S + 1, m]; the last row, reached by code -1, is zero."""
-    table = np.zeros((len(shapes) + 1, len(p)))
-    factors = {k: shape for k, shape in enumerate(shapes) if isinstance(shape, Factor)}
-    if factors:
-        table[list(factors)] = _factor_values(list(factors.values()), p)
-    products = {k: shape for k, shape in enumerate(shapes) if isinstance(shape, Product)}
-    if products:
-        table[list(products)] = _product_values(list(products.values()), p)
-    return table
+    return Parts.of(shapes).table(p)
 
 
-def _product_values(products: Sequence[Product], p: FloatArray) -> FloatArray:
-    """Evaluate products at all targets, [S, m]: each factor once, though many have it."""
-    values = np.ones((len(products), len(p)))
-    by_parameter = zip(*(each.factors for each in products), strict=True)
-    for column, factors in zip(p.T, by_parameter, strict=True):
-        # Terms are slow to compare; those of one search are the same objects.
-        distinct = {id(factor): factor for factor in factors}
-        number = {name: k for k, name in enumerate(distinct)}
-        values *= _factor_values(list(distinct.values()), column)[
-            [number[id(factor)] for factor in factors]
-        ]
-    return values
+@dataclass(frozen=True, slots=True)
+class _Factors:
+    """F factors, taken apart: terms are evaluated in one go, and differences out of these.
+
+    Attributes
+    ----------
+    count : F
+    terms, differ, broken : which are terms, differences and breaks
+    orders : of the terms and of both terms of each difference, as `Growth.order`
+    breaks : the breaks
+    """
+
+    count: int
+    terms: list[int]
+    differ: list[int]
+    broken: list[int]
+    orders: FloatArray
+    breaks: Breaks
+
+    @classmethod
+    def of(cls, factors: Sequence[Factor]) -> Self:
+        broken = {k: each for k, each in enumerate(factors) if isinstance(each, Break)}
+        differ = {k: each for k, each in enumerate(factors) if isinstance(each, Difference)}
+        terms = {k: each for k, each in enumerate(factors) if isinstance(each, Term)}
+        ends = ((each.larger, each.smaller) for each in differ.values())
+        orders = [each.growth.order for each in (*terms.values(), *chain.from_iterable(ends))]
+        return cls(
+            len(factors),
+            list(terms),
+            list(differ),
+            list(broken),
+            np.array(orders).reshape(-1, 3),
+            Breaks.of(list(broken.values())),
+        )
+
+    def values(self, p: FloatArray) -> FloatArray:
+        """Evaluate them at all targets, [F, m]."""
+        found, size = np.empty((self.count, len(p))), len(self.terms)
+        values = growth_values(self.orders, p)
+        found[self.terms] = values[:size]
+        found[self.differ] = less(values[size::2], values[size + 1 :: 2])
+        found[self.broken] = self.breaks.values(p)
+        return found
 
 
-def _factor_values(factors: Sequence[Factor], p: FloatArray) -> FloatArray:
-    """Evaluate factors at all targets, [F, m]: terms in one go, and differences out of these."""
-    found = np.empty((len(factors), len(p)))
-    broken = {k: each for k, each in enumerate(factors) if isinstance(each, Break)}
-    differ = {k: each for k, each in enumerate(factors) if isinstance(each, Difference)}
-    terms = {k: each for k, each in enumerate(factors) if isinstance(each, Term)}
-    ends = [(each.larger, each.smaller) for each in differ.values()]
-    every = *terms.values(), *chain.from_iterable(ends)
-    if every:
-        values = growth_values(np.array([each.growth.order for each in every]), p)
-        found[list(terms)] = values[: len(terms)]
-        found[list(differ)] = less(values[len(terms) :: 2], values[len(terms) + 1 :: 2])
-    if broken:
-        found[list(broken)] = break_values(list(broken.values()), p)
-    return found
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """S shapes, taken apart into what they are evaluated with, which takes longer than that.
+
+    Attributes
+    ----------
+    count : S
+    factors, alone : those of one parameter, and where they are
+    products : where products are
+    of_each : of each parameter the different factors of products, and which of these each has
+    """
+
+    count: int
+    factors: _Factors
+    alone: list[int]
+    products: list[int]
+    of_each: tuple[tuple[_Factors, list[int]], ...]
+
+    @classmethod
+    def of(cls, shapes: Sequence[Shape]) -> Self:
+        """Take shapes apart."""
+        alone = {k: shape for k, shape in enumerate(shapes) if isinstance(shape, Factor)}
+        products = {k: shape for k, shape in enumerate(shapes) if isinstance(shape, Product)}
+        of_each = []
+        for factors in zip(*(each.factors for each in products.values()), strict=True):
+            # Terms are slow to compare; those of one search are the same objects.
+            distinct = {id(factor): factor for factor in factors}
+            number = {name: k for k, name in enumerate(distinct)}
+            which = [number[id(factor)] for factor in factors]
+            of_each.append((_Factors.of(list(distinct.values())), which))
+        its = _Factors.of(list(alone.values()))
+        return cls(len(shapes), its, list(alone), list(products), tuple(of_each))
+
+    def table(self, p: FloatArray) -> FloatArray:
+        """Evaluate all shapes at all targets, as `shape_table`."""
+        table = np.zeros((self.count + 1, len(p)))
+        if self.alone:
+            table[self.alone] = self.factors.values(p)
+        if self.products:
+            table[self.products] = 1.0
+            for column, (factors, which) in zip(p.T, self.of_each, strict=True):
+                table[self.products] *= factors.values(column)[which]
+        return table
 
 
 def peaks(table: FloatArray) -> FloatArray:
@@ -110,13 +166,13 @@ def peaks(table: FloatArray) -> FloatArray:
 
 
 def evaluate(
-    shapes: Sequence[Shape], terms: TermArray, coefficients: FloatArray, p: FloatArray
+    shapes: Shapes, terms: TermArray, coefficients: FloatArray, p: FloatArray
 ) -> FloatArray:
     """Evaluate models, clipped at zero.
 
     Parameters
     ----------
-    shapes : sequence of Shape
+    shapes : Shapes
         What `terms` refer to.
     terms : ndarray [n, T]
         Codes of terms.
@@ -130,7 +186,7 @@ def evaluate(
     ndarray [n, m]
         Values; NaN where coefficients are.
     """
-    table = shape_table(shapes, p)
+    table = shapes.table(p)
     is_finite = bool(np.isfinite(table).all())
     value = np.repeat(coefficients[:, :1], len(p), axis=1)
     for slot in range(terms.shape[1]):

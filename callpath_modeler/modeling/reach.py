@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from callpath_modeler.modeling.compiled import bands as compiled_bands
 from callpath_modeler.modeling.compiled.library import compiled
-from callpath_modeler.modeling.evaluation import peaks, shape_table
+from callpath_modeler.modeling.evaluation import peaks
 from callpath_modeler.modeling.uncertainty import Mixture
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ class _Shapes:
 
     @classmethod
     def of(cls, models: Models, p: FloatArray) -> _Shapes:
-        every = shape_table(models.shapes, np.concatenate([models.points, p]))
+        every = models.shapes.table(np.concatenate([models.points, p]))
         inside, at = np.split(every, [len(models.points)], axis=1)
         peak = peaks(inside)
         return cls(peak, np.minimum(at / peak[:, None], _LARGEST), inside / peak[:, None])

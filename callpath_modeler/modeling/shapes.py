@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from callpath_modeler.modeling.breaks import Break, Kind
 from callpath_modeler.modeling.differences import Difference
+from callpath_modeler.modeling.evaluation import Parts
 from callpath_modeler.modeling.growth import CONSTANT_GROWTH, Growth
 from callpath_modeler.modeling.products import Product, factor_from_header
 from callpath_modeler.modeling.terms import Term
@@ -27,6 +28,14 @@ class Shapes(tuple[Shape, ...]):  # noqa: SLOT001 - what is known of them is kep
     def of(cls, shapes: Iterable[Shape]) -> Self:
         """Put different shapes in order."""
         return cls(sorted(set(shapes), key=lambda shape: (shape.growth, repr(shape))))
+
+    @cached_property
+    def _parts(self) -> Parts:
+        return Parts.of(self)
+
+    def table(self, p: FloatArray) -> FloatArray:
+        """Evaluate all at `p` [m] or [m, D], [S + 1, m]; the last row, that of none, is zero."""
+        return self._parts.table(p)
 
     @cached_property
     def growths(self) -> tuple[Growth, ...]:

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from callpath_modeler.modeling.distributions import student_quantile
-from callpath_modeler.modeling.evaluation import evaluate, shape_table
+from callpath_modeler.modeling.evaluation import evaluate
 from callpath_modeler.modeling.status import FitStatus
 from callpath_modeler.modeling.uncertainty import Prediction
 
@@ -36,7 +36,7 @@ def classic_band(models: Models, p: FloatArray) -> Prediction:
         for slot in range(models.alternative_weight.shape[1])
     ]
     outside = (models.status == FitStatus.OUTSIDE)[:, None]
-    table = shape_table(models.shapes, p)
+    table = models.shapes.table(p)
     shapes = np.concatenate([np.ones((len(models), 1, len(p))), table[models.terms]], axis=1)
     return prediction_band(
         value,

@@ -94,7 +94,6 @@ INLINE void slopes(Known *known, int64_t k, double least, double most)
     known->high[k] = smaller(larger(high, lowest), highest);
     known->mean[k] = mean;
     known->level[k] = level > 0 ? known->root[5 * size + k] / level : 0;
-    known->alone[k] &= known->level[k] < 1;
 }
 
 /* Looks at the first `count` hypotheses of `rows`, each in a lane. */
@@ -115,8 +114,11 @@ static void look(const Models *models, const int64_t *rows, int64_t count, Known
         for (int lane = 0; lane < LANES; lane++)
             slopes(known, part * LANES + lane, least[lane], most[lane]);
     }
-    for (int64_t k = 0; k < count * LANES; k++)
+    for (int64_t k = 0; k < count * LANES; k++) {
         known->weight[k] /= larger(total[k % LANES], DBL_MIN);
+        /* In the loop above it would keep that from becoming vector instructions. */
+        known->alone[k] &= known->level[k] < 1;
+    }
     for (int lane = 0; lane < LANES; lane++) {
         known->unit[lane] = models->unit[rows[lane]];
         known->spread[lane] = models->spread[rows[lane]];

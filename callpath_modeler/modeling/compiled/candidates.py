@@ -23,7 +23,6 @@ def compiled_candidates(
     row_in, chosen_in = _listed(chosen, known)
     drifts, size = deviations.drifts, len(row_in)
     sizes = (*data.values.shape, len(drifts), len(known.shapes), len(deviations.deviation), size)
-    table = np.concatenate([known.table, np.zeros((1, known.table.shape[1]))])
     of_first = np.log([drift.of_first for drift in drifts]) / 2
     row, found = np.empty((2, size), dtype=np.int64)
     log_evidence = np.empty((size, len(deviations.deviation)))
@@ -33,7 +32,7 @@ def compiled_candidates(
         "candidates",
         *(*sizes, int(known.kept.frugal)),
         *doubles(data.values, data.weight, data.variance, data.dof, floor_of(data)),
-        *doubles(chosen.variance, chosen.fitted, table),
+        *doubles(chosen.variance, chosen.fitted, known.table_and_none),
         *doubles(known.table.min(axis=1), known.table.max(axis=1)),
         *doubles(known.single_group == Group.FALLING),
         *integers(known.first, known.second),

@@ -104,9 +104,10 @@ def starts(row: npt.NDArray[np.int64], rows: int) -> npt.NDArray[np.int64]:
 
 def _passed(argument: npt.NDArray[Any] | float) -> Any:
     if isinstance(argument, np.ndarray):
-        if not argument.flags.c_contiguous:
+        flags = argument.flags
+        if not flags.c_contiguous:
             raise ValueError("arrays are to be contiguous")
-        if argument.flags.writeable and argument.size:
+        if flags.writeable and argument.size:
             # Several times as fast as what works for all.
             return ctypes.byref(ctypes.c_char.from_buffer(argument.data))
         return ctypes.c_void_p(argument.ctypes.data)

@@ -57,13 +57,12 @@ def compiled_fitted_values(found: Posterior, known: Hypotheses) -> FloatArray:
     """Return the mean of the models of each row at the points, [n, K]."""
     rows, points, codes = len(found.variance), known.table.shape[1], known.codes(found.chosen)
     shapes = np.where(codes < 0, len(known.shapes), codes)
-    table = np.concatenate([known.table, np.zeros((1, points))])
     fitted = np.empty((rows, points))
     call(
         "fitted_values",
         *(rows, len(found.row), points),
         *integers(found.row, shapes[:, 0], shapes[:, 1]),
-        *doubles(found.weight, found.coefficients, table),
+        *doubles(found.weight, found.coefficients, known.table_and_none),
         fitted,
     )
     return fitted

@@ -76,9 +76,10 @@ static void take_logarithms(const double *sorted, int64_t repetitions, const dou
 #pragma omp simd
         for (int lane = 0; lane < LANES; lane++) {
             double value = sorted[k * LANES + lane];
-            int there = (value > 0) & (value <= DBL_MAX);
-            total[lane] += there ? log_of(value / mean[lane]) : 0;
-            positive[lane] += there ? 1 : 0;
+            double there = (double)((value > 0) & (value <= DBL_MAX));
+            double log = log_of(value / mean[lane]), part = there > 0 ? log : 0;
+            positive[lane] += there;
+            total[lane] += part;
         }
     for (int64_t k = 0; k < repetitions; k++)
 #pragma omp simd
@@ -104,9 +105,9 @@ static void sum_lanes(const double *sorted, int64_t repetitions, double *mean, d
 #pragma omp simd
         for (int lane = 0; lane < LANES; lane++) {
             double value = sorted[k * LANES + lane];
-            int there = fabs(value) <= DBL_MAX;
-            count[lane] += there ? 1 : 0;
-            mean[lane] += there ? value : 0;
+            double there = (double)(fabs(value) <= DBL_MAX), part = there > 0 ? value : 0;
+            count[lane] += there;
+            mean[lane] += part;
         }
     for (int lane = 0; lane < LANES; lane++)
         mean[lane] /= count[lane];

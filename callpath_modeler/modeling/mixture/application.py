@@ -83,7 +83,7 @@ def fit_mixture(
             columns[name][part] = column
     made = Models(
         space=space,
-        shapes=Shapes(only_used(columns, known.shapes) if several else known.shapes),
+        shapes=Shapes(only_used(columns, known.shapes)) if several else known.shapes,
         method="mixture",
         aggregate=setting.how,
         points=setting.points,

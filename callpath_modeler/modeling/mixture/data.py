@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import reduce
+from functools import cached_property, reduce
 
 import numpy as np
 import numpy.typing as npt
@@ -58,7 +58,7 @@ class Values:
         return (slice(start, start + size) for start in range(0, len(self), size))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Data:
     """Rows to fit, [n, K]; zero weight where a value is missing.
 
@@ -99,13 +99,13 @@ class Data:
             _, first, like = np.unique(rows, axis=0, return_index=True, return_inverse=True)
         return first, like.ravel()
 
-    @property
+    @cached_property
     def least(self) -> FloatArray:
         """The least value above zero of each row, [n]."""
         # Point by point: numpy is slow along short rows.
         return reduce(np.minimum, np.where(self.values > 0, self.values, np.inf).T)
 
-    @property
+    @cached_property
     def used(self) -> FloatArray:
         """How many points have a value, [n]."""
         return np.asarray((self.weight > 0).sum(axis=1), dtype=np.float64)

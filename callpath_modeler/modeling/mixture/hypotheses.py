@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from enum import IntEnum
-from functools import lru_cache, reduce
+from functools import cached_property, lru_cache, reduce
 from typing import TypeVar
 
 import numpy as np
@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from callpath_modeler.modeling.breaks import Break, Kind, at_last, breaks
 from callpath_modeler.modeling.differences import Difference, differences
-from callpath_modeler.modeling.evaluation import shape_table
+from callpath_modeler.modeling.mixture.distinct import distinct
 from callpath_modeler.modeling.mixture.pairings import between, pairings
 from callpath_modeler.modeling.mixture.plainness import (
     BETWEEN,
@@ -23,14 +23,14 @@ from callpath_modeler.modeling.mixture.plainness import (
     plainness_in_pairs,
     plainness_of_whole,
 )
-from callpath_modeler.modeling.shapes import Shape
+from callpath_modeler.modeling.shapes import Shape, Shapes
 from callpath_modeler.modeling.terms import SearchSpace, Term
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.intp]
 BoolArray = npt.NDArray[np.bool_]
-S = TypeVar("S", bound=Shape)
 K = TypeVar("K", bound=IntEnum)
+N = TypeVar("N", bound=np.generic)
 
 
 class Group(IntEnum):
@@ -86,8 +86,6 @@ _FEWEST_FOR_WHOLE = 5
 
 _CLASS_STRENGTH = 150.0
 """Before it moves, the prior within a kind counts as so many call paths at least."""
-
-ALIKE = 1e-6
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,12 +152,13 @@ class Fans:
         return np.maximum.reduceat(of_pairs, self.begins, axis=1).ravel()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Hypotheses:
     """All hypotheses over one set of points.
 
     A hypothesis has a constant and up to two shapes. Those with one shape come in three families:
-    with positive coefficients, offset, and without a constant.
+    with positive coefficients, offset, and without a constant. What follows from
+    them is found once.
 
     Attributes
     ----------
@@ -176,7 +175,7 @@ class Hypotheses:
     log_prior : [1 + 3 S + P] constant, single, offset, without a constant, pairs; -inf = not there
     """
 
-    shapes: tuple[Shape, ...]
+    shapes: Shapes
     table: FloatArray
     scale: FloatArray
     first: IntArray
@@ -189,12 +188,12 @@ class Hypotheses:
     log_prior: FloatArray
     fans: Fans | None = None
 
-    @property
+    @cached_property
     def for_habits(self) -> Hypotheses:
         """The same, of which a row keeps as many as habits are learnt from."""
         return replace(self, kept=replace(self.kept, shapes=self.kept.habits))
 
-    @property
+    @cached_property
     def growing(self) -> int:
         """How many pairs, the first ones, are not beside a decreasing shape.
 
@@ -204,13 +203,13 @@ class Hypotheses:
             return len(self.first)
         return int((self.single_group[self.first] != Group.FALLING).sum())
 
-    @property
+    @cached_property
     def compared(self) -> int:
         """With how many hypotheses a row is compared at most."""
         opened = 0 if self.fans is None else self.fans.most
         return 1 + 3 * len(self.shapes) + len(self.products) + opened
 
-    @property
+    @cached_property
     def groups(self) -> IntArray:
         """Group of every hypothesis, in the order of `log_prior`."""
         n, alone = len(self.shapes), self.single_group
@@ -219,27 +218,37 @@ class Hypotheses:
         pairs[falls[self.first] & falls[self.second]] = Group.SURFACE
         found = np.concatenate([[Group.CONSTANT], alone, np.full(n, Group.OFFSET), alone, pairs])
         found[1 + 3 * n :][self.outside[1 + 3 * n :]] = Group.BREAK
-        return found
+        return _read_only(found)
 
-    @property
+    @cached_property
     def outside(self) -> BoolArray:
         """Which are outside the model class, in the order of `log_prior`."""
         breaks = reduce(np.logical_or, (self.single_group == group for group in OUTSIDE))
         within = np.zeros(len(breaks), dtype=np.bool_)
         pairs = breaks[self.first] | breaks[self.second]
-        return np.concatenate([[False], breaks, within, breaks, pairs])
+        return _read_only(np.concatenate([[False], breaks, within, breaks, pairs]))
 
-    @property
+    @cached_property
     def breaks(self) -> BoolArray:
         """Which shapes are breaks, [S + 1]; the last is none."""
-        return np.append(self.outside[1 : 1 + len(self.shapes)], False)
+        return _read_only(np.append(self.outside[1 : 1 + len(self.shapes)], False))
 
-    def codes(self, chosen: IntArray) -> IntArray:
-        """Return the shapes of hypotheses, [..., 2]; -1 = none."""
+    @cached_property
+    def every_code(self) -> IntArray:
+        """The shapes of every hypothesis, [1 + 3 S + P, 2]; -1 = none."""
         every = np.arange(len(self.shapes))
         first = np.concatenate([[-1], every, every, every, self.first])
         second = np.concatenate([np.full(1 + 3 * len(every), -1), self.second])
-        return np.stack([first[chosen], second[chosen]], axis=-1)
+        return _read_only(np.stack([first, second], axis=-1))
+
+    def codes(self, chosen: IntArray) -> IntArray:
+        """Return the shapes of hypotheses, [..., 2]; -1 = none."""
+        return self.every_code[chosen]
+
+    @cached_property
+    def table_and_none(self) -> FloatArray:
+        """The table, and what no shape is at each point, [S + 1, K]."""
+        return _read_only(np.concatenate([self.table, np.zeros((1, self.table.shape[1]))]))
 
 
 def hypotheses(space: SearchSpace, points: FloatArray) -> Hypotheses:
@@ -274,7 +283,7 @@ def _hypotheses(space: SearchSpace, at: tuple[float, ...]) -> Hypotheses:
     shapes, table, scale = distinct(every, points)
     pairs = pairings(shapes, points, lone) if space.max_terms > 1 else []
     groups = np.array([_group(shape) for shape in shapes], dtype=np.intp)
-    known = assembled(tuple(shapes), table, scale, groups, pairs)
+    known = assembled(shapes, table, scale, groups, pairs)
     single = np.array([plainness(shape, float(points[-1])) for shape in shapes])
     single[[shape in late for shape in shapes]] = 1.0
     single[[shape in lone for shape in shapes]] *= _ALONE
@@ -285,8 +294,13 @@ def _hypotheses(space: SearchSpace, at: tuple[float, ...]) -> Hypotheses:
     known = replace(known, kinds=np.where(np.isin(known.kinds, SHARED), Group.FALLING, known.kinds))
     for column in (getattr(known, field.name) for field in fields(known)):
         if isinstance(column, np.ndarray):
-            column.flags.writeable = False
+            _read_only(column)
     return known
+
+
+def _read_only(column: npt.NDArray[N]) -> npt.NDArray[N]:
+    column.flags.writeable = False
+    return column
 
 
 def _pair_plainness(known: Hypotheses) -> FloatArray:
@@ -308,7 +322,7 @@ def _pair_plainness(known: Hypotheses) -> FloatArray:
 
 
 def assembled(
-    shapes: tuple[Shape, ...],
+    shapes: Sequence[Shape],
     table: FloatArray,
     scale: FloatArray,
     groups: IntArray,
@@ -322,7 +336,7 @@ def assembled(
     first, second = np.array(pairs, dtype=np.intp).reshape(-1, 2).T
     nothing = np.empty(0)
     known = Hypotheses(
-        shapes,
+        Shapes(shapes),
         table,
         scale,
         first,
@@ -376,30 +390,3 @@ def _group(shape: Shape) -> Group:
     if isinstance(shape, Difference) and not shape.decreasing:
         return Group.PAIR
     return Group.FALLING if shape.decreasing else Group.GROWING
-
-
-def distinct(candidates: Sequence[S], points: FloatArray) -> tuple[list[S], FloatArray, FloatArray]:
-    """Keep shapes that vary over the points; of breaks alike there, or like a term, none.
-
-    But for those that differ beside other shapes, or beyond the last point.
-    """
-    table = shape_table(candidates, points)[:-1]
-    size, least = np.abs(table).max(axis=1), table.min(axis=1, keepdims=True)
-    with np.errstate(invalid="ignore"):
-        reach = table.max(axis=1) - least[:, 0]
-        varies = np.isfinite(size) & (reach > ALIKE * size)
-        forms = np.round((table - least) / reach[:, None] / ALIKE)
-    kept, seen, late = [], set(), at_last(points)
-    for k in np.flatnonzero(varies).tolist():
-        form = forms[k].tobytes()
-        shape = candidates[k]
-        if (
-            not isinstance(shape, Break)
-            or form not in seen
-            or shape.in_pairs_only(float(points[-1]))
-            or shape in late
-        ):
-            kept.append(k)
-        seen.add(form)
-    kept.sort(key=lambda k: candidates[k].growth.order)
-    return [candidates[k] for k in kept], table[kept] / size[kept, None], size[kept]

@@ -134,7 +134,7 @@ def _as_common(
     held : how often a shape counts as seen as often as expected
     """
     prior, kinds, none = np.exp(log_prior), known.kinds, len(known.shapes)
-    shapes = known.codes(np.arange(len(kinds))) % (none + 1)
+    shapes = known.every_code % (none + 1)
     free = (shapes[:, 1] < none) | known.outside
     counts, likely = np.where(free, counts, 0.0), np.where(free, prior, 0.0)
     expected = likely * _of_kinds(known, counts, likely)

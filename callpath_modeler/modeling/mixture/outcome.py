@@ -303,7 +303,7 @@ def _write_quality(
     known: Hypotheses,
 ) -> None:
     """Write what the most probable model leaves at the points, in relative terms."""
-    table = np.concatenate([known.table, np.zeros((1, known.table.shape[1]))]).T
+    table = known.table_and_none.T
     used, values = (data.weight > 0).T, data.values.T
     # Errors are relative; a point without a value has none.
     per_value = np.where(used, 1 / np.maximum(values, floor_of(data).T), 0.0)

@@ -9,7 +9,6 @@ import numpy.typing as npt
 
 from callpath_modeler.modeling.compiled.library import compiled
 from callpath_modeler.modeling.compiled.posterior import compiled_fitted_values, compiled_posterior
-from callpath_modeler.modeling.evaluation import shape_table
 from callpath_modeler.modeling.mixture.candidates import Candidates
 from callpath_modeler.modeling.mixture.data import Data
 from callpath_modeler.modeling.mixture.deviations import Deviations
@@ -167,7 +166,7 @@ def far_tables(points: FloatArray, known: Hypotheses, factor: float) -> FloatArr
     In one parameter at one place; in several first far along all of them, then along each.
     """
     places = _far(points, factor)
-    table = shape_table(known.shapes, places).T
+    table = known.shapes.table(places).T
     table[:, :-1] /= known.scale
     # Beyond all numbers an exponential is infinite, and nothing times infinity is nothing.
     return np.asarray(np.minimum(table, np.finfo(float).max / 1e9))

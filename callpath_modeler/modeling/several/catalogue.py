@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from callpath_modeler.modeling.breaks import Break
 from callpath_modeler.modeling.differences import ONE, Difference, made_of, transpositions
-from callpath_modeler.modeling.mixture.hypotheses import ALIKE
+from callpath_modeler.modeling.mixture.distinct import ALIKE
 from callpath_modeler.modeling.mixture.plainness import intricacy
 from callpath_modeler.modeling.products import NOTHING, Factor, Product
 from callpath_modeler.modeling.several.broken import (

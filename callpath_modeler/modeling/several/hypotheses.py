@@ -15,8 +15,8 @@ from enum import IntEnum
 import numpy as np
 import numpy.typing as npt
 
+from callpath_modeler.modeling.mixture.distinct import ALIKE
 from callpath_modeler.modeling.mixture.hypotheses import (
-    ALIKE,
     Fans,
     Group,
     Hypotheses,

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from callpath_modeler.modeling.evaluation import doublings, peaks, shape_table
+from callpath_modeler.modeling.evaluation import doublings, peaks
 from callpath_modeler.modeling.fitting import centre, default_space, fit
 from callpath_modeler.modeling.mixture.spread import EXACT_VARIANCE
 from callpath_modeler.modeling.models import MIN_POINTS, Models, column_names
@@ -237,7 +237,7 @@ def _where(rows: BoolArray, some: Column, others: Column) -> Column:
 def _alike(models: Models, others: Models, points: FloatArray) -> tuple[Models, Models]:
     """Return both over the shapes of both and some points."""
     shapes = Shapes.of([*models.shapes, *others.shapes])
-    peak = peaks(shape_table(shapes, points))
+    peak = peaks(shapes.table(points))
     ours, theirs = (_over(each, shapes, peak, points) for each in (models, others))
     return ours, theirs
 
@@ -247,7 +247,7 @@ def _over(models: Models, shapes: Shapes, peak: FloatArray, points: FloatArray) 
     codes = np.concatenate([models.terms[:, None], models.alternative_terms], axis=1)
     number = {shape: code for code, shape in enumerate(shapes)}
     place = np.array([*(number[shape] for shape in models.shapes), -1], dtype=np.int16)
-    before = peaks(shape_table(models.shapes, models.points))
+    before = peaks(models.shapes.table(models.points))
     return replace(
         models,
         shapes=shapes,

@@ -11,7 +11,7 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from callpath_modeler.modeling.evaluation import peaks, shape_table
+from callpath_modeler.modeling.evaluation import peaks
 from callpath_modeler.modeling.models import Models
 from callpath_modeler.modeling.products import NOTHING, Product
 from callpath_modeler.modeling.roots import covariances, roots_of
@@ -64,7 +64,7 @@ def along(models: Models, axis: int, at: npt.ArrayLike) -> Models:
         [models.coefficients[:, None], models.alternative_coefficients[:, others]], axis=1
     )
     root = np.concatenate([models.root[:, :1], models.root[:, 1:][:, others]], axis=1)
-    covariance = covariances(root, codes, peaks(shape_table(models.shapes, models.points)))
+    covariance = covariances(root, codes, peaks(models.shapes.table(models.points)))
     change, kept = _change(code[codes], factor[codes])
     numbers = np.einsum("ncij,ncj->nci", change, numbers)
     covariance = change @ covariance @ change.swapaxes(-1, -2)
@@ -83,7 +83,7 @@ def along(models: Models, axis: int, at: npt.ArrayLike) -> Models:
         alternative_terms=codes_left[:, 1:],
         alternative_coefficients=numbers[:, 1:],
         alternative_weight=models.alternative_weight[:, others],
-        root=roots_of(covariance, codes_left, peaks(shape_table(terms, points))).astype(np.float32),
+        root=roots_of(covariance, codes_left, peaks(terms.table(points))).astype(np.float32),
     )
 
 
