@@ -118,12 +118,17 @@ def checked_target(fitted: Fitted, value: float) -> float:
     Raises
     ------
     UsageError
-        If it is a fraction of a process.
+        If it is a fraction of a process, or what models say of it is beyond all numbers.
     """
     if value < 1 <= fitted.points[0]:
         raise UsageError(
             f"target {parameter_value(value)} is below 1, the runs are not",
             hint="e.g. --target 4096",
+        )
+    if np.isfinite(value) and np.isinf(np.nansum(fitted.models.values(np.array([value])))):
+        raise UsageError(
+            f"at {setting_text({fitted.parameter: value})} the models predict more than any number",
+            hint="--target inf ranks by growth alone",
         )
     return value
 
