@@ -67,7 +67,13 @@ def parse_target(target: str | None, at: str | None, parameter: str | None = Non
     ``--target 4096`` is short for ``--at p=4096`` when p is what is modelled.
     """
     if target is not None and at is not None:
-        raise UsageError("--target and --at say the same", hint="give one of them")
+        names = {part.partition("=")[0].strip() for part in at.split(",")}
+        if (parameter or "p") in names:
+            raise UsageError("--target and --at say the same", hint="give one of them")
+        raise UsageError(
+            "--target and --at exclude each other",
+            hint=f"say all of it with --at {parameter or 'p'}={target},{at}",
+        )
     if target is not None:
         return Target(_scale(target))
     named: dict[str, float] = {}

@@ -199,6 +199,7 @@ def test_a_link_and_the_profile_it_leads_to_count_once(run, series):
         (["--target", "1e-300"], "out of bounds"),
         ([], "no target"),
         (["--target", "64", "--at", "p=64"], "say the same"),
+        (["--target", "64", "--at", "n=9"], "say all of it with --at p=64,n=9"),
         (["--at", "p=64,n=3"], "no parameter 'n'"),
         (["--at", "p=64,p=3"], "malformed"),
         (["--at", "p=64,"], "malformed"),
