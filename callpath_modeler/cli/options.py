@@ -44,8 +44,14 @@ A_FILE = click.Path(readable=False, path_type=Path)
 def output_file(
     about: str = "Default: standard output.", metavar: str = "FILE"
 ) -> Callable[[F], F]:
-    """Return the option that names the file to write."""
-    return click.option("-o", "--output", type=A_FILE, metavar=metavar, help=about)
+    """Return the option that names the file to write; ``-`` is none, and standard output."""
+    return click.option(
+        "-o", "--output", type=A_FILE, callback=_no_dash, metavar=metavar, help=about
+    )
+
+
+def _no_dash(_ctx: click.Context, _option: click.Parameter, path: Path | None) -> Path | None:
+    return None if path == Path("-") else path
 
 
 _LOAD = (

@@ -177,7 +177,8 @@ def ranking_cells(
     excess = [percent(value) for value in of_rows[rows]]
     # All are numbers, or none is, where excess work has no meaning.
     own = ranking.excess.exclusive
-    excess += [percent(float(own[group].sum())) for group in (others, slice(None)) if len(own[group])]
+    summed = [own[others], own] if len(others) else [own]
+    excess += [percent(float(part.sum())) for part in summed]
     growth = growth_texts(ranking, rows, pretty=not ascii_only)
     bands = [band(ranking.low[row], ranking.high[row]) for row in rows]
     trust = map(marks_text, ranking.trust[rows].tolist())

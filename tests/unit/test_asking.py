@@ -24,9 +24,9 @@ def test_a_target_far_beyond_the_data_is_said():
 
 
 def test_a_target_at_which_models_overflow_is_refused():
+    space = replace(default_space("mixture"), exponential=(Fraction(1),))
     doubling = pipeline.fit(
-        experiment({"main": [2.0**p for p in POINTS]}),
-        options=pipeline.FitOptions(space=replace(default_space("mixture"), exponential=(Fraction(1),))),
+        experiment({"main": [2.0**p for p in POINTS]}), options=pipeline.FitOptions(space=space)
     )
     assert asking.checked_target(doubling, 512.0) == 512.0
     with pytest.raises(UsageError, match=r"at p = 4096 the models predict more than any number"):
