@@ -226,6 +226,7 @@ def test_a_link_and_the_profile_it_leads_to_count_once(run, series):
             "--aggregate first-quartile",
         ),
         ([*RANK, "--folds", "1"], "--folds"),
+        ([*RANK, "-n", "few"], "'few' is not a valid number of rows, nor 'all'"),
         ([*RANK, "--exponents", "abc"], "'abc'"),
         ([*RANK, "--logs", "x"], "'x' is no power of the logarithm"),
         ([*RANK, "--logs"], "hint: cpmodel rank --help"),
