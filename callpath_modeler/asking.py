@@ -67,7 +67,13 @@ def parse_target(target: str | None, at: str | None, parameter: str | None = Non
     ``--target 4096`` is short for ``--at p=4096`` when p is what is modelled.
     """
     if target is not None and at is not None:
-        raise UsageError("--target and --at say the same", hint="give one of them")
+        names = {part.partition("=")[0].strip() for part in at.split(",")}
+        if (parameter or "p") in names:
+            raise UsageError("--target and --at say the same", hint="give one of them")
+        raise UsageError(
+            "--target and --at exclude each other",
+            hint=f"say all of it with --at {parameter or 'p'}={target},{at}",
+        )
     if target is not None:
         return Target(_scale(target))
     named: dict[str, float] = {}
@@ -118,12 +124,17 @@ def checked_target(fitted: Fitted, value: float) -> float:
     Raises
     ------
     UsageError
-        If it is a fraction of a process.
+        If it is a fraction of a process, or what models say of it is beyond all numbers.
     """
     if value < 1 <= fitted.points[0]:
         raise UsageError(
             f"target {parameter_value(value)} is below 1, the runs are not",
             hint="e.g. --target 4096",
+        )
+    if np.isfinite(value) and np.isinf(np.nansum(fitted.models.values(np.array([value])))):
+        raise UsageError(
+            f"at {setting_text({fitted.parameter: value})} the models predict more than any number",
+            hint="--target inf ranks by growth alone",
         )
     return value
 

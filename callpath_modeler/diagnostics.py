@@ -147,7 +147,7 @@ KINDS: dict[str, Kind] = {
     "CPM203": Kind("too noisy for a model", "repeat the measurements"),
     "CPM204": Kind("fewer than five points", "five scales or more make a model believable"),
     "CPM205": Kind("target far beyond the data", "measure a larger scale before you act on this"),
-    "CPM206": Kind("parameter held", "say where: --at p=4096,n=1e6"),
+    "CPM206": Kind("parameter held", "say where: --at NAME=VALUE,... with all of them"),
     "CPM207": Kind(
         "parameters varied one at a time", "measure one more run, with all of them at their largest"
     ),

@@ -263,6 +263,11 @@ class Forecast:
         if self.bands is not None and reaches is not None:
             low, high = self.bands.ends(value, reaches)
         share = decides / self.whole if self.whole > 0 else nothing
+        excess = nothing
+        if self._loss is not None:
+            # What does not occur where the target was measured gains what it cost at the base.
+            left_out = np.isnan(value) & (self.repetitions == 0)
+            excess = np.where(left_out, nothing, self._loss.excess(value, share, at_base))
         return Foreseen(
             at_largest=at_largest,
             value=value,
@@ -272,7 +277,7 @@ class Forecast:
             predicted=predicted,
             share_at_largest=at_largest / total if total > 0 else nothing,
             share=share,
-            excess=nothing if self._loss is None else self._loss.excess(value, share, at_base),
+            excess=excess,
             growth=codes.astype(np.int16),
             trust=marks_of_trust(value, low, high),
         )

@@ -227,7 +227,9 @@ def _roles(varying: Mapping[str, tuple[str, ...]], wanted: str | None) -> tuple[
 
 def _check_known(which: str, experiment: Experiment, name: str, parameter: str) -> None:
     if name not in experiment.runs[0].parameters:
-        fix = "" if name == parameter else f", or fix it in the other: --where '{name}=...'"
+        # --where is for both, and this one knows nothing of that parameter.
+        fix = f", or compare a store of the other: cpmodel fit --where '{name}=...' -o NAME.cpm"
+        fix = "" if name == parameter else fix
         raise DataError(
             f"{which}: nothing says at which {name} its runs were made",
             hint=f"say where it is found with --param {name}=SOURCE{fix}",

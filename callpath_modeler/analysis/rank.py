@@ -347,8 +347,10 @@ def _excess_at(fitted: Fitted, target: float, found: AtTarget, share: Values) ->
     if loss is None:
         nothing = np.full(len(tree), np.nan)
         return Excess(base, target, nothing, nothing, nothing)
-    before = fitted.at_smallest()
+    before, known = fitted.at_smallest(), np.full(len(tree), True)
     if not found.repetitions:
-        before = np.where(fitted.modelled, before, np.nan)
+        known = fitted.modelled
+        before = np.where(known, before, np.nan)
     own = loss.excess(found.own, share, before)
-    return Excess(base, target, own, tree.inclusive(own), loss.lost(found.own, before))
+    whole = inclusive_values(tree, np.where(known, own, np.nan))
+    return Excess(base, target, own, whole, loss.lost(found.own, before))

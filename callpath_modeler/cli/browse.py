@@ -66,11 +66,11 @@ def command(
     """Browse what a target costs: top-down, bottom-up, flat, at any target.
 
     That is measured where the target was run two times or more, and predicted elsewhere. Opens
-    with the hot path. Without a target it is four times the largest
-    scale. Every key is under ?; y shows the command that prints what is on the screen.
+    with the hot path. Without a target it is four times the largest scale. Every key is under ?;
+    y shows the command that prints what is on the screen.
     """
     ctx = click.get_current_context()
-    _refuse_pipes(console, ctx, question)
+    _refuse_pipes(console, ctx)
     from callpath_modeler.analysis.forecast import forecast
     from callpath_modeler.analysis.known import Known
     from callpath_modeler.asking import findings_at
@@ -103,12 +103,11 @@ def command(
     console.findings(findings)
 
 
-def _refuse_pipes(console: Console, ctx: click.Context, question: Question) -> None:
+def _refuse_pipes(console: Console, ctx: click.Context) -> None:
     """Raise `UsageError` where there is no terminal to browse on."""
     if console.is_interactive:
         return
-    target = "" if question.target or question.at else "--target P"
-    twin = retold(ctx, in_full=True).line("views", target)
+    twin = retold(ctx, in_full=True, every=True).line("views")
     raise UsageError("browse needs a terminal", hint=f"{twin} prints the same view")
 
 

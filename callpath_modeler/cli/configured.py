@@ -96,13 +96,20 @@ class Configured(click.Command):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Read configuration files, then the command line."""
+        given: Mapping[str, Any] = {}
         if not ctx.resilient_parsing:
-            given = self.make_parser(ctx).parse_args(list(args))[0]
+            given = self._words(ctx, args)
             asks_for_help = self.get_help_option(ctx)
             if asks_for_help is None or asks_for_help.name not in given:
                 _configure(ctx, given.get("experiment"))
         try:
             rest = super().parse_args(ctx, args)
+        except click.MissingParameter as error:
+            last = [each for each in self.params if isinstance(each, click.Argument)][-1:]
+            # Of too few words click gives the last argument its own, and misses those before it.
+            if last and isinstance(given.get(last[0].name or ""), str):
+                error.param = last[0]
+            raise
         except click.BadParameter as error:
             origin = _origin(ctx, error.param)
             if not origin:
@@ -112,6 +119,15 @@ class Configured(click.Command):
         for pair in INSTEAD:
             _settle(ctx, [each for each in self.params if key_of(each) in pair])
         return rest
+
+    def _words(self, ctx: click.Context, args: Sequence[str]) -> Mapping[str, Any]:
+        """Return what the command line says of each parameter, as it is written."""
+        try:
+            words: Mapping[str, Any] = self.make_parser(ctx).parse_args(list(args))[0]
+        except click.UsageError as error:
+            error.ctx = error.ctx or ctx
+            raise
+        return words
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run; what is wrong with a value of a file is said with its file and line."""

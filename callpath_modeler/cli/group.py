@@ -29,6 +29,7 @@ _COMMANDS = {
     "report": "Write one page of HTML: ranking, charts, call tree, data quality.",
     "export": "Write models, values, ranking or the call-path graph to a file.",
     "plugins": "List readers and commands, and what keeps any from loading.",
+    "completion": "Print what makes a shell complete commands and options.",
 }
 
 

@@ -44,8 +44,14 @@ A_FILE = click.Path(readable=False, path_type=Path)
 def output_file(
     about: str = "Default: standard output.", metavar: str = "FILE"
 ) -> Callable[[F], F]:
-    """Return the option that names the file to write."""
-    return click.option("-o", "--output", type=A_FILE, metavar=metavar, help=about)
+    """Return the option that names the file to write; ``-`` is none, and standard output."""
+    return click.option(
+        "-o", "--output", type=A_FILE, callback=_no_dash, metavar=metavar, help=about
+    )
+
+
+def _no_dash(_ctx: click.Context, _option: click.Parameter, path: Path | None) -> Path | None:
+    return None if path == Path("-") else path
 
 
 _LOAD = (
@@ -303,7 +309,7 @@ def _space(
             hint="--method classic refines term by term",
         )
     try:
-        chosen_logs = default.logs if logs is None else tuple(map(int, logs.split(",")))
+        chosen_logs = default.logs if logs is None else tuple(map(_power, logs.split(",")))
         rates = tuple(as_exponent(rate) for rate in (exponential or "").split(",") if rate)
         most = terms or default.max_terms
         if exponents is not None:
@@ -314,3 +320,11 @@ def _space(
         raise UsageError(
             f"no such space of hypotheses: {cause}", hint="--exponents 0,1/2,1,2 --logs 0,1,2"
         ) from None
+
+
+def _power(text: str) -> int:
+    """Return a power of the logarithm, or raise `ValueError` in words for people."""
+    try:
+        return int(text)
+    except ValueError:
+        raise ValueError(f"{text!r} is no power of the logarithm; write 0, 1 or 2") from None

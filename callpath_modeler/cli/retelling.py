@@ -24,6 +24,7 @@ def retold(
     without: Collection[str] = (),
     in_full: bool = False,
     of_files: bool = False,
+    every: bool = False,
 ) -> Again:
     """Return what asks other commands for the same.
 
@@ -36,6 +37,7 @@ def retold(
     without : long names of options to leave out
     in_full : write all sources; else many, as a shell makes them of a glob, are ``EXP...``
     of_files : tell, too, what files gave: other files may be found around `sources`
+    every : tell options that the command has of its own, too: the other command has them
     """
     from callpath_modeler.loading import OF_PROFILES
     from callpath_modeler.report.again import Again
@@ -44,7 +46,9 @@ def retold(
     sources = ctx.params["experiment"] if sources is None else sources
     files = click.core.ParameterSource.DEFAULT_MAP
     untold = {None, click.core.ParameterSource.DEFAULT, *(() if of_files else (files,))}
-    known = {*shared_names()} - {*without}
+    options = (each for each in ctx.command.params if isinstance(each, click.Option))
+    known = {each.opts[-1] for each in options} if every else {*shared_names()}
+    known -= {*without}
     if any(is_stored(Path(source)) for source in sources):
         known -= {*OF_PROFILES}
     words: list[str] = []

@@ -39,6 +39,7 @@ def command(
     """Show one call path: formula, chart, band, alternatives, excess work.
 
     CALLPATH is a pattern that matches one call path, e.g. 'main/**/MPI_Waitall', or its @id.
+    Without a target it is four times the largest scale.
     """
     from dataclasses import replace
 

@@ -24,6 +24,8 @@ FORMATS = (TABLE, "csv", "tsv", "json", "jsonl", "markdown", "parquet")
 class _NumberOrAll(click.IntRange):
     """A number of rows, or all of them."""
 
+    name = "number of rows, nor 'all'"
+
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
         """Return the number; of all, one that no table reaches."""
         return sys.maxsize if value == "all" else int(super().convert(value, param, ctx))
@@ -35,7 +37,7 @@ _TABLE = (
         "--top",
         type=_NumberOrAll(1),
         metavar="N",
-        help="Show the first N; of a view, of every level. Default: 10 in a table, else all.",
+        help="Show the first N, or all; of a view, of every level. Default: 10 in a table, else all.",
     ),
     click.option("--columns", metavar="A,B", help="Columns of all formats but table."),
     click.option("--no-header", is_flag=True, help="No header row in csv and tsv."),

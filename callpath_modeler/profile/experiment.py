@@ -14,7 +14,7 @@ from callpath_modeler.diagnostics import Finding
 from callpath_modeler.errors import DataError, UsageError, did_you_mean
 from callpath_modeler.profile.calltree import CallTree
 from callpath_modeler.profile.schema import Extent, Metric, Reduction
-from callpath_modeler.units import as_option
+from callpath_modeler.units import as_option, counted
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -116,9 +116,9 @@ class Experiment:
     findings: tuple[Finding, ...]
 
     def __repr__(self) -> str:
-        names = ", ".join(f"{len(p.values)} points of {p.name}" for p in self.parameters)
-        metrics = ", ".join(self.columns)
-        return f"<Experiment {self.name}: {len(self.tree)} call paths, {names}, {metrics}>"
+        points = (f"{counted(len(p.values), 'point')} of {p.name}" for p in self.parameters)
+        said = ", ".join([counted(len(self.tree), "call path"), *points, *self.columns])
+        return f"<Experiment {self.name}: {said}>"
 
     def metric(self, name: str | None = None) -> Metric:
         """Return the metric called `name`; by default the first duration.

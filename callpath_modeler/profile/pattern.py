@@ -13,14 +13,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from functools import cached_property
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from callpath_modeler.errors import UsageError
+from callpath_modeler.errors import UsageError, closest
 from callpath_modeler.profile.calltree import ROOT, CallTree
 from callpath_modeler.profile.schema import PROGRAM
 
@@ -225,7 +224,7 @@ def nearest(tree: CallTree, pattern: str) -> str:
 
 def _spelt(part: str, names: Sequence[str]) -> str:
     """Return the name that a part of a pattern is, or is like; or nothing."""
-    return part if part in names else next(iter(get_close_matches(part, names, n=1)), "")
+    return part if part in names else closest(part, names)
 
 
 def short_name(name: str) -> str:
@@ -255,7 +254,7 @@ def short_name(name: str) -> str:
 
 
 def _segments(pattern: str) -> list[str]:
-    text = pattern.replace("->", "/").strip("/")
+    text = re.sub(r"^/+|(?<!\\)/+$", "", pattern.replace("->", "/"))
     if not text:
         raise UsageError("empty call-path pattern", hint="e.g. 'main/**/MPI_*'")
     return [part.replace("\\/", "/") for part in re.split(r"(?<!\\)/", text)]

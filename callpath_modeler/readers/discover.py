@@ -92,7 +92,7 @@ def discover(
     parse = parameters_in if name_pattern is None else _pattern_parser(name_pattern)
     for source in sources:
         if source.suffix == ".toml" and source.is_file():
-            runs += _from_manifest(source)
+            runs += _from_manifest(source, registry)
         elif source.is_dir() and registry.match(source) is None:
             runs += _in_directory(source, registry, parse)
         elif source.is_file() and _is_one(source.parent, [source], registry):
@@ -154,7 +154,7 @@ def _in_directory(directory: Path, registry: Registry, parse: _Parser) -> list[R
     if not os.access(directory, os.R_OK | os.X_OK):
         raise InputError(f"{directory}: may not be read", hint="check its permissions")
     if (directory / MANIFEST).is_file():
-        return _from_manifest(directory / MANIFEST)
+        return _from_manifest(directory / MANIFEST, registry)
     runs = []
     for is_profile in (_is_profile, _is_recognised):
         for profiles in _walk(directory, registry, is_profile):
@@ -310,7 +310,7 @@ def _named(path: Path, registry: Registry, parse: _Parser, *, alone: bool) -> Ru
     return RunFile(path, parameters, repetition, ending=float(final[1]) if final else None)
 
 
-def _from_manifest(path: Path) -> list[RunFile]:
+def _from_manifest(path: Path, registry: Registry) -> list[RunFile]:
     try:
         manifest = msgspec.toml.decode(path.read_bytes(), type=_Manifest)
     except (msgspec.DecodeError, UnicodeDecodeError, OSError) as cause:
@@ -326,10 +326,16 @@ def _from_manifest(path: Path) -> list[RunFile]:
         for name, value in run.parameters.items():
             if not math.isfinite(value):
                 raise InputError(f"{path}: {name} = {value} of {run.path}", hint="give a number")
-    return [
-        RunFile(path.parent / run.path, run.parameters, run.repetition, from_manifest=True)
-        for run in manifest.run
-    ]
+    return [_told(run, path.parent / run.path, registry) for run in manifest.run]
+
+
+def _told(run: _ManifestRun, path: Path, registry: Registry) -> RunFile:
+    """Return a run as its manifest has it; of parameters untold, the name may end in one."""
+    ending = None
+    if not run.parameters:
+        alone = _is_alone(path, registry)
+        ending = _named(path, registry, parameters_in, alone=alone).ending
+    return RunFile(path, run.parameters, run.repetition, from_manifest=True, ending=ending)
 
 
 def _pattern_parser(pattern: str) -> _Parser:

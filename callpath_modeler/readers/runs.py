@@ -27,7 +27,7 @@ from callpath_modeler.readers.base import (
 )
 from callpath_modeler.readers.discover import RunFile
 from callpath_modeler.readers.registry import Registry, blaming
-from callpath_modeler.units import parameter_value
+from callpath_modeler.units import counted, parameter_value
 
 READABLE = (MetricStatus.DATA, MetricStatus.ABSENT)
 
@@ -142,7 +142,7 @@ def read_run(
     for metric in _wanted(declared, metrics, requirements=requirements):
         values[metric], beyond = _sensible(source.reduce(metric, reduction))
         if beyond:
-            message = f"{metric}: {beyond} values beyond {_LARGEST:g}"
+            message = f"{metric}: {counted(beyond, 'value')} beyond {_LARGEST:g}"
             noticed.append(Finding("CPM117", name, message, beyond))
     return ReadRun(
         name,

@@ -101,9 +101,10 @@ def tree_table(
     -------
     One line for the header and one per row. Nothing is cut when `width` is None.
     """
-    kept = _kept(columns, width)
-    space = _space(kept, width)
     deepest = max((depth for depth, _ in nodes), default=0)
+    # Names at the end of an indentation need their cells beside it.
+    kept = _kept(columns, width, min(_LEAST + deepest, _ROOM))
+    space = _space(kept, width)
     step = _STEP if space is None or _STEP * deepest <= space // 2 else 1
     labels = [_node(depth, name, step, space, ellipsis) for depth, name in nodes]
     return _lines(kept, labels, shorten([title], space, ellipsis))
@@ -119,12 +120,12 @@ def _node(depth: int, name: str, step: int, space: int | None, ellipsis: str) ->
     return indent + shorten([name], None if space is None else space - len(indent), ellipsis)
 
 
-def _kept(columns: Sequence[Column], width: int | None) -> list[Column]:
-    """Return the columns for which there is room."""
+def _kept(columns: Sequence[Column], width: int | None, least: int = _LEAST) -> list[Column]:
+    """Return the columns for which there is room beside that many cells for call paths."""
     kept = list(columns)
     while width is not None and (those := [c.droppable for c in kept if c.droppable]):
         first = max(those)
-        if _taken(kept) + (_ROOM if first > 1 else _LEAST) <= width:
+        if _taken(kept) + (_ROOM if first > 1 else least) <= width:
             break
         kept = [column for column in kept if column.droppable != first]
     return kept

@@ -175,9 +175,10 @@ def ranking_cells(
     off = deviation(np.array(said), np.array(known))
     of_rows = ranking.excess.inclusive if ranking.inclusive else ranking.excess.exclusive
     excess = [percent(value) for value in of_rows[rows]]
-    excess += [percent(value) for value in sums(ranking.excess.exclusive)]
-    roots = fitted.experiment.tree.roots
-    excess.append(percent(float(ranking.excess.inclusive[roots].sum())))
+    # All are numbers, or none is, where excess work has no meaning.
+    own = ranking.excess.exclusive
+    summed = [own[others], own] if len(others) else [own]
+    excess += [percent(float(part.sum())) for part in summed]
     growth = growth_texts(ranking, rows, pretty=not ascii_only)
     bands = [band(ranking.low[row], ranking.high[row]) for row in rows]
     trust = map(marks_text, ranking.trust[rows].tolist())

@@ -75,7 +75,9 @@ class Grid:
             row = next(k for k, cell in enumerate(cells) if as_numbers([cell]) is None)
             shown = repr(cells[row])
             shown = shown if len(shown) <= 40 else f"{shown[:37]}..."
-            raise self.error(row, f"{title}: {shown} is not a number", "mend it, or leave it empty")
+            mended = as_numbers([str(cells[row]).replace(",", ".")]) is not None
+            hint = "write 1.5, not 1,5" if mended else "mend it, or leave it empty"
+            raise self.error(row, f"{title}: {shown} is not a number", hint)
         return values
 
     def is_numeric(self, title: str) -> bool:

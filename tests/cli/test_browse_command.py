@@ -21,8 +21,11 @@ from callpath_modeler.tui.session import Session
 
 
 def test_without_a_terminal_the_command_that_prints_the_same_is_named(run, stored):
-    told = run("browse", stored, "--target", "1000", "--view", "flat")
-    told.fails(2, "browse needs a terminal", f"cpmodel views {stored} --target 1000")
+    words = ("--view", "flat", "--close", "a", "--close", "b", "--target", "1000")
+    told = run("browse", stored, *words)
+    same = f"cpmodel views {stored} {' '.join(words)} prints the same view"
+    told.fails(2, "browse needs a terminal", same)
+    run("browse", stored).fails(2, f"cpmodel views {stored} prints the same view")
 
 
 @pytest.fixture

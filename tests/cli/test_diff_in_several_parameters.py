@@ -145,9 +145,13 @@ def test_experiments_of_other_parameters_are_refused(run, table, tmp_path):
     other.write_text(before.read_text().replace("callpath,p,n,", "callpath,k,m,"))
     run("diff", before, other).fails(4, "base varies in p and n, new in k and m", "--parameter")
     other.write_text(before.read_text().replace("callpath,p,n,", "callpath,p,m,"))
+    run("diff", before, other, "--where", "n=20").fails(2, "no parameter 'n' in --where")
     run("diff", before, other).fails(
-        4, "new: nothing says at which n its runs were made", "--where"
+        4, "new: nothing says at which n its runs were made", "cpmodel fit --where 'n=...'"
     )
+    for runs, where in ((before, "n=20"), (other, "m=20")):
+        run("fit", runs, "--where", where, "-o", tmp_path / f"{where}.cpm")
+    assert run("diff", tmp_path / "n=20.cpm", tmp_path / "m=20.cpm").status == 0
     follows = tmp_path / "follows.csv"
     lines = [f"main/work,{p},{p * 10},1,{1.0 * p}" for p in P]
     follows.write_text("\n".join(["callpath,p,n,rep,time[s]", *lines]) + "\n")

@@ -311,6 +311,13 @@ def test_files_get_the_format_of_their_ending(run, stored, tmp_path):
     )
 
 
+def test_a_dash_for_a_file_is_standard_output(run, stored, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    asked = ("rank", stored, "--target", "64", "-f", "csv")
+    assert run(*asked, "-o", "-").out == run(*asked).out
+    assert not list(tmp_path.iterdir())
+
+
 def test_a_file_is_what_standard_output_would_be(run, stored, tmp_path):
     for form in ("csv", "json", "table"):
         run("rank", stored, *RANK, "-f", form, "-o", tmp_path / form)

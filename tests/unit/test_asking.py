@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
-from callpath_modeler import asking
-from synthetic import fitted
+from dataclasses import replace
+from fractions import Fraction
+
+import pytest
+
+from callpath_modeler import asking, pipeline
+from callpath_modeler.errors import UsageError
+from callpath_modeler.modeling import default_space
+from synthetic import POINTS, experiment, fitted
 
 
 def findings(values, target):
@@ -14,3 +21,14 @@ def test_a_target_far_beyond_the_data_is_said():
     values = {"main": [1, 2, 4, 8, 16]}
     assert "CPM205" in findings(values, 32 * 16)
     assert "CPM205" not in findings(values, 64)
+
+
+def test_a_target_at_which_models_overflow_is_refused():
+    space = replace(default_space("mixture"), exponential=(Fraction(1),))
+    doubling = pipeline.fit(
+        experiment({"main": [2.0**p for p in POINTS]}), options=pipeline.FitOptions(space=space)
+    )
+    assert asking.checked_target(doubling, 512.0) == 512.0
+    with pytest.raises(UsageError, match=r"at p = 4096 the models predict more than any number"):
+        asking.checked_target(doubling, 4096.0)
+    assert asking.checked_target(doubling, float("inf")) == float("inf")

@@ -22,3 +22,8 @@ def test_every_error_has_its_exit_status(kind, status):
     assert error.exit_code == status
     assert (error.message, error.hint, str(error)) == ("what", "do", "what")
     assert isinstance(error, errors.CallpathModelerError)
+
+
+@pytest.mark.parametrize(("name", "meant"), [("tmie", "time"), ("TIME", "time"), ("bytes", "")])
+def test_a_name_is_known_by_its_letters_whatever_their_case(name, meant):
+    assert errors.closest(name, ["visits", "time"]) == meant

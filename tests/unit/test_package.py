@@ -28,6 +28,10 @@ def test_every_public_name_is_there(name):
     assert getattr(callpath_modeler, name) is not None
 
 
+def test_every_public_name_is_listed_where_names_are_completed():
+    assert set(callpath_modeler.__all__) <= set(dir(callpath_modeler))
+
+
 def test_an_unknown_public_name_is_an_attribute_error():
     with pytest.raises(AttributeError, match="nope"):
         callpath_modeler.nope  # noqa: B018

@@ -53,9 +53,10 @@ def test_top_down_every_call_path_has_the_values_of_the_ranking(fit, ahead):
 
 
 def test_a_call_path_without_a_model_has_no_prediction_and_no_trust(fit, ahead):
-    own, _ = ahead.of_nodes(TopDown(fit.experiment.tree), np.array([4]))
-    assert np.isnan(own.value[0])
-    assert np.isnan(own.low[0])
+    own, whole = ahead.of_nodes(TopDown(fit.experiment.tree), np.array([4]))
+    for found in (own, whole):
+        assert np.isnan([found.value[0], found.low[0], found.share[0], found.excess[0]]).all()
+    assert np.isnan(rank(fit, TARGET).excess.inclusive[4])
     assert own.at_largest[0] == 5
     assert own.trust[0] == -1
     assert own.growth[0] == -1

@@ -108,6 +108,8 @@ def test_a_frame_has_call_paths_as_rows_and_runs_as_columns():
 
 def test_the_text_of_an_experiment_tells_its_size():
     assert repr(experiment(VALUES)) == "<Experiment app: 3 call paths, 5 points of p, time>"
+    alone = experiment({"main": [1.0]}, points=(8.0,))
+    assert repr(alone) == "<Experiment app: 1 call path, time>"
 
 
 def test_inclusive_values_of_no_run_are_none():

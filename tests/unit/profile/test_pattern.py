@@ -70,8 +70,10 @@ def test_an_id_names_its_call_path():
 
 
 def test_a_slash_in_a_name_is_written_with_a_backslash():
-    tree = CallTree.from_parents([ROOT, 0], [0, 1], [Region("main"), Region("a/b")])
+    regions = [Region("main"), Region("a/b"), Region("c/")]
+    tree = CallTree.from_parents([ROOT, 0, 0], [0, 1, 2], regions)
     assert found("main/a\\/b", tree) == ["main/a\\/b"]
+    assert found("main/c\\/", tree) == found("/main/c\\//", tree) == ["main/c\\/"]
 
 
 @pytest.mark.parametrize("name", ["f[0]", "a.b", "x+y", "(anonymous)", "p|q", "$!omp", "^a$"])
@@ -165,6 +167,7 @@ def test_patterns_may_have_more_segments_than_a_number_has_bits():
         ("main/**/CommSBM/**", "main/**/CommSBN/**"),
         ("**/MPI_Waital", "**/MPI_Waitall"),
         ("mian->sovle", "main/solve"),
+        ("main/mpi_waitall", "main/MPI_Waitall"),
         ("main/CommSBN", "**/CommSBN"),
         ("main/solve/elsewhere/MPI_Wait", "**/MPI_Wait"),
         ("nothing/like/it", ""),

@@ -112,7 +112,7 @@ def test_values_that_nobody_can_measure_are_missing_and_counted(reader, tmp_path
     assert np.flatnonzero(np.isnan(made.values("time")[:, 3])).tolist() == [1]
     assert made.columns["time"].total[3] == 4.0
     (finding,) = (found for found in made.findings if found.code == "CPM117")
-    assert finding.message == "time: 1 values beyond 1e+100"
+    assert finding.message == "time: 1 value beyond 1e+100"
 
 
 def test_values_of_one_metric_in_several_units_are_a_data_error(reader, tmp_path):

@@ -219,10 +219,12 @@ def test_a_manifest_of_bytes_that_are_no_text_is_an_input_error(tmp_path):
 
 def test_a_manifest_that_was_written_reads_back(tmp_path):
     put(tmp_path, 'odd "name" é.p8.r2/profile.fake', "app.p16.n1e-3/profile.fake")
+    put(tmp_path, "app_64/profile.fake")
     runs = discover([tmp_path], KNOWN)
     (tmp_path / "runs.toml").write_text(write_manifest(runs, tmp_path))
     again = discover([tmp_path], KNOWN)
-    assert [(r.path, r.parameters, r.repetition) for r in again] == [
-        (r.path, r.parameters, r.repetition) for r in runs
+    assert [(r.path, r.parameters, r.repetition, r.ending) for r in again] == [
+        (r.path, r.parameters, r.repetition, None if r.parameters else r.ending) for r in runs
     ]
+    assert [run.ending for run in again if not run.parameters] == [64.0]
     assert all(run.from_manifest for run in again)

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from rich.cells import cell_len
 
-from callpath_modeler.report.layout import Column, shorten, table, wrap
+from callpath_modeler.report.layout import Column, shorten, table, tree_table, wrap
 
 VALUES = Column("p=64", ["1.23e+06 s", "4 s"])
 BAND = Column("95% band", ["10 … 20 s", "3 … 5 s"])
@@ -59,6 +59,20 @@ def test_what_goes_last_goes_only_where_no_call_path_fits_beside_it():
         narrow = lines(width, columns, [PATHS[0], ["91 others"]])
         assert narrow[0].split() == ["95%", "band", "call", "path"]
         assert narrow[2].endswith("  91 others")
+
+
+def test_in_a_tree_what_goes_last_goes_before_names_are_cut_to_their_indentation():
+    columns = [Column("value", ["1.00 s"] * 6), Column("growth", ["O(p)"] * 6, droppable=1)]
+    nodes = [(depth, "a_function") for depth in range(6)]
+
+    def shown(width):
+        return [line.plain for line in tree_table(columns, nodes, width, title="call path")]
+
+    taken = len("1.00 s  growth  ")
+    assert shown(taken + 14)[0] == " value  growth  call path"
+    narrower = shown(taken + 13)
+    assert narrower[0] == " value  call path"
+    assert narrower[-1] == "1.00 s            a_function"
 
 
 def test_a_path_that_fits_is_whole():

@@ -9,7 +9,7 @@ from rich.cells import cell_len
 
 from callpath_modeler.analysis.rank import By, rank
 from callpath_modeler.diagnostics import Finding
-from callpath_modeler.profile.schema import Metric
+from callpath_modeler.profile.schema import Metric, Reduction
 from callpath_modeler.report.export import graph_text, models_table, values_table
 from callpath_modeler.report.formats import to_json
 from callpath_modeler.report.info import info_table, info_text
@@ -53,6 +53,14 @@ def test_at_infinity_the_answer_is_a_growth(fit):
     first = shown(rank(fit, np.inf))[0]
     assert first == "As p grows without end, a_long_name_of_a_function grows fastest: O(p³)."
     assert "O(p^3)" in shown(rank(fit, np.inf), ascii_only=True)[0]
+
+
+def test_where_excess_work_has_no_meaning_no_line_has_any():
+    summed = fitted(VALUES, reduction=Reduction.SUM)
+    ranking = rank(summed, np.inf)
+    text = shown(ranking, ranking.order[:1])
+    column = text[3].index("excess")
+    assert [line[column : column + 6].strip() for line in text[4:7]] == ["-"] * 3
 
 
 def test_what_is_not_shown_is_one_row_and_the_total_is_the_last(fit):

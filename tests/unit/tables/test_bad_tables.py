@@ -35,7 +35,7 @@ GOOD = "callpath,p,time\nmain,2,1\nmain/f,2,2\nmain,4,3\n"
         ("city,population\nUlm,130000\n", "no table of measurements"),
         ("callpath,p\nmain,x\n", "no column of values"),
         ("callpath,p\nmain,2\n", "no column of values"),
-        ("callpath;p;time\nmain;2;1,5\n", "line 2: time: '1,5' is not a number"),
+        ("callpath;p;time\nmain;2;1,5x\n", "line 2: time: '1,5x' is not a number"),
         ("callpath,p,p\nmain,2,1\n", "two columns are titled 'p'"),
         ("callpath,p,rank,time\nmain,2,0,1\n", "column 'rank' tells locations apart"),
         ("rank,callpath,growth,model\n1,main,O(p),p\n", "a table of results"),
@@ -58,6 +58,13 @@ def test_a_bad_table_is_an_input_error_with_its_line(load, text, message):
     with pytest.raises(InputError) as caught:
         load("bad.csv", text)
     assert message in caught.value.message
+
+
+@pytest.mark.parametrize(("cell", "hint"), [("1,5", "write 1.5, not 1,5"), ("1,5x", "mend it")])
+def test_of_a_decimal_comma_it_is_said_how_to_write_the_number(load, cell, hint):
+    with pytest.raises(InputError, match=f"line 2: time: '{cell}' is not a number") as caught:
+        load("bad.csv", f"callpath;p;time\nmain;2;{cell}\n")
+    assert hint in caught.value.hint
     assert "bad.csv" in caught.value.message
     assert caught.value.hint
 
