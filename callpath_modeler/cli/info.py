@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+from click.core import ParameterSource
 
 from callpath_modeler.cli.configured import Configured
 from callpath_modeler.cli.console import Console
@@ -70,7 +71,9 @@ def command(
     if not experiment:
         ctx = click.get_current_context()
         raise click.MissingParameter(ctx=ctx, param=ctx.command.params[0])
-    if target is not None and not advise:
+    # A target of files and variables is for other commands.
+    source = click.get_current_context().get_parameter_source("target")
+    if source is ParameterSource.COMMANDLINE and not advise:
         raise UsageError("--target: what was read has none", hint="with --advise; or cpmodel rank")
     if advise:
         form = format_of(format_, output)

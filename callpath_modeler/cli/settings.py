@@ -28,7 +28,7 @@ ELSEWHERE: Mapping[str, Place] = {
 
 _OF_ONE_RUN = frozenset({
     "help", "version", "config", "verify", "write_manifest", "diagnostics", "explain_trust",
-    "output", "force", "format", "columns", "no_header", "junit", "what", "pair", "base",
+    "advise", "output", "force", "format", "columns", "no_header", "junit", "what", "pair", "base",
     "group", "depth", "zoom", "filter", "open", "close", "lines", "reverse", "predicted",
     "application",
 })  # fmt: skip

@@ -40,6 +40,14 @@ def test_what_cannot_be_advised_is_refused(run, stored, words, status, complaint
     run("info", stored, *words).fails(status, complaint)
 
 
+def test_a_target_that_is_set_for_all_commands_is_no_matter_of_what_was_read(
+    run, stored, monkeypatch
+):
+    monkeypatch.setenv("CPMODEL_TARGET", "1000")
+    assert run("info", stored).status == 0
+    assert run("info", stored, "--advise").out.startswith("At p = 1000 ")
+
+
 def test_of_several_parameters_the_others_are_to_be_held(run, tmp_path):
     table = tmp_path / "runs.csv"
     rows = [f"main,{p},{n},{n * p**0.5}" for p in (2, 4, 8, 16, 32) for n in (10, 20, 40)]
