@@ -14,7 +14,7 @@ import numpy.typing as npt
 from callpath_modeler.modeling.breaks import Break, Kind, at_last, breaks
 from callpath_modeler.modeling.differences import Difference, differences
 from callpath_modeler.modeling.mixture.distinct import distinct
-from callpath_modeler.modeling.mixture.pairings import between, pairings
+from callpath_modeler.modeling.mixture.pairings import between, other_work, pairings
 from callpath_modeler.modeling.mixture.plainness import (
     BETWEEN,
     plainness,
@@ -107,8 +107,8 @@ class Kept:
     """
 
     shapes: int = 10**6
-    habits: int = 60
-    pairs: int = 6
+    habits: int = 100
+    pairs: int = 7
     nats: float = 6.2
     frugal: bool = False
 
@@ -312,6 +312,12 @@ def _pair_plainness(known: Hypotheses) -> FloatArray:
     both = each[known.first] * each[known.second]
     shared = known.single_group[known.first] == Group.FALLING
     both[shared] *= beside_shared[known.second[shared]]
+    # However work falls, what grows beside it is no rarer than beside 1 / p.
+    alone = np.array([plainness(shape, np.inf) for shape in known.shapes])
+    other = np.isin(known.first, other_work(known.shapes))
+    other &= known.single_group[known.second] == Group.GROWING
+    a, b = known.first[other], known.second[other]
+    both[other] = alone[a] * each[b] * beside_shared[b]
     neighbours = set(between(known.shapes))
     pairs = list(zip(known.first.tolist(), known.second.tolist(), strict=True))
     if known.table.shape[1] >= _FEWEST_FOR_WHOLE:

@@ -30,6 +30,10 @@ _FEWEST_FOR_BETWEEN = 4
 _APART = Fraction(1, 10)
 """Points that tell a power between two others from either, and how far these are apart."""
 
+_FASTEST, _SLOWEST = Fraction(-5, 3), Fraction(-1, 2)
+_BESIDE_OTHER_WORK = Term(Fraction(0), 1), Term(Fraction(1), 0)
+"""Powers that work other than 1 / p falls by, the second not among them, and what is beside it."""
+
 _COARSE = 3
 """Denominators of powers that fall, beside others; finer ones are nearly alike."""
 
@@ -44,7 +48,8 @@ def pairings(
     levels off between two points is a sum of what does at either. What takes longer from a point on
     does so in proportion, and the last point also by what is there only, stays or goes on. What
     falls or grows by a power between two others is nearly a sum of these; else what is `lone` is in
-    no pair. Pairs beside a decreasing shape come last.
+    no pair. Work that falls by other powers, or is sorted, is beside what is plainest. Pairs beside
+    a decreasing shape come last.
     """
     rising = [
         (code, shape)
@@ -74,6 +79,8 @@ def pairings(
         pairs += [(powers[0], b) for b in beside_shared]
     pairs += [(a, b) for a, b in neighbours if shapes[a].decreasing]
     pairs += [(a, b) for a in falling for b in growing]
+    plainest = [code for code in growing if shapes[code] in _BESIDE_OTHER_WORK]
+    pairs += [(a, b) for a in other_work(shapes) for b in plainest]
     # Who sends to all others meets none at one process, in what grows as in what falls.
     others = [code for code, shape in enumerate(shapes) if shape == TO_OTHERS]
     pairs += [(a, b) for a in falling if a not in powers for b in others]
@@ -89,6 +96,18 @@ def between(shapes: Sequence[Shape]) -> list[tuple[int, int]]:
         if isinstance(shape, Term) and shape.is_power
     }
     return [(code, powers[at + _APART]) for at, code in powers.items() if at + _APART in powers]
+
+
+def other_work(shapes: Sequence[Shape]) -> list[int]:
+    """Return work that is sorted, fits into caches at last, or is not shared evenly."""
+    return [code for code, shape in enumerate(shapes) if shape.decreasing and _is_other(shape)]
+
+
+def _is_other(shape: Shape) -> bool:
+    if isinstance(shape, Break):
+        return True
+    some = isinstance(shape, Term) and _FASTEST <= shape.exponent < _SLOWEST
+    return some and (_is_fine(shape) or _is_faster(shape))
 
 
 def _with_logarithms(shapes: Sequence[Shape]) -> list[tuple[int, int]]:

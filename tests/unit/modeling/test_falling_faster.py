@@ -52,3 +52,18 @@ def test_work_that_is_shared_is_not_said_to_fall_faster() -> None:
     truth = 1 / FAR + 1e-3
     assert np.median(np.abs(np.log(far.value / truth))) < 0.1
     assert ((far.low <= truth) & (truth <= far.high)).mean() >= 0.9
+
+
+@pytest.mark.parametrize("power", [-0.8, -1.1, -1.25])
+@pytest.mark.parametrize("beside", [lambda p: p / 512, lambda p: np.log2(p) / 9])
+def test_what_grows_beside_other_work_is_seen(
+    power: float, beside: Callable[[FloatArray], FloatArray]
+) -> None:
+    points = 16 * 2.0 ** np.arange(6)
+    target = np.array([16 * points[-1]])
+    law, truth = ((p / 512) ** power + 0.2 * beside(p) for p in (points, target))
+    others = [points**0, np.log2(points), points**0.5, 1 / points, 1 / points + 0.001]
+    rows = np.array([*[law] * 8, *others * 8])
+    noise = np.random.default_rng(3).standard_normal((*rows.shape, 3))
+    found = fit(points, rows[..., None] * (1 + 0.03 * noise)).predict(target)
+    assert ((found.low[:8] <= truth) & (truth <= found.high[:8])).mean() >= 0.75
