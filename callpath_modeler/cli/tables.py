@@ -37,7 +37,8 @@ _TABLE = (
         "--top",
         type=_NumberOrAll(1),
         metavar="N",
-        help="First N rows, or all; of a view, of every level. Default: 10 in a table, else all.",
+        help="Show the first N, or all; of a view, of every level. "
+        "Default: 10 in a table, else all.",
     ),
     click.option("--columns", metavar="A,B", help="Columns of all formats but table."),
     click.option("--no-header", is_flag=True, help="No header row in csv and tsv."),
