@@ -74,6 +74,12 @@ class Requirements:
         """How much of the time at the largest point is explained at most, a fraction."""
         return float(self.explained[-1] / self.time[-1])
 
+    @property
+    def share_at_target(self) -> float:
+        """The same at the target; NaN where that is not known."""
+        known = self.time_at_target > 0
+        return self.explained_at_target / self.time_at_target if known else float("nan")
+
     def times(self, values: FloatArray) -> float:
         """Return by what `values` [K] have become more since the base."""
         return float(values[-1] / values[self.base])

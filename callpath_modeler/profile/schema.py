@@ -19,6 +19,7 @@ _UNITS: dict[str, tuple[str, float]] = {
     **dict.fromkeys(("b", "byte", "bytes"), ("B", 1.0)),
     **dict.fromkeys(("", "1", "#", "occ", "count", "counts", "hits", "samples"), ("1", 1.0)),
 }
+_CYCLES = re.compile(r"cyc|clock|stall|_stl", re.IGNORECASE)
 _POWER = re.compile(r"10\^(-?\d{1,2})\s*(\S+)")
 
 
@@ -88,8 +89,11 @@ class Metric:
 
     @property
     def is_requirement(self) -> bool:
-        """Tell whether it says what call paths need beside time: calls, bytes, operations."""
-        return self.additive and not self.is_time
+        """Tell whether it says what call paths need beside time: calls, bytes, operations.
+
+        Cycles are time by another clock, and energy is spent while they wait.
+        """
+        return self.additive and self.unit in {"1", "B"} and not _CYCLES.search(self.name)
 
 
 class MetricStatus(StrEnum):

@@ -52,7 +52,7 @@ class ReadOptions:
     Attributes
     ----------
     metrics : names to read; empty = the first duration, or else the first metric; None = all
-    requirements : read besides whatever adds up and is no time
+    requirements : read besides what call paths need beside time
     locations : how the values of many processes become one; None = the maximum, or what
         profiles hold that were reduced before
     parameter_sources : where a parameter comes from: ``"name"``, ``"profile"``, ``"processes"``,

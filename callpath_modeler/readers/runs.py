@@ -73,7 +73,7 @@ def read_runs(
     ----------
     metrics : names to read; empty = the first duration, or else the first metric; None = all
     reduction : over locations; None = the maximum, or what there is
-    requirements : read besides whatever adds up and is no time
+    requirements : read besides what call paths need beside time
 
     Raises
     ------

@@ -63,9 +63,8 @@ def verdict(ranking: Ranking, row: int, found: Requirements) -> str:
         times = factor_text(found.times(most.values))
         return f"That {most.metric.name} are {times} times as many explains it."
     parts = [f"{_at_most(found.share)} of the time at {last}"]
-    if ranking.target > found.points[-1] and not np.isnan(found.explained_at_target):
-        share = found.explained_at_target / found.time_at_target
-        parts.append(f"{_at_most(share)} at {parameter_value(ranking.target)}")
+    if ranking.target > found.points[-1] and not np.isnan(found.share_at_target):
+        parts.append(f"{_at_most(found.share_at_target)} at {parameter_value(ranking.target)}")
     names = ", ".join(need.metric.name for need in found.needs)
     waits = tree.regions[tree.region[row]].paradigm in _WAIT
     rest = "waiting or slower calls" if waits else "more work in each call, imbalance or contention"

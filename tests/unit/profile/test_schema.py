@@ -10,6 +10,18 @@ def test_seconds_make_a_metric_a_duration():
     assert not Metric("bytes_sent", "B").is_time
 
 
+def test_calls_bytes_and_operations_are_what_is_needed_beside_time():
+    needed = [Metric("visits", "1"), Metric("bytes_sent", "B"), Metric("PAPI_FP_OPS", "1")]
+    others = [
+        Metric("time", "s"),
+        Metric("energy", "J"),
+        Metric("PAPI_TOT_CYC", "1"),
+        Metric("PAPI_RES_STL", "1"),
+        Metric("min_visits", "1", additive=False),
+    ]
+    assert [each.is_requirement for each in [*needed, *others]] == [True] * 3 + [False] * 5
+
+
 def test_reductions_go_by_the_names_that_users_type():
     assert Reduction("geomean") is Reduction.GEOMEAN
     assert str(Reduction.MAX) == "max"
