@@ -72,11 +72,13 @@ class Product:
 
     def text(self, parameter: Sequence[str], *, pretty: bool = False) -> str:
         """Write the product as a factor of a formula, for example ``n^3 * p^-1``."""
-        written = [
-            factor.text(name, pretty=pretty)
-            for factor, name in zip(self.factors, parameter, strict=True)
-            if factor != NOTHING
-        ]
+        written = []
+        for factor, name in zip(self.factors, parameter, strict=True):
+            if factor != NOTHING:
+                # Else a logarithm would seem to be of all that follows.
+                if pretty and written and "log" in written[-1]:
+                    written[-1] = f"({written[-1]})"
+                written.append(factor.text(name, pretty=pretty))
         return (" " if pretty else " * ").join(written)
 
     def to_header(self) -> dict[str, Any]:

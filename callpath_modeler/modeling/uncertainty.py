@@ -129,7 +129,7 @@ def _quantile(
         density = np.einsum("nc,nc->n", weight, np.exp(-0.5 * distance**2) / spread)
         short = share < probability
         low, high = np.where(short, at, low), np.where(short, high, at)
-        with np.errstate(divide="ignore", invalid="ignore"):
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             here = special.ndtri(share)
             after = at + (deviates - here) * np.exp(-0.5 * here**2) / density
             good = (after >= low) & (after <= high) & (np.abs(after - at) <= before / 2)

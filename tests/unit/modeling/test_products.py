@@ -23,6 +23,13 @@ def test_a_product_knows_its_growth_and_its_parameters():
     assert shape.text(("p", "n", "k")) == "p^-1 * k^(1/2) * log2(k)"
 
 
+def test_a_logarithm_in_a_formula_for_people_is_of_one_parameter():
+    logs, linear = Term(Fraction(0), 2), Term(Fraction(1), 1)
+    assert Product((logs, linear)).text(["x", "y"], pretty=True) == "(log₂² x) y log₂ y"
+    assert Product((linear, NOTHING)).text(["x", "y"], pretty=True) == "x log₂ x"
+    assert Product((logs, linear)).text(["x", "y"]) == "log2(x)^2 * y * log2(y)"
+
+
 def test_a_difference_may_be_a_factor():
     root, shared = (Term(Fraction(power), 0) for power in ("1/2", "-1"))
     rising, easing = Difference(root, NOTHING), Difference(NOTHING, shared)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy import special
 
@@ -83,6 +83,11 @@ def test_what_is_zero_for_sure_exceeds_nothing_and_has_a_band_of_zero() -> None:
     centre=st.lists(st.floats(1e-12, 1e15), min_size=4, max_size=4),
     spread=st.lists(st.floats(0, 3), min_size=8, max_size=8),
     weight=st.lists(st.floats(0.01, 1), min_size=4, max_size=4),
+)
+@example(
+    centre=[140.0, 5.96e-08, 694.0, 192.0],
+    spread=[0.0, 0.0, 0.0, 1.0, 0.0, 0.59375, 0.0, 0.0],
+    weight=[1.0, 0.5, 0.125, 0.75],
 )
 def test_surer_bands_hold_less_sure_ones(
     centre: list[float], spread: list[float], weight: list[float]
