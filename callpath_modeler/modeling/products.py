@@ -72,7 +72,7 @@ class Product:
 
     def text(self, parameter: Sequence[str], *, pretty: bool = False) -> str:
         """Write the product as a factor of a formula, for example ``n^3 * p^-1``."""
-        written = []
+        written = list[str]()
         for factor, name in zip(self.factors, parameter, strict=True):
             if factor != NOTHING:
                 # Else a logarithm would seem to be of all that follows.
