@@ -17,6 +17,9 @@ from callpath_modeler.units import factor_text, parameter_value, setting_text
 LIMITS = (1e-30, 1e30)
 """Bounds of a finite target: powers of it are to remain numbers."""
 
+FURTHER = 4.0
+"""How many times the largest scale is asked about by commands that need no target."""
+
 FAR = 16
 """From this multiple of the largest scale on, a prediction comes with a warning."""
 

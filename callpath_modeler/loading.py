@@ -64,6 +64,10 @@ class LoadOptions:
             return self
         return replace(self, read=replace(self.read, metrics=(metric,)))
 
+    def with_requirements(self) -> LoadOptions:
+        """Return the options to read besides what call paths need beside time."""
+        return replace(self, read=replace(self.read, requirements=True))
+
 
 def load(
     sources: str | Path | Sequence[str | Path],

@@ -73,7 +73,7 @@ def command(
     _refuse_pipes(console, ctx)
     from callpath_modeler.analysis.forecast import forecast
     from callpath_modeler.analysis.known import Known
-    from callpath_modeler.asking import findings_at
+    from callpath_modeler.asking import FURTHER, findings_at
     from callpath_modeler.pipeline import asked_of
     from callpath_modeler.profile.wanted import Sort
 
@@ -85,7 +85,7 @@ def command(
         load_options=load,
         fit_options=fitting,
         progress=console.progress("read"),
-        default_factor=4.0,
+        default_factor=FURTHER,
     )
     from callpath_modeler.tui.app import AT_ONCE, Browser
     from callpath_modeler.tui.session import Session

@@ -80,6 +80,7 @@ def command(
     runs, or with --target at that, measured where it was run two times or more, else predicted.
     """
     from callpath_modeler import pipeline
+    from callpath_modeler.asking import FURTHER
     from callpath_modeler.cli.render import render_table
     from callpath_modeler.report import export
     from callpath_modeler.report.ranking_table import ranking_table
@@ -98,7 +99,7 @@ def command(
         load_options=load,
         fit_options=fitting,
         progress=console.progress("read"),
-        default_factor=4.0,
+        default_factor=FURTHER,
     )
     if form in PROFILES:
         text = _profile(

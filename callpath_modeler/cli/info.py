@@ -19,9 +19,6 @@ from callpath_modeler.units import counted
 if TYPE_CHECKING:
     from callpath_modeler.loading import LoadOptions
 
-_FURTHER = 4.0
-"""How many times the largest run is asked about where no target is given."""
-
 
 @click.command("info", cls=Configured)
 @click.argument("experiment", nargs=-1, metavar="EXP...")
@@ -112,7 +109,7 @@ def _advise(
     """Say which scale would tell most of the target."""
     from callpath_modeler import pipeline
     from callpath_modeler.analysis.advise import advise
-    from callpath_modeler.asking import Question, findings_at
+    from callpath_modeler.asking import FURTHER, Question, findings_at
     from callpath_modeler.cli.render import render_lines, render_table
     from callpath_modeler.report.advice import advice_table, advice_text
 
@@ -121,7 +118,7 @@ def _advise(
         Question(target),
         load_options=load,
         progress=console.progress("read"),
-        default_factor=_FURTHER,
+        default_factor=FURTHER,
     )
     if math.isinf(value):
         raise UsageError("--advise: growth alone has no band", hint="--target with a number")

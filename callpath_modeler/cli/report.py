@@ -78,11 +78,10 @@ def command(
     """
     if output is None and console.is_terminal:
         raise UsageError("no file for the page", hint="-o report.html")
-    from dataclasses import replace
-
     from callpath_modeler import pipeline
     from callpath_modeler.analysis.forecast import forecast
     from callpath_modeler.analysis.known import Known
+    from callpath_modeler.asking import FURTHER
     from callpath_modeler.checking import reading_for
     from callpath_modeler.explaining import explain_all
     from callpath_modeler.report.page.content import Content
@@ -93,10 +92,10 @@ def command(
     ranking, findings = pipeline.ranking_of(
         experiment,
         question,
-        load_options=replace(load, read=replace(load.read, requirements=True)),
+        load_options=load.with_requirements(),
         fit_options=fitting,
         progress=console.progress("read"),
-        default_factor=4.0,
+        default_factor=FURTHER,
     )
     fitted = ranking.fitted
     known = Known(fitted, predicted=question.predicted) if fitted.metric.additive else None

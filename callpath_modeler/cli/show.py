@@ -41,9 +41,8 @@ def command(
     CALLPATH is a pattern that matches one call path, e.g. 'main/**/MPI_Waitall', or its @id.
     Without a target it is four times the largest scale.
     """
-    from dataclasses import replace
-
     from callpath_modeler import pipeline
+    from callpath_modeler.asking import FURTHER
     from callpath_modeler.cli.render import render_lines
     from callpath_modeler.explaining import explain
     from callpath_modeler.profile.pattern import find_one
@@ -52,10 +51,10 @@ def command(
     ranking, findings = pipeline.ranking_of(
         experiment,
         question,
-        load_options=replace(load, read=replace(load.read, requirements=True)),
+        load_options=load.with_requirements(),
         fit_options=fitting,
         progress=console.progress("read"),
-        default_factor=4.0,
+        default_factor=FURTHER,
     )
     row = find_one(ranking.fitted.experiment.tree, callpath)
     lines = model_text(

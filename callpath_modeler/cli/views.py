@@ -70,7 +70,7 @@ def command(
     """
     from callpath_modeler.analysis.forecast import forecast
     from callpath_modeler.analysis.known import Known
-    from callpath_modeler.asking import findings_at
+    from callpath_modeler.asking import FURTHER, findings_at
     from callpath_modeler.cli.render import render_lines, render_table
     from callpath_modeler.pipeline import asked_of
     from callpath_modeler.profile.wanted import Sort
@@ -87,7 +87,7 @@ def command(
         load_options=load,
         fit_options=fitting,
         progress=console.progress("read"),
-        default_factor=4.0,
+        default_factor=FURTHER,
     )
     known = Known(fitted, predicted=question.predicted)
     shown = ForecastView(forecast(known, target), wanted)

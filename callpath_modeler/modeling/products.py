@@ -76,7 +76,7 @@ class Product:
         for factor, name in zip(self.factors, parameter, strict=True):
             if factor != NOTHING:
                 # Else a logarithm would seem to be of all that follows.
-                if pretty and written and "log" in written[-1]:
+                if pretty and written and "log₂" in written[-1]:
                     written[-1] = f"({written[-1]})"
                 written.append(factor.text(name, pretty=pretty))
         return (" " if pretty else " * ").join(written)
