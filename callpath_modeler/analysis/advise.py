@@ -91,14 +91,11 @@ def advise(fitted: Fitted, target: float, scales: Sequence[float] = ()) -> Advic
     Raises
     ------
     DataError
-        If there is no scale between the largest run and the target, or several parameters vary.
+        If there is no scale between the largest run and the target, several parameters vary, the
+        models are classic, or there is no total that is above zero.
     """
     models = fitted.models
-    if fitted.surface is not None:
-        raise DataError(
-            f"several parameters vary: {', '.join(fitted.parameters)}; advice is about one",
-            hint=f"hold the others, e.g. --where '{as_option(dict(fitted.measured_at))}'",
-        )
+    _check(fitted)
     largest = {fitted.parameter: float(fitted.points[-1])}
     chosen = scales or between(fitted.points, target)
     if not chosen:
@@ -110,15 +107,40 @@ def advise(fitted: Fitted, target: float, scales: Sequence[float] = ()) -> Advic
     rows = rows[np.argsort(-models.take(rows).predict([target]).high[:, 0], kind="stable")[:_ROWS]]
     points, values = fitted.line.by_point(fitted.metric.name, fitted.parameter)
     now, known = models.take(rows), values[rows]
+    value, low, high = _band(now, target)
+    if not low > 0:
+        raise DataError(
+            f"{fitted.metric.name} may be nothing at the target: no band to narrow",
+            hint="see `cpmodel rank`, or measure with a finer clock",
+        )
     found = []
     for scale in chosen:
         drawn = np.random.default_rng(_SEED)
         outcomes = [_outcome(now, scale, known.shape[2], drawn) for _ in range(OUTCOMES)]
         bands = [_band(_with_run(now, points, known, scale, each), target) for each in outcomes]
         time = float(np.nansum(models.values([scale])[rows]))
-        apart = [high / low for _, low, high in bands]
+        apart = [high / low if low > 0 else np.inf for _, low, high in bands]
         found.append(NextRun(float(scale), time, float(np.median(apart)), min(apart), max(apart)))
-    return Advice(target, *_band(now, target), known.shape[2], tuple(found))
+    return Advice(target, value, low, high, known.shape[2], tuple(found))
+
+
+def _check(fitted: Fitted) -> None:
+    """Refuse models that outcomes cannot be drawn from, or that have no total."""
+    if fitted.surface is not None:
+        raise DataError(
+            f"several parameters vary: {', '.join(fitted.parameters)}; advice is about one",
+            hint=f"hold the others, e.g. --where '{as_option(dict(fitted.measured_at))}'",
+        )
+    if fitted.models.method == "classic":
+        raise DataError(
+            "models of the classic method do not say how probable each outcome of a run is",
+            hint="give the profiles, or a store of `cpmodel fit --method mixture`",
+        )
+    if not fitted.metric.additive:
+        raise DataError(
+            f"{fitted.metric.name} does not add up over call paths: it has no total",
+            hint="advice is about the run time",
+        )
 
 
 def between(points: FloatArray, target: float) -> list[float]:

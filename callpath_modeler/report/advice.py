@@ -11,6 +11,8 @@ from callpath_modeler.units import counted, factor_text, parameter_value, quanti
 
 _TELLS = 0.8
 """By a run that leaves the ends further apart than this part of what they are, little is told."""
+_KNOWN = 1.1
+"""Where the ends are no further apart, there is nothing left to tell."""
 _SECONDS_PER_HOUR = 3600
 
 
@@ -33,7 +35,9 @@ def advice_text(fitted: Fitted, advice: Advice, *, ascii_only: bool) -> list[str
         )
     best = min(advice.runs, key=lambda run: run.apart)
     told = f"{parameter} = {parameter_value(best.scale)} would tell most of {at}."
-    if best.apart > _TELLS * advice.apart:
+    if advice.apart < _KNOWN:
+        told = f"What {at} takes is known: no run is needed for it."
+    elif best.apart > _TELLS * advice.apart:
         told = f"None of them would tell much of {at}: run that, or repeat the runs that are noisy."
     return [
         f"At {at} the total is {total}: a band of × {factor_text(advice.apart)}.",

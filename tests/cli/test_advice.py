@@ -48,6 +48,14 @@ def test_a_target_that_is_set_for_all_commands_is_no_matter_of_what_was_read(
     assert run("info", stored, "--advise").out.startswith("At p = 1000 ")
 
 
+def test_what_is_known_exactly_needs_no_run(run, tmp_path):
+    table = tmp_path / "visits.csv"
+    rows = [f"main,{p},{3 * p}" for p in (2, 4, 8, 16, 32)]
+    table.write_text("\n".join(["callpath,p,visits", *rows]) + "\n", "utf-8")
+    done = run("info", table, "--advise")
+    assert done.out.splitlines()[-1] == "What p = 128 takes is known: no run is needed for it."
+
+
 def test_of_several_parameters_the_others_are_to_be_held(run, tmp_path):
     table = tmp_path / "runs.csv"
     rows = [f"main,{p},{n},{n * p**0.5}" for p in (2, 4, 8, 16, 32) for n in (10, 20, 40)]

@@ -6,6 +6,7 @@ import pytest
 from callpath_modeler import pipeline
 from callpath_modeler.analysis.advise import advise, between
 from callpath_modeler.errors import DataError
+from callpath_modeler.profile.schema import Metric
 from synthetic import POINTS, experiment
 
 P = np.array(POINTS, dtype=float)
@@ -59,6 +60,18 @@ def test_scales_are_cubes_or_squares_where_those_measured_are():
     assert between(np.array([4.0, 9, 16, 25, 36]), 1000) == [64, 144, 289, 576]
     assert between(np.array([2.0, 4, 8, 16]), 100) == [32, 64]
     assert between(np.array([0.1, 0.2, 0.5]), 3) == [1.0, 2.0]
+
+
+def test_what_has_no_band_to_narrow_is_refused(undecided):
+    nothing = pipeline.fit(experiment({"main": 0 * P}))
+    with pytest.raises(DataError, match="time may be nothing at the target"):
+        advise(nothing, 256.0)
+    ratio = experiment({"main": 1 + P}, metric=Metric("ratio", "1", additive=False))
+    with pytest.raises(DataError, match="ratio does not add up"):
+        advise(pipeline.fit(ratio), 256.0)
+    classic = pipeline.fit(undecided.experiment, options=pipeline.FitOptions(method="classic"))
+    with pytest.raises(DataError, match="models of the classic method"):
+        advise(classic, 4096.0)
 
 
 def test_beyond_the_target_nothing_is_run(undecided):
