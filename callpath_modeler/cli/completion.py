@@ -31,9 +31,8 @@ def command(ctx: click.Context, shell: str | None) -> None:
     shell = shell or Path(os.environ.get("SHELL", "")).name
     found = get_completion_class(shell) if shell in _SHELLS else None
     if found is None:
-        raise UsageError(
-            f"no completion for shell {shell!r}", hint=f"name one of {', '.join(_SHELLS)}"
-        )
+        what = f"no completion for shell {shell!r}" if shell else "no SHELL that tells the shell"
+        raise UsageError(what, hint=f"name one of {', '.join(_SHELLS)}")
     program = ctx.find_root()
     console: Console = ctx.obj
     console.result(found(program.command, {}, "cpmodel", "_CPMODEL_COMPLETE").source())

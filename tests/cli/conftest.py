@@ -15,7 +15,7 @@ from callpath_modeler.cli.console import run as run_command
 from callpath_modeler.cli.group import cpmodel
 from callpath_modeler.modeling.compiled.library import VARIABLE
 
-DRESS = ("COLUMNS", "NO_COLOR", "FORCE_COLOR", "CLICOLOR_FORCE")
+SURROUNDINGS = ("COLUMNS", "NO_COLOR", "FORCE_COLOR", "CLICOLOR_FORCE", "SHELL")
 SCALES = (1, 2, 4, 8, 16)
 
 
@@ -47,9 +47,9 @@ class Outcome:
 
 @pytest.fixture
 def clean(monkeypatch):
-    """No variable of the surroundings decides what the output looks like."""
+    """No variable of whoever runs the tests decides what is printed."""
     options = [name for name in os.environ if name.startswith("CPMODEL_")]
-    for name in {*DRESS, *options} - {VARIABLE}:
+    for name in {*SURROUNDINGS, *options} - {VARIABLE}:
         monkeypatch.delenv(name, raising=False)
 
 

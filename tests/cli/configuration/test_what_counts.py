@@ -221,14 +221,16 @@ no_progress = true
 """)
     commands = {
         "info": [], "fit": ["-o", tmp_path / "k.cpm"], "rank": [], "show": ["main/f"], "views": [],
-        "diff": [runs], "excess": [], "export": ["-f", "csv"], "plugins": None, "completion": None,
+        "diff": [runs], "excess": [], "export": ["-f", "csv"],
         "baseline": ["-o", tmp_path / "e.toml"], "check": [tmp_path / "e.toml"],
         "report": ["-o", tmp_path / "r.html"],
     }  # fmt: skip
+    without_runs = {"plugins": [], "completion": ["bash"]}
     others = {"browse", "guidelines", "trace"}
-    assert {*commands, *others} == set(cpmodel.list_commands(click.Context(cpmodel)))
-    for command, words in commands.items():
-        done = run(command, *([] if words is None else [runs, *words]))
+    assert {*commands, *without_runs, *others} == set(cpmodel.list_commands(click.Context(cpmodel)))
+    called = {command: [runs, *words] for command, words in commands.items()} | without_runs
+    for command, words in called.items():
+        done = run(command, *words)
         assert done.status in {0, 1 if command in {"diff", "check"} else 0}, (command, done.err)
     assert "visits" in run("views", runs).out.splitlines()[1]
     assert {"time", "visits"} <= {
