@@ -84,6 +84,16 @@ def significant(value: float, digits: int = 3) -> str:
     return f"{rounded:,.{max(0, digits - 1 - magnitude)}f}".replace(",", " ")
 
 
+def scientific(value: float) -> tuple[str, int]:
+    """Return four significant digits of a number, and the power of ten that they are times.
+
+    >>> scientific(12.3456), scientific(2.1e-7)
+    (('12.35', 0), ('2.1', -7))
+    """
+    digits, _, power = f"{value:.4g}".partition("e")
+    return digits, int(power or 0)
+
+
 def factor_text(factor: float) -> str:
     """Write how many times as large something is.
 

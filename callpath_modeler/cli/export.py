@@ -19,7 +19,7 @@ from callpath_modeler.cli.options import (
     output_file,
     target_options,
 )
-from callpath_modeler.cli.tables import format_of
+from callpath_modeler.cli.tables import FORMATS, format_of
 from callpath_modeler.errors import UsageError
 
 if TYPE_CHECKING:
@@ -29,14 +29,14 @@ if TYPE_CHECKING:
     from callpath_modeler.asking import Question
     from callpath_modeler.loading import LoadOptions
     from callpath_modeler.pipeline import FitOptions
-    from callpath_modeler.profile.calltree import CallTree
+    from callpath_modeler.profile.experiment import Experiment
     from callpath_modeler.profile.schema import Metric
 
 GRAPHS = ("graphml", "dot")
-PROFILES = ("folded", "hatchet")
-EXTRAP = "extra-p"
-_OTHERS = (*GRAPHS, EXTRAP, *PROFILES)
-_TABLES = ("csv", "tsv", "json", "jsonl", "markdown", "parquet")
+PROFILES = ("folded", "speedscope", "hatchet")
+EXTRAP, PYTHON = "extra-p", "python"
+_OTHERS = (*GRAPHS, EXTRAP, *PROFILES, PYTHON)
+_TABLES = FORMATS[1:]
 
 
 @click.command("export", cls=Configured)
@@ -76,14 +76,16 @@ def command(
     """Write models, values, the ranking, the call-path graph, or the experiment.
 
     Graphs are graphml and dot. extra-p is the experiment for Extra-P: JSON Lines, or what FILE
-    ends in: .txt, .json, .extra-p. folded and hatchet are one profile: as measured in the largest
-    runs, or with --target at that, measured where it was run two times or more, else predicted.
+    ends in: .txt, .json, .extra-p. folded, speedscope and hatchet are one profile: as measured in
+    the largest runs, or with --target at that, measured where it was run two times or more, else
+    predicted. python is a module with the models as functions.
     """
     from callpath_modeler import pipeline
     from callpath_modeler.asking import FURTHER
     from callpath_modeler.cli.render import render_table
     from callpath_modeler.report import export
     from callpath_modeler.report.ranking_table import ranking_table
+    from callpath_modeler.report.source import python_source
 
     form = _form(format_, output)
     ctx = click.get_current_context()
@@ -102,10 +104,11 @@ def command(
         default_factor=FURTHER,
     )
     if form in PROFILES:
-        text = _profile(
-            form, ranking.fitted.experiment.tree, {ranking.fitted.metric: ranking.value}
-        )
+        of_metric = {ranking.fitted.metric: ranking.value}
+        text = _profile(form, ranking.fitted.experiment, of_metric)
         console.write(text, output, overwrite=force)
+    elif form == PYTHON:
+        console.write(python_source(ranking.fitted), output, overwrite=force)
     elif form in GRAPHS:
         console.write(export.graph_text(ranking, form), output, overwrite=force)
     elif what == "ranking":
@@ -150,7 +153,7 @@ def _measured(
         for one in metrics:
             how = pipeline.aggregate_of(experiment, sources, one.name, wanted, fitting)
             largest[one] = exchange.at_largest(experiment, one.name, how)
-        console.write(_profile(form, experiment.tree, largest), output, overwrite=force)
+        console.write(_profile(form, experiment, largest), output, overwrite=force)
     else:
         chosen = experiment.metric(metric)
         table = export.values_table(experiment, chosen, inclusive=question.inclusive)
@@ -158,10 +161,15 @@ def _measured(
     console.findings(experiment.findings)
 
 
-def _profile(form: str, tree: CallTree, columns: Mapping[Metric, NDArray[np.float64]]) -> str:
+def _profile(
+    form: str, experiment: Experiment, columns: Mapping[Metric, NDArray[np.float64]]
+) -> str:
     """Write one profile; of folded stacks, which have one metric, that of the first."""
     from callpath_modeler.report import exchange
 
+    tree = experiment.tree
+    if form == "speedscope":
+        return exchange.speedscope(tree, columns, experiment.name)
     if form == "hatchet":
         return exchange.hatchet_literal(tree, columns)
     return exchange.folded(tree, next(iter(columns.values())))
@@ -169,6 +177,7 @@ def _profile(form: str, tree: CallTree, columns: Mapping[Metric, NDArray[np.floa
 
 def _form(format_: str | None, output: Path | None) -> str:
     ending = "" if output is None else output.suffix.removeprefix(".")
+    ending = PYTHON if ending == "py" else ending
     if format_ is None and ending in _OTHERS:
         return ending
     form = format_ if format_ in _OTHERS else format_of(format_, output, (*_TABLES, *_OTHERS))

@@ -24,8 +24,9 @@ def render_table(
     force: bool,
     header: bool = True,
 ) -> None:
-    """Write a table as csv, tsv, json, jsonl, markdown or parquet."""
+    """Write a table as csv, tsv, json, jsonl, markdown, latex or parquet."""
     from callpath_modeler.report import formats
+    from callpath_modeler.report.latex import to_latex
 
     if form == "parquet":
         console.write(_parquet(content), output, overwrite=force)
@@ -36,6 +37,7 @@ def render_table(
         "json": lambda: formats.to_json(content),
         "jsonl": lambda: formats.to_jsonl(content),
         "markdown": lambda: formats.to_markdown(content),
+        "latex": lambda: to_latex(content),
     }[form]()
     console.write(text, output, overwrite=force)
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 TABLE = "table"
 """The format for people."""
-FORMATS = (TABLE, "csv", "tsv", "json", "jsonl", "markdown", "parquet")
+FORMATS = (TABLE, "csv", "tsv", "json", "jsonl", "markdown", "latex", "parquet")
 
 
 class _NumberOrAll(click.IntRange):
@@ -108,7 +108,8 @@ def format_of(format_: str | None, output: Path | None, known: Sequence[str] = F
         return format_
     if output is None or not output.suffix:
         return "table"
-    endings = {**{f".{name}": name for name in FORMATS}, ".md": "markdown", ".txt": "table"}
+    others = {".md": "markdown", ".tex": "latex", ".txt": "table"}
+    endings = {**{f".{name}": name for name in FORMATS}, **others}
     if output.suffix not in endings:
         raise UsageError(
             f"{output}: no format is known by the ending {output.suffix!r}",

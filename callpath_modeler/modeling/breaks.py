@@ -159,12 +159,17 @@ class Break:
         linear = self.kind in {Kind.BLOCKS, Kind.ONSET, Kind.SWELL}
         return Growth(Fraction(1), 0) if linear else CONSTANT_GROWTH
 
-    def text(self, parameter: str = "p", *, pretty: bool = False) -> str:
-        """Write the shape as a factor of a formula, for example ``[p > 91]``."""
+    def text(self, parameter: str = "p", *, pretty: bool = False, exact: bool = False) -> str:
+        """Write the shape as a factor of a formula, for example ``[p > 91]``.
+
+        Where it is has four digits, or with `exact` all.
+        """
+        numbers = self.at, float(np.log2(self.at))
+        at, digits = (repr(n).removesuffix(".0") if exact else f"{n:.4g}" for n in numbers)
         power = raised("", self.exponent, pretty=pretty) if self.exponent else ""
         term = Term(self.exponent, self.log).text(parameter, pretty=pretty)
-        names = {"p": parameter, "at": f"{self.at:.4g}", "power": power, "term": term}
-        text = _TEXTS[self.kind].format(**names, digits=f"{np.log2(self.at):.4g}")
+        names = {"p": parameter, "at": at, "power": power, "term": term}
+        text = _TEXTS[self.kind].format(**names, digits=digits)
         return text.replace(" * ", " ") if pretty else text
 
     def to_header(self) -> dict[str, Any]:

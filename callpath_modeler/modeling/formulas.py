@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from callpath_modeler.modeling.evaluation import targets
 from callpath_modeler.modeling.growth import Growth
-from callpath_modeler.modeling.products import Product
+from callpath_modeler.modeling.products import Product, factor_text
 from callpath_modeler.modeling.shapes import Shape
 
 FloatArray = npt.NDArray[np.float64]
@@ -79,7 +79,7 @@ def model_texts(
     codes = terms.tolist()
     # There are few shapes, however many models.
     used = {code for row in codes for code in row if code >= 0}
-    written = {code: _shape_text(shapes[code], parameter, pretty=pretty) for code in used}
+    written = {code: _shape_text(shapes[code], parameter, pretty, exact) for code in used}
     times = " " if pretty else " * "
     texts = []
     for row, (constant, *numbers) in zip(codes, coefficients.tolist(), strict=True):
@@ -90,10 +90,11 @@ def model_texts(
     return texts
 
 
-def _shape_text(shape: Shape, parameter: Names, *, pretty: bool) -> str:
+def _shape_text(shape: Shape, parameter: Names, pretty: bool, exact: bool) -> str:
     if isinstance(shape, Product):
-        return shape.text(parameter, pretty=pretty)
-    return shape.text(parameter if isinstance(parameter, str) else parameter[0], pretty=pretty)
+        return shape.text(parameter, pretty=pretty, exact=exact)
+    name = parameter if isinstance(parameter, str) else parameter[0]
+    return factor_text(shape, name, pretty=pretty, exact=exact)
 
 
 def _sum_text(pieces: Sequence[tuple[float, str]], times: str, *, exact: bool) -> str:

@@ -275,7 +275,7 @@ class Models:
         pretty : bool
             Use superscripts and fractions beyond ASCII.
         exact : bool
-            Write coefficients with all their digits instead of four.
+            Write numbers with all their digits instead of four.
 
         Returns
         -------

@@ -32,6 +32,13 @@ def factor_from_header(header: dict[str, Any]) -> Factor:
     return Difference.from_header(header) if "larger" in header else Term.from_header(header)
 
 
+def factor_text(factor: Factor, parameter: str, *, pretty: bool, exact: bool) -> str:
+    """Write what depends on one parameter; only breaks have numbers that may have many digits."""
+    if isinstance(factor, Break):
+        return factor.text(parameter, pretty=pretty, exact=exact)
+    return factor.text(parameter, pretty=pretty)
+
+
 @dataclass(frozen=True, slots=True)
 class Product:
     """A product of one factor per parameter: ``x**i log2(x)**j * (y**k - 1) * ...``.
@@ -70,7 +77,7 @@ class Product:
         used = (axis for axis, factor in enumerate(self.factors) if factor != NOTHING)
         return frozenset(used)
 
-    def text(self, parameter: Sequence[str], *, pretty: bool = False) -> str:
+    def text(self, parameter: Sequence[str], *, pretty: bool = False, exact: bool = False) -> str:
         """Write the product as a factor of a formula, for example ``n^3 * p^-1``."""
         written = list[str]()
         for factor, name in zip(self.factors, parameter, strict=True):
@@ -78,7 +85,7 @@ class Product:
                 # Else a logarithm would seem to be of all that follows.
                 if pretty and written and "log₂" in written[-1]:
                     written[-1] = f"({written[-1]})"
-                written.append(factor.text(name, pretty=pretty))
+                written.append(factor_text(factor, name, pretty=pretty, exact=exact))
         return (" " if pretty else " * ").join(written)
 
     def to_header(self) -> dict[str, Any]:

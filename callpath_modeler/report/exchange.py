@@ -1,4 +1,4 @@
-"""Experiments and profiles in the formats of other tools: Extra-P, folded stacks, Hatchet."""
+"""Experiments and profiles for others: Extra-P, folded stacks, speedscope, Hatchet."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import json
 import math
 import struct
 import zipfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -275,6 +275,56 @@ def folded(tree: CallTree, exclusive: NDArray[np.float64]) -> str:
         value = np.format_float_positional(exclusive[row], trim="-")
         lines.append(f"{';'.join(names)} {value}\n")
     return "".join(lines)
+
+
+def speedscope(tree: CallTree, columns: Mapping[Metric, NDArray[np.float64]], name: str) -> str:
+    """Return the JSON of speedscope: a profile per metric that adds up, as calls one by one.
+
+    A call is as long as it costs with all that it calls; first its own part, then its callees.
+
+    Parameters
+    ----------
+    columns : exclusive values, [call paths]
+    name : of the whole
+    """
+    regions, frame = np.unique(tree.region, return_inverse=True)
+    frames = [
+        {"name": each.name, **({"file": each.file} if each.file else {}),
+         **({"line": each.line} if each.line > 0 else {})}
+        for each in (tree.regions[region] for region in regions.tolist())
+    ]  # fmt: skip
+    frame_of, ends = frame.tolist(), tree.end.tolist()
+    profiles = [
+        _speedscope_profile(metric, np.nan_to_num(exclusive).tolist(), frame_of, ends)
+        for metric, exclusive in columns.items()
+        if metric.additive
+    ]
+    if not profiles:
+        raise UsageError("no metric adds up over call paths", hint="-m with one that does")
+    document = {
+        "$schema": "https://www.speedscope.app/file-format-schema.json",
+        "name": name,
+        "exporter": "cpmodel",
+        "shared": {"frames": frames},
+        "profiles": profiles,
+    }
+    return json.dumps(document, ensure_ascii=False) + "\n"
+
+
+def _speedscope_profile(
+    metric: Metric, own: Sequence[float], frame_of: Sequence[int], ends: Sequence[int]
+) -> dict[str, object]:
+    events, open_rows, now = list[dict[str, object]](), list[int](), 0.0
+    for row, (value, frame) in enumerate(zip(own, frame_of, strict=True)):
+        while open_rows and ends[open_rows[-1]] <= row:
+            events.append({"type": "C", "frame": frame_of[open_rows.pop()], "at": now})
+        events.append({"type": "O", "frame": frame, "at": now})
+        open_rows.append(row)
+        now += value
+    events += [{"type": "C", "frame": frame_of[row], "at": now} for row in reversed(open_rows)]
+    unit = {"s": "seconds", "B": "bytes"}.get(metric.unit, "none")
+    return {"type": "evented", "name": metric.name, "unit": unit, "startValue": 0,
+            "endValue": now, "events": events}  # fmt: skip
 
 
 def hatchet_literal(tree: CallTree, columns: Mapping[Metric, NDArray[np.float64]]) -> str:

@@ -9,7 +9,8 @@ import pytest
 
 from callpath_modeler import loading
 from callpath_modeler.errors import UsageError
-from callpath_modeler.profile.calltree import ROOT
+from callpath_modeler.profile.calltree import ROOT, CallTree
+from callpath_modeler.profile.schema import Metric, Region
 from callpath_modeler.readers.paths import join_with_arrows
 from callpath_modeler.report import exchange
 from callpath_modeler.report.export import values_table
@@ -152,9 +153,6 @@ def test_the_literal_of_hatchet_is_read_back_as_it_was(tmp_path):
 
 
 def test_deep_programs_are_written_without_recursion():
-    from callpath_modeler.profile.calltree import CallTree
-    from callpath_modeler.profile.schema import Region
-
     depth = 50_000
     chain = CallTree.from_parents(range(ROOT, depth - 1), np.zeros(depth, int), [Region("f")])
     text = exchange.hatchet_literal(chain, {TIME: np.ones(depth)})
@@ -164,3 +162,44 @@ def test_deep_programs_are_written_without_recursion():
 def test_without_a_parameter_there_is_nothing_for_extrap():
     with pytest.raises(UsageError, match="no parameter varies"):
         exchange.extrap_json_lines(experiment({"main": [1.0]}, (2.0,)))
+
+
+def calls(profile):
+    """Return what each call of a profile of speedscope costs, in the order they end."""
+    stack, ended, before = [], [], 0.0
+    for event in profile["events"]:
+        assert event["at"] >= before
+        before = event["at"]
+        if event["type"] == "O":
+            stack.append(event)
+            continue
+        opened = stack.pop()
+        assert opened["frame"] == event["frame"]
+        ended.append((event["frame"], event["at"] - opened["at"]))
+    assert not stack
+    return ended
+
+
+def test_speedscope_has_every_call_as_long_as_it_costs_with_its_callees():
+    tree = call_tree(["main", "main/f", "main/f/g", "main/h", "other"])
+    exclusive = np.array([1.0, 2.0, 3.0, np.nan, 5.0])
+    counts = Metric("visits", "1")
+    found = json.loads(exchange.speedscope(tree, {TIME: exclusive, counts: np.ones(5)}, "app"))
+    time, visits = found["profiles"]
+    names = [frame["name"] for frame in found["shared"]["frames"]]
+    assert [(names[frame], cost) for frame, cost in calls(time)] == [
+        ("g", 3.0), ("f", 5.0), ("h", 0.0), ("main", 6.0), ("other", 5.0),
+    ]  # fmt: skip
+    assert (time["unit"], time["endValue"]) == ("seconds", 11.0)
+    assert (visits["name"], visits["unit"], visits["endValue"]) == ("visits", "none", 5.0)
+    assert found["name"] == "app"
+
+
+def test_speedscope_takes_deep_programs_and_refuses_what_does_not_add_up():
+    depth = 50_000
+    chain = CallTree.from_parents(range(ROOT, depth - 1), np.zeros(depth, int), [Region("f")])
+    (profile,) = json.loads(exchange.speedscope(chain, {TIME: np.ones(depth)}, "x"))["profiles"]
+    assert len(profile["events"]) == 2 * depth
+    least = Metric("least", "s", additive=False)
+    with pytest.raises(UsageError, match="no metric adds up"):
+        exchange.speedscope(chain, {least: np.ones(depth)}, "x")

@@ -1,0 +1,168 @@
+"""Formulas and growths in the languages of others: Python with numpy, and LaTeX."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable, Iterable
+
+from callpath_modeler.units import scientific
+
+_LOGARITHM = re.compile(r"log_([\d.]+)\(")
+_SIDE_BY_SIDE = re.compile(r"(\d) (?=[^\W\d])")
+_POWER = re.compile(r"\^(?:\(([^)]*)\)|(-?[\d.]+))")
+_WITHIN = 1 - 1e-9
+"""Rounding must not lift what is rounded up over a level: as in the models themselves."""
+
+_FUNCTIONS = {"max": "np.maximum", "min": "np.minimum", "log2": "np.log2", "exp": "np.exp"}
+_ADDS, _TIMES, _POWERS, _ATOM = range(4)
+"""How tightly parts of an expression hold together."""
+
+
+def python_formulas(formulas: Iterable[str]) -> list[str]:
+    """Return formulas as Python expressions, of numbers or arrays of floats.
+
+    Parameters
+    ----------
+    formulas : as `Models.formulas` writes them, not pretty; names of parameters are identifiers
+    """
+    return _translated(formulas, repr, _python, " * ")
+
+
+def latex_formulas(formulas: Iterable[str]) -> list[str]:
+    """Return formulas for the mathematics of LaTeX, numbers with four digits."""
+    return _translated(formulas, latex_number, lambda shape: _in_brackets(shape, _TIMES), r"\,")
+
+
+def latex_growth(growth: str) -> str:
+    """Return a growth, ``O(p^(1/2) log p)``, for the mathematics of LaTeX."""
+    powers = _POWER.sub(lambda found: f"^{{{found[1] or found[2]}}}", growth)
+    return re.sub(r"\blog", r"\\log", powers)
+
+
+def latex_number(value: float) -> str:
+    r"""Return a number with four digits: ``2.1 \cdot 10^{-4}``."""
+    digits, power = scientific(value)
+    return rf"{digits} \cdot 10^{{{power}}}" if power else digits
+
+
+def _translated(
+    formulas: Iterable[str],
+    number: Callable[[float], str],
+    shape: Callable[[ast.expr], str],
+    times: str,
+) -> list[str]:
+    """Translate sums of products of a number and a shape; of shapes there are few."""
+    known: dict[str, str] = {}
+
+    def product(text: str) -> str:
+        first, _, rest = text.partition(" * ")
+        if rest and rest not in known:
+            known[rest] = shape(_tree(rest))
+        return f"{number(float(first))}{times}{known[rest]}" if rest else number(float(first))
+
+    return [
+        " ".join(part if part in ("+", "-") else product(part) for part in _parts(formula))
+        for formula in formulas
+    ]
+
+
+def _parts(formula: str) -> list[str]:
+    """Take a sum apart into products and the signs between them."""
+    parts, depth = [""], 0
+    for word in formula.split(" "):
+        if depth == 0 and word in ("+", "-"):
+            parts += [word, ""]
+        else:
+            parts[-1] += f" {word}" if parts[-1] else word
+        depth += sum(map(word.count, "([")) - sum(map(word.count, ")]"))
+    return parts
+
+
+def _tree(shape: str) -> ast.expr:
+    """Read a shape: what stands for conditions and powers is Python's, the rest is so already."""
+    text = shape.replace("^", "**").replace(" = ", " == ").replace("[", "(").replace("]", ")")
+    text = _SIDE_BY_SIDE.sub(r"\1 * ", _LOGARITHM.sub(r"log(\1, ", text))
+    return ast.parse(text, mode="eval").body
+
+
+def _python(shape: ast.expr) -> str:
+    text = ast.unparse(_Python().visit(shape))
+    adds = isinstance(shape, ast.BinOp) and isinstance(shape.op, ast.Add | ast.Sub)
+    return f"({text})" if adds or isinstance(shape, ast.Compare) else text
+
+
+class _Python(ast.NodeTransformer):
+    """Names functions as numpy does."""
+
+    def visit_Call(self, node: ast.Call) -> ast.expr:
+        """Return what a call is in numpy."""
+        self.generic_visit(node)
+        name, words = _name(node), [ast.unparse(each) for each in node.args]
+        if name == "ceil":
+            text = f"np.ceil(({words[0]}) * {_WITHIN!r})"
+        elif name == "log":
+            text = f"np.log(np.maximum({words[1]}, 1)) / np.log({words[0]})"
+        else:
+            text = f"{_FUNCTIONS[name]}({', '.join(words)})"
+        return ast.parse(text, mode="eval").body
+
+
+def _name(node: ast.Call) -> str:
+    return node.func.id if isinstance(node.func, ast.Name) else ""
+
+
+def _latex(node: ast.expr) -> tuple[str, int]:
+    """Return an expression, and how tightly it holds together."""
+    match node:
+        case ast.Name(id=name):
+            return (name if len(name) == 1 else rf"\mathit{{{_escaped(name)}}}"), _ATOM
+        case ast.Constant(value=int() | float() as value):
+            return latex_number(value), _ATOM if len(latex_number(value)) < 6 else _TIMES
+        case ast.UnaryOp(operand=operand):
+            return f"-{_in_brackets(operand, _TIMES)}", _TIMES
+        case ast.Compare(left=left, ops=[operator], comparators=[right]):
+            sign = {ast.Gt: ">", ast.LtE: r"\le", ast.Eq: "="}[type(operator)]
+            return f"[{_latex(left)[0]} {sign} {_latex(right)[0]}]", _ATOM
+        case ast.BinOp(left=left, op=operator, right=right):
+            return _operation(left, operator, right)
+        case ast.Call(args=words):
+            return _call(_name(node), words)
+    raise ValueError(f"not part of a formula: {ast.dump(node)}")
+
+
+def _operation(left: ast.expr, operator: ast.operator, right: ast.expr) -> tuple[str, int]:
+    if isinstance(operator, ast.Pow):
+        power = f"^{{{_latex(right)[0]}}}"
+        if isinstance(left, ast.Call) and _name(left) == "log2":
+            return rf"\log_2{power} {_in_brackets(left.args[0], _ATOM)}", _TIMES
+        return f"{_in_brackets(left, _ATOM)}{power}", _POWERS
+    if isinstance(operator, ast.Mult | ast.Div):
+        divides = isinstance(operator, ast.Div)
+        sign = "/" if divides else r"\,"
+        after = _in_brackets(right, _POWERS if divides else _TIMES)
+        return f"{_in_brackets(left, _TIMES)}{sign}{after}", _TIMES
+    sign = "-" if isinstance(operator, ast.Sub) else "+"
+    return f"{_latex(left)[0]} {sign} {_in_brackets(right, _TIMES)}", _ADDS
+
+
+def _call(name: str, words: list[ast.expr]) -> tuple[str, int]:
+    listed = ", ".join(_latex(word)[0] for word in words)
+    if name == "ceil":
+        return rf"\lceil {listed} \rceil", _ATOM
+    if name in {"max", "min"}:
+        return rf"\{name}({listed})", _ATOM
+    if name == "exp":
+        return f"e^{{{listed}}}", _POWERS
+    base = "2" if name == "log2" else _latex(words[0])[0]
+    return rf"\log_{{{base}}} {_in_brackets(words[-1], _ATOM)}".replace("{2}", "2"), _TIMES
+
+
+def _in_brackets(node: ast.expr, least: int) -> str:
+    """Return an expression, in brackets if it would not hold together where `least` is needed."""
+    text, tightness = _latex(node)
+    return text if tightness >= least else f"({text})"
+
+
+def _escaped(text: str) -> str:
+    return text.replace("_", r"\_")

@@ -1,0 +1,88 @@
+"""Tables for LaTeX: numbers with four digits, growths and models as mathematics."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Sequence
+
+from callpath_modeler.profile.pattern import short_name
+from callpath_modeler.report.expressions import latex_formulas, latex_growth, latex_number
+from callpath_modeler.report.formats import Cell, Table
+
+_SPECIAL = {
+    "\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
+    "<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}",
+    **{sign: f"\\{sign}" for sign in "&%$#_{}"},
+}  # fmt: skip
+_GROWTH = re.compile(r"O\((?:[^()]|\([^()]*\))*\)")
+_ESCAPED = str.maketrans(_SPECIAL)
+
+
+def to_latex(table: Table) -> str:
+    """Write a ``tabular`` for the package booktabs; no value is an empty cell."""
+    columns = {name: _column(name, list(cells)) for name, cells in table.columns.items()}
+    form = "".join(
+        "l" if any(isinstance(cell, str) for cell in cells) else "r"
+        for cells in table.columns.values()
+    )
+    titles = (title.replace("_", " ").replace("[", " [") for title in table.titles())
+    head = " & ".join(title.translate(_ESCAPED) for title in titles)
+    rows = [_row(cells) for cells in zip(*columns.values(), strict=True)]
+    lines = [rf"\begin{{tabular}}{{{form}}}", r"\toprule", rf"{head} \\", r"\midrule",
+             *(rf"{row} \\" for row in rows), r"\bottomrule", r"\end{tabular}"]  # fmt: skip
+    return "\n".join(["% \\usepackage{booktabs}", *lines, ""])
+
+
+def _row(cells: Sequence[str]) -> str:
+    """Write a row; a bracket or a star behind the end of another would belong to that."""
+    row = " & ".join(cells)
+    return f"{{}}{row}" if row[:1] in {"[", "*"} else row
+
+
+def _column(name: str, cells: list[Cell]) -> list[str]:
+    """Write the cells of a column; those of growths and models are mathematics."""
+    texts = [cell if isinstance(cell, str) else "" for cell in cells]
+    if name.startswith("growth"):
+        growths = map(_GROWTH.fullmatch, texts)
+        return [
+            f"${latex_growth(text)}$" if growth else _text(text)
+            for text, growth in zip(texts, growths, strict=True)
+        ]
+    if name.startswith("model"):
+        return [_formula(text) for text in texts]
+    if name == "callpath":
+        return [_text(path) for path in _short(texts)]
+    return [_cell(cell) for cell in cells]
+
+
+def _short(paths: list[str]) -> list[str]:
+    """Return call paths with short function names, unless two would then look the same."""
+    parts = (re.split(r"(?<!\\)/", path) for path in paths)
+    short = ["/".join(map(short_name, names)) for names in parts]
+    count = Counter(short)
+    return [s if count[s] == 1 else path for s, path in zip(short, paths, strict=True)]
+
+
+def _formula(text: str) -> str:
+    """Write a formula, as text where a parameter is called what no variable can be."""
+    try:
+        return f"${latex_formulas([text])[0]}$" if text else ""
+    except (SyntaxError, ValueError, KeyError):
+        return _text(text)
+
+
+def _cell(cell: Cell) -> str:
+    if cell is None or cell != cell:  # noqa: PLR0124 - NaN alone is not what it is
+        return ""
+    if isinstance(cell, bool):
+        return "true" if cell else "false"
+    if isinstance(cell, float):
+        size = r"\infty" if math.isinf(cell) else latex_number(abs(cell))
+        return f"${'-' if cell < 0 else ''}{size}$"
+    return _text(str(cell))
+
+
+def _text(text: str) -> str:
+    return re.sub(r"\s+", " ", text).translate(_ESCAPED)

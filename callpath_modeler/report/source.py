@@ -1,0 +1,119 @@
+"""Models as a module of Python, for programs that have nothing of ours."""
+
+from __future__ import annotations
+
+import keyword
+from collections import Counter
+from collections.abc import Sequence
+
+import numpy as np
+
+from callpath_modeler.fitted import Fitted
+from callpath_modeler.report.expressions import python_formulas
+from callpath_modeler.units import parameter_value
+
+_TAKEN = frozenset({"MODELS", "callpath", "np", "predict", "sum", *keyword.kwlist})
+
+_MODULE = '''"""Models of {metric} [{unit}] of {experiment}, by call path.
+
+Measured at {measured}; {values}.
+Written by `cpmodel export -f python`. There are no bands: `cpmodel rank` has them.
+"""
+
+import numpy as np
+
+METRIC = {metric_!r}
+UNIT = {unit_!r}
+PARAMETERS = {parameters!r}
+
+MODELS = {{
+{models}
+}}
+
+
+def predict(callpath, {arguments}):
+    """Return the model of a call path at numbers or arrays of numbers, never below zero."""
+    {arguments}{comma} = np.broadcast_arrays({floats})
+    return np.maximum(MODELS[callpath]({arguments}) + np.zeros({first}.shape), 0.0)
+'''
+
+_TOTAL = '''
+
+def total({arguments}):
+    """Return the sum of all models."""
+    return sum(predict(callpath, {arguments}) for callpath in MODELS)
+'''
+
+
+def python_source(fitted: Fitted) -> str:
+    """Return the source of a module with a function per call path that has a model.
+
+    It needs numpy alone. Call paths that look the same have their ids behind them.
+    """
+    metric, surface = fitted.metric, fitted.surface
+    whole, names = (
+        (surface.models, surface.parameters) if surface else (fitted.models, (fitted.parameter,))
+    )
+    arguments = identifiers(names)
+    listed = ", ".join(arguments)
+    rows = np.flatnonzero(fitted.modelled)
+    formulas = python_formulas(whole.formulas(rows, arguments, exact=True))
+    growths = fitted.models.growth_texts(rows, fitted.parameter)
+    keys = _keys(fitted, rows.tolist())
+    statuses = fitted.statuses(rows)
+    models = "\n".join(
+        f"    {key!r}: lambda {listed}: {formula},  # {growth}, {status}"
+        for key, formula, growth, status in zip(keys, formulas, growths, statuses, strict=True)
+    )
+    return (
+        _MODULE.format(
+            metric=_quoted(metric.name),
+            unit=_quoted(metric.unit),
+            metric_=metric.name,
+            unit_=metric.unit,
+            experiment=_quoted(fitted.experiment.name),
+            measured=_quoted(_measured(fitted, names)),
+            values=f"exclusive, {fitted.experiment.reduction.words}",
+            parameters=tuple(arguments),
+            models=models,
+            arguments=listed,
+            comma="," * (len(arguments) == 1),
+            floats=", ".join(f"np.asarray({name}, float)" for name in arguments),
+            first=arguments[0],
+        )
+        + _TOTAL.format(arguments=listed) * metric.additive
+    )
+
+
+def identifiers(names: Sequence[str]) -> list[str]:
+    """Return names that Python knows arguments by, each for one of `names`."""
+    found: list[str] = []
+    for name in names:
+        word = "".join(letter if f"_{letter}".isidentifier() else "_" for letter in name)
+        word = word if word[:1].isidentifier() else f"_{word}"
+        while word in _TAKEN or word in found:
+            word += "_"
+        found.append(word)
+    return found
+
+
+def _keys(fitted: Fitted, rows: Sequence[int]) -> list[str]:
+    tree = fitted.experiment.tree
+    paths, ids = tree.paths(rows), tree.ids()
+    count = Counter(paths)
+    return [
+        path if count[path] == 1 else f"{path} @{ids[row]}"
+        for path, row in zip(paths, rows, strict=True)
+    ]
+
+
+def _measured(fitted: Fitted, names: Sequence[str]) -> str:
+    values = {parameter.name: parameter.values for parameter in fitted.experiment.parameters}
+    return ", ".join(
+        f"{name} = {' '.join(parameter_value(value) for value in values[name])}" for name in names
+    )
+
+
+def _quoted(text: str) -> str:
+    """Return text that can stand in a docstring."""
+    return text.replace("\\", "\\\\").replace('"', "'")

@@ -1,0 +1,88 @@
+"""`cpmodel export -f python`: a module that says what the models say, with numpy alone."""
+
+from __future__ import annotations
+
+import csv
+import io
+import runpy
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import callpath_modeler as cpm
+from callpath_modeler.report.source import identifiers, python_source
+
+
+def imported(source, tmp_path):
+    path = tmp_path / "models.py"
+    path.write_text(source, encoding="utf-8")
+    return runpy.run_path(str(path))
+
+
+def test_its_predictions_are_those_of_the_ranking(run, lulesh, tmp_path):
+    path = tmp_path / "models.py"
+    assert run("export", lulesh, "-o", path).status == 0
+    made = runpy.run_path(str(path))
+    rows = list(
+        csv.DictReader(io.StringIO(run("rank", lulesh, "--target", "4096", "-f", "csv").out))
+    )
+    ranked = {row["callpath"]: float(row["predicted[s]"]) for row in rows if row["predicted[s]"]}
+    assert made["MODELS"].keys() == ranked.keys()
+    for callpath, value in ranked.items():
+        assert made["predict"](callpath, 4096) == pytest.approx(value, rel=1e-9)
+    assert made["total"](4096) == pytest.approx(sum(ranked.values()))
+    assert (made["METRIC"], made["UNIT"], made["PARAMETERS"]) == ("time", "s", ("p",))
+
+
+def test_it_needs_nothing_of_ours(run, stored, tmp_path):
+    path = tmp_path / "models.py"
+    path.write_text(run("export", stored, "-f", "python").out, encoding="utf-8")
+    script = (
+        "import sys, models; print(models.total([8, 64]).shape, 'callpath_modeler' in sys.modules)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "(2,) False\n"
+
+
+def test_models_in_several_parameters_are_functions_of_all_of_them(tmp_path):
+    rows = [
+        ("main/f", p, n, 3e-6 * n * np.log2(p) + 1e-9 * n**2 / p)
+        for p in (4, 8, 16, 32, 64)
+        for n in (1e3, 2e3, 4e3, 8e3, 16e3)
+    ]
+    frame = pd.DataFrame(rows, columns=["path", "p", "problem size", "time"])
+    fitted = cpm.fit(
+        cpm.from_frame(
+            frame, callpath="path", parameters=["p", "problem size"], metrics={"time": "s"}
+        )
+    )
+    made = imported(python_source(fitted), tmp_path)
+    assert made["PARAMETERS"] == ("p", "problem_size")
+    said = made["predict"]("main/f", [[16], [1024]], problem_size=[1e3, 1e5])
+    assert said.shape == (2, 2)
+    want = fitted["main/f"].predict(**{"p": [1024], "problem size": [1e5]}).value
+    assert said[1, 1] == pytest.approx(want[0], rel=1e-9)
+
+
+def test_text_of_others_breaks_no_module(tmp_path):
+    name = 'f("""\\" \n)'
+    frame = pd.DataFrame(
+        [(name, p, 2.0 * p) for p in (1, 2, 4, 8, 16)], columns=["path", "lambda", 't"""\\']
+    )
+    fitted = cpm.fit(
+        cpm.from_frame(frame, callpath="path", parameters=["lambda"], metrics={'t"""\\': "s"})
+    )
+    made = imported(python_source(fitted), tmp_path)
+    (key,) = made["MODELS"]
+    assert made["predict"](key, lambda_=64) == pytest.approx(128)
+
+
+def test_names_become_names_of_arguments():
+    assert identifiers(["p", "np", "n cells", "n_cells", "2d", "for", ""]) == [
+        *("p", "np_", "n_cells", "n_cells_", "_2d", "for_", "_"),
+    ]

@@ -1,0 +1,46 @@
+"""Tables for LaTeX."""
+
+from __future__ import annotations
+
+from callpath_modeler.report.formats import Table
+from callpath_modeler.report.latex import to_latex
+
+TABLE = Table(
+    {
+        "callpath": ["int main()/f_1", "void a(int)/x\\/y", "void a(char)/x\\/y"],
+        "rank": [1, 2, None],
+        "value": [0.1 + 0.2, float("nan"), float("-inf")],
+        "growth": ["O(p^(2/3))", None, "O(1) or O(p)"],
+        "model": ["2.0 * p^(2/3)", None, "1.0 * my size^2"],
+        "good": [True, False, None],
+    },
+    {"value": "s"},
+)
+
+
+def lines():
+    return to_latex(TABLE).splitlines()
+
+
+def test_numbers_stand_to_the_right_and_words_to_the_left():
+    assert lines()[1] == r"\begin{tabular}{lrrllr}"
+    assert lines()[3] == r"callpath & rank & value [s] & growth & model & good \\"
+
+
+def test_formulas_are_mathematics_and_names_are_short():
+    assert lines()[5] == r"main/f\_1 & 1 & $0.3$ & $O(p^{2/3})$ & $2\,p^{2/3}$ & true \\"
+
+
+def test_no_value_is_an_empty_cell_and_names_that_would_look_the_same_are_whole():
+    assert lines()[6] == r"void a(int)/x\textbackslash{}/y & 2 &  &  &  & false \\"
+
+
+def test_what_is_no_formula_is_text():
+    assert lines()[7].endswith(
+        r" & $-\infty$ & O(1) or O(p) & 1.0 * my size\textasciicircum{}2 &  \\"
+    )
+
+
+def test_a_row_that_begins_with_a_bracket_is_not_what_ends_the_one_before():
+    text = to_latex(Table({"callpath": ["main", "[unknown]", "*p"]}))
+    assert text.splitlines()[5:8] == ["main \\\\", "{}[unknown] \\\\", "{}*p \\\\"]
