@@ -19,6 +19,7 @@ from callpath_modeler.asking import (
     parse_target,
 )
 from callpath_modeler.diagnostics import Finding
+from callpath_modeler.displayed import Displayed
 from callpath_modeler.errors import UsageError
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.loading import LoadOptions, load
@@ -31,7 +32,7 @@ from callpath_modeler.units import counted, parameter_value, setting_text
 
 
 @dataclass(frozen=True, slots=True)
-class Compared:
+class Compared(Displayed):
     """A difference, and what a user should know of either side.
 
     Attributes

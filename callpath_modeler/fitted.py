@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from callpath_modeler.diagnostics import Finding
+from callpath_modeler.displayed import Displayed, Drawn
 from callpath_modeler.modeling import (
     MIN_POINTS,
     FitStatus,
@@ -47,7 +48,7 @@ class Surface:
 
 
 @dataclass(frozen=True, eq=False)
-class Fitted:
+class Fitted(Displayed):
     """One model per call path along one parameter; others are held at values.
 
     Attributes
@@ -234,7 +235,7 @@ def _nearest_runs(
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class CallPathModel:
+class CallPathModel(Drawn):
     """The model of one call path: a light view of one row.
 
     Attributes

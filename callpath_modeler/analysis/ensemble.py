@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from callpath_modeler.analysis.centre import centre_of
 from callpath_modeler.analysis.excess import ideal, per_process, scaling_over
+from callpath_modeler.displayed import Displayed
 from callpath_modeler.errors import DataError, UsageError
 from callpath_modeler.modeling import Aggregate, Centre, centre
 from callpath_modeler.profile.calltree import ROOT, CallTree
@@ -45,7 +46,7 @@ class Reading(StrEnum):
 
 
 @dataclass(frozen=True, eq=False)
-class Losses:
+class Losses(Displayed):
     """Excess work of every call path between pairs of measured scales.
 
     Attributes

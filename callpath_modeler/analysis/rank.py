@@ -23,6 +23,7 @@ from callpath_modeler.analysis.predict import Predicted, predict, with_callees
 from callpath_modeler.analysis.trust import among_the_first, marks_of_probability, marks_of_trust
 from callpath_modeler.analysis.turning import Turning, turning
 from callpath_modeler.choices import member
+from callpath_modeler.displayed import Displayed
 from callpath_modeler.errors import UsageError
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.profile.experiment import inclusive_values
@@ -43,7 +44,7 @@ class By(StrEnum):
 
 
 @dataclass(frozen=True, eq=False)
-class Ranking:
+class Ranking(Displayed):
     """The answer: which call paths hurt at the target.
 
     All columns are [call paths] of the experiment; `order` says which of them are ranked, and how.

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from callpath_modeler.diagnostics import Finding
+from callpath_modeler.displayed import Displayed
 from callpath_modeler.errors import DataError, UsageError, did_you_mean
 from callpath_modeler.profile.calltree import CallTree
 from callpath_modeler.profile.schema import Extent, Metric, Reduction
@@ -85,7 +86,7 @@ class Values:
 
 
 @dataclass(frozen=True)
-class Experiment:
+class Experiment(Displayed):
     """The runs of one program, unified.
 
     Attributes

@@ -46,6 +46,11 @@ def latex_number(value: float) -> str:
     return rf"{digits} \cdot 10^{{{power}}}" if power else digits
 
 
+def latex_name(name: str) -> str:
+    """Return the name of a variable."""
+    return name if len(name) == 1 else rf"\mathit{{{name.replace('_', chr(92) + '_')}}}"
+
+
 def _translated(
     formulas: Iterable[str],
     number: Callable[[float], str],
@@ -116,7 +121,7 @@ def _latex(node: ast.expr) -> tuple[str, int]:
     """Return an expression, and how tightly it holds together."""
     match node:
         case ast.Name(id=name):
-            return (name if len(name) == 1 else rf"\mathit{{{_escaped(name)}}}"), _ATOM
+            return latex_name(name), _ATOM
         case ast.Constant(value=int() | float() as value):
             return latex_number(value), _ATOM if len(latex_number(value)) < 6 else _TIMES
         case ast.UnaryOp(operand=operand):
@@ -162,7 +167,3 @@ def _in_brackets(node: ast.expr, least: int) -> str:
     """Return an expression, in brackets if it would not hold together where `least` is needed."""
     text, tightness = _latex(node)
     return text if tightness >= least else f"({text})"
-
-
-def _escaped(text: str) -> str:
-    return text.replace("_", r"\_")

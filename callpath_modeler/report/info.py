@@ -13,15 +13,8 @@ from callpath_modeler.units import counted, parameter_value, percent
 
 def info_text(experiment: Experiment) -> list[str]:
     """Return the lines of `cpmodel info`."""
-    runs = experiment.runs
-    readers = ", ".join(sorted({_tool(run) for run in runs}))
-    points = experiment.runs_by_setting()
-    sizes = f"{counted(len(runs), 'run')} of {counted(len(points), 'point')}"
-    paths = counted(len(experiment.tree), "call path")
-    scaling = f"{experiment.scaling} scaling ({experiment.scaling_reason})"
-    head = f"{experiment.name} · {readers} · {sizes} · {paths} · {scaling}"
     tables = aligned(parameter_rows(experiment)), aligned(metric_rows(experiment))
-    lines = [head, "", *tables[0], "", *tables[1], ""]
+    lines = [summary(experiment), "", *tables[0], "", *tables[1], ""]
     unread = {name: why for name, why in experiment.declared.items() if why}
     if unread:
         lines += [f"not readable: {', '.join(f'{n} ({why})' for n, why in unread.items())}", ""]
@@ -30,6 +23,17 @@ def info_text(experiment: Experiment) -> list[str]:
     listed = ", ".join(f"{code} ×{n}" for code, n in counts.items())
     lines.append(f"findings: {listed}; cpmodel info --diagnostics" if listed else "no findings")
     return lines
+
+
+def summary(experiment: Experiment) -> str:
+    """Say in a line what was read."""
+    runs = experiment.runs
+    readers = ", ".join(sorted({_tool(run) for run in runs}))
+    points = experiment.runs_by_setting()
+    sizes = f"{counted(len(runs), 'run')} of {counted(len(points), 'point')}"
+    paths = counted(len(experiment.tree), "call path")
+    scaling = f"{experiment.scaling} scaling ({experiment.scaling_reason})"
+    return f"{experiment.name} · {readers} · {sizes} · {paths} · {scaling}"
 
 
 Row = tuple[str, ...]

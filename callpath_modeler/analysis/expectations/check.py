@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from callpath_modeler.analysis.expectations.verdicts import Outcome, Status
 from callpath_modeler.analysis.expectations.wording import sentence
+from callpath_modeler.displayed import Displayed
 
 
 class BrokenExpectationsError(AssertionError):
@@ -14,7 +15,7 @@ class BrokenExpectationsError(AssertionError):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Check:
+class Check(Displayed):
     """The expectations of a file, held against models.
 
     Attributes

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -20,7 +21,15 @@ _FEW_DECADES = 2.0
 _MOST_TICKS = 6
 
 
-def figure(curve: Curve, unit: str, parameter: str, *, key: str, told: str) -> Html:
+def figure(
+    curve: Curve,
+    unit: str,
+    parameter: str,
+    *,
+    key: str,
+    told: str,
+    style: Html | None = None,
+) -> Html:
     """Draw a chart, log-log; ticks of the parameter are the measured points and the target.
 
     Where everything is zero there is none.
@@ -29,12 +38,14 @@ def figure(curve: Curve, unit: str, parameter: str, *, key: str, told: str) -> H
     ----------
     key : what its ids on the page begin with
     told : what it shows, for those who do not see it
+    style : what makes it a picture of its own; None = it is part of a page
     """
     if not curve.has_scale:
         return Html("")
     axes = Axes.of(curve)
     frame = _Frame(axes)
     parts = [
+        style or "",
         tag("title", f"Measured values and model over {parameter}", id=f"{key}-title"),
         tag("desc", told, id=f"{key}-desc"),
         *_grid(frame, curve, unit),
@@ -51,6 +62,36 @@ def figure(curve: Curve, unit: str, parameter: str, *, key: str, told: str) -> H
         viewBox=f"0 0 {_WIDTH} {_HEIGHT}",
         role="img",
         aria_labelledby=f"{key}-title {key}-desc",
+        xmlns=None if style is None else "http://www.w3.org/2000/svg",
+        class_=None if style is None else "cpmodel",
+    )
+
+
+def spark(curve: Curve) -> Html:
+    """Draw a chart as high as a line of text: points, model, band, target; nothing in words."""
+    if not curve.has_scale:
+        return Html("")
+    width, height, edge = 110, 26, 4
+    frame = _Frame(Axes.of(curve), edge, width - edge, edge, height - edge)
+    dots = (
+        tag("circle", class_="point", r=1.8, cx=frame.x(point), cy=frame.y(value))
+        for point, value in zip(curve.points.tolist(), curve.measured.tolist(), strict=True)
+        if frame.axes.shows(value)
+    )
+    at = curve.at_target
+    sign = ""
+    if curve.target is not None and at is not None and frame.axes.shows(at[0]):
+        place = frame.x(curve.target), frame.y(at[0])
+        sign = tag("path", class_="target", d=_diamond(*place, reach=3.5))
+    lines = joined(*_band(frame, curve), *_model(frame, curve))
+    return tag(
+        "svg",
+        *(lines, *dots, sign),
+        class_="spark",
+        viewBox=f"0 0 {width} {height}",
+        width=width,
+        height=height,
+        aria_hidden="true",
     )
 
 
@@ -70,17 +111,21 @@ def legend() -> Html:
     return tag("ul", *items, class_="legend")
 
 
+@dataclass(frozen=True, slots=True)
 class _Frame:
-    """Where on the drawing points of the plane are."""
+    """Where on the drawing points of the plane are: between its left, right, top and bottom."""
 
-    def __init__(self, axes: Axes) -> None:
-        self.axes = axes
+    axes: Axes
+    left: float = _LEFT
+    right: float = _WIDTH - _RIGHT
+    top: float = _TOP
+    bottom: float = _HEIGHT - _BOTTOM
 
     def x(self, point: float) -> float:
-        return round(_LEFT + self.axes.x(point) * (_WIDTH - _LEFT - _RIGHT), 1)
+        return round(self.left + self.axes.x(point) * (self.right - self.left), 1)
 
     def y(self, value: float) -> float:
-        return round(_HEIGHT - _BOTTOM - self.axes.y(value) * (_HEIGHT - _TOP - _BOTTOM), 1)
+        return round(self.bottom - self.axes.y(value) * (self.bottom - self.top), 1)
 
 
 def _runs(is_shown: np.ndarray) -> Iterator[range]:

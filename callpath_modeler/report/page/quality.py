@@ -21,7 +21,7 @@ def quality_section(experiment: Experiment, findings: Sequence[Finding]) -> Html
     more = len(coverage) - 1 - _POINTS
     rest = [tag("p", f"… {more} more points", class_="aside")] if more > 0 else []
     return joined(
-        *_findings(findings),
+        *findings_table(findings),
         tag("h3", "Parameters"),
         plain_table(parameter_rows(experiment), "Parameters"),
         tag("h3", "Metrics"),
@@ -32,7 +32,8 @@ def quality_section(experiment: Experiment, findings: Sequence[Finding]) -> Html
     )
 
 
-def _findings(findings: Sequence[Finding]) -> list[Html]:
+def findings_table(findings: Sequence[Finding]) -> list[Html]:
+    """Return one row per kind of finding, with what to do about it."""
     kinds = by_kind(findings)
     if not kinds:
         return [tag("p", "Nothing was found that you should know.")]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -44,19 +46,37 @@ def ranking_section(ranking: Ranking, names: Names, first: int, again: str) -> H
         notes.append(tag("p", "all of them: ", tag("code", again), class_="aside"))
     if not len(rows):
         return joined(tag("p", "No call path could be modelled."), *notes)
+    return joined(ranking_rows(ranking, names, rows, others), *notes)
+
+
+def ranking_rows(
+    ranking: Ranking,
+    names: Names,
+    rows: NDArray[np.intp],
+    others: NDArray[np.intp],
+    charts: Sequence[Html] = (),
+) -> Html:
+    """Return a table of call paths, a line for all others, and the total.
+
+    Parameters
+    ----------
+    rows, others : call paths that have lines, and those that share one
+    charts : one for each of `rows`, or none
+    """
     columns = ranking_cells(ranking, rows, others, ascii_only=False)
     numbers = _numbers(ranking, rows)
     heads = [_head(name, column) for name, column in columns.items()]
-    heads.insert(1, head("call path"))
+    heads[1:1] = [head("call path"), *([head("chart")] if charts else ())]
     body = []
     for k, (row, path) in enumerate(zip(rows.tolist(), names.paths(rows), strict=True)):
         cells = [_cell(name, column.cells[k], numbers[name][k]) for name, column in columns.items()]
-        cells.insert(1, tag("th", names.link(row, path), scope="row"))
-        body.append(tag("tr", *cells))
-    foot = [_last(columns, len(rows) + k, text) for k, text in enumerate(_below(ranking, others))]
-    return joined(
-        table(heads, body, caption="Call paths, the costliest first", foot=tuple(foot)), *notes
-    )
+        of_row = [tag("th", names.link(row, path), scope="row"), *map(cell, charts[k : k + 1])]
+        body.append(tag("tr", *cells[:1], *of_row, *cells[1:]))
+    foot = [
+        _last(columns, len(rows) + k, text, is_charted=bool(charts))
+        for k, text in enumerate(_below(ranking, others))
+    ]
+    return table(heads, body, caption="Call paths, the costliest first", foot=tuple(foot))
 
 
 def listed_rows(ranking: Ranking, first: int) -> NDArray[np.intp]:
@@ -116,12 +136,12 @@ def _below(ranking: Ranking, others: NDArray[np.intp]) -> list[str]:
     return [*rest, "total"] if ranking.fitted.metric.additive else rest
 
 
-def _last(columns: dict[str, Column], k: int, name: str) -> Html:
+def _last(columns: dict[str, Column], k: int, name: str, *, is_charted: bool) -> Html:
     cells = [
         cell(column.cells[k] if k < len(column.cells) else "", right=key in _TO_THE_RIGHT, kind=key)
         for key, column in columns.items()
     ]
-    cells.insert(1, tag("th", name, scope="row"))
+    cells[1:1] = [tag("th", name, scope="row"), *([cell("")] if is_charted else ())]
     return tag("tr", *cells)
 
 

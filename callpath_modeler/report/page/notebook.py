@@ -1,0 +1,211 @@
+"""What notebooks show: an experiment, models, a ranking, and other answers."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from functools import singledispatch
+from importlib.resources import files
+
+import numpy as np
+
+from callpath_modeler.analysis.ensemble import Losses
+from callpath_modeler.analysis.expectations.check import Check
+from callpath_modeler.analysis.rank import Ranking
+from callpath_modeler.asking import FURTHER
+from callpath_modeler.comparing import Compared
+from callpath_modeler.fitted import CallPathModel, Fitted
+from callpath_modeler.modeling import FitStatus
+from callpath_modeler.profile.experiment import Experiment
+from callpath_modeler.profile.wanted import Wanted
+from callpath_modeler.report.answer import at_text, model_notes, turning_notes
+from callpath_modeler.report.columns import amount_text
+from callpath_modeler.report.curve import Curve, sketch
+from callpath_modeler.report.diff import Look, difference_text
+from callpath_modeler.report.excess import ExcessView, excess_text
+from callpath_modeler.report.expressions import latex_formulas, latex_name
+from callpath_modeler.report.info import summary
+from callpath_modeler.report.layout import NEXT
+from callpath_modeler.report.model import NOTHING_ELSE, listed_alternatives
+from callpath_modeler.report.page.expectations import expectations_section
+from callpath_modeler.report.page.figure import figure, legend, spark
+from callpath_modeler.report.page.markup import Html, cell, head, joined, table, tag
+from callpath_modeler.report.page.names import Names
+from callpath_modeler.report.page.quality import findings_table, quality_section
+from callpath_modeler.report.page.ranking import ranking_rows
+from callpath_modeler.report.page.summary import headline
+from callpath_modeler.report.ranking import context, remainder
+from callpath_modeler.report.source import identifiers
+from callpath_modeler.units import counted, percent, quantity
+
+_TOP = 10
+"""Call paths that have rows."""
+_GRID, _SPARK = 72, 24
+"""Points of a chart, and of one as high as a line."""
+_WIDTH = 120
+"""Letters in a line of what is text."""
+_NOWHERE = np.empty(0, np.intp)
+
+
+def html_of(thing: object) -> Html:
+    """Return what a notebook shows of an answer, with the styles that it needs."""
+    return tag("div", tag("style", _styles()), _content(thing), class_="cpmodel")
+
+
+def latex_of(model: CallPathModel) -> str:
+    """Return the model of a call path as mathematics of LaTeX."""
+    fitted = model.fitted
+    if not fitted.modelled[model.row]:
+        return rf"$\text{{{model.formula()}}}$"
+    (name,) = identifiers([fitted.parameter])
+    (formula,) = latex_formulas([fitted.models.formula(model.row, name)])
+    return f"${latex_name(fitted.metric.name)}({latex_name(name)}) = {formula}$"
+
+
+def svg_of(model: CallPathModel) -> Html:
+    """Return the chart of the model of a call path as a picture that needs nothing beside it."""
+    return _chart(model, style=tag("style", _styles()))
+
+
+def _styles() -> Html:
+    path = files("callpath_modeler.report.page").joinpath("notebook.css")
+    return Html(path.read_text(encoding="utf-8").strip())
+
+
+@singledispatch
+def _content(thing: object) -> Html:
+    raise TypeError(f"nothing is known of how {thing!r} looks in a notebook")
+
+
+@_content.register
+def _(experiment: Experiment) -> Html:
+    return joined(tag("p", summary(experiment)), quality_section(experiment, experiment.findings))
+
+
+@_content.register
+def _(fitted: Fitted) -> Html:
+    count = Counter(fitted.statuses(np.arange(len(fitted.models))))
+    told = ", ".join(f"{name.replace('_', ' ')}: {n}" for name, n in count.most_common())
+    over = ", ".join(fitted.parameters)
+    first = (
+        f"{fitted.experiment.name} · models of {fitted.metric.name} over {over} · "
+        f"{counted(len(fitted.models), 'call path')} ({told})"
+    )
+    return joined(tag("p", first), *findings_table(fitted.findings))
+
+
+@_content.register
+def _(ranking: Ranking) -> Html:
+    fitted, rows = ranking.fitted, ranking.order[:_TOP]
+    notes = [*turning_notes(ranking, ascii_only=False), *model_notes(ranking, ascii_only=False)]
+    told = joined(
+        tag("p", tag("strong", headline(ranking))),
+        *(tag("p", note) for note in notes),
+        tag("p", context(ranking), class_="aside"),
+    )
+    if not len(rows):
+        return told
+    names = Names(fitted.experiment.tree, _NOWHERE)
+    charts = [spark(_curve(ranking, int(row))) for row in rows]
+    return joined(told, ranking_rows(ranking, names, rows, remainder(ranking, rows), charts))
+
+
+def _curve(ranking: Ranking, row: int) -> Curve:
+    end = int(ranking.fitted.experiment.tree.end[row]) if ranking.inclusive else row + 1
+    at = float(ranking.value[row]), float(ranking.low[row]), float(ranking.high[row])
+    return sketch(
+        ranking.fitted,
+        np.arange(row, end),
+        ranking.target,
+        at,
+        measured=ranking.repetitions > 0,
+        count=_SPARK,
+    )
+
+
+@_content.register
+def _(model: CallPathModel) -> Html:
+    fitted, row = model.fitted, model.row
+    tree, unit = fitted.experiment.tree, fitted.metric.unit
+    status = FitStatus(int(fitted.models.status[row]))
+    title = tag("p", tag("code", model.callpath), f" @{tree.ids()[row]}")
+    if not fitted.modelled[row]:
+        return joined(title, tag("p", f"no model: {model.status}: {status.sentence}"))
+    target = _further(fitted)
+    amount = amount_text(*_at(model, target), unit, ascii_only=False)
+    said = f"{fitted.metric.name}({fitted.parameter}) = {model.formula(pretty=True)}"
+    said += f"  [{unit}]" * (unit != "1")
+    grows = fitted.models.growth(row).text(fitted.parameter, pretty=True)
+    return joined(
+        title,
+        tag("p", tag("code", said)),
+        tag("p", f"{grows} · at {at_text(fitted, target)}: ", tag("strong", amount)),
+        tag("p", f"{model.status}: {status.sentence}", class_="aside"),
+        _chart(model),
+        legend(),
+        *_alternatives(model, target),
+    )
+
+
+def _further(fitted: Fitted) -> float:
+    return FURTHER * float(fitted.points[-1])
+
+
+def _at(model: CallPathModel, target: float) -> tuple[float, float, float]:
+    found = model.predict([target])
+    return float(found.value[0]), float(found.low[0]), float(found.high[0])
+
+
+def _chart(model: CallPathModel, style: Html | None = None) -> Html:
+    fitted, row, target = model.fitted, model.row, _further(model.fitted)
+    at = _at(model, target)
+    curve = sketch(fitted, np.array([row]), target, at, measured=False, count=_GRID)
+    key = f"nb-{fitted.experiment.tree.ids()[row]}"
+    told = f"{model!r}, {model.growth}"
+    return figure(curve, fitted.metric.unit, fitted.parameter, key=key, told=told, style=style)
+
+
+def _alternatives(model: CallPathModel, target: float) -> list[Html]:
+    fitted = model.fitted
+    others = listed_alternatives(fitted, model.row, ascii_only=False)
+    if not others:
+        return [tag("p", f"could also be: {NOTHING_ELSE}", class_="aside")]
+    at = f"at {at_text(fitted, target)}"
+    heads = [head("could also be"), head("probability", right=True), head(at, right=True)]
+    rows = [
+        tag(
+            "tr",
+            tag("th", tag("code", other.formula), scope="row"),
+            cell(percent(other.weight), right=True),
+            cell(quantity(float(other.values([target])[0]), fitted.metric.unit), right=True),
+        )
+        for other in others
+    ]
+    return [table(heads, rows, caption="Other models that fit the data", narrow=True)]
+
+
+@_content.register
+def _(check: Check) -> Html:
+    return expectations_section(check)
+
+
+@_content.register
+def _(compared: Compared) -> Html:
+    found = compared.difference
+    return _lines(
+        difference_text(
+            found, found.order[:_TOP], Look(width=_WIDTH, full_names=False, ascii_only=False)
+        )
+    )
+
+
+@_content.register
+def _(losses: Losses) -> Html:
+    shown = ExcessView(losses, Wanted(most=_TOP))
+    return _lines(excess_text(shown, width=_WIDTH, full_names=False, ascii_only=False))
+
+
+def _lines(lines: Iterable[object]) -> Html:
+    """Return the lines of a command; what asks another command for more has no place here."""
+    texts = (str(line) for line in lines)
+    return tag("pre", "\n".join(text for text in texts if not text.startswith(NEXT)))
