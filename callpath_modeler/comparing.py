@@ -92,6 +92,8 @@ def difference_of(
             hint="give a finite target; growth before and after is always compared",
         )
     load_options = load_options.of_metric(question.metric)
+    # A pattern may be of call paths that one side alone has.
+    load_options = replace(load_options, preset=load_options.preset | {"--ignore", "--hide"})
     wanted = asked.parameter or fit_options.parameter
     held = {name: value for name, value in asked.named.items() if name != wanted}
     before, after = (load(sources, load_options, progress) for sources in (base, new))

@@ -140,6 +140,8 @@ KINDS: dict[str, Kind] = {
     "CPM138": Kind(
         "communication left out", "what is told is the rest; run it only if that is all you need"
     ),
+    "CPM139": Kind("call paths left out as asked", "without --ignore they count"),
+    "CPM140": Kind("call paths counted as their callers", "without --hide they stand alone"),
     "CPM201": Kind("too few points for a model", "measure at more scales"),
     "CPM202": Kind(
         "outside the model class", "measure more scales; read the band, not the formula"

@@ -16,6 +16,7 @@ from callpath_modeler import store
 from callpath_modeler.config import NAME as CONFIGURATION
 from callpath_modeler.errors import DataError, InputError, UsageError
 from callpath_modeler.profile.experiment import Experiment
+from callpath_modeler.profile.pruning import folded, without
 from callpath_modeler.readers.assemble import ReadOptions, assemble
 from callpath_modeler.readers.base import Agreement, VerifyingReader
 from callpath_modeler.readers.discover import discover, write_manifest
@@ -46,14 +47,18 @@ class LoadOptions:
     ----------
     read : what to read of each profile
     where : conditions on parameters, e.g. ``"p>=64,n=30"``
+    ignore : patterns of call paths that are left out with all that they call
+    hide : patterns of call paths that count as what calls them
     name_pattern : pattern of run names, e.g. ``"app.p{p}.r{rep}"``
     reader : name of the reader; None = recognise
-    preset : options, such as ``--name``, that a stored experiment may leave unheeded: they were
-        not given for it alone
+    preset : options, such as ``--name``, that may be left unheeded where they say nothing of what
+        is read: they were not given for it alone
     """
 
     read: ReadOptions = field(default_factory=ReadOptions)
     where: str = ""
+    ignore: tuple[str, ...] = ()
+    hide: tuple[str, ...] = ()
     name_pattern: str | None = None
     reader: str | None = None
     preset: frozenset[str] = frozenset()
@@ -108,9 +113,19 @@ def load(
         registry = Registry.of_installed(options.reader)
         files = discover(paths, registry, name_pattern=options.name_pattern)
         experiment = assemble(files, registry, options.read, progress)
-    if not options.where:
-        return experiment
-    return scaling_anew(experiment.where(_kept(experiment, options.where)))
+    return _chosen(experiment, options)
+
+
+def _chosen(experiment: Experiment, options: LoadOptions) -> Experiment:
+    """Return the runs and call paths that were chosen."""
+    whole = experiment
+    if options.where:
+        experiment = experiment.where(_kept(experiment, options.where))
+    experiment = without(experiment, options.ignore, strict="--ignore" not in options.preset)
+    if experiment is not whole:
+        experiment = scaling_anew(experiment)
+    # What is hidden counts as computation where it is called: it has no say in how that scales.
+    return folded(experiment, options.hide, strict="--hide" not in options.preset)
 
 
 def _opened(path: Path, options: LoadOptions) -> Experiment:

@@ -332,6 +332,8 @@ def _stored(
     """Return the models that are stored with `sources`, if they are such ones."""
     if len(sources) != 1 or load_options.where or not store.is_stored(path := Path(sources[0])):
         return None
+    if (load_options.ignore or load_options.hide) and not store.holds(path, experiment.tree):
+        return None
     settings = None
     if fit_options != FitOptions():
         settings = _settings(fit_options, _parameters(experiment, fit_options))

@@ -241,6 +241,11 @@ def read_experiment(path: Path) -> Experiment:
     )
 
 
+def holds(path: Path, tree: CallTree) -> bool:
+    """Tell whether a stored experiment has these call paths."""
+    return _tree(_open(path)).is_same_as(tree)
+
+
 def _tree(store: _Store) -> CallTree:
     columns, header = _array(store, "tree"), store.header
     try:

@@ -296,7 +296,8 @@ def _from_files(ctx: click.Context) -> Iterator[tuple[str, str, str]]:
     for key, option in settable(ctx.command).items():
         is_set = _source(ctx, option) is ParameterSource.DEFAULT_MAP
         for setting in configuration_of(ctx).of(key):
-            value = str(value_of(setting, key, option))
+            found = value_of(setting, key, option)
+            value = ",".join(found) if isinstance(found, list) else str(found)
             if value in ctx.params[option.name or ""] if key == "param" else is_set:
                 yield key, value, setting.origin
 

@@ -57,6 +57,18 @@ def _no_dash(_ctx: click.Context, _option: click.Parameter, path: Path | None) -
 _LOAD = (
     click.option("--where", metavar="COND", default="", help="Choose runs, e.g. 'p>=64,n=30'."),
     click.option(
+        "--ignore",
+        metavar="PATTERN",
+        multiple=True,
+        help="Leave out call paths with all that they call, e.g. '**/MPI_Init'.",
+    ),
+    click.option(
+        "--hide",
+        metavar="PATTERN",
+        multiple=True,
+        help="Count call paths as what calls them, e.g. '**/pthread_*'.",
+    ),
+    click.option(
         "--locations",
         type=click.Choice(["max", "mean", "median", "geomean", "min", "sum", "imbalance"]),
         help="How the values of many processes become one. Default: max.",
@@ -193,6 +205,8 @@ def _parameter(option: Callable[..., Any]) -> click.Parameter:
 def _make_load(
     *,
     where: str,
+    ignore: tuple[str, ...],
+    hide: tuple[str, ...],
     locations: str | None,
     scaling: str | None,
     parameters: tuple[str, ...],
@@ -219,7 +233,7 @@ def _make_load(
         strict=strict,
         jobs=jobs,
     )
-    return LoadOptions(read, where, pattern, reader, preset=_preset())
+    return LoadOptions(read, where, ignore, hide, pattern, reader, preset=_preset())
 
 
 def _preset() -> frozenset[str]:

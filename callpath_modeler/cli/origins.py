@@ -132,4 +132,6 @@ def _text(value: object) -> str | None:
     """Return how a value is written; click has a sentinel where an option has none."""
     if isinstance(value, bool):
         return str(value).lower()
+    if isinstance(value, list | tuple):
+        return ", ".join(map(str, value)) or None
     return str(value) if isinstance(value, str | int | float | os.PathLike) else None

@@ -50,6 +50,8 @@ _TABLES = frozenset({"at"})
 _EXAMPLES = {
     "at": "{ p = 4096 }",
     "exponents": '["0", "1/2", "1"]',
+    "hide": '["**/pthread_*"]',
+    "ignore": '["**/MPI_Init"]',
     "ignore_findings": '["CPM203"]',
     "logs": "[0, 1]",
     "metric": '"time"',

@@ -115,7 +115,7 @@ class _Union:
         """Return the union in preorder and the row of each number in it."""
         keys = list(self._rows)
         parent = np.array([key[0] for key in keys], np.int32)
-        place = _preorder(parent)
+        place = preorder(parent)
         order = np.argsort(place)
         region_index: dict[int, int] = {}
         note_index: dict[str, int] = {"": 0}
@@ -133,7 +133,7 @@ class _Union:
         return tree, place
 
 
-def _preorder(parent: NDArray[np.int32]) -> NDArray[np.intp]:
+def preorder(parent: NDArray[np.int32]) -> NDArray[np.intp]:
     """Return the preorder row of each node; callers come before callees in `parent`."""
     callers = parent.tolist()
     size = [1] * len(callers)

@@ -1,0 +1,116 @@
+"""`--ignore` and `--hide`: call paths that are left out, or count as what calls them."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import shlex
+
+import pytest
+
+INIT = "**/MPI_Init"
+
+
+def rows(outcome):
+    assert outcome.status == 0, outcome.err
+    return list(csv.DictReader(io.StringIO(outcome.out)))
+
+
+def ranked(outcome):
+    """Return values at the target by call path."""
+    return {row["callpath"]: float(row["value_at_target[s]"] or 0) for row in rows(outcome)}
+
+
+def test_what_is_ignored_is_not_ranked_and_not_part_of_the_total(run, lulesh):
+    options = ("--target", "125", "-f", "json")
+    whole = json.loads(run("rank", lulesh, *options).out)
+    left = json.loads(run("rank", lulesh, *options, "--ignore", INIT).out)
+    gone = [row for row in whole["rows"] if row["callpath"].endswith("MPI_Init")]
+    assert len(whole["rows"]) - len(left["rows"]) == len(gone) == 1
+    lost = gone[0]["value_at_target"]
+    assert left["total"]["at_target"] == pytest.approx(whole["total"]["at_target"] - lost)
+    assert "CPM139" in {finding["code"] for finding in left["findings"]}
+
+
+def test_several_patterns_may_be_given_and_the_next_command_has_them(run, lulesh):
+    words = ("--ignore", INIT, "--ignore", "**/MPI_Finalize", "--hide", "**/MPI_Wait*")
+    done = run("rank", lulesh, "--target", "1000", *words)
+    assert done.status == 0
+    following = done.out.replace("\\\n", "").split("next: ")[1].split("\n")[0]
+    assert shlex.join(words) in following
+    shown = run(*shlex.split(following)[1:])
+    assert shown.status == 0
+    assert "MPI_Wait" not in shown.out
+
+
+def test_what_is_hidden_counts_where_it_is_called(run, lulesh):
+    options = ("--target", "125", "-f", "csv")
+    whole = ranked(run("rank", lulesh, *options))
+    folded = ranked(run("rank", lulesh, *options, "--hide", "**/MPI_*"))
+    assert not [path for path in folded if "MPI_" in path]
+    of_main = ("MPI_", "<program>")
+    assert folded.keys() == {path for path in whole if of_main[0] not in path}
+    for view in ("top-down", "flat"):
+        words = ("--view", view, "--target", "125", "--hide", "**/MPI_*")
+        assert "sum check: the lines add up" in run("views", lulesh, *words).out
+
+
+def test_a_pattern_that_names_nothing_is_an_error_with_a_hint(run, lulesh):
+    for option in ("--ignore", "--hide"):
+        done = run("rank", lulesh, "--target", "64", option, "**/MPI_Int")
+        done.fails(2, "no call path matches '**/MPI_Int'", "MPI_Init")
+    run("rank", lulesh, "--target", "64", "--ignore", "~(").fails(2)
+    run("rank", lulesh, "--target", "64", "--ignore", "**").fails(4, "no call path is left")
+
+
+def test_what_a_configuration_names_need_not_be_there(run, lulesh, tmp_path, monkeypatch):
+    (tmp_path / "runs").symlink_to(lulesh)
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "cpmodel.toml"
+    path.write_text('[defaults]\nignore = ["**/MPI_Init", "**/other"]\nhide = ["**/pthread_*"]\n')
+    configured = run("--config", path, "rank", "runs", "--target", "64", "-f", "csv")
+    assert ranked(configured) == ranked(
+        run("rank", "runs", "--target", "64", "-f", "csv", "--ignore", INIT)
+    )
+    path.write_text('[defaults]\n\nhide = ["~MPI_("]\n')
+    told = run("--config", path, "rank", "runs", "--target", "64")
+    told.fails(2, "cpmodel.toml:3")
+    path.write_text('[defaults]\nignore = ["**/a", "**/b"]\n')
+    assert "**/a, **/b" in run("--config", path, "info", "runs", "--config").out
+    path.write_text('[defaults]\nignore = "**/MPI_Init"\n')
+    run("--config", path, "rank", "runs", "--target", "64").fails(2, "ignore")
+
+
+def test_a_stored_experiment_is_modelled_anew_where_call_paths_are_gone(run, lulesh, stored):
+    options = ("--target", "1000", "-f", "csv", "--ignore", INIT)
+    assert ranked(run("rank", stored, *options)) == ranked(run("rank", lulesh, *options))
+
+
+def test_what_was_stored_without_call_paths_needs_no_other_models(run, lulesh, tmp_path):
+    path = tmp_path / "app.cpm"
+    assert run("fit", lulesh, "--ignore", INIT, "-o", path, "--method", "classic").status == 0
+    kept = run("rank", path, "--target", "64", "-f", "json")
+    done = run("rank", path, "--target", "64", "-f", "json", "--ignore", INIT)
+    done.fails(2, "no call path matches")
+    variable = run("rank", path, "--target", "64", "-f", "json", "--hide", "**/MPI_Barrier")
+    assert json.loads(kept.out)["fit"]["method"] == "classic"
+    assert json.loads(variable.out)["fit"]["method"] == "mixture"
+
+
+def test_of_two_experiments_one_may_lack_what_is_ignored(run, series):
+    old = series(name="old")
+    new = series(name="new", names=("main", "f", "h"))
+    for pattern in ("**/g", "**/h"):
+        done = run("diff", old, new, "--ignore", pattern, "-f", "csv")
+        assert done.status == 0, done.err
+        assert pattern[3:] not in {row["callpath"].split("/")[-1] for row in rows(done)}
+
+
+def test_excess_work_and_expectations_are_of_what_is_left(run, lulesh, tmp_path):
+    flat = ("--view", "flat", "-n", "all", "-f", "csv", "--ignore", INIT)
+    assert "MPI_Init" not in run("excess", lulesh, *flat).out
+    path = tmp_path / "e.toml"
+    assert run("baseline", lulesh, "-o", path, "--ignore", INIT).status == 0
+    assert "MPI_Init" not in path.read_text()
+    assert run("check", lulesh, path, "--ignore", INIT).status == 0

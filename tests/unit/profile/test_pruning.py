@@ -1,0 +1,179 @@
+"""Call paths that are left out, or count as what calls them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from callpath_modeler.errors import DataError, UsageError
+from callpath_modeler.profile.experiment import Values
+from callpath_modeler.profile.pruning import folded, without
+from callpath_modeler.profile.schema import Metric, Reduction
+from synthetic import call_tree, chain, experiment
+
+ABSENT = float("nan")
+POINTS = (2.0, 4.0)
+VALUES = {
+    "main": [1.0, 1.0],
+    "main/init": [5.0, 6.0],
+    "main/init/read": [7.0, ABSENT],
+    "main/lib": [2.0, 3.0],
+    "main/lib/f": [10.0, 20.0],
+    "main/lib/f/g": [0.5, 0.25],
+    "main/lib/lib": [0.1, 0.2],
+    "main/lib/lib/f": [ABSENT, 3.0],
+    "main/f": [30.0, 40.0],
+}
+
+
+def made(values=VALUES, **of_experiment):
+    return experiment(values, POINTS, **of_experiment)
+
+
+def costs(found):
+    """Return the values of all call paths by path."""
+    paths = found.tree.paths(range(len(found.tree)))
+    return dict(zip(paths, found.values("time").tolist(), strict=True))
+
+
+def test_what_is_left_out_goes_with_all_that_it_calls():
+    found = without(made(), ["**/init"], strict=True)
+    expected = {path: values for path, values in VALUES.items() if "init" not in path}
+    np.testing.assert_equal(costs(found), expected)
+    assert found.findings[-1].code == "CPM139"
+    assert found.findings[-1].count == 2
+    assert "2 call paths, 14 % of the time of all runs" in found.findings[-1].message
+
+
+def test_ids_of_what_is_left_are_what_they_were():
+    whole = made()
+    ids = dict(zip(whole.tree.paths(range(9)), whole.tree.ids(), strict=True))
+    found = without(whole, ["**/lib"], strict=True).tree
+    assert {path: ids[path] for path in found.paths(range(len(found)))} == dict(
+        zip(found.paths(range(len(found))), found.ids(), strict=True)
+    )
+
+
+def test_what_is_hidden_is_its_callers_cost_and_its_callees_are_those_of_its_caller():
+    found = folded(made(), ["**/lib"], strict=True)
+    expected = {
+        "main": [3.1, 4.2],
+        "main/init": [5.0, 6.0],
+        "main/init/read": [7.0, ABSENT],
+        "main/f": [40.0, 63.0],
+        "main/f/g": [0.5, 0.25],
+    }
+    assert list(costs(found)) == list(expected)
+    for path, values in costs(found).items():
+        np.testing.assert_allclose(values, expected[path])
+    assert found.findings[-1].code == "CPM140"
+    assert found.findings[-1].count == 2
+
+
+def test_what_nothing_calls_cannot_be_hidden():
+    whole = made()
+    assert folded(whole, ["main"], strict=True) is whole
+    assert len(folded(whole, ["**"], strict=True).tree) == 1
+
+
+def test_nothing_is_made_anew_where_nothing_is_named():
+    whole = made()
+    assert without(whole, ["**/other"], strict=False) is whole
+    assert folded(whole, [], strict=True) is whole
+
+
+@pytest.mark.parametrize("prune", [without, folded])
+def test_a_pattern_that_names_nothing_is_refused_with_what_it_may_have_meant(prune):
+    with pytest.raises(UsageError, match=r"no call path matches '\*\*/inti'") as refused:
+        prune(made(), ["**/f", "**/inti"], strict=True)
+    assert "**/init" in refused.value.hint
+
+
+def test_an_experiment_of_nothing_is_refused():
+    with pytest.raises(DataError, match="no call path is left"):
+        without(made(), ["main"], strict=True)
+
+
+@pytest.mark.parametrize(
+    ("reduction", "expected"),
+    [(Reduction.MEAN, [43.6, 67.45]), (Reduction.MAX, [ABSENT, ABSENT])],
+)
+def test_the_total_is_what_is_left_of_it_where_that_is_known(reduction, expected):
+    whole = made(reduction=reduction)
+    found = without(whole, ["**/init"], strict=True)
+    np.testing.assert_allclose(found.columns["time"].total, expected)
+    hidden = folded(whole, ["**/init"], strict=True)
+    np.testing.assert_allclose(hidden.columns["time"].total, whole.columns["time"].total)
+
+
+def test_siblings_of_one_name_stay_apart():
+    tree = call_tree(["main", "main/x", "main/f", "main/f"], ["", "", "", "#2"])
+    whole = made({"main": [1, 1], "main/x": [2, 2], "main/f": [3, 3], "main/g": [4, 4]})
+    found = folded(replace(whole, tree=tree), ["**/x"], strict=True)
+    assert found.tree.paths(range(3)) == ["main", "main/f", "main/f#2"]
+    assert found.values("time")[:, 0].tolist() == [3, 3, 4]
+
+
+def test_imbalance_of_several_together_is_not_known():
+    whole = made()
+    uneven = np.full((9, 2), 2.0, np.float32)
+    known = replace(whole.columns["time"], imbalance=uneven)
+    found = folded(replace(whole, columns={"time": known}), ["**/lib"], strict=True)
+    ratios = dict(zip(costs(found), found.columns["time"].imbalance.tolist(), strict=True))
+    assert ratios["main/init"] == [2, 2]
+    assert np.isnan(ratios["main"]).all()
+    assert np.isnan(ratios["main/f"]).all()
+    left = without(replace(whole, columns={"time": known}), ["**/lib"], strict=True)
+    assert left.columns["time"].imbalance.shape == (4, 2)
+
+
+def test_of_what_does_not_add_up_the_callers_own_value_stands():
+    whole = made()
+    least = Values(Metric("least", "s", additive=False), whole.values("time"), np.full(2, ABSENT))
+    found = folded(replace(whole, columns={"least": least}), ["**/lib"], strict=True)
+    values = dict(zip(found.tree.paths(range(5)), found.values("least").tolist(), strict=True))
+    assert values["main"] == [1, 1]
+    assert values["main/f"] == [30, 40]
+
+
+def test_programs_may_be_deep():
+    depth = 50_000
+    whole = replace(
+        made({"f": [1, 1]}),
+        tree=chain(depth),
+        columns={"time": Values(Metric("time", "s"), np.ones((depth, 2)), np.full(2, depth))},
+    )
+    assert len(folded(whole, ["f/**/f"], strict=True).tree) == 1
+    assert len(without(whole, ["f/f/f"], strict=True).tree) == 2
+
+
+@given(
+    st.lists(st.integers(0, 7), min_size=1, max_size=40),
+    st.lists(st.sampled_from("abc"), min_size=41, max_size=41),
+    st.sampled_from("abc"),
+)
+def test_hiding_conserves_cost_and_leaving_out_takes_what_the_view_says(up, names, name):
+    """Of any tree: `up` tells by how many levels each call path lies above the one before it."""
+    paths = ["root"]
+    for step, own in zip(up, names, strict=False):
+        caller = paths[-1].split("/")
+        caller = caller[: max(1, len(caller) - step)]
+        paths.append("/".join([*caller, own]))
+    # A function that is called twice in a row by one caller is one call path.
+    paths = list(dict.fromkeys(paths))
+    paths.sort(key=lambda path: [*path.split("/")])
+    whole = made({path: [k + 1.0, 2.0 * k] for k, path in enumerate(paths)})
+    values = whole.values("time")
+    hidden = folded(whole, [f"**/{name}"], strict=False)
+    assert all(name not in path.split("/") for path in costs(hidden))
+    np.testing.assert_allclose(hidden.values("time").sum(axis=0), values.sum(axis=0))
+    left = without(whole, [f"**/{name}"], strict=False)
+    kept = [k for k, path in enumerate(paths) if name not in path.split("/")]
+    np.testing.assert_array_equal(left.values("time"), values[kept])
+    for each in (hidden.tree, left.tree):
+        listed = each.paths(range(len(each)))
+        assert len(set(listed)) == len(listed)
