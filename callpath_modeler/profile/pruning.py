@@ -177,12 +177,13 @@ def _total_without(experiment: Experiment, values: Values, gone: Mask) -> NDArra
 def _told(experiment: Experiment, rows: Mask, code: str) -> Finding:
     """Say how much it is that was left out or counts elsewhere."""
     count = int(rows.sum())
-    message, values = counted(count, "call path"), experiment.columns.values()
-    first = next((each for each in values if each.metric.additive), None)
-    total = 0.0 if first is None else float(np.nansum(first.exclusive))
-    if first is not None and total > 0:
-        share = percent(float(np.nansum(first.exclusive[rows])) / total)
-        message += f", {share} of the {first.metric.name} of all runs"
+    message = counted(count, "call path")
+    metric = experiment.metric()
+    exclusive = experiment.values(metric.name)
+    total = float(np.nansum(exclusive)) if metric.additive else 0.0
+    if total > 0:
+        share = percent(float(np.nansum(exclusive[rows])) / total)
+        message += f", {share} of the {metric.name} of all runs"
     return Finding(code, "call paths", message, count)
 
 

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from callpath_modeler.analysis.rank import Ranking
     from callpath_modeler.analysis.turning import Turning
     from callpath_modeler.fitted import Fitted
+    from callpath_modeler.profile.experiment import Experiment
 
 _WORTH_A_WORD = 0.02
 """Share of the cost from which on what is not modelled is said in the first line."""
@@ -34,6 +35,12 @@ _WORTH_A_WORD = 0.02
 def at_text(fitted: Fitted, value: float) -> str:
     """Name a point of all parameters: ``p = 4096, n = 1e+06``."""
     return setting_text(fitted.at(value))
+
+
+def left_out(experiment: Experiment) -> str:
+    """Return what to add behind the description of an experiment: what is not part of it."""
+    asked = (each.message for each in experiment.findings if each.code == "CPM139")
+    return "".join(f" · left out: {message}" for message in asked)
 
 
 def verdict(ranking: Ranking, *, ascii_only: bool) -> str:

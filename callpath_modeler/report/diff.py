@@ -13,6 +13,7 @@ from callpath_modeler.analysis.diff import Changes, Difference, only_in_one
 from callpath_modeler.analysis.limits import Breach
 from callpath_modeler.profile.groups import Values
 from callpath_modeler.report.again import NEW, Again
+from callpath_modeler.report.answer import left_out
 from callpath_modeler.report.diff_table import VERDICTS, growth_texts
 from callpath_modeler.report.layout import Column, shorten, table, wrap
 from callpath_modeler.report.listing import Entry, Listing
@@ -204,7 +205,8 @@ def _context(found: Difference) -> str:
         first, last = (parameter_value(float(side.points[k])) for k in (0, -1))
         spread = f"{first} … {last}" if len(side.points) > 1 else first
         runs = counted(len(side.experiment.runs), "run")
-        told.append(f"{name}: {side.experiment.name}, {runs}, {pair.parameter} = {spread}")
+        said = f"{name}: {side.experiment.name}, {runs}, {pair.parameter} = {spread}"
+        told.append(said + left_out(side.experiment))
     flavour = "inclusive" if found.inclusive else "exclusive"
     both = int((found.in_base & found.in_new).sum())
     counts = [f"{counted(both, 'call path')} in both"]

@@ -26,6 +26,7 @@ from callpath_modeler.profile.groups import Costs, Values
 from callpath_modeler.profile.views import ViewKind
 from callpath_modeler.profile.wanted import Wanted
 from callpath_modeler.report.again import EXPERIMENT, Again
+from callpath_modeler.report.answer import left_out
 from callpath_modeler.report.formats import Cell, Table, provenance
 from callpath_modeler.report.layout import Column, shorten, wrap
 from callpath_modeler.report.outlines import (
@@ -285,7 +286,7 @@ def _context(shown: ExcessView) -> str:
     each = " / p" if is_summed(experiment, losses.parameter) else ""
     return (
         f"{experiment.name} · {losses.metric.name}, {experiment.reduction.words}{each} · "
-        f"{losses.scaling} scaling{why} · X = {formula}"
+        f"{losses.scaling} scaling{why}{left_out(experiment)} · X = {formula}"
     )
 
 

@@ -6,6 +6,7 @@ import numpy as np
 
 from callpath_modeler.diagnostics import count_by_code
 from callpath_modeler.profile.experiment import Experiment, Run, Values
+from callpath_modeler.report.answer import left_out
 from callpath_modeler.report.formats import Table
 from callpath_modeler.report.layout import aligned
 from callpath_modeler.units import counted, parameter_value, percent
@@ -33,7 +34,8 @@ def summary(experiment: Experiment) -> str:
     sizes = f"{counted(len(runs), 'run')} of {counted(len(points), 'point')}"
     paths = counted(len(experiment.tree), "call path")
     scaling = f"{experiment.scaling} scaling ({experiment.scaling_reason})"
-    return f"{experiment.name} · {readers} · {sizes} · {paths} · {scaling}"
+    read = f"{experiment.name} · {readers} · {sizes} · {paths} · {scaling}"
+    return read + left_out(experiment)
 
 
 Row = tuple[str, ...]

@@ -19,7 +19,7 @@ from callpath_modeler.profile.calltree import CallTree
 from callpath_modeler.profile.experiment import Scaling
 from callpath_modeler.profile.pattern import short_name
 from callpath_modeler.report.again import EXPERIMENT, Again
-from callpath_modeler.report.answer import culprit, turning_notes, verdict
+from callpath_modeler.report.answer import culprit, left_out, turning_notes, verdict
 from callpath_modeler.report.columns import (
     MODEL_NOTE,
     band_text,
@@ -103,7 +103,7 @@ def context(ranking: Ranking) -> str:
     return (
         f"{experiment.name} · {fitted.metric.name}, {flavour}, "
         f"{experiment.reduction.words} · {points_text(fitted)} · "
-        f"{experiment.scaling} scaling ({experiment.scaling_reason})"
+        f"{experiment.scaling} scaling ({experiment.scaling_reason}){left_out(experiment)}"
     )
 
 

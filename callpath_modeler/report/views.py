@@ -20,6 +20,7 @@ from callpath_modeler.profile.wanted import Wanted
 from callpath_modeler.report.again import EXPERIMENT, Again
 from callpath_modeler.report.answer import (
     at_text,
+    left_out,
     model_notes,
     off_by,
     target_text,
@@ -235,7 +236,7 @@ def _context(shown: ForecastView) -> str:
     fitted, experiment = shown.forecast.fitted, shown.forecast.fitted.experiment
     return (
         f"{experiment.name} · {fitted.metric.name}, {experiment.reduction.words} · "
-        f"{points_text(fitted)} · {experiment.scaling} scaling"
+        f"{points_text(fitted)} · {experiment.scaling} scaling{left_out(experiment)}"
     )
 
 

@@ -44,6 +44,22 @@ def test_several_patterns_may_be_given_and_the_next_command_has_them(run, lulesh
     assert "MPI_Wait" not in shown.out
 
 
+def test_every_answer_says_what_is_not_in_it(run, lulesh, tmp_path):
+    said = "left out: 1 call path, 42 % of the time of all runs"
+    at = ("--target", "1000", "--ignore", INIT)
+    page = tmp_path / "r.html"
+    assert run("report", lulesh, *at, "-o", page).status == 0
+    answers = [
+        *(run(command, lulesh, *at).out for command in ("rank", "views")),
+        *(run(command, lulesh, "--ignore", INIT).out for command in ("info", "excess")),
+        run("diff", lulesh, lulesh, "--ignore", INIT).out,
+        page.read_text(),
+    ]
+    for answer in answers:
+        assert said in " ".join(answer.replace("\N{NO-BREAK SPACE}", " ").split())
+    assert "left out" not in run("rank", lulesh, "--target", "1000", "--hide", INIT).out
+
+
 def test_what_is_hidden_counts_where_it_is_called(run, lulesh):
     options = ("--target", "125", "-f", "csv")
     whole = ranked(run("rank", lulesh, *options))
