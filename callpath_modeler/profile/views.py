@@ -249,7 +249,8 @@ class _Grouped(View):
     def _by_family(self, nodes: Rows) -> Iterator[tuple[_Family, Rows, Rows]]:
         """Yield each family, where in `nodes` its members are, and their numbers in it."""
         # Families become many as a view is opened: nothing here may take longer for that.
-        family = np.array([bisect_right(self._firsts, node) - 1 for node in nodes.tolist()], np.intp)
+        known = (bisect_right(self._firsts, node) - 1 for node in nodes.tolist())
+        family = np.fromiter(known, np.intp, len(nodes))
         order = np.argsort(family, kind="stable")
         starts = np.flatnonzero(np.diff(family[order], prepend=-2)).tolist()
         for start, end in pairwise([*starts, len(order)]):
