@@ -96,12 +96,13 @@ class Patterns:
         if pattern.startswith("@"):
             return self._with_id(pattern[1:])
         segments = _segments(pattern)
-        found = self._named(segments)
+        found = self._spelling(segments)
         if not len(found) and segments[0] != _ANY:
-            found = self._named([_ANY, *segments])
+            found = self._spelling([_ANY, *segments])
         return found
 
-    def _named(self, segments: Sequence[str]) -> NDArray[np.intp]:
+    def _spelling(self, segments: Sequence[str]) -> NDArray[np.intp]:
+        """Return the call paths that segments name from the root on."""
         names = [self._spelled_out(segment) for segment in segments]
         plain = [places for places in names if places is not None]
         if len(plain) == len(names):
