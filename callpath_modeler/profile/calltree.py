@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import pairwise
 from typing import Any
 
@@ -165,15 +165,24 @@ class CallTree:
         r"""Return the call path as text: names joined by ``/``, a slash in a name as ``\/``."""
         return "/".join(escape(name) for name in self.names(row))
 
-    def paths(self, rows: ArrayLike) -> list[str]:
-        """Return some call paths as text, each as `path` does; many are put together from few."""
+    def paths(self, rows: ArrayLike, spell: Callable[[str], str] | None = None) -> list[str]:
+        """Return some call paths as text, each as `path` does; many are put together from few.
+
+        Parameters
+        ----------
+        spell : writes a name in place of `escape`; it is asked once for each different name
+        """
+        spelled = cache(escape if spell is None else spell)
         asked = np.asarray(rows, np.intp).tolist()
         written: dict[int, str] = {}
+        program = spelled(PROGRAM)
         for row in sorted(set(asked)):
-            above = written.get(int(self.parent[row]), PROGRAM)
+            above = written.get(int(self.parent[row]), program)
             # What calls all others is no part of their paths.
             written[row] = (
-                self.path(row) if above == PROGRAM else f"{above}/{escape(self.name(row))}"
+                "/".join(map(spelled, self.names(row)))
+                if above == program
+                else f"{above}/{spelled(self.name(row))}"
             )
         return [written[row] for row in asked]
 

@@ -31,13 +31,13 @@ def call_path_graph(
     import networkx as nx
 
     graph: nx.DiGraph[str] = nx.DiGraph()
-    ids = tree.ids()
+    ids, paths = tree.ids(), tree.paths(range(len(tree)))
     extra = attributes or {}
     for row in range(len(tree)):
         region = tree.regions[tree.region[row]]
         graph.add_node(
             ids[row],
-            callpath=tree.path(row),
+            callpath=paths[row],
             region=region.name,
             file=region.file,
             line=region.line,

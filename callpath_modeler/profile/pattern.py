@@ -11,9 +11,11 @@ depth.
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import takewhile
 from typing import Literal
 
 import numpy as np
@@ -24,6 +26,8 @@ from callpath_modeler.profile.calltree import ROOT, CallTree
 from callpath_modeler.profile.schema import PROGRAM
 
 _ANY = "**"
+_OF_PATTERNS = frozenset("/\\*?{}~@")
+"""Characters that mean something in a pattern: names with them are no suggestion."""
 _BITS = 62
 """So many segments have their states in a machine's number."""
 _NOTE = re.compile(r"(?<=\))(\[[^\]]*\])?(#\d+)?$")
@@ -43,7 +47,9 @@ class Patterns:
     plain : which of them a text spells
     known : of segments that were asked for, which names they fit, [names]
     literal : of segments that were asked for, which names they spell; None = not only that
-    callers : of segments that came before others, the call paths that these spell
+    meant : of segments that were asked for, the names that they are or are like
+    steps : where a segment leads to from a place in `reached`
+    reached : call paths that segments spell from the root on, ascending; the first are its callers
     """
 
     tree: CallTree
@@ -52,7 +58,9 @@ class Patterns:
     plain: Mapping[str, Sequence[int]]
     known: dict[str, NDArray[np.bool_]] = field(default_factory=dict)
     literal: dict[str, Sequence[int] | None] = field(default_factory=dict)
-    callers: dict[tuple[str, ...], NDArray[np.integer]] = field(default_factory=dict)
+    meant: dict[str, str] = field(default_factory=dict)
+    steps: dict[tuple[int, str], int] = field(default_factory=dict)
+    reached: list[NDArray[np.intp]] = field(default_factory=list)
 
     @classmethod
     def of(cls, tree: CallTree) -> Patterns:
@@ -72,7 +80,13 @@ class Patterns:
         return self.tree.ids()
 
     def match(self, pattern: str) -> NDArray[np.bool_]:
-        """Return which call paths a pattern names, [call paths].
+        """Return which call paths a pattern names, [call paths]; else as `rows`."""
+        mask = np.zeros(len(self.tree), bool)
+        mask[self.rows(pattern)] = True
+        return mask
+
+    def rows(self, pattern: str) -> NDArray[np.intp]:
+        """Return the call paths that a pattern names, ascending.
 
         Raises
         ------
@@ -80,16 +94,33 @@ class Patterns:
             If the pattern is malformed.
         """
         if pattern.startswith("@"):
-            return np.array([digits.startswith(pattern[1:]) for digits in self.ids], bool)
+            return self._with_id(pattern[1:])
         segments = _segments(pattern)
+        found = self._spelling(segments)
+        if not len(found) and segments[0] != _ANY:
+            found = self._spelling([_ANY, *segments])
+        return found
+
+    def _spelling(self, segments: Sequence[str]) -> NDArray[np.intp]:
+        """Return the call paths that segments name from the root on."""
         names = [self._spelled_out(segment) for segment in segments]
-        if None in names:
-            mask = self._from_root(segments)
-        else:
-            mask = self._along(segments, [places for places in names if places is not None])
-        if not mask.any() and segments[0] != _ANY:
-            mask = self._from_root([_ANY, *segments])
-        return mask
+        plain = [places for places in names if places is not None]
+        if len(plain) == len(names):
+            return self._along(segments, plain)
+        if plain and segments[0] == _ANY and len(plain) == len(names) - 1:
+            return self._ending_in(plain)
+        return np.flatnonzero(self._from_root(segments))
+
+    def _with_id(self, digits: str) -> NDArray[np.intp]:
+        """Return the call paths whose ids begin with some digits."""
+        ids = self._in_order
+        begin = bisect_left(ids, (digits,))
+        rows = [row for _, row in takewhile(lambda each: each[0].startswith(digits), ids[begin:])]
+        return np.array(sorted(rows), np.intp)
+
+    @cached_property
+    def _in_order(self) -> list[tuple[str, int]]:
+        return sorted((digits, row) for row, digits in enumerate(self.ids))
 
     @cached_property
     def _callees(self) -> tuple[NDArray[np.int64], NDArray[np.intp]]:
@@ -99,30 +130,59 @@ class Patterns:
         return number[order], order
 
     @cached_property
-    def _begins(self) -> NDArray[np.int64]:
+    def _begins(self) -> NDArray[np.intp]:
         """What calls the first call paths that people write: the artificial root is no part."""
         programs = [row for row in self.tree.roots.tolist() if self.tree.name(row) == PROGRAM]
-        return np.array([ROOT, *programs], dtype=np.int64)
+        return np.array([ROOT, *programs], np.intp)
 
-    def _along(self, segments: Sequence[str], names: Sequence[Sequence[int]]) -> NDArray[np.bool_]:
-        """Return which call paths have these names, which segments spell, from the root on."""
-        callers = tuple(segments[:-1])
-        if callers not in self.callers:
-            rows: NDArray[np.integer] = self._begins
-            for places in names[:-1]:
-                rows = self._called(rows, places)
-            self.callers[callers] = rows
-        mask = np.zeros(len(self.tree), bool)
-        mask[self._called(self.callers[callers], names[-1])] = True
-        return mask
+    def _along(self, segments: Sequence[str], names: Sequence[Sequence[int]]) -> NDArray[np.intp]:
+        """Return the call paths of these names, which segments spell, from the root on."""
+        # Most patterns of a file begin like others: no step is made twice.
+        if not self.reached:
+            self.reached.append(self._begins)
+        place = 0
+        for segment, places in zip(segments, names, strict=True):
+            if (place, segment) not in self.steps:
+                rows = self._called(self.reached[place], places)
+                rows.sort()
+                rows.flags.writeable = False
+                self.steps[place, segment] = len(self.reached)
+                self.reached.append(rows)
+            place = self.steps[place, segment]
+            if not len(self.reached[place]):
+                break
+        return self.reached[place]
 
-    def _called(self, rows: NDArray[np.integer], places: Sequence[int]) -> NDArray[np.integer]:
-        """Return what some call paths call by one of some names."""
+    def _ending_in(self, names: Sequence[Sequence[int]]) -> NDArray[np.intp]:
+        """Return the call paths that have these names at their end."""
+        found = [self._begins[:0], *(self._of_name[place] for place in names[-1])]
+        rows = at = np.sort(np.concatenate(found))
+        for places in reversed(names[:-1]):
+            at = self._caller[at]
+            fits = (at != ROOT) & np.isin(self.name[at], places)
+            rows, at = rows[fits], at[fits]
+        return rows
+
+    @cached_property
+    def _of_name(self) -> list[NDArray[np.intp]]:
+        """Return the call paths of each name."""
+        order = np.argsort(self.name, kind="stable")
+        ends = np.cumsum(np.bincount(self.name, minlength=len(self.spelled)))
+        return np.split(order, ends[:-1])
+
+    @cached_property
+    def _caller(self) -> NDArray[np.intp]:
+        """The caller of each call path; `ROOT` where the artificial root calls it, too."""
+        parent = self.tree.parent.astype(np.intp)
+        return np.where(np.isin(parent, self._begins), ROOT, parent)
+
+    def _called(self, rows: NDArray[np.intp], places: Sequence[int]) -> NDArray[np.intp]:
+        """Return what some call paths call by one of some names, in no order."""
         numbers, order = self._callees
         wanted = (rows[:, None] + 1) * len(self.spelled) + np.array(places, dtype=np.int64)
-        begin, end = (np.searchsorted(numbers, wanted.ravel(), side) for side in _SIDES)
+        begin, end = (numbers.searchsorted(wanted.ravel(), side).tolist() for side in _SIDES)
         parts = [order[a:b] for a, b in zip(begin, end, strict=True)]
-        return np.concatenate(parts) if parts else rows[:0]
+        return np.concatenate([order[:0], *parts])
 
     def _spelled_out(self, segment: str) -> Sequence[int] | None:
         """Return which names a segment spells, or None if it may mean others."""
@@ -169,6 +229,29 @@ class Patterns:
             self.known[segment] = fits
         return self.known[segment]
 
+    def nearest(self, pattern: str) -> str:
+        """Return a pattern like one that names no call path, but that names some; or nothing."""
+        if pattern.startswith(("@", "~")):
+            return ""
+        parts = pattern.replace("->", "/").split("/")
+        spelt = [self._spelt(part) for part in parts]
+        whole = "/".join(new or part for new, part in zip(spelt, parts, strict=True))
+        functions = [f"**/{name}" for name in reversed(spelt) if name]
+        return next((meant for meant in (whole, *functions) if len(self.rows(meant))), "")
+
+    def _spelt(self, part: str) -> str:
+        """Return the name that a part of a pattern is, or is like; or nothing."""
+        if part not in self.meant:
+            names = self._functions
+            self.meant[part] = part if part in names else closest(part, names)
+        return self.meant[part]
+
+    @cached_property
+    def _functions(self) -> list[str]:
+        """Short names of functions that are patterns of themselves."""
+        names = sorted({short_name(region.name) for region in self.tree.regions})
+        return [name for name in names if not _OF_PATTERNS & set(name)]
+
 
 def match(tree: CallTree, pattern: str) -> NDArray[np.bool_]:
     """Return which call paths one pattern names, as `Patterns.match`."""
@@ -198,33 +281,11 @@ def find_one(tree: CallTree, pattern: str) -> int:
 
 def unmatched(tree: CallTree, pattern: str) -> UsageError:
     """Return the error for a pattern that names no call path, with the nearest function."""
-    meant = nearest(tree, pattern)
+    meant = Patterns.of(tree).nearest(pattern)
     return UsageError(
         f"no call path matches {pattern!r}",
         hint=f"did you mean {meant!r}?" if meant else "`cpmodel rank` lists call paths",
     )
-
-
-_OF_PATTERNS = frozenset("/\\*?{}~@")
-"""Characters that mean something in a pattern: names with them are no suggestion."""
-
-
-def nearest(tree: CallTree, pattern: str) -> str:
-    """Return a pattern like one that names no call path, but that names some; or nothing."""
-    if pattern.startswith(("@", "~")):
-        return ""
-    names = sorted({short_name(region.name) for region in tree.regions})
-    names = [name for name in names if not _OF_PATTERNS & set(name)]
-    parts = pattern.replace("->", "/").split("/")
-    spelt = [_spelt(part, names) for part in parts]
-    whole = "/".join(new or part for new, part in zip(spelt, parts, strict=True))
-    functions = [f"**/{name}" for name in reversed(spelt) if name]
-    return next((meant for meant in (whole, *functions) if match(tree, meant).any()), "")
-
-
-def _spelt(part: str, names: Sequence[str]) -> str:
-    """Return the name that a part of a pattern is, or is like; or nothing."""
-    return part if part in names else closest(part, names)
 
 
 def short_name(name: str) -> str:

@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
 from hashlib import blake2b
+from itertools import pairwise
 from threading import Lock
 from weakref import WeakKeyDictionary
 
@@ -247,10 +248,14 @@ class _Grouped(View):
 
     def _by_family(self, nodes: Rows) -> Iterator[tuple[_Family, Rows, Rows]]:
         """Yield each family, where in `nodes` its members are, and their numbers in it."""
-        family = np.searchsorted(self._firsts, nodes, side="right") - 1
-        for number in np.unique(family):
-            here = np.flatnonzero(family == number)
-            found = self._families[number]
+        # Families become many as a view is opened: nothing here may take longer for that.
+        known = (bisect_right(self._firsts, node) - 1 for node in nodes.tolist())
+        family = np.fromiter(known, np.intp, len(nodes))
+        order = np.argsort(family, kind="stable")
+        starts = np.flatnonzero(np.diff(family[order], prepend=-2)).tolist()
+        for start, end in pairwise([*starts, len(order)]):
+            here = order[start:end]
+            found = self._families[family[here[0]]]
             yield found, here, nodes[here] - found.first
 
     def values(self, nodes: Rows, costs: Costs) -> tuple[Values, Values]:

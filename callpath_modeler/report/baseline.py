@@ -108,10 +108,9 @@ def _names(baseline: Baseline) -> list[str]:
     """Return a name for each entry: short function names, told apart by ids."""
     tree = baseline.fitted.experiment.tree
     rows = [entry.row for entry in baseline.entries]
-    names = [
-        _WHOLE if row is None else "/".join(short_name(name) for name in tree.names(row))
-        for row in rows
-    ]
+    # The whole program comes first if at all.
+    whole = [_WHOLE for row in rows if row is None]
+    names = whole + tree.paths([row for row in rows if row is not None], short_name)
     count, ids = Counter(names), tree.ids()
     return [
         name if count[name] == 1 or row is None else f"{name} @{ids[row]}"

@@ -169,12 +169,12 @@ def growth_texts(
     if growth is None:
         return [None] * len(rows), [None] * len(rows)
 
-    def text(fitted: Fitted | None, model: int) -> str | None:
-        if fitted is None or model < 0:
-            return None
-        return fitted.models.growth(model).text(pair.parameter, pretty=pretty)
+    def texts(fitted: Fitted | None, models: NDArray[np.intp]) -> list[str | None]:
+        known = models >= 0
+        if fitted is None:
+            return [None] * len(models)
+        written = iter(fitted.models.growth_texts(models[known], pair.parameter, pretty=pretty))
+        return [next(written) if is_known else None for is_known in known.tolist()]
 
-    return (
-        [text(pair.base.fitted, int(model)) for model in growth.before[rows]],
-        [text(pair.new.fitted, int(model)) for model in growth.after[rows]],
-    )
+    before, after = growth.before[rows], growth.after[rows]
+    return texts(pair.base.fitted, before), texts(pair.new.fitted, after)

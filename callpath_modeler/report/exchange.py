@@ -59,24 +59,26 @@ def for_extrap(experiment: Experiment, output: Path | None = None) -> str | byte
 def extrap_json_lines(experiment: Experiment) -> str:
     """Return Extra-P's JSON Lines, with repetition and unit, which Extra-P passes over."""
     names = _parameters(experiment)
-    units = {_title(values.metric): values.metric.unit for values in experiment.columns.values()}
-    lines = [
-        json.dumps(
-            {
-                "params": dict(zip(names, point, strict=True)),
-                "callpath": series.callpath,
-                "metric": series.metric,
-                "value": value,
-                "repetition": repetition,
-                "unit": units[series.metric],
-            },
-            ensure_ascii=False,
-        )
-        for series in _all_series(experiment)
-        for point, repetitions in series.values.items()
-        for repetition, value in repetitions
-    ]
-    return "\n".join(lines) + "\n"
+    units = {
+        _title(values.metric): _quoted(values.metric.unit) for values in experiment.columns.values()
+    }
+    params = {
+        point: json.dumps(dict(zip(names, point, strict=True)), ensure_ascii=False)
+        for point in _points(experiment)
+    }
+    lines = []
+    # There are millions of lines, and only their numbers differ within a series.
+    for series in _all_series(experiment):
+        what = f'"callpath": {_quoted(series.callpath)}, "metric": {_quoted(series.metric)}'
+        unit = units[series.metric]
+        for point, repetitions in series.values.items():
+            head = f'{{"params": {params[point]}, {what}, "value": '
+            numbers = json.dumps([value for _, value in repetitions])[1:-1].split(", ")
+            lines += [
+                f'{head}{number}, "repetition": {repetition}, "unit": {unit}}}\n'
+                for (repetition, _), number in zip(repetitions, numbers, strict=True)
+            ]
+    return "".join(lines)
 
 
 def extrap_text(experiment: Experiment) -> str:
@@ -198,18 +200,20 @@ def _array_head(length: int) -> bytes:
 
 def _all_series(experiment: Experiment) -> Iterator[_Series]:
     """Yield the values of every metric and call path that has any, points in order."""
-    names = _parameters(experiment)
-    at = [tuple(run.parameters[name] for name in names) for run in experiment.runs]
+    at: dict[tuple[float, ...], list[tuple[int, int]]] = {}
+    for number, (run, point) in enumerate(zip(experiment.runs, _settings(experiment), strict=True)):
+        at.setdefault(point, []).append((number, run.repetition))
     paths = [join_with_arrows(experiment.tree.names(row)) for row in range(len(experiment.tree))]
     for column in experiment.columns.values():
         title = _title(column.metric)
-        for row, measured in enumerate(column.exclusive.tolist()):
-            values: dict[tuple[float, ...], list[tuple[int, float]]] = {}
-            for run, point, value in zip(experiment.runs, at, measured, strict=True):
-                if not math.isnan(value):
-                    values.setdefault(point, []).append((run.repetition, value))
+        for path, measured in zip(paths, column.exclusive.tolist(), strict=True):
+            values = {
+                point: known
+                for point, runs in at.items()
+                if (known := [(n, measured[k]) for k, n in runs if measured[k] == measured[k]])
+            }
             if values:
-                yield _Series(paths[row], title, values)
+                yield _Series(path, title, values)
 
 
 def _parameters(experiment: Experiment) -> list[str]:
@@ -222,9 +226,13 @@ def _parameters(experiment: Experiment) -> list[str]:
 
 
 def _points(experiment: Experiment) -> list[tuple[float, ...]]:
+    return list(dict.fromkeys(_settings(experiment)))
+
+
+def _settings(experiment: Experiment) -> list[tuple[float, ...]]:
+    """Return the point of each run."""
     names = _parameters(experiment)
-    at = (tuple(run.parameters[name] for name in names) for run in experiment.runs)
-    return list(dict.fromkeys(at))
+    return [tuple(run.parameters[name] for name in names) for run in experiment.runs]
 
 
 def _title(metric: Metric) -> str:

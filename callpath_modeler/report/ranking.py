@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -121,7 +122,8 @@ def distinct_names(tree: CallTree, rows: NDArray[np.intp], *, full: bool) -> lis
     whole = [list(tree.names(int(row))) for row in rows]
     if full:
         return whole
-    short = [[short_name(name) for name in names] for names in whole]
+    brief = cache(short_name)
+    short = [[*map(brief, names)] for names in whole]
     count = Counter(map(tuple, short))
     return [s if count[tuple(s)] == 1 else w for s, w in zip(short, whole, strict=True)]
 

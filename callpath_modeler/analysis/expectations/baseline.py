@@ -8,6 +8,7 @@ which values are judged: of what was measured where the scale was repeated, else
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -179,21 +180,22 @@ def _entries(subjects: Subjects, patterns: Patterns, target: float, margin: floa
     share = np.full(len(subjects), np.nan)
     if fitted.metric.additive:
         share = subjects.band(Kind.SHARE, target, confidence).value
-    found = []
-    for k in range(len(subjects)):
-        row = subjects.row(k)
+    rows = [subjects.row(k) for k in range(len(subjects))]
+    spelled = patterns_of(patterns, [row for row in rows if row is not None])
+    found, has_model = [], fitted.modelled.tolist()
+    for k, row in enumerate(rows):
         # The fastest growth beyond which not more is probable than the confidence leaves.
         beyond = 1 - np.cumsum(table[k])
         limit = growths[int(np.argmax(beyond <= 1 - confidence))]
         value, low, high = band.at(k)
         exact = high - low <= _EXACT * value
         likeliest = int(table[k].argmax())
-        modelled = row is None or bool(fitted.modelled[row])
+        modelled = row is None or has_model[row]
         lawful = modelled and models.status[k] != FitStatus.OUTSIDE
         found.append(
             Today(
                 row,
-                "" if row is None else pattern_of(patterns, row),
+                "" if row is None else spelled[k],
                 growths[likeliest] if modelled else None,
                 float(table[k, likeliest]),
                 limit if lawful else None,
@@ -206,20 +208,23 @@ def _entries(subjects: Subjects, patterns: Patterns, target: float, margin: floa
     return found
 
 
-def pattern_of(patterns: Patterns, row: int) -> str:
-    """Return a pattern that names one call path: in short names, in full ones, or else its id."""
+def patterns_of(patterns: Patterns, rows: Sequence[int]) -> list[str]:
+    """Return a pattern of each call path: in short names, in full ones, or else its id."""
     tree = patterns.tree
-    names = tree.names(row)
-    for text in ("/".join(escape(short_name(name)) for name in names), tree.path(row)):
-        # Names may hold what patterns give a meaning, or what no file in UTF-8 can hold.
-        if text.isprintable() and _names_alone(patterns, text, row):
-            return text
-    return f"@{patterns.ids[row]}"
+    brief = tree.paths(rows, lambda name: escape(short_name(name)))
+    # Names may hold what patterns give a meaning, or what no file in UTF-8 can hold.
+    return [
+        next(
+            (text for text in texts if text.isprintable() and _names_alone(patterns, text, row)),
+            f"@{patterns.ids[row]}",
+        )
+        for row, *texts in zip(rows, brief, tree.paths(rows), strict=True)
+    ]
 
 
 def _names_alone(patterns: Patterns, pattern: str, row: int) -> bool:
     """Tell whether a pattern names one call path and no other."""
     try:
-        return np.flatnonzero(patterns.match(pattern)).tolist() == [row]
+        return np.array_equal(patterns.rows(pattern), [row])
     except UsageError:
         return False

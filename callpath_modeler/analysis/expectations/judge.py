@@ -104,7 +104,10 @@ class Judge:
         missing: str = "",
     ) -> Outcome:
         line = self.expectations.written.line(expectation.place)
-        found = Outcome(expectation, fitted, line, Status.PASS, matched, judgements, missing)
+        if not matched and not missing and expectation.at_least:
+            missing = expectation.callpath or ""
+        meant = self._patterns_of(fitted).nearest(missing) if missing else ""
+        found = Outcome(expectation, fitted, line, Status.PASS, matched, judgements, missing, meant)
         return replace(found, status=_status(found.verdict, expectation))
 
     def _ruled(self, expectation: Expectation, rule: RuleText, fitted: Fitted) -> Outcome:
@@ -112,9 +115,8 @@ class Judge:
         comparison = rule.comparison
         self._refuse_sums(expectation, fitted)
         for leaf in (*leaves(comparison.left), *leaves(comparison.right)):
-            if (
-                isinstance(leaf, CallPaths)
-                and not self._matching(expectation, "rule", fitted, leaf.pattern).any()
+            if isinstance(leaf, CallPaths) and not len(
+                self._matching(expectation, "rule", fitted, leaf.pattern)
             ):
                 return self._concluded(expectation, fitted, 0, (), leaf.pattern)
         try:
@@ -189,33 +191,37 @@ class Judge:
         if expectation.callpath is None:
             self._refuse_sums(expectation, fitted)
             return Subjects(self._measured_of(fitted), None)
-        named = self._named(expectation, fitted)
+        rows = self._named(expectation, fitted)
         if expectation.others:
+            is_other = np.ones(len(fitted.experiment.tree), bool)
             for other in self.expectations.expectations:
                 if other.callpath is None or other.others:
                     continue
                 if self._metric(other) == self._metric(expectation):
-                    named = named & ~self._named(other, fitted)
+                    is_other[self._named(other, fitted)] = False
+            rows = rows[is_other[rows]]
         if expectation.inclusive:
             self._refuse_sums(expectation, fitted)
-        rows = np.flatnonzero(named)
         found = Subjects(self._measured_of(fitted), rows, expectation.inclusive)
         return found if len(rows) else None
 
     def _metric(self, expectation: Expectation) -> str:
         return expectation.metric or self.models_of(None).metric.name
 
-    def _named(self, expectation: Expectation, fitted: Fitted) -> NDArray[np.bool_]:
+    def _named(self, expectation: Expectation, fitted: Fitted) -> NDArray[np.intp]:
         return self._matching(expectation, "callpath", fitted, expectation.callpath or "**")
+
+    def _patterns_of(self, fitted: Fitted) -> Patterns:
+        if fitted not in self._patterns:
+            self._patterns[fitted] = Patterns.of(fitted.experiment.tree)
+        return self._patterns[fitted]
 
     def _matching(
         self, expectation: Expectation, key: str, fitted: Fitted, pattern: str
-    ) -> NDArray[np.bool_]:
-        """Return which call paths a pattern names, [call paths]."""
-        if fitted not in self._patterns:
-            self._patterns[fitted] = Patterns.of(fitted.experiment.tree)
+    ) -> NDArray[np.intp]:
+        """Return the call paths that a pattern names."""
         try:
-            return self._patterns[fitted].match(pattern)
+            return self._patterns_of(fitted).rows(pattern)
         except UsageError as cause:
             self._refuse(expectation, key, cause.message, cause.hint or "")
 

@@ -109,7 +109,8 @@ class Outcome:
     line : where it stands in its file
     status : what became of it
     matched : how many call paths its pattern names; the whole program is one, and so is a rule
-    missing : pattern of a rule that names no call path; "" = there is none
+    missing : pattern, of a rule too, that names no call path; "" = there is none
+    meant : a pattern like that which names some; "" = there is none
     judgements : of every criterion; none where the pattern names too few call paths
     """
 
@@ -120,6 +121,7 @@ class Outcome:
     matched: int
     judgements: tuple[Judgement, ...]
     missing: str = ""
+    meant: str = ""
 
     @property
     def failed(self) -> bool:

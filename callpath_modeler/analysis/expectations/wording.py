@@ -8,7 +8,6 @@ from callpath_modeler.analysis.expectations.expectation import Bound, GrowthLimi
 from callpath_modeler.analysis.expectations.expression import Comparison
 from callpath_modeler.analysis.expectations.verdicts import Judgement, Outcome, Verdict
 from callpath_modeler.fitted import Fitted
-from callpath_modeler.profile.pattern import nearest
 from callpath_modeler.units import (
     counted,
     interval,
@@ -36,9 +35,8 @@ _OF_CONTROL: Mapping[Verdict, str] = {
 def sentence(outcome: Outcome) -> str:
     """Say what came of an expectation, in one line without its name and place."""
     if outcome.missing:
-        return _nothing_named(outcome.missing, outcome.fitted)
-    if outcome.too_few and not outcome.matched:
-        return _nothing_named(outcome.expectation.callpath or "", outcome.fitted)
+        meant = f"; did you mean {outcome.meant!r}?" if outcome.meant else ""
+        return f"{outcome.missing!r} names no call path{meant}"
     if outcome.too_few:
         named = counted(outcome.matched, "call path")
         least = outcome.expectation.at_least
@@ -49,11 +47,6 @@ def sentence(outcome: Outcome) -> str:
     if verdict is Verdict.KEPT and outcome.matched > 1:
         return f"{counted(outcome.matched, 'call path')}, worst {said}"
     return said
-
-
-def _nothing_named(pattern: str, fitted: Fitted) -> str:
-    meant = nearest(fitted.experiment.tree, pattern)
-    return f"{pattern!r} names no call path" + (f"; did you mean {meant!r}?" if meant else "")
 
 
 def _said(judgement: Judgement, fitted: Fitted) -> str:

@@ -98,6 +98,7 @@ def test_many_paths_at_once_are_those_of_each():
     for rows in (range(6), [4, 1, 5, 4], [2], []):
         assert tree.paths(rows) == [tree.path(row) for row in rows]
     assert tree.paths([2, 4]) == ["main/operator\\/#2", "<program>/f#2"]
+    assert tree.paths([2, 4], str.upper) == ["MAIN/OPERATOR/#2", "<PROGRAM>/F#2"]
 
 
 def test_one_path_far_down_costs_no_more_than_itself():

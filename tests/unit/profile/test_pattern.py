@@ -1,11 +1,13 @@
 from __future__ import annotations
 
+from itertools import product
+
 import numpy as np
 import pytest
 
 from callpath_modeler.errors import UsageError
 from callpath_modeler.profile.calltree import ROOT, CallTree
-from callpath_modeler.profile.pattern import find_one, match, nearest, short_name
+from callpath_modeler.profile.pattern import Patterns, find_one, match, short_name
 from callpath_modeler.profile.schema import PROGRAM, Region
 from synthetic import call_tree, chain
 
@@ -111,6 +113,18 @@ def test_a_malformed_pattern_is_a_usage_error(pattern):
         match(TREE, pattern)
 
 
+def test_plain_names_name_what_has_them_whatever_was_asked_before():
+    under_program = call_tree([PROGRAM, f"{PROGRAM}/a", f"{PROGRAM}/a/b", f"{PROGRAM}/a/b/a"])
+    for tree in (call_tree(["a", "a/b", "a/b/a", "a/b/a/b", "a/c", "c"]), under_program):
+        patterns, rows = Patterns.of(tree), range(len(tree))
+        for length in (1, 2, 3):
+            for names in product("abc", repeat=length):
+                whole = [row for row in rows if tree.names(row) == names]
+                ending = [row for row in rows if tree.names(row)[-length:] == names]
+                assert patterns.rows("/".join(names)).tolist() == (whole or ending)
+                assert patterns.rows("/".join(("**", *names))).tolist() == ending
+
+
 def test_find_one_returns_the_row_or_says_which_there_are():
     assert find_one(TREE, "main/solve") == 1
     with pytest.raises(UsageError, match="names 2 call paths") as caught:
@@ -178,11 +192,11 @@ def test_patterns_may_have_more_segments_than_a_number_has_bits():
 )
 def test_what_names_nothing_may_be_near_to_what_does(pattern, meant):
     assert not match(TREE, pattern).any()
-    assert nearest(TREE, pattern) == meant
+    assert Patterns.of(TREE).nearest(pattern) == meant
     assert not meant or match(TREE, meant).any()
 
 
 def test_names_that_are_no_patterns_are_no_suggestions():
     tree = call_tree(["main", "main/a{b", "main/operator*", "main/f~g"])
     for pattern in ("main/a{b}", "main/operator", "main/fg"):
-        assert nearest(tree, pattern) in {"", "**/main"}
+        assert Patterns.of(tree).nearest(pattern) in {"", "**/main"}

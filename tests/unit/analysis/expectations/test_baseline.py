@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import callpath_modeler as cpm
-from callpath_modeler.analysis.expectations.baseline import Settings, baseline, pattern_of
+from callpath_modeler.analysis.expectations.baseline import Settings, baseline, patterns_of
 from callpath_modeler.analysis.expectations.document import parse
 from callpath_modeler.analysis.expectations.judge import Judge
 from callpath_modeler.analysis.expectations.reading import understand
@@ -166,8 +166,8 @@ def test_patterns_name_one_call_path_whatever_it_is_called():
     values = {"main": [1.0] * 5} | {name: [2.0 + k] * 5 for k, name in enumerate(ODD)}
     models = cpm.fit(experiment(values, POINTS))
     tree = models.experiment.tree
-    for row in range(len(tree)):
-        assert find_one(tree, pattern_of(Patterns.of(tree), row)) == row
+    rows = range(len(tree))
+    assert [find_one(tree, each) for each in patterns_of(Patterns.of(tree), rows)] == [*rows]
     expected = expectations(models, cover=1.0)
     assert len({each.name for each in expected.expectations}) == len(values) + 1
     assert failures(expected, models) == []
