@@ -103,10 +103,10 @@ def _named(tree: CallTree, patterns: Iterable[str], *, strict: bool) -> Mask:
     """Return which call paths any of the patterns names."""
     known, named = Patterns.of(tree), np.zeros(len(tree), bool)
     for pattern in patterns:
-        rows = known.match(pattern)
-        if strict and not rows.any():
+        rows = known.rows(pattern)
+        if strict and not len(rows):
             raise unmatched(tree, pattern)
-        named |= rows
+        named[rows] = True
     return named
 
 
