@@ -27,6 +27,7 @@ from callpath_modeler.pipeline import FitOptions, fit, fit_options_of, models_of
 from callpath_modeler.profile.experiment import Experiment
 from callpath_modeler.profile.line import Line
 from callpath_modeler.readers.reading import Progress
+from callpath_modeler.targets import settings_of, target_of
 from callpath_modeler.units import counted, parameter_value, setting_text
 
 
@@ -202,8 +203,9 @@ def compare(
     Raises
     ------
     UsageError, DataError
-        As `difference` and `pair_up` do.
+        As `difference` and `pair_up` do, and if a target is not positive.
     """
+    target = None if target is None else target_of(target)
     old, young = (side if isinstance(side, Fitted) else None for side in (base, new))
     before, after = (side.experiment if isinstance(side, Fitted) else side for side in (base, new))
     known = old or young
@@ -213,7 +215,8 @@ def compare(
         # A minimum of repetitions against a mean of others would differ by their kind alone.
         how = replace(fit_options_of(young, jobs), aggregate=old.models.aggregate)
         young = fit(after, young.metric.name, how)
-    held = _said([side for side in (old, young) if side], parameter, held or {})
+    held = settings_of(held or {}, "held")
+    held = _said([side for side in (old, young) if side], parameter, held)
     line = common_line(before, after, parameter, held)
     old, young = _along(old, line), _along(young, line)
     pair = pair_up((before, old), (after, young), metric, line, aggregate)

@@ -16,10 +16,11 @@ import numpy.typing as npt
 
 from callpath_modeler import modeling
 from callpath_modeler.analysis.predict import total_of
-from callpath_modeler.errors import DataError
+from callpath_modeler.errors import DataError, UsageError
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.modeling import Models
 from callpath_modeler.modeling.distributions import normal_share
+from callpath_modeler.targets import target_of, targets_of
 from callpath_modeler.units import as_option, setting_text
 
 FloatArray = npt.NDArray[np.float64]
@@ -93,11 +94,13 @@ def advise(fitted: Fitted, target: float, scales: Sequence[float] = ()) -> Advic
     DataError
         If there is no scale between the largest run and the target, several parameters vary, the
         models are classic, or there is no total that is above zero.
+    UsageError
+        If the target or a scale is not positive or infinite, or a scale was run already.
     """
     models = fitted.models
     _check(fitted)
-    largest = {fitted.parameter: float(fitted.points[-1])}
-    chosen = scales or between(fitted.points, target)
+    target, largest = _finite(target), {fitted.parameter: float(fitted.points[-1])}
+    chosen = _scales(fitted, scales) if len(scales) else between(fitted.points, target)
     if not chosen:
         raise DataError(
             f"there is no scale between the largest run, {setting_text(largest)}, and the target",
@@ -141,6 +144,25 @@ def _check(fitted: Fitted) -> None:
             f"{fitted.metric.name} does not add up over call paths: it has no total",
             hint="advice is about the run time",
         )
+
+
+def _finite(target: float) -> float:
+    found = target_of(target)
+    if np.isinf(found):
+        raise UsageError("--advise: growth alone has no band", hint="--target with a number")
+    return found
+
+
+def _scales(fitted: Fitted, scales: Sequence[float]) -> list[float]:
+    """Return the scales that may be run, if none of them was."""
+    wanted: list[float] = targets_of(scales).tolist()
+    for scale in wanted:
+        if np.isinf(scale) or scale in fitted.points:
+            raise UsageError(
+                f"no run to advise at {setting_text({fitted.parameter: scale})}",
+                hint="scales that were not run yet",
+            )
+    return wanted
 
 
 def between(points: FloatArray, target: float) -> list[float]:

@@ -26,6 +26,7 @@ from callpath_modeler.choices import member
 from callpath_modeler.errors import UsageError
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.profile.experiment import inclusive_values
+from callpath_modeler.targets import target_of
 
 Values = NDArray[np.float64]
 
@@ -151,9 +152,10 @@ def rank(
     Raises
     ------
     UsageError
-        If the order or the view needs sums and the metric does not add up over call paths.
+        If the target is not positive, or the order or the view needs sums and the metric does not
+        add up over call paths.
     """
-    by = member(By, by, "order")
+    target, by = target_of(target), member(By, by, "order")
     if not fitted.metric.additive and (inclusive or by in {By.LOSS, By.SHARE}):
         what = "inclusive ranking" if inclusive else f"ranking by {by}"
         raise UsageError(
