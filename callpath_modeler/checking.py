@@ -12,6 +12,7 @@ from callpath_modeler.analysis.expectations.expression import Comparison
 from callpath_modeler.analysis.expectations.judge import Judge
 from callpath_modeler.analysis.expectations.reading import read
 from callpath_modeler.asking import Question, check_names, held_at, held_findings, parse_target
+from callpath_modeler.choices import check_kind
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.errors import DataError, UsageError
 from callpath_modeler.fitted import Fitted
@@ -49,6 +50,8 @@ def check(
     UsageError
         If a target is not positive, or of no parameter of the models.
     """
+    check_kind(models, Fitted, "models")
+    check_kind(path, (str, Path), "path")
     if target is None:
         at = {}
     elif isinstance(target, Mapping):

@@ -18,6 +18,7 @@ from callpath_modeler.asking import (
     held_findings,
     parse_target,
 )
+from callpath_modeler.choices import check_kind, check_probability
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.errors import UsageError
 from callpath_modeler.fitted import Fitted
@@ -205,6 +206,9 @@ def compare(
     UsageError, DataError
         As `difference` and `pair_up` do, and if a target is not positive.
     """
+    for name, side in (("base", base), ("new", new)):
+        check_kind(side, (Fitted, Experiment), name)
+    check_probability(confidence, "--confidence")
     target = None if target is None else target_of(target)
     old, young = (side if isinstance(side, Fitted) else None for side in (base, new))
     before, after = (side.experiment if isinstance(side, Fitted) else side for side in (base, new))

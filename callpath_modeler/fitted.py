@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from callpath_modeler.choices import check_kind
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.errors import UsageError
 from callpath_modeler.modeling import (
@@ -92,6 +93,7 @@ class Fitted:
 
     def __getitem__(self, callpath: str) -> CallPathModel:
         """Return the model of the one call path that a pattern names."""
+        check_kind(callpath, str, "call path")
         return CallPathModel(self, find_one(self.experiment.tree, callpath))
 
     @property

@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from callpath_modeler import modeling
 from callpath_modeler.analysis.predict import total_of
+from callpath_modeler.choices import check_kind
 from callpath_modeler.errors import DataError, UsageError
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.modeling import Models
@@ -97,10 +98,10 @@ def advise(fitted: Fitted, target: float, scales: Sequence[float] = ()) -> Advic
     UsageError
         If the target or a scale is not positive or infinite, or a scale was run already.
     """
-    models = fitted.models
     _check(fitted)
+    models = fitted.models
     target, largest = _finite(target), {fitted.parameter: float(fitted.points[-1])}
-    chosen = _scales(fitted, scales) if len(scales) else between(fitted.points, target)
+    chosen = _scales(fitted, scales) if np.size(scales) else between(fitted.points, target)
     if not chosen:
         raise DataError(
             f"there is no scale between the largest run, {setting_text(largest)}, and the target",
@@ -128,7 +129,8 @@ def advise(fitted: Fitted, target: float, scales: Sequence[float] = ()) -> Advic
 
 
 def _check(fitted: Fitted) -> None:
-    """Refuse models that outcomes cannot be drawn from, or that have no total."""
+    """Refuse models that outcomes cannot be drawn from, or that have no total; and what is none."""
+    check_kind(fitted, Fitted, "fitted")
     if fitted.surface is not None:
         raise DataError(
             f"several parameters vary: {', '.join(fitted.parameters)}; advice is about one",

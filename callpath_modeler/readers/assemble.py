@@ -7,11 +7,12 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import NoneType
 
 import numpy as np
 from numpy.typing import NDArray
 
-from callpath_modeler.choices import member
+from callpath_modeler.choices import check_count, check_kind, member
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.errors import DataError, InputError
 from callpath_modeler.profile.experiment import (
@@ -76,6 +77,9 @@ class ReadOptions:
             object.__setattr__(self, "locations", member(Reduction, self.locations, "locations"))
         if self.scaling is not None:
             object.__setattr__(self, "scaling", member(Scaling, self.scaling, "scaling"))
+        check_kind(self.metrics, (tuple, list, NoneType), "metrics")
+        check_kind(self.parameter_sources, Mapping, "parameter_sources")
+        check_count(self.jobs, 0, "--jobs")
 
 
 def assemble(
