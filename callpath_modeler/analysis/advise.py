@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from callpath_modeler import modeling
 from callpath_modeler.analysis.predict import total_of
+from callpath_modeler.analysis.scales import power_of
 from callpath_modeler.choices import check_kind
 from callpath_modeler.errors import DataError, UsageError
 from callpath_modeler.fitted import Fitted
@@ -172,15 +173,11 @@ def between(points: FloatArray, target: float) -> list[float]:
 
     They are whole numbers, or cubes or squares, if the points are.
     """
-    power = next((k for k in (3, 2, 1) if _are_powers(points, k)), None)
+    power = power_of(points)
     wanted = points[-1] * np.array(_STEPS)
     if power is not None:
         wanted = np.round(wanted ** (1 / power)) ** power
     return sorted({float(each) for each in wanted if points[-1] < each < target})
-
-
-def _are_powers(points: FloatArray, power: int) -> bool:
-    return bool(np.isclose(np.round(points ** (1 / power)) ** power, points, rtol=1e-12).all())
 
 
 def _outcome(
