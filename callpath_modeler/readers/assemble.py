@@ -387,9 +387,7 @@ def _cost_findings(
                     message = f"{name}: call paths add up to {parts:g}, the program took {total:g}"
                     found.append(Finding("CPM114", subject, message))
             elif parts > _TOO_MUCH * total > 0 and reduction is not Reduction.GIVEN:
-                message = (
-                    f"{name}: call paths add up to {parts / total:.2f} times the program's total"
-                )
+                message = f"{name}: {parts / total:.2f} times the program's"
                 found.append(Finding("CPM115", subject, message))
     return found
 
