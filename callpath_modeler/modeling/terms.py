@@ -234,11 +234,6 @@ class SearchSpace:
             decreasing=tuple(exponent for exponent in fractions if exponent < 0),
         )
 
-    @classmethod
-    def published(cls) -> Self:
-        """Return the original space: I = {0, 1/2, 1, 3/2, 2, 5/2, 3}, J = {0, 1, 2}, n = 5."""
-        return cls.of([Fraction(half, 2) for half in range(7)])
-
     @property
     def terms(self) -> tuple[Term, ...]:
         """All terms but the constant, in order of growth; ``Models`` counts them from 0."""
