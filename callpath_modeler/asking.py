@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -12,10 +12,8 @@ from callpath_modeler.errors import UsageError
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.loading import parse_number
 from callpath_modeler.profile.line import main_parameter
+from callpath_modeler.targets import target_of
 from callpath_modeler.units import factor_text, parameter_value, setting_text
-
-LIMITS = (1e-30, 1e30)
-"""Bounds of a finite target: powers of it are to remain numbers."""
 
 FURTHER = 4.0
 """How many times the largest scale is asked about by commands that need no target."""
@@ -94,14 +92,7 @@ def parse_target(target: str | None, at: str | None, parameter: str | None = Non
 
 
 def _scale(text: str) -> float:
-    value = parse_number(text, "target")
-    if not value > 0:
-        raise UsageError(f"target {text} is not positive", hint="e.g. --target 4096")
-    if not LIMITS[0] <= value <= LIMITS[1] and "inf" not in text.lower():
-        raise UsageError(
-            f"target {text} is out of bounds", hint="--target inf ranks by growth alone"
-        )
-    return value
+    return target_of(parse_number(text, "target"), text)
 
 
 def held_at(fitted: Fitted, target: Target) -> Fitted:
@@ -112,13 +103,18 @@ def held_at(fitted: Fitted, target: Target) -> Fitted:
     UsageError
         If the target names a parameter that the models do not have.
     """
-    for name in target.named:
-        if name not in fitted.parameters:
-            hint = f"parameters: {', '.join(fitted.parameters)}"
-            raise UsageError(f"the models have no parameter {name!r}", hint=hint)
+    check_names(fitted, target.named)
     chosen = target.parameter or fitted.parameter
     held = {name: value for name, value in target.named.items() if name != chosen}
     return fitted.holding(held, chosen)
+
+
+def check_names(fitted: Fitted, names: Iterable[str]) -> None:
+    """Raise `UsageError` where one is no parameter of the models."""
+    for name in names:
+        if name not in fitted.parameters:
+            hint = f"parameters: {', '.join(fitted.parameters)}"
+            raise UsageError(f"the models have no parameter {name!r}", hint=hint)
 
 
 def checked_target(fitted: Fitted, value: float) -> float:

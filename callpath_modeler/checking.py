@@ -11,13 +11,15 @@ from callpath_modeler.analysis.expectations.expectation import Expectations
 from callpath_modeler.analysis.expectations.expression import Comparison
 from callpath_modeler.analysis.expectations.judge import Judge
 from callpath_modeler.analysis.expectations.reading import read
-from callpath_modeler.asking import Question, held_at, held_findings, parse_target
+from callpath_modeler.asking import Question, check_names, held_at, held_findings, parse_target
+from callpath_modeler.choices import check_kind
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.errors import DataError, UsageError
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.loading import LoadOptions
 from callpath_modeler.pipeline import FitOptions, fit, fit_options_of, models_of
 from callpath_modeler.readers.reading import Progress
+from callpath_modeler.targets import settings_of, target_of
 
 
 def check(
@@ -45,10 +47,19 @@ def check(
     InputError
         If the file cannot be read, or something in it is not understood; the message begins with
         file and line.
+    UsageError
+        If a target is not positive, or of no parameter of the models.
     """
-    if not isinstance(target, Mapping):
-        target = {} if target is None else {models.parameter: target}
-    return _check(models, read(Path(path)), target)
+    check_kind(models, Fitted, "models")
+    check_kind(path, (str, Path), "path")
+    if target is None:
+        at = {}
+    elif isinstance(target, Mapping):
+        at = settings_of(target)
+    else:
+        at = {models.parameter: target_of(target)}
+    check_names(models, at)
+    return _check(models, read(Path(path)), at)
 
 
 def _check(

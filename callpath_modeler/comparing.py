@@ -18,6 +18,7 @@ from callpath_modeler.asking import (
     held_findings,
     parse_target,
 )
+from callpath_modeler.choices import check_kind, check_probability
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.displayed import Displayed
 from callpath_modeler.errors import UsageError
@@ -28,6 +29,7 @@ from callpath_modeler.pipeline import FitOptions, fit, fit_options_of, models_of
 from callpath_modeler.profile.experiment import Experiment
 from callpath_modeler.profile.line import Line
 from callpath_modeler.readers.reading import Progress
+from callpath_modeler.targets import settings_of, target_of
 from callpath_modeler.units import counted, parameter_value, setting_text
 
 
@@ -205,8 +207,12 @@ def compare(
     Raises
     ------
     UsageError, DataError
-        As `difference` and `pair_up` do.
+        As `difference` and `pair_up` do, and if a target is not positive.
     """
+    for name, side in (("base", base), ("new", new)):
+        check_kind(side, (Fitted, Experiment), name)
+    check_probability(confidence, "--confidence")
+    target = None if target is None else target_of(target)
     old, young = (side if isinstance(side, Fitted) else None for side in (base, new))
     before, after = (side.experiment if isinstance(side, Fitted) else side for side in (base, new))
     known = old or young
@@ -216,7 +222,8 @@ def compare(
         # A minimum of repetitions against a mean of others would differ by their kind alone.
         how = replace(fit_options_of(young, jobs), aggregate=old.models.aggregate)
         young = fit(after, young.metric.name, how)
-    held = _said([side for side in (old, young) if side], parameter, held or {})
+    held = settings_of(held or {}, "held")
+    held = _said([side for side in (old, young) if side], parameter, held)
     line = common_line(before, after, parameter, held)
     old, young = _along(old, line), _along(young, line)
     pair = pair_up((before, old), (after, young), metric, line, aggregate)

@@ -87,7 +87,7 @@ KINDS: dict[str, Kind] = {
     ),
     "CPM115": Kind(
         "maxima add up to more than the total",
-        "use --locations mean for shares of the real run time",
+        "--locations mean has shares of the real run time",
     ),
     "CPM116": Kind("another parameter varies along", "read the models as functions of both"),
     "CPM117": Kind("non-finite values", "they count as missing"),
@@ -124,7 +124,7 @@ KINDS: dict[str, Kind] = {
         "communication outside any call path", "it is not counted; instrument main at least"
     ),
     "CPM134": Kind(
-        "too few repetitions to know a mean to 5 %", "add them, or measure on a quieter machine"
+        "too few repetitions to know means to 5 %", "add them, or measure on a quieter machine"
     ),
     "CPM135": Kind(
         "exclusive times look inclusive",

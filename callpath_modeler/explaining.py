@@ -9,6 +9,7 @@ import numpy as np
 
 from callpath_modeler.analysis.rank import Ranking
 from callpath_modeler.analysis.requirements import Requirements, requirements
+from callpath_modeler.choices import check_kind
 from callpath_modeler.errors import DataError
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.pipeline import fit, fit_options_of
@@ -26,8 +27,15 @@ def explain(ranking: Ranking, row: int) -> Requirements | None:
     -------
     Requirements or None
         None where nothing else was read or measured, or the ranking is of no time.
+
+    Raises
+    ------
+    UsageError
+        If there is no such call path.
     """
-    return explain_all(ranking, [row]).get(row)
+    check_kind(ranking, Ranking, "ranking")
+    chosen = int(ranking.fitted.experiment.tree.chosen([row])[0])
+    return explain_all(ranking, [chosen]).get(chosen)
 
 
 def explain_all(ranking: Ranking, rows: Sequence[int]) -> dict[int, Requirements]:

@@ -8,8 +8,10 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from callpath_modeler.choices import check_kind
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.displayed import Displayed, Drawn
+from callpath_modeler.errors import UsageError
 from callpath_modeler.modeling import (
     MIN_POINTS,
     FitStatus,
@@ -23,6 +25,7 @@ from callpath_modeler.profile.experiment import Experiment
 from callpath_modeler.profile.line import nearest_line
 from callpath_modeler.profile.pattern import find_one
 from callpath_modeler.profile.schema import Metric
+from callpath_modeler.targets import targets_of
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -91,6 +94,7 @@ class Fitted(Displayed):
 
     def __getitem__(self, callpath: str) -> CallPathModel:
         """Return the model of the one call path that a pattern names."""
+        check_kind(callpath, str, "call path")
         return CallPathModel(self, find_one(self.experiment.tree, callpath))
 
     @property
@@ -280,19 +284,12 @@ class CallPathModel(Drawn):
 
         Raises
         ------
-        TypeError
-            If a name is no parameter of the models, or none is given.
+        UsageError
+            If a target is not positive, a name is no parameter of the models, or there is none.
         """
         fitted = self.fitted
-        if (points is None) != bool(named) or not set(named) <= set(fitted.parameters):
-            raise TypeError(f"give targets, or values of {', '.join(fitted.parameters)} by name")
-        if points is not None:
-            named = {fitted.parameter: points}
-        values = np.broadcast_arrays(*(np.atleast_1d(np.asarray(v, float)) for v in named.values()))
-        table = dict(zip(named, values, strict=True))
-        along_it = table.pop(fitted.parameter, None)
-        if along_it is None:
-            raise TypeError(f"give {fitted.parameter} as well")
+        table = self._asked(points, named)
+        along_it = table.pop(fitted.parameter)
         found = np.empty((3, len(along_it)))
         settings = np.stack([*table.values(), np.zeros(len(along_it))], axis=1)[:, : len(table)]
         for setting in np.unique(settings, axis=0) if table else settings[:1]:
@@ -301,3 +298,24 @@ class CallPathModel(Drawn):
             of_row = models.take([self.row]).predict(along_it[here])
             found[:, here] = of_row.value[0], of_row.low[0], of_row.high[0]
         return Prediction(*found)
+
+    def _asked(
+        self, points: ArrayLike | None, named: Mapping[str, ArrayLike]
+    ) -> dict[str, NDArray[np.float64]]:
+        """Return the targets of each parameter, all of one length."""
+        known, parameter = self.fitted.parameters, self.fitted.parameter
+        hint = f"give targets, or values of {', '.join(known)} by name"
+        if points is not None and named:
+            raise UsageError("targets are given twice", hint=hint)
+        asked = named if points is None else {parameter: points}
+        for name in asked:
+            if name not in known:
+                raise UsageError(f"the models have no parameter {name!r}", hint=hint)
+        if parameter not in asked:
+            raise UsageError(f"no target of {parameter}", hint=hint)
+        targets = [targets_of(values) for values in asked.values()]
+        try:
+            return dict(zip(asked, np.broadcast_arrays(*targets), strict=True))
+        except ValueError:
+            hint = "one value, or as many as the others have"
+            raise UsageError("targets of parameters differ in number", hint=hint) from None

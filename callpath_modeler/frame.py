@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from callpath_modeler.choices import check_kind
 from callpath_modeler.errors import InputError, UsageError
 from callpath_modeler.profile.experiment import Experiment, Scaling
 from callpath_modeler.readers.assemble import ReadOptions, assemble_runs
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _SUBJECT = "data frame"
+_ENDLESS = 2.0**53
+"""From here on floats are whole, whatever was meant."""
 
 
 def from_frame(
@@ -55,22 +58,25 @@ def from_frame(
     InputError
         If a column does not hold what it should.
     """
+    import pandas as pd
+
+    check_kind(frame, pd.DataFrame, "frame")
     if any(name is not None for name in frame.index.names):
         frame = frame.reset_index()
-    paths = [callpath] if isinstance(callpath, str) else list(callpath)
+    paths, parameters = _listed(callpath, "callpath"), _listed(parameters, "parameters")
+    if not paths:
+        raise UsageError("no column of call paths", hint="callpath='callpath'")
     keys = [*paths, *parameters, *([repetition] if repetition else [])]
     if metrics is None:
         metrics = [name for name in frame.select_dtypes("number").columns if name not in keys]
-    for name in [*keys, *metrics]:
-        if name not in frame.columns:
-            known = ", ".join(map(str, frame.columns))
-            raise UsageError(f"no column {name!r} in the data frame", hint=f"columns: {known}")
+    metrics = metrics if isinstance(metrics, Mapping) else _listed(metrics, "metrics")
+    _check_columns(frame, [*keys, *metrics])
     if not metrics:
         raise UsageError("no column of values in the data frame", hint="metrics=['time']")
     distinct, path = _paths([frame[name].tolist() for name in paths])
     copies, rows = len(metrics), len(frame)
     numbers = None if repetition is None else _numbers(frame, repetition)
-    if numbers is not None and not (np.round(numbers) == numbers).all():
+    if numbers is not None and not _are_whole(numbers):
         raise InputError(f"{_SUBJECT}: {repetition} holds no whole numbers", hint="number from 1")
     records = Records(
         subject=_SUBJECT,
@@ -81,9 +87,35 @@ def from_frame(
         titles=[str(name) for name in metrics],
         title=np.repeat(np.arange(copies), rows),
         values=np.concatenate([_numbers(frame, name) for name in metrics]),
-        units=dict(metrics) if isinstance(metrics, Mapping) else {},
+        units=_units(metrics) if isinstance(metrics, Mapping) else {},
     )
     return assemble_runs(_SUBJECT, runs_of(records), ReadOptions(metrics=None, scaling=scaling))
+
+
+def _listed(names: str | Sequence[str], what: str) -> list[str]:
+    """Return names of columns, or the one."""
+    check_kind(names, (str, list, tuple), what)
+    return [names] if isinstance(names, str) else list(names)
+
+
+def _check_columns(frame: pd.DataFrame, names: Sequence[str]) -> None:
+    for name in names:
+        count = sum(known == name for known in frame.columns)
+        if count != 1:
+            known = ", ".join(map(str, frame.columns)) or "there are none"
+            which = "several columns" if count else "no column"
+            raise UsageError(f"{which} {name!r} in the data frame", hint=f"columns: {known}")
+
+
+def _are_whole(numbers: NDArray[np.float64]) -> bool:
+    return bool(((np.round(numbers) == numbers) & (np.abs(numbers) < _ENDLESS)).all())
+
+
+def _units(metrics: Mapping[str, str]) -> dict[str, str]:
+    for name, unit in metrics.items():
+        if not isinstance(unit, str):
+            raise UsageError(f"unit {unit!r} of {name} is no text", hint="e.g. 's', 'B' or '1'")
+    return dict(metrics)
 
 
 def _numbers(frame: pd.DataFrame, name: str) -> NDArray[np.float64]:
@@ -112,5 +144,8 @@ def _paths(columns: Sequence[list[Any]]) -> tuple[list[tuple[str, ...]], NDArray
 
 def _distinct(items: Sequence[Hashable]) -> tuple[list[Any], NDArray[np.intp]]:
     known: dict[Hashable, int] = {}
-    of_row = np.array([known.setdefault(item, len(known)) for item in items], np.intp)
+    try:
+        of_row = np.array([known.setdefault(item, len(known)) for item in items], np.intp)
+    except TypeError as cause:
+        raise InputError(f"{_SUBJECT}: no call path: {cause}", hint="names joined by /") from cause
     return list(known), of_row

@@ -5,14 +5,16 @@ from __future__ import annotations
 import glob
 import operator
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from types import NoneType
 
 import numpy as np
 from numpy.typing import NDArray
 
 from callpath_modeler import store
+from callpath_modeler.choices import check_kind
 from callpath_modeler.config import NAME as CONFIGURATION
 from callpath_modeler.errors import DataError, InputError, UsageError
 from callpath_modeler.profile.experiment import Experiment
@@ -63,6 +65,11 @@ class LoadOptions:
     reader: str | None = None
     preset: frozenset[str] = frozenset()
 
+    def __post_init__(self) -> None:
+        check_kind(self.read, ReadOptions, "read")
+        for name in ("where", "name_pattern", "reader"):
+            check_kind(getattr(self, name), (str, NoneType), name)
+
     def of_metric(self, metric: str | None) -> LoadOptions:
         """Return the options to read one metric, unless more are; None = the run time."""
         if metric is None or self.read.metrics is None or metric in self.read.metrics:
@@ -98,6 +105,7 @@ def load(
     UsageError
         If an option makes no sense.
     """
+    check_kind(options, (LoadOptions, NoneType), "options")
     options = options or LoadOptions()
     # The characters of a text are texts, too, and "/" is the whole file system.
     paths = _expand([sources] if isinstance(sources, str | Path) else sources)
@@ -160,7 +168,9 @@ def _profiles(sources: Sequence[str | Path]) -> list[Path]:
 
 def _expand(sources: Sequence[str | Path]) -> list[Path]:
     paths: list[Path] = []
+    check_kind(sources, Iterable, "sources")
     for source in sources:
+        check_kind(source, (str, Path), "source")
         text = str(source)
         if source == "":
             raise UsageError("a name is empty", hint="is a variable of the shell not set?")

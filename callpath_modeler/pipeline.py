@@ -6,6 +6,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from types import NoneType
 from typing import get_args
 
 import numpy as np
@@ -22,7 +23,7 @@ from callpath_modeler.asking import (
     held_at,
     parse_target,
 )
-from callpath_modeler.choices import check_choice
+from callpath_modeler.choices import check_choice, check_count, check_kind, check_probability
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.errors import DataError, UsageError
 from callpath_modeler.fitted import Fitted, Surface, sliced
@@ -67,6 +68,15 @@ class FitOptions:
     confidence: float = 0.95
     jobs: int = field(default=1, compare=False)
 
+    def __post_init__(self) -> None:
+        check_choice(self.method, get_args(modeling.Method), "method")
+        check_choice(self.aggregate, get_args(modeling.Aggregate), "aggregate")
+        check_kind(self.space, (SearchSpace, NoneType), "space")
+        check_probability(self.confidence, "--confidence")
+        check_count(self.jobs, 0, "--jobs")
+        if self.folds is not None:
+            check_count(self.folds, 2, "--folds")
+
 
 def fit(
     experiment: Experiment, metric: str | None = None, options: FitOptions | None = None
@@ -80,9 +90,9 @@ def fit(
     UsageError
         If there is no such metric or parameter, or more folds than points.
     """
+    check_kind(experiment, Experiment, "experiment")
+    check_kind(options, (FitOptions, NoneType), "options")
     options = options or FitOptions()
-    check_choice(options.method, get_args(modeling.Method), "method")
-    check_choice(options.aggregate, get_args(modeling.Aggregate), "aggregate")
     chosen = experiment.metric(metric)
     parameters = _parameters(experiment, options)
     points, values = experiment.by_setting(chosen.name, parameters)

@@ -16,10 +16,13 @@ import numpy.typing as npt
 
 from callpath_modeler import modeling
 from callpath_modeler.analysis.predict import total_of
-from callpath_modeler.errors import DataError
+from callpath_modeler.analysis.scales import power_of
+from callpath_modeler.choices import check_kind
+from callpath_modeler.errors import DataError, UsageError
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.modeling import Models
 from callpath_modeler.modeling.distributions import normal_share
+from callpath_modeler.targets import target_of, targets_of
 from callpath_modeler.units import as_option, setting_text
 
 FloatArray = npt.NDArray[np.float64]
@@ -93,11 +96,13 @@ def advise(fitted: Fitted, target: float, scales: Sequence[float] = ()) -> Advic
     DataError
         If there is no scale between the largest run and the target, several parameters vary, the
         models are classic, or there is no total that is above zero.
+    UsageError
+        If the target or a scale is not positive or infinite, or a scale was run already.
     """
-    models = fitted.models
     _check(fitted)
-    largest = {fitted.parameter: float(fitted.points[-1])}
-    chosen = scales or between(fitted.points, target)
+    models = fitted.models
+    target, largest = _finite(target), {fitted.parameter: float(fitted.points[-1])}
+    chosen = _scales(fitted, scales) if np.size(scales) else between(fitted.points, target)
     if not chosen:
         raise DataError(
             f"there is no scale between the largest run, {setting_text(largest)}, and the target",
@@ -125,7 +130,8 @@ def advise(fitted: Fitted, target: float, scales: Sequence[float] = ()) -> Advic
 
 
 def _check(fitted: Fitted) -> None:
-    """Refuse models that outcomes cannot be drawn from, or that have no total."""
+    """Refuse models that outcomes cannot be drawn from, or that have no total; and what is none."""
+    check_kind(fitted, Fitted, "fitted")
     if fitted.surface is not None:
         raise DataError(
             f"several parameters vary: {', '.join(fitted.parameters)}; advice is about one",
@@ -143,20 +149,35 @@ def _check(fitted: Fitted) -> None:
         )
 
 
+def _finite(target: float) -> float:
+    found = target_of(target)
+    if np.isinf(found):
+        raise UsageError("--advise: growth alone has no band", hint="--target with a number")
+    return found
+
+
+def _scales(fitted: Fitted, scales: Sequence[float]) -> list[float]:
+    """Return the scales that may be run, if none of them was."""
+    wanted: list[float] = targets_of(scales).tolist()
+    for scale in wanted:
+        if np.isinf(scale) or scale in fitted.points:
+            raise UsageError(
+                f"no run to advise at {setting_text({fitted.parameter: scale})}",
+                hint="scales that were not run yet",
+            )
+    return wanted
+
+
 def between(points: FloatArray, target: float) -> list[float]:
     """Return scales to run, above all `points` and below the target, ascending.
 
     They are whole numbers, or cubes or squares, if the points are.
     """
-    power = next((k for k in (3, 2, 1) if _are_powers(points, k)), None)
+    power = power_of(points)
     wanted = points[-1] * np.array(_STEPS)
     if power is not None:
         wanted = np.round(wanted ** (1 / power)) ** power
     return sorted({float(each) for each in wanted if points[-1] < each < target})
-
-
-def _are_powers(points: FloatArray, power: int) -> bool:
-    return bool(np.isclose(np.round(points ** (1 / power)) ** power, points, rtol=1e-12).all())
 
 
 def _outcome(

@@ -5,9 +5,12 @@ Means of some call paths against medians of others would differ by their kind al
 
 from __future__ import annotations
 
+from typing import get_args
+
 import numpy as np
 
 from callpath_modeler import modeling
+from callpath_modeler.choices import check_choice
 from callpath_modeler.modeling import Aggregate, Centre
 from callpath_modeler.profile.experiment import Experiment
 
@@ -28,6 +31,7 @@ def centre_of(
     metric, parameter : of the models
     aggregate : how to choose; ``"auto"`` takes what scatters least, if models can be made to tell
     """
+    check_choice(aggregate, get_args(Aggregate), "aggregate")
     if aggregate != "auto":
         return aggregate
     if not experiment.parameters:

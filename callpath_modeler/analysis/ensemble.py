@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from callpath_modeler.analysis.centre import centre_of
 from callpath_modeler.analysis.excess import ideal, per_process, scaling_over
+from callpath_modeler.choices import check_kind
 from callpath_modeler.displayed import Displayed
 from callpath_modeler.errors import DataError, UsageError
 from callpath_modeler.modeling import Aggregate, Centre, centre
@@ -24,6 +25,7 @@ from callpath_modeler.profile.groups import Costs, Rows, Values
 from callpath_modeler.profile.line import Line, nearest_line
 from callpath_modeler.profile.schema import Metric
 from callpath_modeler.readers.program import scaling_anew
+from callpath_modeler.targets import settings_of, target_of, targets_of
 from callpath_modeler.units import as_option, parameter_value, setting_text
 
 Pair = tuple[float, float]
@@ -194,13 +196,14 @@ def losses(
     DataError
         If there are not two scales to compare, or nothing was spent at one of them.
     """
+    check_kind(experiment, Experiment, "experiment")
     chosen = experiment.metric(metric)
     if not chosen.additive:
         raise UsageError(
             f"no excess work: {chosen.name} does not add up over call paths",
             hint="choose a time or a count with --metric, and not --locations imbalance",
         )
-    line = _measured_line(experiment, parameter, held or {})
+    line = _measured_line(experiment, parameter, settings_of(held or {}, "held"))
     parameter = line.parameter
     how = centre_of(experiment, chosen.name, parameter, aggregate)
     if line.held:
@@ -212,6 +215,8 @@ def losses(
         raise DataError(
             f"{chosen.name} was measured at one scale only", hint="measure it at two or more"
         )
+    base = None if base is None else target_of(base, what="base")
+    pair = None if pair is None else _pair(pair)
     pairs = choose_pairs(measured, line, pair, base)
     points = np.unique(pairs)
     used = np.searchsorted(measured, points)
@@ -226,6 +231,14 @@ def losses(
     relative = _relative(scaling, pairs, points, cost, costs.total, chosen, parameter)
     excess = Costs.of(experiment.tree, relative)
     return Losses(experiment, chosen, line, scaling, pairs, points, how, costs, costs.total, excess)
+
+
+def _pair(scales: Pair) -> Pair:
+    """Return a pair, if it is one."""
+    found = targets_of(scales).tolist()
+    if len(found) != 2:
+        raise UsageError(f"a pair is of two scales, not {len(found)}", hint="e.g. pair=(8, 128)")
+    return found[0], found[1]
 
 
 def _measured_line(

@@ -19,10 +19,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from callpath_modeler.analysis.centre import centre_of
+from callpath_modeler.choices import check_kind, member
+from callpath_modeler.errors import UsageError
 from callpath_modeler.modeling import Aggregate, centre
 from callpath_modeler.profile.calltree import CallTree
 from callpath_modeler.profile.experiment import Experiment, Scaling
 from callpath_modeler.profile.schema import Reduction
+from callpath_modeler.targets import target_of
+from callpath_modeler.units import parameter_value, setting_text
 
 CARRIES_COST = 0.01
 """From this share of the whole on, a call path carries cost."""
@@ -66,12 +70,30 @@ def excess_work(
     scaling : weak or strong
     base, scale : number of processes, and exclusive cost per process [n] there; NaN counts as
         zero, a call path that does not occur costs nothing
+
+    Raises
+    ------
+    UsageError
+        If the scaling is none, a scale is not positive, or a cost is not that of n call paths.
     """
-    (p, cost_p), (q, cost_q) = base, scale
+    scaling = member(Scaling, scaling, "scaling")
+    (p, cost_p), (q, cost_q) = (_costs(tree, *each) for each in (base, scale))
     lost = np.nan_to_num(cost_q) - ideal(scaling, p, q, np.nan_to_num(cost_p))
     run_time = np.nansum(cost_q)
     relative = lost / run_time if run_time > 0 else np.zeros_like(lost)
     return Excess(p, q, relative, tree.inclusive(relative), lost)
+
+
+def _costs(
+    tree: CallTree, scale: float, cost: NDArray[np.float64]
+) -> tuple[float, NDArray[np.float64]]:
+    costs = np.asarray(cost, np.float64)
+    if costs.shape != (len(tree),):
+        raise UsageError(
+            f"costs have shape {costs.shape}; there are {len(tree)} call paths",
+            hint="one cost for each, e.g. experiment.values()[:, 0]",
+        )
+    return target_of(scale, what="scale"), costs
 
 
 def ideal(
@@ -100,19 +122,22 @@ def measured_excess(
 
     Raises
     ------
-    ValueError
-        If a scale is not among the points.
+    UsageError
+        If a scale is not among the points, or there is no such metric or parameter.
     """
+    check_kind(experiment, Experiment, "experiment")
     how = centre_of(experiment, metric, parameter, aggregate)
     points, values = experiment.by_point(metric, parameter)
     costs = []
     for point in (base, scale):
-        index = np.flatnonzero(points == point)
-        if not len(index):
-            raise ValueError(f"no run at {parameter} = {point:g}")
-        here = centre(values[:, index], how)[:, 0]
+        index = np.flatnonzero(points == target_of(point, what="scale"))
+        here = centre(values[:, index], how)
         if np.isnan(here).all():
-            raise ValueError(f"{metric} was not measured at {parameter} = {point:g}")
+            raise UsageError(
+                f"{metric} was not measured at {setting_text({parameter: point})}",
+                hint=f"measured: {', '.join(map(parameter_value, points))}",
+            )
+        here = here[:, 0]
         costs.append(per_process(experiment, parameter, here, point))
     return excess_work(
         experiment.tree, scaling_over(experiment, parameter), (base, costs[0]), (scale, costs[1])

@@ -22,11 +22,12 @@ from callpath_modeler.analysis.measured import Measured
 from callpath_modeler.analysis.predict import Predicted, predict, with_callees
 from callpath_modeler.analysis.trust import among_the_first, marks_of_probability, marks_of_trust
 from callpath_modeler.analysis.turning import Turning, turning
-from callpath_modeler.choices import member
+from callpath_modeler.choices import check_kind, member
 from callpath_modeler.displayed import Displayed
 from callpath_modeler.errors import UsageError
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.profile.experiment import inclusive_values
+from callpath_modeler.targets import target_of
 
 Values = NDArray[np.float64]
 
@@ -152,9 +153,11 @@ def rank(
     Raises
     ------
     UsageError
-        If the order or the view needs sums and the metric does not add up over call paths.
+        If the target is not positive, or the order or the view needs sums and the metric does not
+        add up over call paths.
     """
-    by = member(By, by, "order")
+    check_kind(fitted, Fitted, "fitted")
+    target, by = target_of(target), member(By, by, "order")
     if not fitted.metric.additive and (inclusive or by in {By.LOSS, By.SHARE}):
         what = "inclusive ranking" if inclusive else f"ranking by {by}"
         raise UsageError(

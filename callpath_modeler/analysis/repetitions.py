@@ -10,6 +10,7 @@ that many call paths average out: models bend with it. So such runs are named.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,7 +21,7 @@ from callpath_modeler.modeling.distributions import student_quantile
 from callpath_modeler.profile.experiment import Experiment
 from callpath_modeler.profile.groups import Rows, Values
 from callpath_modeler.profile.pattern import short_name
-from callpath_modeler.units import counted, percent, setting_text
+from callpath_modeler.units import parameter_value, percent, setting_text
 
 CONFIDENCE = 0.95
 WITHIN = 0.05
@@ -156,11 +157,17 @@ def _slower(experiment: Experiment, metric: str | None) -> list[Finding]:
         f" ({percent(one.share)} of call paths)"
         for one in slow
     )
-    whose = "its" if len(slow) == 1 else "their"
-    what = (
-        f"{counted(len(slow), 'run')} took longer than {whose} repetitions in nearly all call paths"
-    )
-    return [Finding("CPM136", experiment.metric(metric).name, f"{what}: {runs}", len(slow))]
+    message = f"longer than repetitions: {runs}"
+    return [Finding("CPM136", experiment.metric(metric).name, message, len(slow))]
+
+
+def _listed(names: Sequence[str], settings: Sequence[tuple[float, ...]]) -> str:
+    """Write settings; the name of a single parameter stands once."""
+    first, *others = (setting_text(dict(zip(names, each, strict=True))) for each in settings)
+    if len(names) == 1:
+        others = [parameter_value(value) for (value,) in settings[1:]]
+        return ", ".join([first, *others])
+    return " and ".join([first, *others])
 
 
 def _too_few(experiment: Experiment, metric: str | None) -> list[Finding]:
@@ -171,19 +178,16 @@ def _too_few(experiment: Experiment, metric: str | None) -> list[Finding]:
     worst = max(short, key=lambda shortage: shortage.within)
     names = [parameter.name for parameter in experiment.parameters]
 
-    def where(shortage: Shortage) -> str:
-        return setting_text(dict(zip(names, shortage.setting, strict=True)))
-
-    def more(shortage: Shortage) -> str:
+    path = "/".join(short_name(name) for name in experiment.tree.names(worst.row))
+    place = f" at {setting_text(dict(zip(names, worst.setting, strict=True)))}" if names else ""
+    amounts: dict[str, list[tuple[float, ...]]] = {}
+    for shortage in short:
         add = shortage.needed - shortage.made
         amount = f"{add}" if shortage.needed <= _MOST else f"over {_MOST}"
-        return f"{amount} at {where(shortage)}" if names else amount
-
-    path = "/".join(short_name(name) for name in experiment.tree.names(worst.row))
-    place = f" at {where(worst)}" if names else ""
-    message = (
-        f"{counted(len(short), 'point')}: the mean of a call path that carries cost is known to "
-        f"{percent(worst.within)} at worst ({path}{place}); "
-        f"repetitions to add: {'; '.join(more(shortage) for shortage in short)}"
+        amounts.setdefault(amount, []).append(shortage.setting)
+    missing = "; ".join(
+        f"{amount} at {_listed(names, settings)}" if names else amount
+        for amount, settings in amounts.items()
     )
+    message = f"{percent(worst.within)} at worst ({path}{place}); to add: {missing}"
     return [Finding("CPM134", experiment.metric(metric).name, message, len(short))]

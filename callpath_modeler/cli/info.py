@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -120,8 +119,6 @@ def _advise(
         progress=console.progress("read"),
         default_factor=FURTHER,
     )
-    if math.isinf(value):
-        raise UsageError("--advise: growth alone has no band", hint="--target with a number")
     advice = advise(fitted, value)
     if form == "table":
         lines = advice_text(fitted, advice, ascii_only=console.ascii_only)

@@ -287,9 +287,6 @@ def _make_fit(
 ) -> FitOptions:
     from callpath_modeler.pipeline import FitOptions
 
-    # click lets NaN pass every range.
-    if not 0 < confidence < 1:
-        raise UsageError(f"--confidence {confidence} is no probability", hint="e.g. 0.95")
     return FitOptions(
         parameter=parameter,
         method=method,  # type: ignore[arg-type] # click allows no other

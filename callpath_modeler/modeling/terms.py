@@ -10,11 +10,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import total_ordering
+from numbers import Integral, Rational
 from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
+from callpath_modeler.errors import UsageError
 from callpath_modeler.modeling.growth import Growth, exponential_text, raised
 
 FloatArray = npt.NDArray[np.float64]
@@ -98,6 +100,13 @@ class Term:
         return cls(Fraction(header["exponent"]), int(header["log"]), Fraction(header["rate"]))
 
 
+class SearchSpaceError(UsageError, ValueError):
+    """A space of hypotheses that is none."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, hint="e.g. SearchSpace.of(['0', '1/2', '1'], logs=(0, 1, 2))")
+
+
 def as_exponent(value: ExponentLike) -> Fraction:
     """Read an exponent exactly.
 
@@ -114,13 +123,13 @@ def as_exponent(value: ExponentLike) -> Fraction:
 
     Raises
     ------
-    ValueError
+    SearchSpaceError
         If the text is no number, or the number is not finite.
     """
     try:
         fraction = Fraction(value)
-    except (ValueError, OverflowError, ZeroDivisionError) as error:
-        raise ValueError(f"{value!r} is not an exponent; write 2, 0.5 or 1/3") from error
+    except (TypeError, ValueError, OverflowError, ZeroDivisionError) as error:
+        raise SearchSpaceError(f"{value!r} is not an exponent; write 2, 0.5 or 1/3") from error
     return fraction.limit_denominator(100) if isinstance(value, float) else fraction
 
 
@@ -156,7 +165,7 @@ class SearchSpace:
 
     Raises
     ------
-    ValueError
+    SearchSpaceError
         If the space has no term, or a field is out of range.
     """
 
@@ -171,20 +180,26 @@ class SearchSpace:
 
     def __post_init__(self) -> None:
         """Check the ranges; every later step relies on them."""
+        rising = (*self.exponents, *self.secondary, *self.alone)
+        fractions = (*rising, *self.decreasing, *self.exponential)
+        if not all(isinstance(each, Rational) for each in fractions):
+            raise SearchSpaceError("exponents and rates are fractions")
+        if not all(isinstance(each, Integral) for each in (*self.logs, self.max_terms)):
+            raise SearchSpaceError("powers of the logarithm and numbers of terms are whole")
         if self.max_terms < 1:
-            raise ValueError(
+            raise SearchSpaceError(
                 f"max_terms is {self.max_terms}; a model needs room for at least one term"
             )
         if any(log < 0 for log in self.logs):
-            raise ValueError("powers of the logarithm are zero or more")
-        if any(exponent < 0 for exponent in (*self.exponents, *self.secondary, *self.alone)):
-            raise ValueError("negative exponents belong to the decreasing terms")
+            raise SearchSpaceError("powers of the logarithm are zero or more")
+        if any(exponent < 0 for exponent in rising):
+            raise SearchSpaceError("negative exponents belong to the decreasing terms")
         if any(exponent >= 0 for exponent in self.decreasing):
-            raise ValueError("exponents of decreasing terms are below zero")
+            raise SearchSpaceError("exponents of decreasing terms are below zero")
         if any(rate <= 0 for rate in self.exponential):
-            raise ValueError("rates of exponentials are above zero")
+            raise SearchSpaceError("rates of exponentials are above zero")
         if not self.terms:
-            raise ValueError("the search space has no term besides the constant")
+            raise SearchSpaceError("the search space has no term besides the constant")
 
     @classmethod
     def of(
@@ -208,7 +223,7 @@ class SearchSpace:
 
         Raises
         ------
-        ValueError
+        SearchSpaceError
             If an exponent cannot be read or the space is empty.
         """
         fractions = sorted({as_exponent(exponent) for exponent in exponents})
@@ -218,11 +233,6 @@ class SearchSpace:
             max_terms,
             decreasing=tuple(exponent for exponent in fractions if exponent < 0),
         )
-
-    @classmethod
-    def published(cls) -> Self:
-        """Return the original space: I = {0, 1/2, 1, 3/2, 2, 5/2, 3}, J = {0, 1, 2}, n = 5."""
-        return cls.of([Fraction(half, 2) for half in range(7)])
 
     @property
     def terms(self) -> tuple[Term, ...]:

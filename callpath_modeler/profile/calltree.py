@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from callpath_modeler.errors import UsageError
 from callpath_modeler.profile.schema import PROGRAM, Region
 
 ROOT = -1
@@ -190,6 +191,22 @@ class CallTree:
         """Return how many callers lie above each call path, [n]."""
         ended = np.cumsum(np.bincount(self.end, minlength=len(self)))
         return np.arange(len(self)) - ended[: len(self)]
+
+    def chosen(self, rows: ArrayLike) -> NDArray[np.intp]:
+        """Return the rows of call paths that a caller chose, [rows].
+
+        Raises
+        ------
+        UsageError
+            If one is no row of the tree.
+        """
+        asked = np.atleast_1d(np.asarray(rows))
+        is_whole = asked.dtype.kind in "iu" or not asked.size
+        if asked.ndim > 1 or not is_whole or not ((asked >= 0) & (asked < len(self))).all():
+            raise UsageError(
+                f"no call path {rows!r}", hint=f"rows of the experiment, 0 to {len(self) - 1}"
+            )
+        return asked.astype(np.intp)
 
     def inclusive(self, exclusive: NDArray[np.float64]) -> NDArray[np.float64]:
         """Sum `exclusive` [n, ...] over each subtree.

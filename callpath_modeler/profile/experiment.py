@@ -138,7 +138,7 @@ class Experiment(Displayed):
             if chosen is None:
                 raise DataError("no metric has values", hint="see `cpmodel info`")
             return chosen
-        if name not in self.columns:
+        if not isinstance(name, str) or name not in self.columns:
             raise unknown_metric(name, self.columns)
         return self.columns[name]
 
@@ -155,7 +155,7 @@ class Experiment(Displayed):
 
     def points(self, parameter: str) -> NDArray[np.float64]:
         """Return the distinct values of `parameter` over the runs, ascending, [points]."""
-        return np.unique([run.parameters[parameter] for run in self.runs])
+        return np.unique(self.settings((parameter,)))
 
     def runs_by_setting(self) -> dict[tuple[float, ...], list[int]]:
         """Return the runs of each setting of the varying parameters, in order."""
@@ -218,7 +218,17 @@ class Experiment(Displayed):
         return float(np.median(ratios)) if len(ratios) else float("nan")
 
     def settings(self, parameters: Sequence[str]) -> NDArray[np.float64]:
-        """Return the values of some parameters in each run, [runs, D]."""
+        """Return the values of some parameters in each run, [runs, D].
+
+        Raises
+        ------
+        UsageError
+            If there is no such parameter.
+        """
+        known = self.runs[0].parameters
+        for name in parameters:
+            if name not in known:
+                raise UsageError(f"no parameter {name!r}", hint=f"parameters: {', '.join(known)}")
         return np.array([[run.parameters[name] for name in parameters] for run in self.runs])
 
     def modelled_parameter(self, name: str | None = None) -> str:
@@ -355,5 +365,5 @@ def split_parameters(
 
 def unknown_metric(name: str, known: Mapping[str, object]) -> UsageError:
     """Return the error for a metric that is not there, with the nearest name."""
-    hint = f"{did_you_mean(name, known)} metrics: {', '.join(known)}".lstrip()
+    hint = f"{did_you_mean(str(name), known)} metrics: {', '.join(known)}".lstrip()
     return UsageError(f"no metric {name!r}", hint=hint)

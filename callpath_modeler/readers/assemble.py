@@ -7,11 +7,12 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import NoneType
 
 import numpy as np
 from numpy.typing import NDArray
 
-from callpath_modeler.choices import member
+from callpath_modeler.choices import check_count, check_kind, member
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.errors import DataError, InputError
 from callpath_modeler.profile.experiment import (
@@ -76,6 +77,9 @@ class ReadOptions:
             object.__setattr__(self, "locations", member(Reduction, self.locations, "locations"))
         if self.scaling is not None:
             object.__setattr__(self, "scaling", member(Scaling, self.scaling, "scaling"))
+        check_kind(self.metrics, (tuple, list, NoneType), "metrics")
+        check_kind(self.parameter_sources, Mapping, "parameter_sources")
+        check_count(self.jobs, 0, "--jobs")
 
 
 def assemble(
@@ -383,9 +387,7 @@ def _cost_findings(
                     message = f"{name}: call paths add up to {parts:g}, the program took {total:g}"
                     found.append(Finding("CPM114", subject, message))
             elif parts > _TOO_MUCH * total > 0 and reduction is not Reduction.GIVEN:
-                message = (
-                    f"{name}: call paths add up to {parts / total:.2f} times the program's total"
-                )
+                message = f"{name}: {parts / total:.2f} times the program's"
                 found.append(Finding("CPM115", subject, message))
     return found
 

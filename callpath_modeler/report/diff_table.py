@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from callpath_modeler.analysis.diff import Changes, Difference, only_in_one
 from callpath_modeler.analysis.limits import Breach
+from callpath_modeler.choices import check_kind
 from callpath_modeler.comparing import Compared
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.report.formats import Cell, Table, json_number, provenance
@@ -33,8 +34,9 @@ def difference_table(
     rows : the call paths to tell of, in order; None = all
     broken : limits that do not hold
     """
+    check_kind(compared, Compared, "compared")
     found = compared.difference
-    rows = found.order if rows is None else rows
+    rows = found.order if rows is None else found.pair.tree.chosen(rows)
     tree, ids = found.pair.tree, found.pair.tree.ids()
     columns: dict[str, list[Cell]] = {
         "callpath": [tree.path(int(row)) for row in rows],

@@ -8,6 +8,7 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
+from rich.cells import cell_len
 from rich.text import Text
 
 from callpath_modeler.analysis.ensemble import (
@@ -231,7 +232,10 @@ def excess_text(
     for line in footer:
         lines += wrap(say(line), width, _GREY, indent="  ")
     head = wrap(say(_verdict(shown, ascii_only=ascii_only)), width, "bold")
-    return [*head, *wrap(say(_context(shown)), width, _GREY), *lines]
+    # The formula is read in one piece.
+    context = " · ".join(_context(shown))
+    parts = [context] if width is None or cell_len(context) <= width else _context(shown)
+    return [*head, *(line for part in parts for line in wrap(say(part), width, _GREY)), *lines]
 
 
 def _verdict(shown: ExcessView, *, ascii_only: bool) -> str:
@@ -277,17 +281,16 @@ def _hot_text(shown: ExcessView) -> str:
     return f"{answer} Most by itself: {shorten(names, NAMED)}, {percent(by_itself[worst])}."
 
 
-def _context(shown: ExcessView) -> str:
+def _context(shown: ExcessView) -> tuple[str, str]:
+    """Say what was measured, and by which formula excess work is counted."""
     losses, experiment = shown.losses, shown.losses.experiment
     formula = "(C_q - C_p) / T_q"
     if losses.scaling is Scaling.STRONG:
         formula = "(q C_q - p C_p) / (q T_q)"
     why = f" ({experiment.scaling_reason})" if losses.scaling is experiment.scaling else ""
     each = " / p" if is_summed(experiment, losses.parameter) else ""
-    return (
-        f"{experiment.name} · {losses.metric.name}, {experiment.reduction.words}{each} · "
-        f"{losses.scaling} scaling{why}{left_out(experiment)} · X = {formula}"
-    )
+    said = f"{experiment.name} · {losses.metric.name}, {experiment.reduction.words}{each}"
+    return f"{said} · {losses.scaling} scaling{why}{left_out(experiment)}", f"X = {formula}"
 
 
 def _columns(shown: ExcessView, *, ascii_only: bool) -> list[Column]:

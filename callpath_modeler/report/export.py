@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from callpath_modeler.analysis.rank import Ranking
+from callpath_modeler.choices import check_kind
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.profile.experiment import Experiment
 from callpath_modeler.profile.graph import Attribute, call_path_graph, to_dot, to_graphml
@@ -86,6 +87,7 @@ def graph(ranking: Ranking) -> nx.DiGraph[str]:
     Nodes are call-path ids, edges go from callers to callees. Attributes of a node are
     those of `call_path_graph` and the columns of the ranking.
     """
+    check_kind(ranking, Ranking, "ranking")
     fitted = ranking.fitted
     attributes: dict[str, list[Attribute]] = {
         "value_at_largest": _numbers(ranking.at_largest),

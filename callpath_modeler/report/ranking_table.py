@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from callpath_modeler.analysis.rank import Ranking
+from callpath_modeler.choices import check_kind
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.report.formats import Cell, Table, json_number, provenance
 
@@ -83,8 +84,9 @@ def ranking_table(
     rows : the rows of the experiment to tell of, in order; None = all
     findings : what JSON is to say beside the rows
     """
-    rows = all_rows(ranking) if rows is None else rows
+    check_kind(ranking, Ranking, "ranking")
     fitted, tree = ranking.fitted, ranking.fitted.experiment.tree
+    rows = all_rows(ranking) if rows is None else tree.chosen(rows)
     ids = tree.ids()
     place = {row: k for k, row in enumerate(ranking.order.tolist(), start=1)}
     is_ranked = np.zeros(len(tree), bool)

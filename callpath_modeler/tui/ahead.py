@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
+import numpy as np
+
 from callpath_modeler.analysis.forecast import Forecast, forecast
 from callpath_modeler.analysis.known import Known
 from callpath_modeler.errors import CallpathModelerError
@@ -46,16 +48,31 @@ def of_metrics(
     *,
     predicted: bool,
     bands: bool,
+    is_zero: bool = False,
 ) -> tuple[Forecast | None, list[str]]:
-    """Predict the first of some metrics that can be; say why those before it cannot."""
+    """Predict the first of some metrics that can be; say why those before it cannot.
+
+    Parameters
+    ----------
+    is_zero : the metric that is shown is zero everywhere, so that another such one is as good
+    """
     skipped: list[str] = []
+    zero: Known | None = None
     for name in names:
         try:
             known = Known(models_of(name), predicted=predicted)
-            return forecast(known, target, bands=bands), skipped
+            if has_values(known.fitted):
+                return forecast(known, target, bands=bands), skipped
+            skipped.append(f"{name} is zero")
+            zero = zero or known
         except CallpathModelerError as error:
             skipped.append(error.message)
-    return None, skipped
+    return (forecast(zero, target, bands=bands), []) if zero and is_zero else (None, skipped)
+
+
+def has_values(fitted: Fitted) -> bool:
+    """Tell whether anything but zero was measured."""
+    return bool(np.nan_to_num(fitted.measured).any())
 
 
 def _values(state: State, known: Known, target: float) -> Forecast:

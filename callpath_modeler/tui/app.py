@@ -23,7 +23,7 @@ from callpath_modeler.errors import CallpathModelerError
 from callpath_modeler.profile.views import ViewKind
 from callpath_modeler.report.answer import at_text
 from callpath_modeler.tui import keys, panes
-from callpath_modeler.tui.ahead import foreseen, of_metrics
+from callpath_modeler.tui.ahead import foreseen, has_values, of_metrics
 from callpath_modeler.tui.background import Background, IsWanted
 from callpath_modeler.tui.screens import Note, Panel
 from callpath_modeler.tui.session import Session
@@ -284,7 +284,7 @@ class Browser(App[None]):
         self._renew(anew=False)
 
     def action_metric(self) -> None:
-        """Show the next metric that views can show."""
+        """Show the next metric that views can show, and that is not zero everywhere."""
         experiment = self.session.forecast.fitted.experiment
         known = [name for name, why in experiment.declared.items() if not why]
         now = self.session.forecast.fitted.metric.name
@@ -297,12 +297,17 @@ class Browser(App[None]):
         self._background.do(lambda _: self._change_metric(others), "target")
 
     def _change_metric(self, names: Sequence[str]) -> None:
-        bands = len(self.session.forecast.known.modelled) <= AT_ONCE
+        known = self.session.forecast.known
         made, skipped = of_metrics(
-            names, self._given.models_of, self.target, predicted=self._predicted, bands=bands
+            names,
+            self._given.models_of,
+            self.target,
+            predicted=self._predicted,
+            bands=len(known.modelled) <= AT_ONCE,
+            is_zero=not has_values(known.fitted),
         )
         if made is None:
-            self._background.show(self.say, skipped[-1])
+            self._background.show(self.say, f"left out: {'; '.join(skipped)}")
         else:
             self._background.show(self._show_metric, made, skipped)
 

@@ -14,7 +14,7 @@ import pytest
 
 import callpath_modeler as cpm
 from callpath_modeler.analysis.expectations.expression import Leaf, Name, parse_comparison
-from callpath_modeler.analysis.expectations.rules import Leading, bind, holds, leading
+from callpath_modeler.analysis.expectations.rules import Leading, bind, leading
 from callpath_modeler.analysis.measured import Measured
 from callpath_modeler.modeling import Growth, fit, parse_growth
 from callpath_modeler.modeling.validation import (
@@ -101,7 +101,7 @@ def test_guidelines_are_warned_of_where_the_paper_does(published: dict[str, Any]
             return Leading(models[system, leaf.text], 1.0)
 
         left, right = (leading(side, of_leaf) for side in (comparison.left, comparison.right))
-        assert holds(comparison, left, right) is not entry["violated"]
+        assert left.exceeds(right) is entry["violated"]
         assert entry["violated"] == ((system, whole) in warned)
 
 

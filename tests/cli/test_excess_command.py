@@ -49,12 +49,28 @@ def test_a_stored_experiment_needs_no_profiles(run, stored, lulesh):
     assert run("excess", stored, "-f", "csv").out == run("excess", lulesh, "-f", "csv").out
 
 
-@pytest.mark.parametrize("width", [80, 132])
+@pytest.mark.parametrize("width", [40, 60, 80, 132])
+@pytest.mark.parametrize("pair", [(), ("--pair", "8,125")])
 @pytest.mark.parametrize("view", ["top-down", "bottom-up", "flat"])
-def test_it_fits_the_terminal(run, stored, monkeypatch, width, view):
+def test_it_fits_the_terminal(run, stored, monkeypatch, width, view, pair):
     monkeypatch.setenv("COLUMNS", str(width))
-    told = run("--color", "never", "excess", stored, "--view", view)
-    assert max(len(line) for line in told.out.splitlines()) <= width
+    lines = run("--color", "never", "excess", stored, "--view", view, *pair).out.splitlines()
+    # Names of files are words that no line can be broken in.
+    assert max(len(line) for line in lines if str(stored) not in line) <= width
+    header = lines[lines.index("") + 1]
+    assert header.split()[-1] in {"path", "function", "callers"}
+    assert {"excess" if pair else "p=125", "own"} <= set(header.split())
+    assert width == 40 or "reading" in header
+
+
+@pytest.mark.parametrize("width", [40, 60])
+def test_the_formula_stays_in_one_piece(run, stored, monkeypatch, width):
+    monkeypatch.setenv("COLUMNS", str(width))
+    for scaling, formula in (
+        ("weak", "X = (C_q - C_p) / T_q"),
+        ("strong", "X = (q C_q - p C_p) / (q T_q)"),
+    ):
+        assert f"\n{formula}\n" in run("excess", stored, "--scaling", scaling).out
 
 
 def test_all_views_lose_the_same(run, stored):

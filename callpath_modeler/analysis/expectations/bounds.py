@@ -12,6 +12,7 @@ from callpath_modeler.analysis.bands import Band, varied
 from callpath_modeler.analysis.expectations.expectation import Bound, Criterion, Kind
 from callpath_modeler.analysis.expectations.subjects import Subjects
 from callpath_modeler.analysis.expectations.verdicts import Crossing, Judgement, Verdict
+from callpath_modeler.analysis.scales import scale_to_run
 from callpath_modeler.modeling.validation import deciding_run_of_value
 
 Values = NDArray[np.float64]
@@ -144,15 +145,17 @@ def judge_bound(
         curve = subjects.curve(found.worst, points, confidence)
         return Sides.of_bound(curve, bound).beyond
 
-    models, decides = subjects.fitted.models, np.inf
+    models, decides = subjects.fitted.models, None
     is_open = found.verdict is Verdict.UNSURE and not found.measured
     if is_open and found.worst is not None and not subjects.inclusive:
         worst = models.take([found.worst])
-        decides = float(deciding_run_of_value(worst, target, bound.amount, confidence)[0])
+        run = float(deciding_run_of_value(worst, target, bound.amount, confidence)[0])
+        # Beyond the target nobody runs to know what is there.
+        decides = min(scale_to_run(models.points, run), target) if np.isfinite(run) else None
     return replace(
         found,
         crossing=crossing(beyond, subjects.fitted.points),
-        decides=decides if np.isfinite(decides) else None,
+        decides=decides,
     )
 
 

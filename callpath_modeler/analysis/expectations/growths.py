@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from callpath_modeler.analysis.expectations.expectation import GrowthLimit
 from callpath_modeler.analysis.expectations.subjects import Subjects
 from callpath_modeler.analysis.expectations.verdicts import Judgement, Verdict
+from callpath_modeler.analysis.scales import scale_to_run
 from callpath_modeler.modeling import Models
 from callpath_modeler.modeling.validation import (
     Limits,
@@ -79,10 +80,11 @@ def judge_growth(
     probability = table[worst]
     order = np.argsort(-probability, kind="stable")
     named = order[probability[order] >= min(_SHOWN, probability.max())]
-    decides = np.inf
+    decides = None
     if verdict is Verdict.UNSURE:
         undecided = held.models.take([first + worst])
-        decides = float(deciding_run(undecided, limit.limits, confidence)[0])
+        run = float(deciding_run(undecided, limit.limits, confidence)[0])
+        decides = scale_to_run(undecided.points, run) if np.isfinite(run) else None
     return Judgement(
         limit,
         verdict,
@@ -94,5 +96,5 @@ def judge_growth(
         outside=bool(outside[worst]),
         growths=tuple((growths[k], float(probability[k])) for k in named if known[worst]),
         beyond=float(beyond[worst]) if known[worst] else None,
-        decides=decides if np.isfinite(decides) else None,
+        decides=decides,
     )

@@ -220,12 +220,6 @@ class Rule:
         """Which patterns have a model and still occur at the largest scale, [patterns]."""
         return (self.models.growth_rank() >= 0) & ~np.isnan(self._measured()[:, -1])
 
-    @property
-    def holds_in_the_end(self) -> bool | None:
-        """Whether it holds by the leading terms; None without all models."""
-        found = self.in_the_end()
-        return None if found is None else holds(self.comparison, *found)
-
     def _measured(self) -> Values:
         """Return what the call paths of each pattern cost together, [patterns, K]."""
         return _sums(self.rows.values(), self.fitted.measured)
@@ -251,11 +245,6 @@ class Rule:
             varied(partial(of, side), bands) for side in (comparison.left, comparison.right)
         )
         return Sides(left, right, varied(beyond, bands))
-
-
-def holds(comparison: Comparison, left: Leading, right: Leading) -> bool:
-    """Tell whether a comparison holds in the end, given the leading terms of its sides."""
-    return not (left.exceeds(right) if comparison.at_most else right.exceeds(left))
 
 
 def bind(

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from callpath_modeler.analysis.excess import excess_work, measured_excess, per_process
+from callpath_modeler.errors import UsageError
 from callpath_modeler.profile.experiment import Scaling
 from callpath_modeler.profile.schema import Reduction
 from synthetic import call_tree, experiment
@@ -88,5 +89,5 @@ def test_over_another_parameter_than_p_costs_are_compared_as_they_are():
 
 
 def test_a_scale_that_was_not_measured_is_an_error():
-    with pytest.raises(ValueError, match="p = 3"):
+    with pytest.raises(UsageError, match="p = 3"):
         measured_excess(experiment({"main": [1] * 5}), "time", "p", 2, 3)

@@ -5,6 +5,7 @@ import pytest
 from scipy import stats
 
 from callpath_modeler.analysis.repetitions import repetition_findings, shortages, slow_runs
+from callpath_modeler.diagnostics import summarise
 from callpath_modeler.pipeline import fit
 from callpath_modeler.profile.experiment import Experiment
 from callpath_modeler.profile.schema import Metric
@@ -81,15 +82,33 @@ def test_one_finding_counts_the_points_and_names_what_to_add():
     (finding,) = repetition_findings(experiment(values, [2.0, 4.0, 8.0]))
     assert (finding.code, finding.subject, finding.count) == ("CPM134", "time", 2)
     at_4, at_8 = (needed(values["main"][k]) - 3 for k in (1, 2))
-    assert finding.message.startswith("2 points: ")
     worst = 100 * half_width([1.0, 3.0, 1.0])
-    assert f"known to {worst:.0f} % at worst (main at p = 8)" in finding.message
-    assert finding.message.endswith(f"repetitions to add: {at_4} at p = 4; {at_8} at p = 8")
+    assert finding.message == (
+        f"{worst:.0f} % at worst (main at p = 8); to add: {at_4} at p = 4; {at_8} at p = 8"
+    )
 
 
 def test_more_than_a_thousand_are_not_counted():
     (finding,) = repetition_findings(experiment({"main": [[0.01, 1.0]]}, [8.0]))
-    assert finding.message.endswith("repetitions to add: over 1000")
+    assert finding.message.endswith("to add: over 1000")
+
+
+def test_points_that_lack_as_many_repetitions_stand_together():
+    values = {"main": [[0.01, 1.0, 0.01], [1.0, 1.1, 1.2], [0.01, 1.0, 0.01], [0.01, 2.0, 0.01]]}
+    (finding,) = repetition_findings(experiment(values, [2.0, 4.0, 8.0, 16.0]))
+    add = needed(values["main"][1]) - 3
+    assert finding.message.endswith(f"; to add: over 1000 at p = 2, 8, 16; {add} at p = 4")
+
+
+def test_a_finding_on_many_points_is_a_line_that_people_read():
+    rng = np.random.default_rng(1)
+    points = [2.0**k for k in range(8)]
+    noisy = {"main": 5 * np.exp(2 * rng.standard_normal((8, 3)))}
+    (line,) = summarise(repetition_findings(experiment(noisy, points)))
+    assert len(line) < 250
+    assert "to know means to 5 %" in line
+    assert "to add: " in line
+    assert line.endswith("-> add them, or measure on a quieter machine")
 
 
 def test_a_fit_says_so_too():
@@ -123,7 +142,7 @@ def test_a_run_that_was_slower_as_a_whole_is_named_with_its_size() -> None:
     (finding,) = [each for each in repetition_findings(made) if each.code == "CPM136"]
     assert finding.count == 2
     first, second = (made.runs[run].source for run in (14, 7))
-    assert finding.message.startswith("2 runs took longer than their repetitions in nearly all")
+    assert finding.message.startswith("longer than repetitions: ")
     assert finding.message.index(first) < finding.message.index(second)
 
 

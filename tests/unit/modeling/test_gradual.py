@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from callpath_modeler.modeling import FitStatus, fit
-from callpath_modeler.modeling.breaks import Break, Kind
+from callpath_modeler.modeling import DEFAULT_SPACE, FitStatus, SearchSpace, fit
+from callpath_modeler.modeling.breaks import Break, Kind, breaks
+from callpath_modeler.modeling.mixture.hypotheses import hypotheses
 
 P = {"six": 24 * 2.0 ** np.arange(6), "five": 8 * 2.0 ** np.arange(5)}
 
@@ -50,3 +51,17 @@ def test_what_swells_is_linear_in_the_end_and_what_settles_is_flat():
     assert swell(np.array([1.0, 1e6])) == pytest.approx([1, 1e4], rel=1e-4)
     assert settle(np.array([1.0, 1e6])) == pytest.approx([100, 1], rel=1e-4)
     assert settle(np.inf) == 1
+
+
+def test_breaks_sudden_or_gradual_are_tried_whatever_the_terms_are() -> None:
+    points = 2.0 ** np.arange(2, 9)
+    tried = [
+        {
+            (str(one.kind), one.at)
+            for one in hypotheses(space, points).shapes
+            if one in breaks(points)
+        }
+        for space in (DEFAULT_SPACE, SearchSpace.of([0], [0, 1]))
+    ]
+    assert tried[0] == tried[1]
+    assert {Kind.SWELL, Kind.SETTLE, Kind.BEND, Kind.STEP} <= {kind for kind, _ in tried[1]}

@@ -8,6 +8,9 @@ import pytest
 
 from callpath_modeler.modeling import DEFAULT_SPACE, SearchSpace, Term
 
+PUBLISHED = SearchSpace.of([Fraction(half, 2) for half in range(7)])
+"""I = {0, 1/2, 1, 3/2, 2, 5/2, 3}, J = {0, 1, 2}, n = 5 (SC13)."""
+
 
 def test_a_term_is_a_power_times_a_power_of_the_binary_logarithm() -> None:
     term = Term(Fraction(3, 2), 2)
@@ -18,15 +21,14 @@ def test_a_term_is_a_power_times_a_power_of_the_binary_logarithm() -> None:
 
 
 def test_the_published_space_has_the_terms_of_the_paper() -> None:
-    space = SearchSpace.published()
-    assert len(space.terms) == 7 * 3 - 1
-    assert all(space.first_class)
-    assert space.max_terms == 5
+    assert len(PUBLISHED.terms) == 7 * 3 - 1
+    assert all(PUBLISHED.first_class)
+    assert PUBLISHED.max_terms == 5
 
 
 def test_the_default_space_adds_decreasing_terms_and_finer_fractions_of_second_class() -> None:
     ranks = dict(zip(DEFAULT_SPACE.terms, DEFAULT_SPACE.first_class, strict=True))
-    assert set(SearchSpace.published().terms) < set(ranks)
+    assert set(PUBLISHED.terms) < set(ranks)
     assert ranks[Term(Fraction(-1), 0)]
     assert not ranks[Term(Fraction(1, 3), 1)]
     assert [term.growth for term in DEFAULT_SPACE.terms] == sorted(

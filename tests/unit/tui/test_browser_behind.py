@@ -49,6 +49,40 @@ def test_another_metric_comes_and_what_cannot_be_shown_is_said():
     drive(steps, times, given=replace(GIVEN, models_of=models_of))
 
 
+def test_metrics_that_are_zero_everywhere_are_walked_past_unless_all_are():
+    times = usual()
+    names = ("time", "a", "b", "calls")
+
+    def of(name, value):
+        made = fitted({path: [value] * 5 for path in VALUES})
+        column = replace(made.experiment.columns["time"], metric=replace(made.metric, name=name))
+        declared = dict.fromkeys(names, "")
+        experiment = replace(made.experiment, columns={name: column}, declared=declared)
+        return replace(made, metric=column.metric, experiment=experiment)
+
+    shown = {name: of(name, 0.0) for name in names[1:]}
+    start = replace(times, experiment=replace(times.experiment, declared=dict.fromkeys(names, "")))
+
+    async def past_zero(screen):
+        await screen.press("m")
+        screen.says("calls; left out: a is zero; b is zero")
+
+    async def none_but_zero(screen):
+        await screen.press("m")
+        screen.says("left out: a is zero; b is zero; calls is zero")
+        screen.says("time, inclusive")
+
+    async def zero_only(screen):
+        await screen.press("m")
+        screen.says("b, inclusive")
+
+    counted = {**shown, "calls": of("calls", 2.0)}
+    drive(past_zero, start, given=replace(GIVEN, models_of=counted.__getitem__))
+    drive(none_but_zero, start, given=replace(GIVEN, models_of=shown.__getitem__))
+    zeros = {**shown, "time": of("time", 0.0)}
+    drive(zero_only, zeros["a"], given=replace(GIVEN, models_of=zeros.__getitem__))
+
+
 def test_a_metric_that_is_the_only_one_stays():
     async def steps(screen):
         await screen.press("m")

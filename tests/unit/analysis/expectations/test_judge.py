@@ -382,3 +382,14 @@ def test_words_tell_what_was_found_what_was_expected_and_where_it_goes_wrong(out
     rule = ruled("rule = '{**/MPI_Allreduce} <= {**/MPI_Reduce}'")
     assert "in the end O(p) against O(log p)" in details(rule, None)
     assert "measured to be broken at p = 32" in details(rule, None)
+
+
+def test_a_run_that_would_decide_is_one_that_people_would_type(outcome):
+    slow = noisy({"main": 10 + np.sqrt(POINTS)}, noise=0.05, seed=0, repetitions=3)
+    for text in ("growth = '<= O(log p)'", "growth = '<= O(p^(1/2))'"):
+        found = outcome(text, models=slow)
+        (line,) = (each for each in details(found, None) if "would decide" in each)
+        scale = line.removeprefix("a run at p = ").removesuffix(" would decide")
+        assert scale.isdecimal()
+        # Two digits, or so many times the largest run.
+        assert not scale[2:].strip("0") or np.log2(int(scale) / POINTS[-1]) % 1 == 0

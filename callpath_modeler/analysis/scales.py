@@ -1,0 +1,41 @@
+"""Scales that people would run: whole numbers, and cubes or squares where those measured are."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import numpy.typing as npt
+
+FloatArray = npt.NDArray[np.float64]
+
+_DIGITS = 2
+
+
+def power_of(points: FloatArray) -> int | None:
+    """Return 3 where all points are cubes, 2 or 1 where they are squares or whole, or None."""
+    return next((power for power in (3, 2, 1) if _are_powers(points, power)), None)
+
+
+def _are_powers(points: FloatArray, power: int) -> bool:
+    return bool(np.isclose(np.round(points ** (1 / power)) ** power, points, rtol=1e-12).all())
+
+
+def scale_to_run(points: FloatArray, least: float) -> float:
+    """Return a scale from `least` on, and not far from it, that people would run.
+
+    Parameters
+    ----------
+    points : [K] those that were measured, ascending
+    least : above all of them
+    """
+    doublings = math.log2(least / points[-1])
+    if math.isclose(doublings, round(doublings), abs_tol=1e-9):
+        return least
+    power = power_of(points)
+    if power in {2, 3}:
+        # Roots round: what is a cube is not to become the next one.
+        return float(math.ceil(least ** (1 / power) * (1 - 1e-12)) ** power)
+    place = math.floor(math.log10(least)) + 1 - _DIGITS
+    step = 10.0 ** (place if power is None else max(place, 0))
+    return float(f"{math.ceil(least / step * (1 - 1e-12)) * step:.12g}")
