@@ -21,6 +21,7 @@ _MADE_BY = {
     "Ranking": "rank(models, target)",
     "SearchSpace": "SearchSpace.of(['0', '1/2', '1'])",
     "str": "e.g. 'time'",
+    "tuple": "e.g. ('time', 'visits')",
 }
 """Where objects come from, for people; others are made by their own name."""
 

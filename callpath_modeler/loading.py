@@ -49,8 +49,8 @@ class LoadOptions:
     ----------
     read : what to read of each profile
     where : conditions on parameters, e.g. ``"p>=64,n=30"``
-    ignore : patterns of call paths that are left out with all that they call
-    hide : patterns of call paths that count as what calls them
+    ignore : patterns, or one, of call paths that are left out with all that they call
+    hide : patterns, or one, of call paths that count as what calls them
     name_pattern : pattern of run names, e.g. ``"app.p{p}.r{rep}"``
     reader : name of the reader; None = recognise
     preset : options, such as ``--name``, that may be left unheeded where they say nothing of what
@@ -59,8 +59,8 @@ class LoadOptions:
 
     read: ReadOptions = field(default_factory=ReadOptions)
     where: str = ""
-    ignore: tuple[str, ...] = ()
-    hide: tuple[str, ...] = ()
+    ignore: str | Sequence[str] = ()
+    hide: str | Sequence[str] = ()
     name_pattern: str | None = None
     reader: str | None = None
     preset: frozenset[str] = frozenset()
@@ -69,6 +69,14 @@ class LoadOptions:
         check_kind(self.read, ReadOptions, "read")
         for name in ("where", "name_pattern", "reader"):
             check_kind(getattr(self, name), (str, NoneType), name)
+        for name in ("ignore", "hide"):
+            patterns = getattr(self, name)
+            # The letters of a text are texts, too.
+            patterns = (patterns,) if isinstance(patterns, str) else patterns
+            check_kind(patterns, (tuple, list), name)
+            for pattern in patterns:
+                check_kind(pattern, str, name)
+            object.__setattr__(self, name, tuple(patterns))
 
     def of_metric(self, metric: str | None) -> LoadOptions:
         """Return the options to read one metric, unless more are; None = the run time."""

@@ -9,6 +9,9 @@ import shlex
 
 import pytest
 
+import callpath_modeler as cpm
+from callpath_modeler.errors import UsageError
+
 INIT = "**/MPI_Init"
 
 
@@ -130,3 +133,13 @@ def test_excess_work_and_expectations_are_of_what_is_left(run, lulesh, tmp_path)
     assert run("baseline", lulesh, "-o", path, "--ignore", INIT).status == 0
     assert "MPI_Init" not in path.read_text()
     assert run("check", lulesh, path, "--ignore", INIT).status == 0
+
+
+def test_from_python_patterns_are_one_or_several(lulesh):
+    one = cpm.load(lulesh, cpm.LoadOptions(ignore=INIT))
+    same = cpm.load(lulesh, cpm.LoadOptions(ignore=[INIT], hide=("**/MPI_Wait",)))
+    assert len(one.tree) == 72
+    assert len(same.tree) < 72
+    for wrong in (7, [7], None):
+        with pytest.raises(UsageError, match="ignore: "):
+            cpm.LoadOptions(ignore=wrong)
