@@ -21,6 +21,12 @@ _UNITS: dict[str, tuple[str, float]] = {
 }
 _CYCLES = re.compile(r"cyc|clock|stall|_stl", re.IGNORECASE)
 _POWER = re.compile(r"10\^(-?\d{1,2})\s*(\S+)")
+_LIBRARIES = frozenset({"mpi", "openmp", "pthread", "measurement", "cuda", "shmem"})
+"""Paradigms that are not the program's own code."""
+_OPENMP_WORK = frozenset({"loop", "parallel", "sections", "section", "single", "task", "workshare"})
+"""Roles of OpenMP regions that hold the program's own computation; the others wait."""
+_WAITING = frozenset({"mpi", "shmem", "openmp", "pthread"})
+"""Paradigms whose functions wait for others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +69,21 @@ class Region:
     def common_name(self) -> str:
         """The name by which runs are aligned."""
         return self.key or self.name
+
+    @property
+    def is_own(self) -> bool:
+        """Whether it is the program's own code: not that of a library, or of the measurement."""
+        return self.paradigm not in _LIBRARIES
+
+    @property
+    def computes(self) -> bool:
+        """Whether it is computation: own code, or what OpenMP makes of it."""
+        return self.role in _OPENMP_WORK if self.paradigm == "openmp" else self.is_own
+
+    @property
+    def waits(self) -> bool:
+        """Whether it may wait for other processes or threads."""
+        return self.paradigm in _WAITING and not self.computes
 
 
 @dataclass(frozen=True, slots=True)

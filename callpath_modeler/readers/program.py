@@ -13,11 +13,7 @@ from callpath_modeler.diagnostics import Finding
 from callpath_modeler.errors import DataError
 from callpath_modeler.profile.calltree import CallTree
 from callpath_modeler.profile.experiment import Experiment, Run, Scaling, Values
-from callpath_modeler.profile.schema import PROGRAM, Reduction, Region
-
-_LIBRARY_PARADIGMS = frozenset({"mpi", "openmp", "pthread", "measurement", "cuda", "shmem"})
-_OPENMP_WORK = frozenset({"loop", "parallel", "sections", "section", "single", "task", "workshare"})
-"""Roles of OpenMP regions that hold the program's own computation; the others wait."""
+from callpath_modeler.profile.schema import PROGRAM, Reduction
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -100,9 +96,7 @@ def _own_functions(tree: CallTree) -> frozenset[str]:
     return frozenset(
         region.common_name
         for region in tree.regions
-        if region.paradigm not in _LIBRARY_PARADIGMS
-        and region.role != "artificial"
-        and region.name != PROGRAM
+        if region.is_own and region.role != "artificial" and region.name != PROGRAM
     )
 
 
@@ -147,7 +141,7 @@ def recognise_scaling(
         return Scaling.WEAK, "assumed: " + ("p does not vary" if timed else "no time measured")
     if processes[0] <= 0:
         return Scaling.WEAK, "assumed: p is not positive"
-    own = np.array([_computes(region) for region in tree.regions])
+    own = np.array([region.computes for region in tree.regions])
     work = timed[0].exclusive[own[tree.region]][:, chosen]
     least = np.stack([work[:, of_run == p].min(axis=1) for p in processes], axis=1)
     if reduction is Reduction.SUM:
@@ -174,12 +168,6 @@ def _slopes(x: FloatArray, y: FloatArray) -> FloatArray:
     count = there.sum(axis=1, keepdims=True)
     away = np.where(there, x - (there * x).sum(axis=1, keepdims=True) / count, 0.0)
     return np.asarray((away * y).sum(axis=1) / (away**2).sum(axis=1))
-
-
-def _computes(region: Region) -> bool:
-    if region.paradigm == "openmp":
-        return region.role in _OPENMP_WORK
-    return region.paradigm not in _LIBRARY_PARADIGMS
 
 
 def _longest_series(runs: Sequence[Run]) -> list[int]:

@@ -22,7 +22,7 @@ from callpath_modeler.report.chart import draw
 from callpath_modeler.report.columns import amount_text
 from callpath_modeler.report.curve import curve_of, measured_of
 from callpath_modeler.report.ranking_table import formula_text, growth_text
-from callpath_modeler.report.requirements import requirement_lines
+from callpath_modeler.report.requirements import requirement_lines, uneven_facts
 from callpath_modeler.units import (
     counted,
     parameter_value,
@@ -94,6 +94,7 @@ def model_text(
         "",
         *(requirement_lines(ranking, row, needs, ascii_only=ascii_only) if needs else ()),
         *_dressed(value_facts(ranking, row)),
+        *_dressed([] if ranking.inclusive else uneven_facts(fitted, row, ascii_only=ascii_only)),
         "",
     ]
     return [*lines, *_dressed(neighbour_facts(ranking, row))]

@@ -6,16 +6,19 @@ import numpy as np
 
 from callpath_modeler.analysis.rank import Ranking
 from callpath_modeler.analysis.requirements import Requirements
+from callpath_modeler.analysis.unevenness import uneven_near
+from callpath_modeler.fitted import Fitted
+from callpath_modeler.profile.pattern import short_name
 from callpath_modeler.report.layout import aligned
 from callpath_modeler.report.ranking_table import growth_text
 from callpath_modeler.units import factor_text, parameter_value, percent, quantity
 
 _ALL = 0.9
 """From this part of the time on, what is needed explains it."""
+_NAMED = 2
+"""Call paths that are named."""
 _AS_MUCH = 1.1
 """What has become more by less than this factor is as much as before."""
-_WAIT = frozenset({"mpi", "shmem", "openmp", "pthread"})
-"""Paradigms whose functions wait for others."""
 
 
 def requirement_lines(
@@ -66,9 +69,34 @@ def verdict(ranking: Ranking, row: int, found: Requirements) -> str:
     if ranking.target > found.points[-1] and not np.isnan(found.share_at_target):
         parts.append(f"{_at_most(found.share_at_target)} at {parameter_value(ranking.target)}")
     names = ", ".join(need.metric.name for need in found.needs)
-    waits = tree.regions[tree.region[row]].paradigm in _WAIT
+    waits = tree.regions[tree.region[row]].waits
     rest = "waiting or slower calls" if waits else "more work in each call, imbalance or contention"
     return f"At fixed costs {names} explain {' and '.join(parts)}; the rest is {rest}."
+
+
+def uneven_facts(fitted: Fitted, row: int, *, ascii_only: bool = False) -> list[tuple[str, str]]:
+    """Say which computation near a call path that waits is uneven, if that is known."""
+    found = uneven_near(fitted, row)
+    if found is None:
+        return []
+    tree, unit = fitted.experiment.tree, fitted.metric.unit
+
+    def name(one: int) -> str:
+        return short_name(tree.name(one))
+
+    def time(value: float) -> str:
+        return quantity(value, unit, ascii_only=ascii_only)
+
+    first = zip(found.rows[:_NAMED].tolist(), found.above, found.ratio, strict=False)
+    most = ", ".join(f"{name(one)} by {time(above)} (× {ratio:.3g})" for one, above, ratio in first)
+    where = f"{fitted.parameter} = {parameter_value(float(fitted.points[-1]))}"
+    times = found.total / found.wait
+    part = f"{percent(times)} of" if times < 1 else f"{factor_text(times)} ×"
+    text = (
+        f"{where}: below {name(found.caller)} the slowest process computes at most "
+        f"{time(found.total)} longer than the mean, {part} what is spent here; {most}"
+    )
+    return [("uneven", text)]
 
 
 def _at_most(share: float) -> str:

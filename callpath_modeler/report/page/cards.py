@@ -41,7 +41,7 @@ from callpath_modeler.report.page.markup import (
 from callpath_modeler.report.page.names import Names, cut
 from callpath_modeler.report.page.ranking import trust_text
 from callpath_modeler.report.ranking_table import formula_text, growth_text
-from callpath_modeler.report.requirements import requirement_rows, verdict
+from callpath_modeler.report.requirements import requirement_rows, uneven_facts, verdict
 from callpath_modeler.units import parameter_value, percent, quantity
 
 _GRID = 72
@@ -75,6 +75,7 @@ def _card(
     facts = [(word, " · ".join(text.split("   "))) for word, text in quality_facts(ranking, row)]
     source = origin(fitted, row)
     facts += [("source", source)] if source else []
+    facts += [] if ranking.inclusive else uneven_facts(fitted, row)
     facts += neighbour_facts(ranking, row)
     facts += [("needs", verdict(ranking, row, needs))] if needs else []
     more = tag(
