@@ -135,10 +135,11 @@ def anchor(tree, metrics, machine, *, attributes="", version="4.4"):
     parts.append("</metrics>\n<program>\n")
     for number, name in enumerate(names):
         role = tree.roles.get(name, "function")
+        paradigm = "mpi" if name.startswith("MPI_") else "compiler"
         parts.append(
             f'<region id="{number}" mod="a.c" begin="{number}" end="99">\n'
             f"<name>{escape(name)}</name>\n<mangled_name>{escape(name)} -n 3</mangled_name>\n"
-            f"<paradigm>compiler</paradigm>\n<role>{role}</role>\n<url></url>\n</region>\n"
+            f"<paradigm>{paradigm}</paradigm>\n<role>{role}</role>\n<url></url>\n</region>\n"
         )
     parts.extend(_cnodes(tree, names))
     parts.append("</program>\n<system>\n")
