@@ -37,50 +37,70 @@ class Uneven:
     wait: float
 
 
-def uneven_near(fitted: Fitted, row: int) -> Uneven | None:
-    """Return the computation that may have others wait in a call path.
+@dataclass(frozen=True, slots=True, eq=False)
+class Unevenness:
+    """How unevenly processes compute, at the largest scale.
 
-    It is that below the nearest caller where the slowest processes take at least half of the wait
-    longer than the mean, else that of the whole program. Profiles hold sums over the run: who is
-    late in one step and early in the next is even in them, so computation that is even may be
-    waited for as well.
-
-    Parameters
+    Attributes
     ----------
     fitted : models of a time
-    row : the call path that waits
-
-    Returns
-    -------
-    Uneven or None
-        None where the call path does not wait, or nothing is known of how processes share the time.
+    mean : [call paths] time of the mean process
+    ratio : [call paths] time of the slowest process over it
+    above : [call paths] how much longer the slowest process computes than the mean; 0 of what does
+        not compute
     """
-    tree, line = fitted.experiment.tree, fitted.line
-    regions = tree.regions
-    column = line.columns.get(fitted.metric.name)
-    is_time = fitted.metric.is_time and fitted.metric.additive
-    if not (is_time and regions[tree.region[row]].waits) or column is None:
-        return None
-    here = np.array([run.parameters[fitted.parameter] for run in line.runs]) == fitted.points[-1]
-    if column.imbalance is None or line.reduction not in {Reduction.MAX, Reduction.MEAN}:
-        return None
-    ratio = _centre(column.imbalance[:, here].astype(np.float64))
-    value = _centre(column.exclusive[:, here])
-    mean = value / ratio if line.reduction is Reduction.MAX else value
-    computes = np.array([region.computes for region in regions])[tree.region]
-    above = np.where(computes, np.nan_to_num(mean * (ratio - 1)), 0.0)
-    wait = float(mean[row])
-    if not above.any() or not wait > 0:
-        return None
-    # Programs are deep: no subtree is summed twice.
-    upto, caller, total = np.concatenate([[0.0], np.cumsum(above)]), row, 0.0
-    while tree.parent[caller] != ROOT and total < _ENOUGH * wait:
-        caller = int(tree.parent[caller])
-        total = float(upto[tree.end[caller]] - upto[caller])
-    below = np.arange(caller, tree.end[caller])
-    order = below[np.argsort(-above[below], kind="stable")]
-    rows = order[above[order] > 0]
-    return Uneven(caller, rows, above[rows], ratio[rows], float(above[rows].sum()), wait)
+
+    fitted: Fitted
+    mean: NDArray[np.float64]
+    ratio: NDArray[np.float64]
+    above: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, fitted: Fitted) -> Unevenness | None:
+        """Tell of the runs behind models; None where it is not known, or the metric is no time."""
+        line, tree, metric = fitted.line, fitted.experiment.tree, fitted.metric
+        known = line.columns[metric.name].imbalance
+        reductions = {Reduction.MAX, Reduction.MEAN}
+        if not (metric.is_time and metric.additive and line.reduction in reductions):
+            return None
+        if known is None:
+            return None
+        here = line.settings([fitted.parameter])[:, 0] == fitted.points[-1]
+        ratio = _centre(known[:, here].astype(np.float64))
+        value = _centre(line.columns[metric.name].exclusive[:, here])
+        mean = value / ratio if line.reduction is Reduction.MAX else value
+        computes = np.array([region.computes for region in tree.regions])[tree.region]
+        above = np.where(computes, np.nan_to_num(mean * (ratio - 1)), 0.0)
+        return cls(fitted, mean, ratio, above)
+
+    def near(self, row: int) -> Uneven | None:
+        """Return the computation that may have others wait in a call path.
+
+        It is that below the nearest caller where the slowest processes take at least half of the
+        wait longer than the mean, else that of the whole program. Profiles hold sums over the run:
+        who is late in one step and early in the next is even in them, so computation that is even
+        may be waited for as well.
+
+        Parameters
+        ----------
+        row : the call path that waits
+
+        Returns
+        -------
+        Uneven or None
+            None where it does not wait, or all computation is even.
+        """
+        tree, above, wait = self.fitted.experiment.tree, self.above, float(self.mean[row])
+        if not (tree.regions[tree.region[row]].waits and wait > 0 and above.any()):
+            return None
+        # Programs are deep: no subtree is summed twice.
+        upto, caller, total = np.concatenate([[0.0], np.cumsum(above)]), row, 0.0
+        while tree.parent[caller] != ROOT and total < _ENOUGH * wait:
+            caller = int(tree.parent[caller])
+            total = float(upto[tree.end[caller]] - upto[caller])
+        rows = caller + np.flatnonzero(above[caller : tree.end[caller]] > 0)
+        rows = rows[np.argsort(-above[rows], kind="stable")]
+        return Uneven(caller, rows, above[rows], self.ratio[rows], float(above[rows].sum()), wait)
 
 
 def _centre(values: NDArray[np.float64]) -> NDArray[np.float64]:

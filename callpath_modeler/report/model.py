@@ -13,6 +13,7 @@ from rich.cells import cell_len, set_cell_size
 from callpath_modeler.analysis.excess import measured_excess, scaling_over
 from callpath_modeler.analysis.rank import FIRST, Ranking
 from callpath_modeler.analysis.requirements import Requirements
+from callpath_modeler.analysis.unevenness import Unevenness
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.modeling import Alternative, FitStatus, summarise
 from callpath_modeler.profile.calltree import ROOT
@@ -74,6 +75,7 @@ def model_text(
         "",
     ]
     rows = rows_of(ranking, row)
+    uneven = None if ranking.inclusive else Unevenness.of(fitted)
     at = float(ranking.value[row]), float(ranking.low[row]), float(ranking.high[row])
     seen = at if ranking.repetitions else None
     curve = curve_of(fitted, rows, ranking.target, linear=linear, count=_GRID, seen=seen)
@@ -94,7 +96,7 @@ def model_text(
         "",
         *(requirement_lines(ranking, row, needs, ascii_only=ascii_only) if needs else ()),
         *_dressed(value_facts(ranking, row)),
-        *_dressed([] if ranking.inclusive else uneven_facts(fitted, row, ascii_only=ascii_only)),
+        *_dressed(uneven_facts(uneven, row, ascii_only=ascii_only)),
         "",
     ]
     return [*lines, *_dressed(neighbour_facts(ranking, row))]

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from callpath_modeler.analysis.rank import Ranking
 from callpath_modeler.analysis.trust import marks_text
+from callpath_modeler.analysis.unevenness import Unevenness
 from callpath_modeler.report.answer import at_text
 from callpath_modeler.report.columns import band_text
 from callpath_modeler.report.curve import Curve, sketch
@@ -52,16 +53,23 @@ _LONGEST = 400
 
 def cards_section(content: Content, rows: NDArray[np.intp], names: Names) -> Html:
     """Return the cards of some call paths."""
-    steps = excess_steps(content.ranking)
+    steps, ranking = excess_steps(content.ranking), content.ranking
+    uneven = None if ranking.inclusive else Unevenness.of(ranking.fitted)
     cards = [
-        _card(content, place, int(row), path, steps, names)
+        _card(content, place, int(row), path, steps, uneven, names)
         for place, (row, path) in enumerate(zip(rows, names.paths(rows), strict=True), start=1)
     ]
     return joined(legend(), tag("div", *cards, class_="cards"))
 
 
 def _card(
-    content: Content, place: int, row: int, path: Html, steps: list[ExcessStep], names: Names
+    content: Content,
+    place: int,
+    row: int,
+    path: Html,
+    steps: list[ExcessStep],
+    uneven: Unevenness | None,
+    names: Names,
 ) -> Html:
     ranking, needs = content.ranking, content.needs.get(row)
     fitted, key = ranking.fitted, names.anchor(row)
@@ -75,7 +83,7 @@ def _card(
     facts = [(word, " · ".join(text.split("   "))) for word, text in quality_facts(ranking, row)]
     source = origin(fitted, row)
     facts += [("source", source)] if source else []
-    facts += [] if ranking.inclusive else uneven_facts(fitted, row)
+    facts += uneven_facts(uneven, row)
     facts += neighbour_facts(ranking, row)
     facts += [("needs", verdict(ranking, row, needs))] if needs else []
     more = tag(

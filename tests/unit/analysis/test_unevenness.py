@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from callpath_modeler import pipeline
-from callpath_modeler.analysis.unevenness import uneven_near
+from callpath_modeler.analysis.unevenness import Unevenness
 from callpath_modeler.profile.calltree import CallTree
 from callpath_modeler.profile.experiment import Values
 from callpath_modeler.profile.schema import Metric, Reduction, Region
@@ -28,6 +28,11 @@ def fitted(values, ratios, *, reduction=Reduction.MAX, metric=None):
     uneven[:, :-1] = 1.0  # what smaller scales were like is not asked
     columns = {"time": replace(column, imbalance=uneven, metric=metric or column.metric)}
     return pipeline.fit(replace(made, columns=columns, reduction=reduction))
+
+
+def uneven_near(models, row):
+    known = Unevenness.of(models)
+    return None if known is None else known.near(row)
 
 
 def test_the_nearest_caller_that_explains_half_of_the_wait_is_named():
@@ -72,7 +77,9 @@ def test_of_what_does_not_wait_or_is_not_known_nothing_is_told(row, how):
 
 
 def test_the_fact_says_how_much_of_the_wait_it_is_at_most():
-    ((word, text),) = uneven_facts(fitted([1, 1, 3, 10, 9, 2], [1, 1, 1.5, 2, 3, 1]), 3)
+    ((word, text),) = uneven_facts(
+        Unevenness.of(fitted([1, 1, 3, 10, 9, 2], [1, 1, 1.5, 2, 3, 1])), 3
+    )
     assert word == "uneven"
     assert text == (
         "p = 32: below main the slowest process computes at most 7.00 s longer than the mean, "
