@@ -21,6 +21,7 @@ from callpath_modeler.profile.experiment import Experiment
 from callpath_modeler.profile.pruning import folded, without
 from callpath_modeler.readers.assemble import ReadOptions, assemble
 from callpath_modeler.readers.base import Agreement, VerifyingReader
+from callpath_modeler.readers.coverage import covered_anew
 from callpath_modeler.readers.discover import discover, write_manifest
 from callpath_modeler.readers.program import AS_TOLD, scaling_anew
 from callpath_modeler.readers.reading import Progress
@@ -141,7 +142,8 @@ def _chosen(experiment: Experiment, options: LoadOptions) -> Experiment:
     if experiment is not whole:
         experiment = scaling_anew(experiment)
     # What is hidden counts as computation where it is called: it has no say in how that scales.
-    return folded(experiment, options.hide, strict="--hide" not in options.preset)
+    chosen = folded(experiment, options.hide, strict="--hide" not in options.preset)
+    return chosen if chosen is whole else covered_anew(chosen)
 
 
 def _opened(path: Path, options: LoadOptions) -> Experiment:
