@@ -9,6 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from callpath_modeler.fitted import Fitted
+from callpath_modeler.report.answer import omissions
 from callpath_modeler.report.expressions import python_formulas
 from callpath_modeler.units import parameter_value
 
@@ -17,7 +18,7 @@ _TAKEN = frozenset({"MODELS", "callpath", "np", "predict", "sum", *keyword.kwlis
 _MODULE = '''"""Models of {metric} [{unit}] of {experiment}, by call path.
 
 Measured at {measured}; {values}.
-Written by `cpmodel export -f python`. There are no bands: `cpmodel rank` has them.
+{omitted}Written by `cpmodel export -f python`. There are no bands: `cpmodel rank` has them.
 """
 
 import numpy as np
@@ -74,6 +75,9 @@ def python_source(fitted: Fitted) -> str:
             experiment=_quoted(fitted.experiment.name),
             measured=_quoted(_measured(fitted, names)),
             values=f"exclusive, {fitted.experiment.reduction.words}",
+            omitted="".join(
+                f"Without what was {_quoted(each)}.\n" for each in omissions(fitted.experiment)
+            ),
             parameters=tuple(arguments),
             models=models,
             arguments=listed,

@@ -143,3 +143,23 @@ def test_from_python_patterns_are_one_or_several(lulesh):
     for wrong in (7, [7], None):
         with pytest.raises(UsageError, match="ignore: "):
             cpm.LoadOptions(ignore=wrong)
+
+
+def test_files_and_advice_say_what_they_leave_out(run, lulesh, tmp_path):
+    said = "left out: 1 call path, 42 % of the time of all runs"
+    for words in (("export", "-f", "python"), ("baseline",), ("info", "--advise")):
+        command, *more = words
+        assert said in run(command, lulesh, *more, "--ignore", INIT).out
+        assert "left out" not in run(command, lulesh, *more, "--hide", INIT).out
+
+
+def test_findings_on_where_call_paths_occur_are_of_those_that_are_left(run, lulesh):
+    def missing(*words):
+        told = json.loads(run("rank", lulesh, "--target", "1000", "-f", "json", *words).out)
+        return [each["message"] for each in told["findings"] if each["code"] == "CPM113"]
+
+    assert missing() == ["25 of 73 call paths do not occur in every run"]
+    assert missing("--where", "p>=8") == []
+    (of_some,) = missing("--ignore", "**/LagrangeNodal")
+    assert of_some.endswith(" of 46 call paths do not occur in every run")
+    assert missing("--hide", "**/MPI_*") == []
