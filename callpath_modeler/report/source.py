@@ -7,11 +7,12 @@ from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.report.answer import omissions
 from callpath_modeler.report.expressions import python_formulas
-from callpath_modeler.units import parameter_value
+from callpath_modeler.units import parameter_value, setting_text
 
 _TAKEN = frozenset({"MODELS", "callpath", "np", "predict", "sum", *keyword.kwlist})
 
@@ -35,7 +36,8 @@ MODELS = {{
 def predict(callpath, {arguments}):
     """Return the model of a call path at numbers or arrays of numbers, never below zero."""
     {arguments}{comma} = np.broadcast_arrays({floats})
-    return np.maximum(MODELS[callpath]({arguments}) + np.zeros({first}.shape), 0.0)
+    with np.errstate(over="ignore"):
+        return np.maximum(MODELS[callpath]({arguments}) + np.zeros({first}.shape), 0.0)
 '''
 
 _TOTAL = '''
@@ -59,12 +61,10 @@ def python_source(fitted: Fitted) -> str:
     listed = ", ".join(arguments)
     rows = np.flatnonzero(fitted.modelled)
     formulas = python_formulas(whole.formulas(rows, arguments, exact=True))
-    growths = fitted.models.growth_texts(rows, fitted.parameter)
     keys = _keys(fitted, rows.tolist())
-    statuses = fitted.statuses(rows)
     models = "\n".join(
-        f"    {key!r}: lambda {listed}: {formula},  # {growth}, {status}"
-        for key, formula, growth, status in zip(keys, formulas, growths, statuses, strict=True)
+        f"    {key!r}: lambda {listed}: {formula},  # {note}"
+        for key, formula, note in zip(keys, formulas, _notes(fitted, rows), strict=True)
     )
     return (
         _MODULE.format(
@@ -99,6 +99,19 @@ def identifiers(names: Sequence[str]) -> list[str]:
             word += "_"
         found.append(word)
     return found
+
+
+def _notes(fitted: Fitted, rows: NDArray[np.intp]) -> list[str]:
+    """Return growths and statuses; of models that some runs have closer ones than, that alone."""
+    growths = fitted.models.growth_texts(rows, fitted.parameter)
+    said = zip(growths, fitted.statuses(rows), strict=True)
+    notes = [f"{growth}, {status}" for growth, status in said]
+    if not fitted.of_line.size:
+        return notes
+    at = " ".join(setting_text(fitted.held).split())
+    closer = f"closer to the runs at {at} is a model of these alone: cpmodel rank has that"
+    is_of_line = fitted.of_line[rows].tolist()
+    return [closer if other else note for note, other in zip(notes, is_of_line, strict=True)]
 
 
 def _keys(fitted: Fitted, rows: Sequence[int]) -> list[str]:
