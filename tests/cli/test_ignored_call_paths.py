@@ -145,7 +145,7 @@ def test_from_python_patterns_are_one_or_several(lulesh):
             cpm.LoadOptions(ignore=wrong)
 
 
-def test_files_and_advice_say_what_they_leave_out(run, lulesh, tmp_path):
+def test_files_and_advice_say_what_they_leave_out(run, lulesh):
     said = "left out: 1 call path, 42 % of the time of all runs"
     for words in (("export", "-f", "python"), ("baseline",), ("info", "--advise")):
         command, *more = words
