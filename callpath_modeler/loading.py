@@ -142,7 +142,9 @@ def _chosen(experiment: Experiment, options: LoadOptions) -> Experiment:
     if experiment is not whole:
         experiment = scaling_anew(experiment)
     # What is hidden counts as computation where it is called: it has no say in how that scales.
-    chosen = folded(experiment, options.hide, strict="--hide" not in options.preset)
+    # What is left out already need not be hidden, too.
+    strict = "--hide" not in options.preset
+    chosen = folded(experiment, options.hide, strict=strict, among=whole.tree)
     return chosen if chosen is whole else covered_anew(chosen)
 
 

@@ -163,3 +163,19 @@ def test_findings_on_where_call_paths_occur_are_of_those_that_are_left(run, lule
     (of_some,) = missing("--ignore", "**/LagrangeNodal")
     assert of_some.endswith(" of 46 call paths do not occur in every run")
     assert missing("--hide", "**/MPI_*") == []
+
+
+def test_what_is_ignored_may_be_hidden_as_well(run, lulesh):
+    def left(*words):
+        return ranked(run("rank", lulesh, "--target", "64", "-f", "csv", *words))
+
+    both = ("--ignore", "**/LagrangeNodal", "--hide", "**/LagrangeNodal")
+    assert left(*both) == left(*both[:2])
+    assert left("--ignore", "main/LagrangeLeapFrog", "--hide", "**/LagrangeNodal")
+
+
+def test_a_call_path_that_was_taken_away_is_not_shown_for_that_reason(run, lulesh):
+    at = ("show", lulesh, INIT, "--target", "64")
+    run(*at, "--ignore", INIT).fails(2, "'**/MPI_Init' of those that --ignore left")
+    run(*at, "--hide", INIT).fails(2, "'**/MPI_Init' of those that --hide left")
+    assert run(*at).status == 0
