@@ -12,6 +12,7 @@ _LOGARITHM = re.compile(r"log_([\d.]+)\(")
 _SIDE_BY_SIDE = re.compile(r"(\d) (?=[^\W\d])")
 _POWER = re.compile(r"\^(?:\(([^)]*)\)|(-?[\w.]+))")
 _WORD = re.compile(r"[A-Za-z_][A-Za-z_0-9]*")
+_MARK, _SIGN, _SLASHED = re.compile(r"[\\^~]"), re.compile(r"[%$#&_{}]"), r"\\\g<0>"
 _GROWS = re.compile(r"[A-Za-z_0-9 ^()./-]*")
 _WITHIN = 1 - 1e-9
 """Rounding must not lift what is rounded up over a level: as in the models themselves."""
@@ -58,8 +59,13 @@ def latex_number(value: float) -> str:
 
 
 def latex_name(name: str) -> str:
-    """Return the name of a variable."""
-    return name if len(name) == 1 else rf"\mathit{{{name.replace('_', chr(92) + '_')}}}"
+    """Return the name of a variable; of signs that have no other look there, blanks are left."""
+    plain = _MARK.sub(" ", name)
+    return (
+        plain
+        if len(plain) == 1 and plain.isalpha()
+        else rf"\mathit{{{_SIGN.sub(_SLASHED, plain)}}}"
+    )
 
 
 def _translated(
