@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import keyword
+import unicodedata
 from collections import Counter
 from collections.abc import Sequence
 
@@ -14,7 +15,8 @@ from callpath_modeler.report.answer import omissions
 from callpath_modeler.report.expressions import python_formulas
 from callpath_modeler.units import parameter_value, setting_text
 
-_TAKEN = frozenset({"MODELS", "callpath", "np", "predict", "sum", *keyword.kwlist})
+_OURS = {"MODELS", "callpath", "float", "np", "predict", "sum"}
+_TAKEN = frozenset({*_OURS, "__debug__", *keyword.kwlist})
 
 _MODULE = '''"""Models of {metric} [{unit}] of {experiment}, by call path.
 
@@ -92,7 +94,9 @@ def python_source(fitted: Fitted) -> str:
 def identifiers(names: Sequence[str]) -> list[str]:
     """Return names that Python knows arguments by, each for one of `names`."""
     found: list[str] = []
-    for name in names:
+    for given in names:
+        # Python takes letters that look alike for the same, once it reads them as names.
+        name = unicodedata.normalize("NFKC", given)
         word = "".join(letter if f"_{letter}".isidentifier() else "_" for letter in name)
         word = word if word[:1].isidentifier() else f"_{word}"
         while word in _TAKEN or word in found:

@@ -86,6 +86,15 @@ def test_text_of_others_breaks_no_module(tmp_path):
     assert made["predict"](key, lambda_=64) == pytest.approx(128)
 
 
+def test_names_that_the_module_needs_or_takes_for_one_are_told_apart(tmp_path):
+    rows = [("f", p, n, 2.0 * p * n) for p in (1, 2, 4, 8) for n in (1, 2, 4)]
+    for names in (["float", "__debug__"], ["fi", "\N{LATIN SMALL LIGATURE FI}"]):
+        frame = pd.DataFrame(rows, columns=["path", *names, "t"])
+        experiment = cpm.from_frame(frame, callpath="path", parameters=names, metrics={"t": "s"})
+        made = imported(python_source(cpm.fit(experiment)), tmp_path)
+        assert made["total"](3, 5) == pytest.approx(30)
+
+
 def test_names_become_names_of_arguments():
     assert identifiers(["p", "np", "n cells", "n_cells", "2d", "for", ""]) == [
         *("p", "np_", "n_cells", "n_cells_", "_2d", "for_", "_"),
