@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -108,6 +108,14 @@ def folded(
     }
     found = (*experiment.findings, _told(experiment, hidden, "CPM140"))
     return replace(experiment, tree=smaller, columns=columns, findings=found)
+
+
+def refuse_unnamed(trees: Sequence[CallTree], patterns: Iterable[str]) -> None:
+    """Raise `UsageError` for a pattern that names no call path of any tree."""
+    known = [Patterns.of(tree) for tree in trees]
+    for pattern in patterns:
+        if not any(len(each.rows(pattern)) for each in known):
+            raise unmatched(trees[0], pattern)
 
 
 def _named(tree: CallTree, patterns: Iterable[str], *, strict: bool) -> Mask:

@@ -10,6 +10,7 @@ import shlex
 import pytest
 
 import callpath_modeler as cpm
+from callpath_modeler.comparing import compare_with
 from callpath_modeler.errors import UsageError
 
 INIT = "**/MPI_Init"
@@ -124,6 +125,11 @@ def test_of_two_experiments_one_may_lack_what_is_ignored(run, series):
         done = run("diff", old, new, "--ignore", pattern, "-f", "csv")
         assert done.status == 0, done.err
         assert pattern[3:] not in {row["callpath"].split("/")[-1] for row in rows(done)}
+    for option in ("--ignore", "--hide"):
+        run("diff", old, new, option, "**/k").fails(2, "no call path matches '**/k'")
+    only_new = cpm.LoadOptions(ignore="**/h")
+    compared = compare_with([old], cpm.fit(cpm.load(new, only_new)), 64, load_options=only_new)
+    assert "h" not in " ".join(compared.difference.pair.tree.paths(range(3)))
 
 
 def test_excess_work_and_expectations_are_of_what_is_left(run, lulesh, tmp_path):
