@@ -65,7 +65,7 @@ def python_source(fitted: Fitted) -> str:
     formulas = python_formulas(whole.formulas(rows, arguments, exact=True))
     keys = _keys(fitted, rows.tolist())
     models = "\n".join(
-        f"    {key!r}: lambda {listed}: {formula},  # {note}"
+        f"    {key!r}: lambda {listed}: {formula},  # {_plain(note)}"
         for key, formula, note in zip(keys, formulas, _notes(fitted, rows), strict=True)
     )
     return (
@@ -112,7 +112,7 @@ def _notes(fitted: Fitted, rows: NDArray[np.intp]) -> list[str]:
     notes = [f"{growth}, {status}" for growth, status in said]
     if not fitted.of_line.size:
         return notes
-    at = " ".join(setting_text(fitted.held).split())
+    at = setting_text(fitted.held)
     closer = f"closer to the runs at {at} is a model of these alone: cpmodel rank has that"
     is_of_line = fitted.of_line[rows].tolist()
     return [closer if other else note for note, other in zip(notes, is_of_line, strict=True)]
@@ -137,4 +137,9 @@ def _measured(fitted: Fitted, names: Sequence[str]) -> str:
 
 def _quoted(text: str) -> str:
     """Return text that can stand in a docstring."""
-    return text.replace("\\", "\\\\").replace('"', "'")
+    return _plain(text).replace("\\", "\\\\").replace('"', "'")
+
+
+def _plain(text: str) -> str:
+    """Return text that stays in its line, whatever others call their parameters."""
+    return "".join(letter if letter.isprintable() else " " for letter in text)

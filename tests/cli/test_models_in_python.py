@@ -86,6 +86,17 @@ def test_text_of_others_breaks_no_module(tmp_path):
     assert made["predict"](key, lambda_=64) == pytest.approx(128)
 
 
+@pytest.mark.parametrize("name", ["p\n}\nraise RuntimeError", "p\rq", "p\x00", "p\u2028\x0c"])
+def test_no_name_of_others_is_run_with_the_module(name, tmp_path):
+    rows = [("f", p, n, 2.0 * p * n) for p in (1, 2, 4, 8) for n in (1, 2, 4)]
+    frame = pd.DataFrame(rows, columns=["path", name, "n", f"t {name}"])
+    metrics = {f"t {name}": "s"}
+    experiment = cpm.from_frame(frame, callpath="path", parameters=[name, "n"], metrics=metrics)
+    fitted = cpm.fit(replace(experiment, name=name))
+    for each in (fitted, replace(fitted, of_line=np.array([True]), held={name: 3.0})):
+        assert imported(python_source(each), tmp_path)["total"](3, 5) == pytest.approx(30)
+
+
 def test_names_that_the_module_needs_or_takes_for_one_are_told_apart(tmp_path):
     rows = [("f", p, n, 2.0 * p * n) for p in (1, 2, 4, 8) for n in (1, 2, 4)]
     for names in (["float", "__debug__"], ["fi", "\N{LATIN SMALL LIGATURE FI}"]):
