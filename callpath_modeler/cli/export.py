@@ -177,7 +177,13 @@ def _profile(
         return exchange.speedscope(tree, columns, experiment.name)
     if form == "hatchet":
         return exchange.hatchet_literal(tree, columns)
-    return exchange.folded(tree, next(iter(columns.values())))
+    metric, exclusive = next(iter(columns.items()))
+    if not metric.additive:
+        raise UsageError(
+            f"{metric.name} does not add up over call paths: stacks would",
+            hint="-m with one that does",
+        )
+    return exchange.folded(tree, exclusive)
 
 
 def _form(format_: str | None, output: Path | None) -> str:
