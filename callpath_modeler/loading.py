@@ -132,7 +132,7 @@ def load_both(
     """Do as `load` for two experiments; of call paths to take away, one side may have none."""
     first, second = (_whole(sources, options, progress) for sources in (base, new))
     for option, patterns in (("--ignore", options.ignore), ("--hide", options.hide)):
-        if option not in options.preset:
+        if patterns and option not in options.preset:
             refuse_unnamed([first.tree, second.tree], patterns)
     lenient = options.of_another()
     return _chosen(first, lenient), _chosen(second, lenient)

@@ -42,7 +42,9 @@ def without(experiment: Experiment, patterns: Iterable[str], *, strict: bool) ->
     DataError
         If nothing is left.
     """
-    tree = experiment.tree
+    tree, patterns = experiment.tree, tuple(patterns)
+    if not patterns:
+        return experiment
     named = _named(tree, patterns, strict=strict)
     if not named.any():
         return experiment
@@ -96,6 +98,8 @@ def folded(
         If a pattern is malformed, or `strict` and names no call path, or none that can be hidden.
     """
     tree, patterns = experiment.tree, tuple(patterns)
+    if not patterns:
+        return experiment
     if strict:
         _refuse_uncalled(tree if among is None else among, patterns)
     hidden = _named(tree, patterns, strict=False) & (tree.parent != ROOT)

@@ -82,6 +82,12 @@ def test_what_nothing_calls_cannot_be_hidden():
     assert len(folded(whole, ["**"], strict=True).tree) == 1
 
 
+def test_names_are_not_collected_for_no_pattern(monkeypatch):
+    monkeypatch.setattr("callpath_modeler.profile.pruning.Patterns", None)
+    whole = made()
+    assert without(whole, (), strict=True) is folded(whole, iter([]), strict=True) is whole
+
+
 def test_nothing_is_made_anew_where_nothing_is_named():
     whole = made()
     assert without(whole, ["**/other"], strict=False) is whole
