@@ -23,7 +23,7 @@ from callpath_modeler.diagnostics import Finding
 from callpath_modeler.displayed import Displayed
 from callpath_modeler.errors import UsageError
 from callpath_modeler.fitted import Fitted
-from callpath_modeler.loading import LoadOptions, load
+from callpath_modeler.loading import LoadOptions, load, load_both
 from callpath_modeler.modeling import Aggregate
 from callpath_modeler.pipeline import FitOptions, fit, fit_options_of, models_of_loaded
 from callpath_modeler.profile.experiment import Experiment
@@ -94,11 +94,9 @@ def difference_of(
             hint="give a finite target; growth before and after is always compared",
         )
     load_options = load_options.of_metric(question.metric)
-    # A pattern may be of call paths that one side alone has.
-    load_options = replace(load_options, preset=load_options.preset | {"--ignore", "--hide"})
     wanted = asked.parameter or fit_options.parameter
     held = {name: value for name, value in asked.named.items() if name != wanted}
-    before, after = (load(sources, load_options, progress) for sources in (base, new))
+    before, after = load_both(base, new, load_options, progress)
     line = common_line(before, after, wanted, held)
     fit_options = replace(fit_options, parameter=wanted)
 
@@ -155,7 +153,7 @@ def compare_with(
     metric = new.metric.name
     load_options = (load_options or LoadOptions()).of_metric(metric)
     fit_options = fit_options or FitOptions()
-    before = load(base, load_options)
+    before = load(base, load_options.of_another())
     line = common_line(before, new.experiment, new.parameter, new.held)
     confidence = fit_options.confidence
     if not _enough_points(before, metric, line, fit_options):

@@ -18,9 +18,10 @@ from callpath_modeler.choices import check_kind
 from callpath_modeler.config import NAME as CONFIGURATION
 from callpath_modeler.errors import DataError, InputError, UsageError
 from callpath_modeler.profile.experiment import Experiment
-from callpath_modeler.profile.pruning import folded, without
+from callpath_modeler.profile.pruning import folded, refuse_unnamed, without
 from callpath_modeler.readers.assemble import ReadOptions, assemble
 from callpath_modeler.readers.base import Agreement, VerifyingReader
+from callpath_modeler.readers.coverage import covered_anew
 from callpath_modeler.readers.discover import discover, write_manifest
 from callpath_modeler.readers.program import AS_TOLD, scaling_anew
 from callpath_modeler.readers.reading import Progress
@@ -84,6 +85,10 @@ class LoadOptions:
             return self
         return replace(self, read=replace(self.read, metrics=(metric,)))
 
+    def of_another(self) -> LoadOptions:
+        """Return the options for an experiment that may lack call paths to take away."""
+        return replace(self, preset=self.preset | {"--ignore", "--hide"})
+
     def with_requirements(self) -> LoadOptions:
         """Return the options to read besides what call paths need beside time."""
         return replace(self, read=replace(self.read, requirements=True))
@@ -115,6 +120,28 @@ def load(
     """
     check_kind(options, (LoadOptions, NoneType), "options")
     options = options or LoadOptions()
+    return _chosen(_whole(sources, options, progress), options)
+
+
+def load_both(
+    base: Sequence[str | Path],
+    new: Sequence[str | Path],
+    options: LoadOptions,
+    progress: Progress | None = None,
+) -> tuple[Experiment, Experiment]:
+    """Do as `load` for two experiments; of call paths to take away, one side may have none."""
+    first, second = (_whole(sources, options, progress) for sources in (base, new))
+    for option, patterns in (("--ignore", options.ignore), ("--hide", options.hide)):
+        if patterns and option not in options.preset:
+            refuse_unnamed([first.tree, second.tree], patterns)
+    lenient = options.of_another()
+    return _chosen(first, lenient), _chosen(second, lenient)
+
+
+def _whole(
+    sources: str | Path | Sequence[str | Path], options: LoadOptions, progress: Progress | None
+) -> Experiment:
+    """Return all runs and call paths that were read."""
     # The characters of a text are texts, too, and "/" is the whole file system.
     paths = _expand([sources] if isinstance(sources, str | Path) else sources)
     stored = [path for path in paths if store.is_stored(path)]
@@ -124,12 +151,10 @@ def load(
                 f"{stored[0]}: a stored experiment stands alone",
                 hint="give either one .cpm or profiles",
             )
-        experiment = _opened(stored[0], options)
-    else:
-        registry = Registry.of_installed(options.reader)
-        files = discover(paths, registry, name_pattern=options.name_pattern)
-        experiment = assemble(files, registry, options.read, progress)
-    return _chosen(experiment, options)
+        return _opened(stored[0], options)
+    registry = Registry.of_installed(options.reader)
+    files = discover(paths, registry, name_pattern=options.name_pattern)
+    return assemble(files, registry, options.read, progress)
 
 
 def _chosen(experiment: Experiment, options: LoadOptions) -> Experiment:
@@ -141,7 +166,10 @@ def _chosen(experiment: Experiment, options: LoadOptions) -> Experiment:
     if experiment is not whole:
         experiment = scaling_anew(experiment)
     # What is hidden counts as computation where it is called: it has no say in how that scales.
-    return folded(experiment, options.hide, strict="--hide" not in options.preset)
+    # What is left out already need not be hidden, too.
+    strict = "--hide" not in options.preset
+    chosen = folded(experiment, options.hide, strict=strict, among=whole.tree)
+    return chosen if chosen is whole else covered_anew(chosen)
 
 
 def _opened(path: Path, options: LoadOptions) -> Experiment:

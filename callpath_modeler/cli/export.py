@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -103,6 +104,10 @@ def command(
         progress=console.progress("read"),
         default_factor=FURTHER,
     )
+    if form in PROFILES and math.isinf(ranking.target):
+        raise UsageError(
+            f"{form} at infinity: there is no profile, only growth", hint="--target with a number"
+        )
     if form in PROFILES:
         of_metric = {ranking.fitted.metric: ranking.value}
         text = _profile(form, ranking.fitted.experiment, of_metric)
@@ -172,7 +177,13 @@ def _profile(
         return exchange.speedscope(tree, columns, experiment.name)
     if form == "hatchet":
         return exchange.hatchet_literal(tree, columns)
-    return exchange.folded(tree, next(iter(columns.values())))
+    metric, exclusive = next(iter(columns.items()))
+    if not metric.additive:
+        raise UsageError(
+            f"{metric.name} does not add up over call paths: stacks would",
+            hint="-m with one that does",
+        )
+    return exchange.folded(tree, exclusive)
 
 
 def _form(format_: str | None, output: Path | None) -> str:

@@ -9,11 +9,13 @@ import click
 from callpath_modeler.cli.configured import Configured
 from callpath_modeler.cli.console import Console
 from callpath_modeler.cli.options import EXPERIMENT, fit_options, load_options, target_options
+from callpath_modeler.errors import UsageError
 
 if TYPE_CHECKING:
     from callpath_modeler.asking import Question
     from callpath_modeler.loading import LoadOptions
     from callpath_modeler.pipeline import FitOptions
+    from callpath_modeler.profile.experiment import Experiment
 
 _WIDTH_OF_A_PIPE = 100
 
@@ -45,7 +47,6 @@ def command(
     from callpath_modeler.asking import FURTHER
     from callpath_modeler.cli.render import render_lines
     from callpath_modeler.explaining import explain
-    from callpath_modeler.profile.pattern import find_one
     from callpath_modeler.report.model import model_text
 
     ranking, findings = pipeline.ranking_of(
@@ -56,7 +57,7 @@ def command(
         progress=console.progress("read"),
         default_factor=FURTHER,
     )
-    row = find_one(ranking.fitted.experiment.tree, callpath)
+    row = _found(ranking.fitted.experiment, callpath)
     lines = model_text(
         ranking,
         row,
@@ -67,3 +68,18 @@ def command(
     )
     render_lines(console, lines, None, force=False)
     console.findings(findings)
+
+
+def _found(experiment: Experiment, callpath: str) -> int:
+    """Return the row of a call path; where it may have been taken away, an error says so."""
+    from callpath_modeler.profile.pattern import find_one
+
+    try:
+        return find_one(experiment.tree, callpath)
+    except UsageError as error:
+        taken = {"CPM139": "--ignore", "CPM140": "--hide"}
+        options = [taken[each.code] for each in experiment.findings if each.code in taken]
+        if not options:
+            raise
+        words = " and ".join(dict.fromkeys(options))
+        raise UsageError(f"{error.message} of those that {words} left", hint=error.hint) from None

@@ -150,8 +150,9 @@ class Parts:
             table[self.alone] = self.factors.values(p)
         if self.products:
             table[self.products] = 1.0
-            for column, (factors, which) in zip(p.T, self.of_each, strict=True):
-                table[self.products] *= factors.values(column)[which]
+            with np.errstate(over="ignore", invalid="ignore"):
+                for column, (factors, which) in zip(p.T, self.of_each, strict=True):
+                    table[self.products] *= factors.values(column)[which]
         return table
 
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from callpath_modeler.diagnostics import Finding
-from callpath_modeler.errors import DataError
+from callpath_modeler.errors import DataError, UsageError
 from callpath_modeler.profile.calltree import ROOT, CallTree
 from callpath_modeler.profile.experiment import Experiment, Values
 from callpath_modeler.profile.pattern import Patterns, unmatched
@@ -42,7 +42,9 @@ def without(experiment: Experiment, patterns: Iterable[str], *, strict: bool) ->
     DataError
         If nothing is left.
     """
-    tree = experiment.tree
+    tree, patterns = experiment.tree, tuple(patterns)
+    if not patterns:
+        return experiment
     named = _named(tree, patterns, strict=strict)
     if not named.any():
         return experiment
@@ -52,7 +54,9 @@ def without(experiment: Experiment, patterns: Iterable[str], *, strict: bool) ->
     np.add.at(depth, tree.end[begins], -1)
     gone = np.cumsum(depth[:-1]) > 0
     if gone.all():
-        raise DataError("no call path is left", hint="a pattern of --ignore names all of them")
+        raise DataError(
+            "no call path is left", hint="--ignore names all of them, or what calls them"
+        )
     kept = np.flatnonzero(~gone)
     place = np.cumsum(~gone) - 1
     callers = tree.parent[kept]
@@ -70,7 +74,13 @@ def without(experiment: Experiment, patterns: Iterable[str], *, strict: bool) ->
     return replace(experiment, tree=smaller, columns=columns, findings=found)
 
 
-def folded(experiment: Experiment, patterns: Iterable[str], *, strict: bool) -> Experiment:
+def folded(
+    experiment: Experiment,
+    patterns: Iterable[str],
+    *,
+    strict: bool,
+    among: CallTree | None = None,
+) -> Experiment:
     """Return an experiment in which call paths count as what calls them.
 
     Their cost is their caller's, and so are their callees; those that then have one name are one.
@@ -79,15 +89,20 @@ def folded(experiment: Experiment, patterns: Iterable[str], *, strict: bool) -> 
     Parameters
     ----------
     patterns : of call paths
-    strict : whether each of them has to name one
+    strict : whether each of them has to name one that something calls
+    among : the call paths of which it has to; None = those of the experiment
 
     Raises
     ------
     UsageError
-        If a pattern is malformed, or `strict` and names no call path.
+        If a pattern is malformed, or `strict` and names no call path, or none that can be hidden.
     """
-    tree = experiment.tree
-    hidden = _named(tree, patterns, strict=strict) & (tree.parent != ROOT)
+    tree, patterns = experiment.tree, tuple(patterns)
+    if not patterns:
+        return experiment
+    if strict:
+        _refuse_uncalled(tree if among is None else among, patterns)
+    hidden = _named(tree, patterns, strict=False) & (tree.parent != ROOT)
     if not hidden.any():
         return experiment
     smaller, rows = _spliced(tree, hidden)
@@ -99,6 +114,14 @@ def folded(experiment: Experiment, patterns: Iterable[str], *, strict: bool) -> 
     return replace(experiment, tree=smaller, columns=columns, findings=found)
 
 
+def refuse_unnamed(trees: Sequence[CallTree], patterns: Iterable[str]) -> None:
+    """Raise `UsageError` for a pattern that names no call path of any tree."""
+    known = [Patterns.of(tree) for tree in trees]
+    for pattern in patterns:
+        if not any(len(each.rows(pattern)) for each in known):
+            raise unmatched(trees[0], pattern)
+
+
 def _named(tree: CallTree, patterns: Iterable[str], *, strict: bool) -> Mask:
     """Return which call paths any of the patterns names."""
     known, named = Patterns.of(tree), np.zeros(len(tree), bool)
@@ -108,6 +131,20 @@ def _named(tree: CallTree, patterns: Iterable[str], *, strict: bool) -> Mask:
             raise unmatched(tree, pattern)
         named[rows] = True
     return named
+
+
+def _refuse_uncalled(tree: CallTree, patterns: Iterable[str]) -> None:
+    """Refuse a pattern that names no call path, or only such as nothing calls."""
+    known = Patterns.of(tree)
+    for pattern in patterns:
+        rows = known.rows(pattern)
+        if not len(rows):
+            raise unmatched(tree, pattern)
+        if (tree.parent[rows] == ROOT).all():
+            raise UsageError(
+                f"{pattern!r} names only what nothing calls: nothing else can take its cost",
+                hint="--ignore leaves it out",
+            )
 
 
 def _spliced(tree: CallTree, hidden: Mask) -> tuple[CallTree, Rows]:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.profile.calltree import ROOT, CallTree
-from callpath_modeler.profile.experiment import Values
+from callpath_modeler.profile.experiment import Experiment, Values
+
+_CODES = frozenset({"CPM113", "CPM137"})
 
 _MOST = 20
 """So many pairs are named; the others are counted."""
@@ -25,6 +28,13 @@ def coverage_findings(tree: CallTree, columns: Mapping[str, Values]) -> list[Fin
             found = Finding("CPM113", values.metric.name, message, partly)
             return [found, *_replaced(tree, occurs)]
     return []
+
+
+def covered_anew(experiment: Experiment) -> Experiment:
+    """Return an experiment of runs or call paths chosen from others, with findings of these."""
+    others = (finding for finding in experiment.findings if finding.code not in _CODES)
+    found = coverage_findings(experiment.tree, experiment.columns)
+    return replace(experiment, findings=(*others, *found))
 
 
 def _replaced(tree: CallTree, occurs: NDArray[np.bool_]) -> list[Finding]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from callpath_modeler.analysis.advise import OUTCOMES, Advice
 from callpath_modeler.fitted import Fitted
+from callpath_modeler.report.answer import omissions
 from callpath_modeler.report.columns import amount_text
 from callpath_modeler.report.formats import Table
 from callpath_modeler.report.layout import aligned
@@ -33,6 +34,7 @@ def advice_text(fitted: Fitted, advice: Advice, *, ascii_only: bool) -> list[str
                 hours if parameter == "p" and fitted.metric.is_time else "-",
             )
         )
+    omitted = omissions(fitted.experiment)
     best = min(advice.runs, key=lambda run: run.apart)
     told = f"{parameter} = {parameter_value(best.scale)} would tell most of {at}."
     if advice.apart < _KNOWN:
@@ -41,6 +43,7 @@ def advice_text(fitted: Fitted, advice: Advice, *, ascii_only: bool) -> list[str
         told = f"None of them would tell much of {at}: run that, or repeat the runs that are noisy."
     return [
         f"At {at} the total is {total}: a band of × {factor_text(advice.apart)}.",
+        *(f"The total and what a run takes are without what was {each}." for each in omitted),
         f"With {each} at one more scale, in {OUTCOMES} simulated outcomes (median, least … most):",
         "",
         *aligned(rows, numbers=True),

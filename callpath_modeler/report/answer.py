@@ -39,8 +39,13 @@ def at_text(fitted: Fitted, value: float) -> str:
 
 def left_out(experiment: Experiment) -> str:
     """Return what to add behind the description of an experiment: what is not part of it."""
+    return "".join(f" · {each}" for each in omissions(experiment))
+
+
+def omissions(experiment: Experiment) -> list[str]:
+    """Return what is not part of an experiment because it was asked to be left out."""
     asked = (each.message for each in experiment.findings if each.code == "CPM139")
-    return "".join(f" · left out: {message}" for message in asked)
+    return [f"left out: {message}" for message in asked]
 
 
 def verdict(ranking: Ranking, *, ascii_only: bool) -> str:

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from callpath_modeler.analysis.expectations.baseline import Baseline, Today
 from callpath_modeler.analysis.expectations.document import SCHEMA
 from callpath_modeler.profile.pattern import short_name
+from callpath_modeler.report.answer import omissions
 from callpath_modeler.units import (
     base_and_factor,
     counted,
@@ -47,6 +48,8 @@ def _head(baseline: Baseline) -> Iterator[str]:
     how = "repetitions" if baseline.repeated else "prediction"
     yield f"# value: the upper end of the band of its {how} and {percent(baseline.margin)},"
     yield "# or an exact count."
+    for each in omissions(experiment):
+        yield f"# {_plain(each)}; to be checked so, too"
     yield f"schema = {SCHEMA}"
     values = fitted.at(baseline.target).items()
     target = ", ".join(f"{_key(name)} = {parameter_value(value)}" for name, value in values)

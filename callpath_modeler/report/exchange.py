@@ -289,6 +289,7 @@ def speedscope(tree: CallTree, columns: Mapping[Metric, NDArray[np.float64]], na
     """Return the JSON of speedscope: a profile per metric that adds up, as calls one by one.
 
     A call is as long as it costs with all that it calls; first its own part, then its callees.
+    What is below zero or did not occur takes no time.
 
     Parameters
     ----------
@@ -303,7 +304,7 @@ def speedscope(tree: CallTree, columns: Mapping[Metric, NDArray[np.float64]], na
     ]  # fmt: skip
     frame_of, ends = frame.tolist(), tree.end.tolist()
     profiles = [
-        _speedscope_profile(metric, np.nan_to_num(exclusive).tolist(), frame_of, ends)
+        _speedscope_profile(metric, np.fmax(exclusive, 0.0).tolist(), frame_of, ends)
         for metric, exclusive in columns.items()
         if metric.additive
     ]

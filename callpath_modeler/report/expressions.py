@@ -10,7 +10,10 @@ from callpath_modeler.units import scientific
 
 _LOGARITHM = re.compile(r"log_([\d.]+)\(")
 _SIDE_BY_SIDE = re.compile(r"(\d) (?=[^\W\d])")
-_POWER = re.compile(r"\^(?:\(([^)]*)\)|(-?[\d.]+))")
+_POWER = re.compile(r"\^(?:\(([^)]*)\)|(-?[\w.]+))")
+_WORD = re.compile(r"[A-Za-z_][A-Za-z_0-9]*")
+_MARK, _SIGN, _SLASHED = re.compile(r"[\\^~]"), re.compile(r"[%$#&_{}]"), r"\\\g<0>"
+_GROWS = re.compile(r"[A-Za-z_0-9 ^()./-]*")
 _WITHIN = 1 - 1e-9
 """Rounding must not lift what is rounded up over a level: as in the models themselves."""
 
@@ -35,9 +38,18 @@ def latex_formulas(formulas: Iterable[str]) -> list[str]:
 
 
 def latex_growth(growth: str) -> str:
-    """Return a growth, ``O(p^(1/2) log p)``, for the mathematics of LaTeX."""
-    powers = _POWER.sub(lambda found: f"^{{{found[1] or found[2]}}}", growth)
-    return re.sub(r"\blog", r"\\log", powers)
+    """Return a growth, ``O(p^(1/2) log p)``, for the mathematics of LaTeX.
+
+    Raises
+    ------
+    ValueError
+        If its parameter is called what no variable can be.
+    """
+    shape = growth.removeprefix("O")
+    if len({*_WORD.findall(shape)} - {"log"}) > 1 or not _GROWS.fullmatch(shape):
+        raise ValueError(f"no growth in a variable: {growth}")
+    powers = _POWER.sub(lambda found: f"^{{{found[1] or found[2]}}}", shape)
+    return "O" + _WORD.sub(lambda it: r"\log" if it[0] == "log" else latex_name(it[0]), powers)
 
 
 def latex_number(value: float) -> str:
@@ -47,8 +59,13 @@ def latex_number(value: float) -> str:
 
 
 def latex_name(name: str) -> str:
-    """Return the name of a variable."""
-    return name if len(name) == 1 else rf"\mathit{{{name.replace('_', chr(92) + '_')}}}"
+    """Return the name of a variable; of signs that have no other look there, blanks are left."""
+    plain = _MARK.sub(" ", name)
+    return (
+        plain
+        if len(plain) == 1 and plain.isalpha()
+        else rf"\mathit{{{_SIGN.sub(_SLASHED, plain)}}}"
+    )
 
 
 def _translated(

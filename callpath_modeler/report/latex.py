@@ -38,18 +38,14 @@ def to_latex(table: Table) -> str:
 def _row(cells: Sequence[str]) -> str:
     """Write a row; a bracket or a star behind the end of another would belong to that."""
     row = " & ".join(cells)
-    return f"{{}}{row}" if row[:1] in {"[", "*"} else row
+    return f"{{}}{row}" if row.lstrip()[:1] in {"[", "*"} else row
 
 
 def _column(name: str, cells: list[Cell]) -> list[str]:
     """Write the cells of a column; those of growths and models are mathematics."""
     texts = [cell if isinstance(cell, str) else "" for cell in cells]
     if name.startswith("growth"):
-        growths = map(_GROWTH.fullmatch, texts)
-        return [
-            f"${latex_growth(text)}$" if growth else _text(text)
-            for text, growth in zip(texts, growths, strict=True)
-        ]
+        return [_growth(text) for text in texts]
     if name.startswith("model"):
         return [_formula(text) for text in texts]
     if name == "callpath":
@@ -65,8 +61,18 @@ def _short(paths: list[str]) -> list[str]:
     return [s if count[s] == 1 else path for s, path in zip(short, paths, strict=True)]
 
 
+def _growth(text: str) -> str:
+    """Write a growth, as text where its parameter is called what no variable can be."""
+    try:
+        return f"${latex_growth(text)}$" if _GROWTH.fullmatch(text) else _text(text)
+    except ValueError:
+        return _text(text)
+
+
 def _formula(text: str) -> str:
     """Write a formula, as text where a parameter is called what no variable can be."""
+    if not text.isascii():
+        return _text(text)
     try:
         return f"${latex_formulas([text])[0]}$" if text else ""
     except (SyntaxError, ValueError, KeyError):
@@ -85,4 +91,7 @@ def _cell(cell: Cell) -> str:
 
 
 def _text(text: str) -> str:
-    return re.sub(r"\s+", " ", text).translate(_ESCAPED)
+    seen = "".join(letter if letter.isprintable() else " " for letter in text)
+    escaped = re.sub(r"\s+", " ", seen).translate(_ESCAPED)
+    # Two of these together would be a dash or a quotation mark.
+    return re.sub(r"([-`',])(?=\1)|([?!])(?=`)", r"\1\2{}", escaped)

@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import keyword
+import unicodedata
 from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from callpath_modeler.fitted import Fitted
+from callpath_modeler.report.answer import omissions
 from callpath_modeler.report.expressions import python_formulas
-from callpath_modeler.units import parameter_value
+from callpath_modeler.units import parameter_value, setting_text
 
-_TAKEN = frozenset({"MODELS", "callpath", "np", "predict", "sum", *keyword.kwlist})
+_OURS = {"MODELS", "callpath", "float", "np", "predict", "sum"}
+_TAKEN = frozenset({*_OURS, "__debug__", *keyword.kwlist})
 
 _MODULE = '''"""Models of {metric} [{unit}] of {experiment}, by call path.
 
 Measured at {measured}; {values}.
-Written by `cpmodel export -f python`. There are no bands: `cpmodel rank` has them.
+{omitted}Written by `cpmodel export -f python`. There are no bands: `cpmodel rank` has them.
 """
 
 import numpy as np
@@ -34,7 +38,8 @@ MODELS = {{
 def predict(callpath, {arguments}):
     """Return the model of a call path at numbers or arrays of numbers, never below zero."""
     {arguments}{comma} = np.broadcast_arrays({floats})
-    return np.maximum(MODELS[callpath]({arguments}) + np.zeros({first}.shape), 0.0)
+    with np.errstate(over="ignore"):
+        return np.maximum(MODELS[callpath]({arguments}) + np.zeros({first}.shape), 0.0)
 '''
 
 _TOTAL = '''
@@ -58,12 +63,10 @@ def python_source(fitted: Fitted) -> str:
     listed = ", ".join(arguments)
     rows = np.flatnonzero(fitted.modelled)
     formulas = python_formulas(whole.formulas(rows, arguments, exact=True))
-    growths = fitted.models.growth_texts(rows, fitted.parameter)
     keys = _keys(fitted, rows.tolist())
-    statuses = fitted.statuses(rows)
     models = "\n".join(
-        f"    {key!r}: lambda {listed}: {formula},  # {growth}, {status}"
-        for key, formula, growth, status in zip(keys, formulas, growths, statuses, strict=True)
+        f"    {key!r}: lambda {listed}: {formula},  # {_plain(note)}"
+        for key, formula, note in zip(keys, formulas, _notes(fitted, rows), strict=True)
     )
     return (
         _MODULE.format(
@@ -74,6 +77,9 @@ def python_source(fitted: Fitted) -> str:
             experiment=_quoted(fitted.experiment.name),
             measured=_quoted(_measured(fitted, names)),
             values=f"exclusive, {fitted.experiment.reduction.words}",
+            omitted="".join(
+                f"Without what was {_quoted(each)}.\n" for each in omissions(fitted.experiment)
+            ),
             parameters=tuple(arguments),
             models=models,
             arguments=listed,
@@ -88,13 +94,28 @@ def python_source(fitted: Fitted) -> str:
 def identifiers(names: Sequence[str]) -> list[str]:
     """Return names that Python knows arguments by, each for one of `names`."""
     found: list[str] = []
-    for name in names:
+    for given in names:
+        # Python takes letters that look alike for the same, once it reads them as names.
+        name = unicodedata.normalize("NFKC", given)
         word = "".join(letter if f"_{letter}".isidentifier() else "_" for letter in name)
         word = word if word[:1].isidentifier() else f"_{word}"
         while word in _TAKEN or word in found:
             word += "_"
         found.append(word)
     return found
+
+
+def _notes(fitted: Fitted, rows: NDArray[np.intp]) -> list[str]:
+    """Return growths and statuses; of models that some runs have closer ones than, that alone."""
+    growths = fitted.models.growth_texts(rows, fitted.parameter)
+    said = zip(growths, fitted.statuses(rows), strict=True)
+    notes = [f"{growth}, {status}" for growth, status in said]
+    if not fitted.of_line.size:
+        return notes
+    at = setting_text(fitted.held)
+    closer = f"closer to the runs at {at} is a model of these alone: cpmodel rank has that"
+    is_of_line = fitted.of_line[rows].tolist()
+    return [closer if other else note for note, other in zip(notes, is_of_line, strict=True)]
 
 
 def _keys(fitted: Fitted, rows: Sequence[int]) -> list[str]:
@@ -116,4 +137,9 @@ def _measured(fitted: Fitted, names: Sequence[str]) -> str:
 
 def _quoted(text: str) -> str:
     """Return text that can stand in a docstring."""
-    return text.replace("\\", "\\\\").replace('"', "'")
+    return _plain(text).replace("\\", "\\\\").replace('"', "'")
+
+
+def _plain(text: str) -> str:
+    """Return text that stays in its line, whatever others call their parameters."""
+    return "".join(letter if letter.isprintable() else " " for letter in text)

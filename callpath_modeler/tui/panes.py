@@ -15,7 +15,7 @@ from callpath_modeler.profile.calltree import ROOT
 from callpath_modeler.profile.schema import Region
 from callpath_modeler.profile.views import ViewKind
 from callpath_modeler.profile.wanted import Sort
-from callpath_modeler.report.answer import beyond, fastest_at, known_by, off_by
+from callpath_modeler.report.answer import beyond, fastest_at, known_by, off_by, omissions
 from callpath_modeler.report.columns import amount_text
 from callpath_modeler.report.layout import shorten, wrap
 from callpath_modeler.report.node import NodeReport
@@ -55,7 +55,8 @@ def head(session: Session, target: float, width: int, *, ascii_only: bool = Fals
     line.append(
         slider(session, target, min(_SLIDER, width // 4), ascii_only=ascii_only), "not bold"
     )
-    for part in _answer(session, target, ascii_only=ascii_only):
+    answer = _answer(session, target, ascii_only=ascii_only)
+    for part in (*answer, *omissions(fitted.experiment)):
         if cell_len(f"{line.plain}  {say(part)}") <= width:
             line.append(f"  {say(part)}", "not bold")
     return [first[:width], line[:width]]

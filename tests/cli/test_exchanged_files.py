@@ -72,6 +72,19 @@ def test_one_profile_is_as_measured_or_with_a_target_as_predicted(run, samples, 
     assert "MPI_Allreduce" in measured.out
 
 
+@pytest.mark.parametrize("form", ["folded", "speedscope", "hatchet"])
+def test_there_is_no_profile_at_infinity(run, samples, form):
+    done = run("export", samples / "lulesh", "-f", form, "--target", "inf")
+    done.fails(2, f"{form} at infinity", "--target with a number")
+
+
+def test_stacks_are_not_made_of_what_does_not_add_up(run, samples):
+    words = ("export", samples / "lulesh", "-m", "min_time", "-f")
+    run(*words, "folded").fails(2, "min_time does not add up")
+    run(*words, "speedscope").fails(2, "no metric adds up")
+    assert run(*words, "hatchet").status == 0
+
+
 def test_folded_stacks_sum_up_to_the_predicted_total(run, samples):
     stacks = run("export", samples / "lulesh", "-f", "folded", "--target", "4096").out
     ranking = json.loads(run("rank", samples / "lulesh", "--target", "4096", "-f", "json").out)

@@ -10,6 +10,7 @@ import shlex
 import pytest
 
 import callpath_modeler as cpm
+from callpath_modeler.comparing import compare_with
 from callpath_modeler.errors import UsageError
 
 INIT = "**/MPI_Init"
@@ -124,6 +125,11 @@ def test_of_two_experiments_one_may_lack_what_is_ignored(run, series):
         done = run("diff", old, new, "--ignore", pattern, "-f", "csv")
         assert done.status == 0, done.err
         assert pattern[3:] not in {row["callpath"].split("/")[-1] for row in rows(done)}
+    for option in ("--ignore", "--hide"):
+        run("diff", old, new, option, "**/k").fails(2, "no call path matches '**/k'")
+    only_new = cpm.LoadOptions(ignore="**/h")
+    compared = compare_with([old], cpm.fit(cpm.load(new, only_new)), 64, load_options=only_new)
+    assert "h" not in " ".join(compared.difference.pair.tree.paths(range(3)))
 
 
 def test_excess_work_and_expectations_are_of_what_is_left(run, lulesh, tmp_path):
@@ -143,3 +149,39 @@ def test_from_python_patterns_are_one_or_several(lulesh):
     for wrong in (7, [7], None):
         with pytest.raises(UsageError, match="ignore: "):
             cpm.LoadOptions(ignore=wrong)
+
+
+def test_files_and_advice_say_what_they_leave_out(run, lulesh):
+    said = "left out: 1 call path, 42 % of the time of all runs"
+    for words in (("export", "-f", "python"), ("baseline",), ("info", "--advise")):
+        command, *more = words
+        assert said in run(command, lulesh, *more, "--ignore", INIT).out
+        assert "left out" not in run(command, lulesh, *more, "--hide", INIT).out
+
+
+def test_findings_on_where_call_paths_occur_are_of_those_that_are_left(run, lulesh):
+    def missing(*words):
+        told = json.loads(run("rank", lulesh, "--target", "1000", "-f", "json", *words).out)
+        return [each["message"] for each in told["findings"] if each["code"] == "CPM113"]
+
+    assert missing() == ["25 of 73 call paths do not occur in every run"]
+    assert missing("--where", "p>=8") == []
+    (of_some,) = missing("--ignore", "**/LagrangeNodal")
+    assert of_some.endswith(" of 46 call paths do not occur in every run")
+    assert missing("--hide", "**/MPI_*") == []
+
+
+def test_what_is_ignored_may_be_hidden_as_well(run, lulesh):
+    def left(*words):
+        return ranked(run("rank", lulesh, "--target", "64", "-f", "csv", *words))
+
+    both = ("--ignore", "**/LagrangeNodal", "--hide", "**/LagrangeNodal")
+    assert left(*both) == left(*both[:2])
+    assert left("--ignore", "main/LagrangeLeapFrog", "--hide", "**/LagrangeNodal")
+
+
+def test_a_call_path_that_was_taken_away_is_not_shown_for_that_reason(run, lulesh):
+    at = ("show", lulesh, INIT, "--target", "64")
+    run(*at, "--ignore", INIT).fails(2, "'**/MPI_Init' of those that --ignore left")
+    run(*at, "--hide", INIT).fails(2, "'**/MPI_Init' of those that --hide left")
+    assert run(*at).status == 0

@@ -102,9 +102,11 @@ def joint_hypotheses(space: SearchSpace, points: FloatArray) -> Hypotheses:
         If no term of the space fits the points.
     """
     products = Catalogue.of(space, points)
-    table = products.values(points)
-    size = np.abs(table).max(axis=1)
-    varies = np.isfinite(size) & (size > 0) & (np.ptp(table, axis=1) > ALIKE * size)
+    # What grows beyond all numbers at these points is no hypothesis about them.
+    with np.errstate(over="ignore", invalid="ignore"):
+        table = products.values(points)
+        size = np.abs(table).max(axis=1)
+        varies = np.isfinite(size) & (size > 0) & (np.ptp(table, axis=1) > ALIKE * size)
     kept = products.by_growth(np.flatnonzero(varies))
     if not kept.size:
         raise ValueError("no term of the space varies over the points")

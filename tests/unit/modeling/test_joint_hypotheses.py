@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from fractions import Fraction
+
 import numpy as np
 import pytest
 
@@ -126,3 +129,11 @@ def test_where_each_parameter_varied_alone_all_that_threads_do_is_of_a_share():
     truth = np.array([law(*target) for law in laws])
     assert ((found.low[:, 0] <= truth) & (truth <= found.high[:, 0])).all()
     assert np.abs(np.log(found.value[:, 0] / truth)).max() < 0.7
+
+
+def test_what_grows_beyond_all_numbers_is_no_hypothesis_and_no_warning():
+    space = default_space("mixture", several=True)
+    exponential = replace(space, exponential=(Fraction(1),))
+    points = grid(P, [1000.0 * size for size in N])
+    known = joint_hypotheses(exponential, points)
+    assert np.isfinite(known.shapes.table(points)).all()

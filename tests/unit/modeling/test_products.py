@@ -48,3 +48,13 @@ def test_a_difference_may_be_a_factor():
     assert shape.text(("p", "n"), pretty=True) == "(1 - p⁻¹) n²"
     assert Product((rising, NOTHING)).text(("p", "n")) == "(p^(1/2) - 1)"
     assert Product.from_header(shape.to_header()) == shape
+
+
+def test_products_beyond_all_numbers_are_infinite_and_no_warning():
+    square, doubling = Term(Fraction(2), 0), Term(Fraction(0), 0, Fraction(1))
+    points = np.array([[1e150, 1e10], [8.0, 5000.0], [8.0, 2.0]])
+    products = [Product((square, square)), Product((square, doubling))]
+    assert shape_table(products, points)[:-1].tolist() == [
+        [np.inf, 64 * 25e6, 256],
+        [np.inf, np.inf, 256],
+    ]

@@ -76,8 +76,16 @@ def test_what_is_hidden_is_its_callers_cost_and_its_callees_are_those_of_its_cal
 
 def test_what_nothing_calls_cannot_be_hidden():
     whole = made()
-    assert folded(whole, ["main"], strict=True) is whole
+    assert folded(whole, ["main"], strict=False) is whole
+    with pytest.raises(UsageError, match="'main' names only what nothing calls"):
+        folded(whole, ["**/f", "main"], strict=True)
     assert len(folded(whole, ["**"], strict=True).tree) == 1
+
+
+def test_names_are_not_collected_for_no_pattern(monkeypatch):
+    monkeypatch.setattr("callpath_modeler.profile.pruning.Patterns", None)
+    whole = made()
+    assert without(whole, (), strict=True) is folded(whole, iter([]), strict=True) is whole
 
 
 def test_nothing_is_made_anew_where_nothing_is_named():

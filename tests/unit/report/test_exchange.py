@@ -195,6 +195,14 @@ def test_speedscope_has_every_call_as_long_as_it_costs_with_its_callees():
     assert found["name"] == "app"
 
 
+def test_in_speedscope_time_never_goes_back():
+    tree = call_tree(["main", "main/f", "main/f/g", "main/h"])
+    values = {TIME: np.array([0.1, -2.0, 0.2, 0.3])}
+    (profile,) = json.loads(exchange.speedscope(tree, values, "app"))["profiles"]
+    assert [cost for _, cost in calls(profile)] == pytest.approx([0.2, 0.2, 0.3, 0.6])
+    assert profile["endValue"] == profile["events"][-1]["at"]
+
+
 def test_speedscope_takes_deep_programs_and_refuses_what_does_not_add_up():
     depth = 50_000
     chain = CallTree.from_parents(range(ROOT, depth - 1), np.zeros(depth, int), [Region("f")])

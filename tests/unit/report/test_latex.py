@@ -44,3 +44,28 @@ def test_what_is_no_formula_is_text():
 def test_a_row_that_begins_with_a_bracket_is_not_what_ends_the_one_before():
     text = to_latex(Table({"callpath": ["main", "[unknown]", "*p"]}))
     assert text.splitlines()[5:8] == ["main \\\\", "{}[unknown] \\\\", "{}*p \\\\"]
+
+
+def cells(column, *texts):
+    """Return what the cells of a column of its own become."""
+    return [
+        line.removesuffix(r" \\") for line in to_latex(Table({column: texts})).splitlines()[5:-2]
+    ]
+
+
+def test_growths_in_parameters_of_any_name_can_be_typeset():
+    assert cells("growth", "O(n_all_ranks^2 / log n_all_ranks)", "O(2^-np)", "O(2^(3/2 p))") == [
+        r"$O(\mathit{n\_all\_ranks}^{2} / \log \mathit{n\_all\_ranks})$",
+        r"$O(2^{-\mathit{np}})$",
+        r"$O(2^{3/2 p})$",
+    ]
+    assert cells("growth", "O(my size^2)", "O(x%)", "O(größe)") == [
+        r"O(my size\textasciicircum{}2)", r"O(x\%)", "O(größe)",
+    ]  # fmt: skip
+    assert cells("model", "2.0 * größe") == ["2.0 * größe"]
+
+
+def test_names_are_typeset_letter_by_letter_and_what_cannot_be_seen_is_left_out():
+    assert cells("callpath", "operator--", "``f''", "?`", " [x]", "a\x00\x1b\u200bb") == [
+        "operator-{}-", "`{}`f'{}'", "?{}`", "{} [x]", "a b",
+    ]  # fmt: skip

@@ -9,6 +9,7 @@ import pytest
 from driver import GIVEN, drive
 from test_session import VALUES
 
+from callpath_modeler.diagnostics import Finding
 from callpath_modeler.profile.experiment import Scaling
 from callpath_modeler.profile.views import ViewKind
 from callpath_modeler.tui.panes import pane, report_of
@@ -149,6 +150,19 @@ def test_under_strong_scaling_the_last_line_says_where_the_program_is_fastest():
         screen.says("fastest about p = 1000")
 
     drive(steps, falling, target=65536.0)
+
+
+def test_what_was_asked_to_be_left_out_is_named_where_there_is_room():
+    whole = fitted(VALUES)
+    finding = Finding("CPM139", "call paths", "2 call paths")
+    left = replace(whole, experiment=replace(whole.experiment, findings=(finding,)))
+
+    async def steps(screen):
+        screen.says("left out: 2 call paths")
+        await screen.press("t", *"inf", "enter")
+        screen.says("left out: 2 call paths")
+
+    drive(steps, left, size=(160, 50))
 
 
 def test_what_there_is_no_room_for_does_not_look_as_if_it_had_ended():

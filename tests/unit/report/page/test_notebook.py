@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import xml.etree.ElementTree as ET
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import numpy as np
@@ -109,6 +110,18 @@ def test_a_model_is_mathematics(fitted):
     sized = cpm.fit(experiment(VALUES, POINTS, parameter="a size"))
     written = r"$\mathit{time}(\mathit{a\_size}) = 2\,\mathit{a\_size}$"
     assert sized["main/<b>&f"]._repr_latex_() == written
+
+
+def test_a_metric_of_any_name_is_mathematics(fitted):
+    for name, written in {
+        "a_b": r"a\_b",
+        "50% $": r"50\% \$",
+        "a^b\\c": "a b c",
+        "%": r"\%",
+    }.items():
+        named = replace(fitted, metric=replace(fitted.metric, name=name))
+        math = named["main/<b>&f"]._repr_latex_()
+        assert math == rf"$\mathit{{{written}}}(p) = 2\,p$"
 
 
 def test_the_chart_of_a_model_is_a_picture_by_itself(fitted):
