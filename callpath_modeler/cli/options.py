@@ -90,6 +90,7 @@ _LOAD = (
     ),
     click.option("--strict", is_flag=True, help="Stop at the first profile that cannot be used."),
 )
+_PRUNING = frozenset({"--ignore", "--hide"})
 _JOBS = click.option(
     "-j",
     "--jobs",
@@ -237,13 +238,16 @@ def _make_load(
 
 
 def _preset() -> frozenset[str]:
-    """Return the options that were not given on the command line itself."""
-    ctx = click.get_current_context()
-    given = click.core.ParameterSource.COMMANDLINE
+    """Return the options that were not given on the command line itself.
+
+    A variable that says which call paths to take away is meant for what is asked here.
+    """
+    ctx, source = click.get_current_context(), click.core.ParameterSource
+    here, there = {source.COMMANDLINE}, {source.COMMANDLINE, source.ENVIRONMENT}
     return frozenset(
-        option.opts[-1]
-        for option in ctx.command.params
-        if ctx.get_parameter_source(option.name or "") is not given
+        name
+        for name, option in ((each.opts[-1], each.name or "") for each in ctx.command.params)
+        if ctx.get_parameter_source(option) not in (there if name in _PRUNING else here)
     )
 
 

@@ -73,13 +73,10 @@ def command(
 def _found(experiment: Experiment, callpath: str) -> int:
     """Return the row of a call path; where it may have been taken away, an error says so."""
     from callpath_modeler.profile.pattern import find_one
+    from callpath_modeler.profile.pruning import left_by
 
     try:
         return find_one(experiment.tree, callpath)
     except UsageError as error:
-        taken = {"CPM139": "--ignore", "CPM140": "--hide"}
-        options = [taken[each.code] for each in experiment.findings if each.code in taken]
-        if not options:
-            raise
-        words = " and ".join(dict.fromkeys(options))
-        raise UsageError(f"{error.message} of those that {words} left", hint=error.hint) from None
+        message = error.message + left_by(experiment)
+        raise UsageError(message, hint=error.hint) from None

@@ -114,6 +114,13 @@ def folded(
     return replace(experiment, tree=smaller, columns=columns, findings=found)
 
 
+def left_by(experiment: Experiment) -> str:
+    """Return what to add to words on call paths that are not there: they may have been taken."""
+    taken = {"CPM139": "--ignore", "CPM140": "--hide"}
+    options = dict.fromkeys(taken[each.code] for each in experiment.findings if each.code in taken)
+    return f" of those that {' and '.join(options)} left" if options else ""
+
+
 def refuse_unnamed(trees: Sequence[CallTree], patterns: Iterable[str]) -> None:
     """Raise `UsageError` for a pattern that names no call path of any tree."""
     known = [Patterns.of(tree) for tree in trees]

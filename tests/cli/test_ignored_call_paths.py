@@ -185,3 +185,20 @@ def test_a_call_path_that_was_taken_away_is_not_shown_for_that_reason(run, lules
     run(*at, "--ignore", INIT).fails(2, "'**/MPI_Init' of those that --ignore left")
     run(*at, "--hide", INIT).fails(2, "'**/MPI_Init' of those that --hide left")
     assert run(*at).status == 0
+
+
+def test_a_variable_counts_as_the_command_line_does(run, lulesh, monkeypatch):
+    monkeypatch.setenv("CPMODEL_IGNORE", f"{INIT} **/MPI_Finalize")
+    done = run("rank", lulesh, "--target", "64")
+    assert "left out: 2 call paths" in " ".join(done.out.split())
+    monkeypatch.setenv("CPMODEL_HIDE", "**/other")
+    run("rank", lulesh, "--target", "64").fails(2, "'**/other'")
+
+
+def test_of_what_was_ignored_no_other_name_is_guessed_without_saying_why(run, lulesh, tmp_path):
+    path = tmp_path / "e.toml"
+    path.write_text('schema = 1\n[[expect]]\ncallpath = "main/MPI_Init"\nvalue = "<= 9 s"\n')
+    done = run("check", lulesh, path, "--ignore", INIT)
+    assert done.status == 1
+    said = "'main/MPI_Init' names no call path of those that --ignore left"
+    assert said in " ".join(done.out.split())

@@ -8,6 +8,7 @@ from callpath_modeler.analysis.expectations.expectation import Bound, GrowthLimi
 from callpath_modeler.analysis.expectations.expression import Comparison
 from callpath_modeler.analysis.expectations.verdicts import Judgement, Outcome, Verdict
 from callpath_modeler.fitted import Fitted
+from callpath_modeler.profile.pruning import left_by
 from callpath_modeler.units import (
     counted,
     interval,
@@ -36,7 +37,7 @@ def sentence(outcome: Outcome) -> str:
     """Say what came of an expectation, in one line without its name and place."""
     if outcome.missing:
         meant = f"; did you mean {outcome.meant!r}?" if outcome.meant else ""
-        return f"{outcome.missing!r} names no call path{meant}"
+        return f"{outcome.missing!r} names no call path{left_by(outcome.fitted.experiment)}{meant}"
     if outcome.too_few:
         named = counted(outcome.matched, "call path")
         least = outcome.expectation.at_least
