@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from callpath_modeler.analysis.rank import Ranking
 from callpath_modeler.analysis.trust import marks_text
 from callpath_modeler.analysis.unevenness import Unevenness
+from callpath_modeler.fitted import Fitted
 from callpath_modeler.report.answer import at_text
 from callpath_modeler.report.columns import band_text
 from callpath_modeler.report.curve import Curve, sketch
@@ -72,6 +73,7 @@ def _card(
     names: Names,
 ) -> Html:
     ranking, needs = content.ranking, content.needs.get(row)
+    is_one_model = not ranking.inclusive and ranking.leader[row] >= 0
     fitted, key = ranking.fitted, names.anchor(row)
     at = float(ranking.value[row]), float(ranking.low[row]), float(ranking.high[row])
     measured = ranking.repetitions > 0
@@ -100,7 +102,7 @@ def _card(
         tag("p", *_model(ranking, row), class_="formula"),
         _prediction(ranking, row),
         drawn,
-        *_alternatives(ranking, row),
+        *(alternatives(fitted, row, ranking.target) if is_one_model else ()),
         pairs([(word, cut(text)) for word, text in facts]),
         more,
         class_="card",
@@ -170,10 +172,9 @@ def _told(ranking: Ranking, row: int, curve: Curve) -> str:
     return f"{said} {how} {value} ({band}) at {at_text(fitted, ranking.target)}."
 
 
-def _alternatives(ranking: Ranking, row: int) -> list[Html]:
-    fitted, unit = ranking.fitted, ranking.fitted.metric.unit
-    if ranking.inclusive or ranking.leader[row] < 0:
-        return []
+def alternatives(fitted: Fitted, row: int, target: float) -> list[Html]:
+    """Say what else the model of a call path could be, and what that would be at a target."""
+    unit = fitted.metric.unit
     others = listed_alternatives(fitted, row, ascii_only=False)
     if not others:
         return [tag("p", f"could also be: {NOTHING_ELSE}", class_="aside")]
@@ -186,10 +187,10 @@ def _alternatives(ranking: Ranking, row: int) -> list[Html]:
     for other in others:
         formula = tag("th", tag("code", other.formula), scope="row")
         body.append([formula, cell(percent(other.weight), right=True)])
-    if np.isfinite(ranking.target):  # beyond all bounds, all that grows is alike
-        heads.append(head(f"at {at_text(fitted, ranking.target)}", right=True))
+    if np.isfinite(target):  # beyond all bounds, all that grows is alike
+        heads.append(head(f"at {at_text(fitted, target)}", right=True))
         for cells, other in zip(body, others, strict=True):
-            value = float(other.values([ranking.target])[0])
+            value = float(other.values([target])[0])
             cells.append(cell(quantity(value, unit), right=True))
     rows = [tag("tr", *cells) for cells in body]
     return [table(heads, rows, caption="Other models that fit the data", narrow=True)]

@@ -26,17 +26,18 @@ from callpath_modeler.report.excess import ExcessView, excess_text
 from callpath_modeler.report.expressions import latex_formulas, latex_name
 from callpath_modeler.report.info import summary
 from callpath_modeler.report.layout import NEXT
-from callpath_modeler.report.model import NOTHING_ELSE, listed_alternatives
+from callpath_modeler.report.model import rows_of
+from callpath_modeler.report.page.cards import alternatives
 from callpath_modeler.report.page.expectations import expectations_section
 from callpath_modeler.report.page.figure import figure, legend, spark
-from callpath_modeler.report.page.markup import Html, cell, head, joined, table, tag
+from callpath_modeler.report.page.markup import Html, joined, tag
 from callpath_modeler.report.page.names import Names
 from callpath_modeler.report.page.quality import findings_table, quality_section
 from callpath_modeler.report.page.ranking import ranking_rows
 from callpath_modeler.report.page.summary import headline
 from callpath_modeler.report.ranking import context, remainder
 from callpath_modeler.report.source import identifiers
-from callpath_modeler.units import counted, percent, quantity
+from callpath_modeler.units import counted
 
 _TOP = 10
 """Call paths that have rows."""
@@ -111,11 +112,10 @@ def _(ranking: Ranking) -> Html:
 
 
 def _curve(ranking: Ranking, row: int) -> Curve:
-    end = int(ranking.fitted.experiment.tree.end[row]) if ranking.inclusive else row + 1
     at = float(ranking.value[row]), float(ranking.low[row]), float(ranking.high[row])
     return sketch(
         ranking.fitted,
-        np.arange(row, end),
+        rows_of(ranking, row),
         ranking.target,
         at,
         measured=ranking.repetitions > 0,
@@ -143,7 +143,7 @@ def _(model: CallPathModel) -> Html:
         tag("p", f"{model.status}: {status.sentence}", class_="aside"),
         _chart(model),
         legend(),
-        *_alternatives(model, target),
+        *alternatives(fitted, row, target),
     )
 
 
@@ -163,25 +163,6 @@ def _chart(model: CallPathModel, style: Html | None = None) -> Html:
     key = f"nb-{fitted.experiment.tree.ids()[row]}"
     told = f"{model!r}, {model.growth}"
     return figure(curve, fitted.metric.unit, fitted.parameter, key=key, told=told, style=style)
-
-
-def _alternatives(model: CallPathModel, target: float) -> list[Html]:
-    fitted = model.fitted
-    others = listed_alternatives(fitted, model.row, ascii_only=False)
-    if not others:
-        return [tag("p", f"could also be: {NOTHING_ELSE}", class_="aside")]
-    at = f"at {at_text(fitted, target)}"
-    heads = [head("could also be"), head("probability", right=True), head(at, right=True)]
-    rows = [
-        tag(
-            "tr",
-            tag("th", tag("code", other.formula), scope="row"),
-            cell(percent(other.weight), right=True),
-            cell(quantity(float(other.values([target])[0]), fitted.metric.unit), right=True),
-        )
-        for other in others
-    ]
-    return [table(heads, rows, caption="Other models that fit the data", narrow=True)]
 
 
 @_content.register
