@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from callpath_modeler.analysis.measured import Measured
 from callpath_modeler.analysis.rank import total_at_largest, unmodelled
+from callpath_modeler.analysis.unevenness import Unevenness
 from callpath_modeler.errors import UsageError
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.modeling import Growth
@@ -67,6 +68,11 @@ class Known:
             return self.all_at_base
         modelled = np.where(self.modelled, self.all_at_base.exclusive[:, 0], 0.0)
         return Costs.of(self.fitted.experiment.tree, modelled)
+
+    @cached_property
+    def unevenness(self) -> Unevenness | None:
+        """How unevenly processes compute, at the largest scale."""
+        return Unevenness.of(self.fitted)
 
     @cached_property
     def measured(self) -> Measured:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.profile.calltree import ROOT
 from callpath_modeler.profile.schema import Reduction
+from callpath_modeler.readers.reductions import statistic_of_present
 
 _ENOUGH = 0.5
 """Part of the wait that uneven computation has to make up: else it is looked for further out."""
@@ -66,8 +67,8 @@ class Unevenness:
         if known is None:
             return None
         here = line.settings([fitted.parameter])[:, 0] == fitted.points[-1]
-        ratio = _centre(known[:, here].astype(np.float64))
-        value = _centre(line.columns[metric.name].exclusive[:, here])
+        columns = known[:, here].astype(np.float64), line.columns[metric.name].exclusive[:, here]
+        ratio, value = (statistic_of_present(each, Reduction.MEDIAN) for each in columns)
         mean = value / ratio if line.reduction is Reduction.MAX else value
         computes = np.array([region.computes for region in tree.regions])[tree.region]
         above = np.where(computes, np.nan_to_num(mean * (ratio - 1)), 0.0)
@@ -101,11 +102,3 @@ class Unevenness:
         rows = caller + np.flatnonzero(above[caller : tree.end[caller]] > 0)
         rows = rows[np.argsort(-above[rows], kind="stable")]
         return Uneven(caller, rows, above[rows], self.ratio[rows], float(above[rows].sum()), wait)
-
-
-def _centre(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return medians over repetitions, [n]; NaN where nothing is known."""
-    found = np.full(len(values), np.nan)
-    known = ~np.isnan(values).all(axis=1)
-    found[known] = np.nanmedian(values[known], axis=1)
-    return found

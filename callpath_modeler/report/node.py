@@ -27,6 +27,7 @@ from callpath_modeler.report.model import (
     listed_alternatives,
     probability,
 )
+from callpath_modeler.report.requirements import uneven_facts
 from callpath_modeler.units import (
     counted,
     parameter_value,
@@ -249,6 +250,10 @@ class NodeReport:
         if uneven:
             what = " of its own cost" if len(self.rows) > 1 else ""
             lines.append(f"imbalance{what} at {fitted.parameter} = {', '.join(uneven)}")
+        if self._alone is not None:
+            known = self.forecast.known.unevenness
+            told = uneven_facts(known, self._alone, ascii_only=self.ascii_only)
+            lines += [f"{word} at {text}" for word, text in told]
         callers, callees = self._neighbours()
         lines += [f"called by {callers}", f"calls {callees}"]
         places = {_place(region) for region in self.regions[:_NEIGHBOURS]} - {""}

@@ -8,10 +8,14 @@ import numpy as np
 import pytest
 
 from callpath_modeler import pipeline
+from callpath_modeler.analysis.forecast import forecast
+from callpath_modeler.analysis.known import Known
 from callpath_modeler.analysis.unevenness import Unevenness
 from callpath_modeler.profile.calltree import CallTree
 from callpath_modeler.profile.experiment import Values
 from callpath_modeler.profile.schema import Metric, Reduction, Region
+from callpath_modeler.profile.views import ViewKind, open_view
+from callpath_modeler.report.node import NodeReport
 from callpath_modeler.report.requirements import uneven_facts
 from synthetic import POINTS, experiment
 
@@ -103,3 +107,13 @@ def test_programs_may_be_deep():
     )
     found = uneven_near(models, depth - 1)
     assert found.caller == 0 or found.total >= 0.5 * found.wait
+
+
+def test_the_browser_says_the_same():
+    models = fitted([1, 1, 3, 10, 9, 2], [1, 1, 1.5, 2, 3, 1])
+    ahead = forecast(Known(models), 64)
+    view = open_view(models.experiment.tree, ViewKind.TOP_DOWN)
+    told = [NodeReport(ahead, view, np.array([row]), inclusive=False).facts() for row in (3, 2)]
+    ((_, text),) = uneven_facts(Unevenness.of(models), 3)
+    assert f"uneven at {text}" in told[0]
+    assert not [line for line in told[1] if line.startswith("uneven")]
