@@ -129,6 +129,11 @@ class Fitted(Displayed):
         """All parameters of the models, whichever they are along."""
         return self.surface.parameters if self.surface else (self.parameter,)
 
+    @property
+    def whole(self) -> Models:
+        """The models in all `parameters`."""
+        return self.surface.models if self.surface else self.models
+
     def at(self, scale: float) -> dict[str, float]:
         """Return the values of all parameters at a scale."""
         return {self.parameter: scale, **self.held}

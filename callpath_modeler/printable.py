@@ -12,3 +12,8 @@ def printable(text: str) -> str:
     if text.isprintable():
         return text
     return "".join(sign if sign.isprintable() else ascii(sign)[1:-1] for sign in text)
+
+
+def in_one_line(text: str, other: str = " ") -> str:
+    """Return a text with another sign for each that cannot be printed."""
+    return "".join(sign if sign.isprintable() else other for sign in text)

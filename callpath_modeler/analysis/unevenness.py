@@ -49,12 +49,15 @@ class Unevenness:
     ratio : [call paths] time of the slowest process over it
     above : [call paths] how much longer the slowest process computes than the mean; 0 of what does
         not compute
+    upto : [call paths + 1] the sum of `above` before each: programs are deep, and no subtree is
+        to be summed twice
     """
 
     fitted: Fitted
     mean: NDArray[np.float64]
     ratio: NDArray[np.float64]
     above: NDArray[np.float64]
+    upto: NDArray[np.float64]
 
     @classmethod
     def of(cls, fitted: Fitted) -> Unevenness | None:
@@ -72,7 +75,7 @@ class Unevenness:
         mean = value / ratio if line.reduction is Reduction.MAX else value
         computes = np.array([region.computes for region in tree.regions])[tree.region]
         above = np.where(computes, np.nan_to_num(mean * (ratio - 1)), 0.0)
-        return cls(fitted, mean, ratio, above)
+        return cls(fitted, mean, ratio, above, np.concatenate([[0.0], np.cumsum(above)]))
 
     def near(self, row: int) -> Uneven | None:
         """Return the computation that may have others wait in a call path.
@@ -91,11 +94,11 @@ class Unevenness:
         Uneven or None
             None where it does not wait, or all computation is even.
         """
-        tree, above, wait = self.fitted.experiment.tree, self.above, float(self.mean[row])
-        if not (tree.regions[tree.region[row]].waits and wait > 0 and above.any()):
+        tree, above, upto = self.fitted.experiment.tree, self.above, self.upto
+        wait = float(self.mean[row])
+        if not (tree.regions[tree.region[row]].waits and wait > 0 and upto[-1] > 0):
             return None
-        # Programs are deep: no subtree is summed twice.
-        upto, caller, total = np.concatenate([[0.0], np.cumsum(above)]), row, 0.0
+        caller, total = row, 0.0
         while tree.parent[caller] != ROOT and total < _ENOUGH * wait:
             caller = int(tree.parent[caller])
             total = float(upto[tree.end[caller]] - upto[caller])

@@ -58,7 +58,7 @@ GRADUAL = (Kind.SWELL, Kind.SETTLE)
 
 _SHARPNESS = 3.0
 """Of what is gradual: between a sum, which is 1, and the larger of both, which is infinity."""
-_WITHIN = 1 - 1e-9
+WITHIN = 1 - 1e-9
 """Rounding must not lift log_3(9) over a level."""
 
 
@@ -81,8 +81,8 @@ _VALUES: Mapping[Kind, Callable[[FloatArray, FloatArray, FloatArray], FloatArray
     Kind.SWELL: lambda p, at, _: _gradually(p / at),
     Kind.SETTLE: lambda p, at, _: _gradually(at / p),
     Kind.CEILING: lambda p, at, _: -np.expm1(-p / at),
-    Kind.LEVELS: lambda p, at, _: np.ceil(np.log(np.maximum(p, 1.0)) / np.log(at) * _WITHIN),
-    Kind.BLOCKS: lambda p, at, _: np.ceil(p / at * _WITHIN),
+    Kind.LEVELS: lambda p, at, _: np.ceil(np.log(np.maximum(p, 1.0)) / np.log(at) * WITHIN),
+    Kind.BLOCKS: lambda p, at, _: np.ceil(p / at * WITHIN),
     Kind.SORTED: lambda p, at, _: np.log2(np.maximum(2.0, at / p)) / p,
 }
 _TEXTS: Mapping[Kind, str] = {

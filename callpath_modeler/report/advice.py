@@ -22,7 +22,7 @@ def advice_text(fitted: Fitted, advice: Advice, *, ascii_only: bool) -> list[str
     parameter, unit = fitted.parameter, fitted.metric.unit
     at = f"{parameter} = {parameter_value(advice.target)}"
     total = amount_text(advice.value, advice.low, advice.high, unit, ascii_only=ascii_only)
-    each = counted(advice.repetitions, "run")
+    again = counted(advice.repetitions, "run")
     rows = [("run at", "band would be", "a run takes", "core-hours")]
     for run in advice.runs:
         hours = significant(run.scale * run.time / _SECONDS_PER_HOUR)
@@ -44,7 +44,7 @@ def advice_text(fitted: Fitted, advice: Advice, *, ascii_only: bool) -> list[str
     return [
         f"At {at} the total is {total}: a band of × {factor_text(advice.apart)}.",
         *(f"The total and what a run takes are without what was {each}." for each in omitted),
-        f"With {each} at one more scale, in {OUTCOMES} simulated outcomes (median, least … most):",
+        f"With {again} at one more scale, in {OUTCOMES} simulated outcomes (median, least … most):",
         "",
         *aligned(rows, numbers=True),
         "",

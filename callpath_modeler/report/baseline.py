@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 from callpath_modeler.analysis.expectations.baseline import Baseline, Today
 from callpath_modeler.analysis.expectations.document import SCHEMA
+from callpath_modeler.printable import in_one_line
 from callpath_modeler.profile.pattern import short_name
 from callpath_modeler.report.answer import omissions
 from callpath_modeler.units import (
@@ -41,7 +42,8 @@ def _head(baseline: Baseline) -> Iterator[str]:
     fitted, experiment = baseline.fitted, baseline.fitted.experiment
     first, last = (parameter_value(float(fitted.points[k])) for k in (0, -1))
     sure = f"{100 * fitted.models.confidence:g} %"
-    yield f"# {_plain(experiment.name)}, as {counted(len(experiment.runs), 'run')} show it"
+    name, runs = in_one_line(experiment.name, "?"), counted(len(experiment.runs), "run")
+    yield f"# {name}, as {runs} show it"
     at = f", {setting_text(fitted.measured_at)}" if fitted.held else ""
     yield f"# at {fitted.parameter} = {first} to {last}{at}; written by `cpmodel baseline`."
     yield f"# growth: the fastest that these runs leave possible with {sure};"
@@ -49,7 +51,7 @@ def _head(baseline: Baseline) -> Iterator[str]:
     yield f"# value: the upper end of the band of its {how} and {percent(baseline.margin)},"
     yield "# or an exact count."
     for each in omissions(experiment):
-        yield f"# {_plain(each)}; to be checked so, too"
+        yield f"# {in_one_line(each, '?')}; to be checked so, too"
     yield f"schema = {SCHEMA}"
     values = fitted.at(baseline.target).items()
     target = ", ".join(f"{_key(name)} = {parameter_value(value)}" for name, value in values)
@@ -122,12 +124,7 @@ def _names(baseline: Baseline) -> list[str]:
 
 
 def _commented(text: str, comment: str) -> str:
-    return f"{text:{_COLUMN}} # {_plain(comment)}" if comment else text
-
-
-def _plain(text: str) -> str:
-    """Return text that may stand in a comment."""
-    return "".join(character if character.isprintable() else "?" for character in text)
+    return f"{text:{_COLUMN}} # {in_one_line(comment, '?')}" if comment else text
 
 
 def _text(text: str) -> str:

@@ -24,12 +24,8 @@ def models_table(fitted: Fitted) -> Table:
     tree, models = fitted.experiment.tree, fitted.models
     rows = range(len(tree))
     modelled = fitted.modelled.tolist()
-    surface = fitted.surface
-    whole, names = (
-        (surface.models, surface.parameters) if surface else (models, (fitted.parameter,))
-    )
     growths = models.growth_texts(rows, fitted.parameter)
-    formulas = whole.formulas(rows, names, exact=True)
+    formulas = fitted.whole.formulas(rows, fitted.parameters, exact=True)
     columns: dict[str, list[Cell]] = {
         "callpath": [*tree.paths(rows)],
         "id": [f"@{short}" for short in tree.ids()],
@@ -46,7 +42,7 @@ def models_table(fitted: Fitted) -> Table:
     header = {
         "experiment": fitted.experiment.name,
         "parameter": fitted.parameter,
-        "parameters": list(names),
+        "parameters": list(fitted.parameters),
         "fit": fit_settings(fitted),
     }
     return Table(columns, {}, header)

@@ -6,6 +6,7 @@ import ast
 import re
 from collections.abc import Callable, Iterable
 
+from callpath_modeler.modeling.breaks import WITHIN
 from callpath_modeler.units import scientific
 
 _LOGARITHM = re.compile(r"log_([\d.]+)\(")
@@ -14,8 +15,6 @@ _POWER = re.compile(r"\^(?:\(([^)]*)\)|(-?[\w.]+))")
 _WORD = re.compile(r"[A-Za-z_][A-Za-z_0-9]*")
 _MARK, _SIGN, _SLASHED = re.compile(r"[\\^~]"), re.compile(r"[%$#&_{}]"), r"\\\g<0>"
 _GROWS = re.compile(r"[A-Za-z_0-9 ^()./-]*")
-_WITHIN = 1 - 1e-9
-"""Rounding must not lift what is rounded up over a level: as in the models themselves."""
 
 _FUNCTIONS = {"max": "np.maximum", "min": "np.minimum", "log2": "np.log2", "exp": "np.exp"}
 _ADDS, _TIMES, _POWERS, _ATOM = range(4)
@@ -29,12 +28,15 @@ def python_formulas(formulas: Iterable[str]) -> list[str]:
     ----------
     formulas : as `Models.formulas` writes them, not pretty; names of parameters are identifiers
     """
-    return _translated(formulas, repr, _python, " * ")
+    return list(map(_translator(repr, _python, " * "), formulas))
 
 
-def latex_formulas(formulas: Iterable[str]) -> list[str]:
-    """Return formulas for the mathematics of LaTeX, numbers with four digits."""
-    return _translated(formulas, latex_number, lambda shape: _in_brackets(shape, _TIMES), r"\,")
+def latex_formula() -> Callable[[str], str]:
+    """Return what writes formulas for the mathematics of LaTeX, numbers with four digits.
+
+    It raises `SyntaxError`, `ValueError` or `KeyError` of what is no formula.
+    """
+    return _translator(latex_number, lambda shape: _in_brackets(shape, _TIMES), r"\,")
 
 
 def latex_growth(growth: str) -> str:
@@ -68,13 +70,10 @@ def latex_name(name: str) -> str:
     )
 
 
-def _translated(
-    formulas: Iterable[str],
-    number: Callable[[float], str],
-    shape: Callable[[ast.expr], str],
-    times: str,
-) -> list[str]:
-    """Translate sums of products of a number and a shape; of shapes there are few."""
+def _translator(
+    number: Callable[[float], str], shape: Callable[[ast.expr], str], times: str
+) -> Callable[[str], str]:
+    """Return what translates sums of products of a number and a shape; of shapes there are few."""
     known: dict[str, str] = {}
 
     def product(text: str) -> str:
@@ -83,10 +82,11 @@ def _translated(
             known[rest] = shape(_tree(rest))
         return f"{number(float(first))}{times}{known[rest]}" if rest else number(float(first))
 
-    return [
-        " ".join(part if part in ("+", "-") else product(part) for part in _parts(formula))
-        for formula in formulas
-    ]
+    def formula(text: str) -> str:
+        parts = _parts(text)
+        return " ".join(part if part in ("+", "-") else product(part) for part in parts)
+
+    return formula
 
 
 def _parts(formula: str) -> list[str]:
@@ -122,7 +122,7 @@ class _Python(ast.NodeTransformer):
         self.generic_visit(node)
         name, words = _name(node), [ast.unparse(each) for each in node.args]
         if name == "ceil":
-            text = f"np.ceil(({words[0]}) * {_WITHIN!r})"
+            text = f"np.ceil(({words[0]}) * {WITHIN!r})"
         elif name == "log":
             text = f"np.log(np.maximum({words[1]}, 1)) / np.log({words[0]})"
         else:
@@ -140,7 +140,7 @@ def _latex(node: ast.expr) -> tuple[str, int]:
         case ast.Name(id=name):
             return latex_name(name), _ATOM
         case ast.Constant(value=int() | float() as value):
-            return latex_number(value), _ATOM if len(latex_number(value)) < 6 else _TIMES
+            return latex_number(value), _TIMES if scientific(value)[1] else _ATOM
         case ast.UnaryOp(operand=operand):
             return f"-{_in_brackets(operand, _TIMES)}", _TIMES
         case ast.Compare(left=left, ops=[operator], comparators=[right]):
@@ -177,7 +177,8 @@ def _call(name: str, words: list[ast.expr]) -> tuple[str, int]:
     if name == "exp":
         return f"e^{{{listed}}}", _POWERS
     base = "2" if name == "log2" else _latex(words[0])[0]
-    return rf"\log_{{{base}}} {_in_brackets(words[-1], _ATOM)}".replace("{2}", "2"), _TIMES
+    below = base if len(base) == 1 else f"{{{base}}}"
+    return rf"\log_{below} {_in_brackets(words[-1], _ATOM)}", _TIMES
 
 
 def _in_brackets(node: ast.expr, least: int) -> str:

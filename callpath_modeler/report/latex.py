@@ -5,10 +5,13 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
+from callpath_modeler.printable import in_one_line
+from callpath_modeler.profile.calltree import escape
 from callpath_modeler.profile.pattern import short_name
-from callpath_modeler.report.expressions import latex_formulas, latex_growth, latex_number
+from callpath_modeler.readers.paths import split_at_slashes
+from callpath_modeler.report.expressions import latex_formula, latex_growth, latex_number
 from callpath_modeler.report.formats import Cell, Table
 
 _SPECIAL = {
@@ -47,7 +50,8 @@ def _column(name: str, cells: list[Cell]) -> list[str]:
     if name.startswith("growth"):
         return [_growth(text) for text in texts]
     if name.startswith("model"):
-        return [_formula(text) for text in texts]
+        write = latex_formula()
+        return [_formula(text, write) for text in texts]
     if name == "callpath":
         return [_text(path) for path in _short(texts)]
     return [_cell(cell) for cell in cells]
@@ -55,8 +59,8 @@ def _column(name: str, cells: list[Cell]) -> list[str]:
 
 def _short(paths: list[str]) -> list[str]:
     """Return call paths with short function names, unless two would then look the same."""
-    parts = (re.split(r"(?<!\\)/", path) for path in paths)
-    short = ["/".join(map(short_name, names)) for names in parts]
+    parts = map(split_at_slashes, paths)
+    short = ["/".join(escape(short_name(name)) for name in names) for names in parts]
     count = Counter(short)
     return [s if count[s] == 1 else path for s, path in zip(short, paths, strict=True)]
 
@@ -69,12 +73,12 @@ def _growth(text: str) -> str:
         return _text(text)
 
 
-def _formula(text: str) -> str:
+def _formula(text: str, write: Callable[[str], str]) -> str:
     """Write a formula, as text where a parameter is called what no variable can be."""
     if not text.isascii():
         return _text(text)
     try:
-        return f"${latex_formulas([text])[0]}$" if text else ""
+        return f"${write(text)}$" if text else ""
     except (SyntaxError, ValueError, KeyError):
         return _text(text)
 
@@ -91,7 +95,6 @@ def _cell(cell: Cell) -> str:
 
 
 def _text(text: str) -> str:
-    seen = "".join(letter if letter.isprintable() else " " for letter in text)
-    escaped = re.sub(r"\s+", " ", seen).translate(_ESCAPED)
+    escaped = re.sub(r"\s+", " ", in_one_line(text)).translate(_ESCAPED)
     # Two of these together would be a dash or a quotation mark.
     return re.sub(r"([-`',])(?=\1)|([?!])(?=`)", r"\1\2{}", escaped)

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from callpath_modeler.fitted import Fitted
+from callpath_modeler.printable import in_one_line
 from callpath_modeler.report.answer import omissions
 from callpath_modeler.report.expressions import python_formulas
 from callpath_modeler.units import parameter_value, setting_text
@@ -55,17 +56,13 @@ def python_source(fitted: Fitted) -> str:
 
     It needs numpy alone. Call paths that look the same have their ids behind them.
     """
-    metric, surface = fitted.metric, fitted.surface
-    whole, names = (
-        (surface.models, surface.parameters) if surface else (fitted.models, (fitted.parameter,))
-    )
-    arguments = identifiers(names)
+    metric, arguments = fitted.metric, identifiers(fitted.parameters)
     listed = ", ".join(arguments)
     rows = np.flatnonzero(fitted.modelled)
-    formulas = python_formulas(whole.formulas(rows, arguments, exact=True))
+    formulas = python_formulas(fitted.whole.formulas(rows, arguments, exact=True))
     keys = _keys(fitted, rows.tolist())
     models = "\n".join(
-        f"    {key!r}: lambda {listed}: {formula},  # {_plain(note)}"
+        f"    {key!r}: lambda {listed}: {formula},  # {in_one_line(note)}"
         for key, formula, note in zip(keys, formulas, _notes(fitted, rows), strict=True)
     )
     return (
@@ -75,7 +72,7 @@ def python_source(fitted: Fitted) -> str:
             metric_=metric.name,
             unit_=metric.unit,
             experiment=_quoted(fitted.experiment.name),
-            measured=_quoted(_measured(fitted, names)),
+            measured=_quoted(_measured(fitted)),
             values=f"exclusive, {fitted.experiment.reduction.words}",
             omitted="".join(
                 f"Without what was {_quoted(each)}.\n" for each in omissions(fitted.experiment)
@@ -128,18 +125,14 @@ def _keys(fitted: Fitted, rows: Sequence[int]) -> list[str]:
     ]
 
 
-def _measured(fitted: Fitted, names: Sequence[str]) -> str:
+def _measured(fitted: Fitted) -> str:
     values = {parameter.name: parameter.values for parameter in fitted.experiment.parameters}
     return ", ".join(
-        f"{name} = {' '.join(parameter_value(value) for value in values[name])}" for name in names
+        f"{name} = {' '.join(parameter_value(value) for value in values[name])}"
+        for name in fitted.parameters
     )
 
 
 def _quoted(text: str) -> str:
     """Return text that can stand in a docstring."""
-    return _plain(text).replace("\\", "\\\\").replace('"', "'")
-
-
-def _plain(text: str) -> str:
-    """Return text that stays in its line, whatever others call their parameters."""
-    return "".join(letter if letter.isprintable() else " " for letter in text)
+    return in_one_line(text).replace("\\", "\\\\").replace('"', "'")

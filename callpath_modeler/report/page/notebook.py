@@ -23,7 +23,7 @@ from callpath_modeler.report.columns import amount_text
 from callpath_modeler.report.curve import Curve, sketch
 from callpath_modeler.report.diff import Look, difference_text
 from callpath_modeler.report.excess import ExcessView, excess_text
-from callpath_modeler.report.expressions import latex_formulas, latex_name
+from callpath_modeler.report.expressions import latex_formula, latex_name
 from callpath_modeler.report.info import summary
 from callpath_modeler.report.layout import NEXT
 from callpath_modeler.report.model import rows_of
@@ -59,7 +59,7 @@ def latex_of(model: CallPathModel) -> str:
     if not fitted.modelled[model.row]:
         return rf"$\text{{{model.formula()}}}$"
     (name,) = identifiers([fitted.parameter])
-    (formula,) = latex_formulas([fitted.models.formula(model.row, name)])
+    formula = latex_formula()(fitted.models.formula(model.row, name))
     return f"${latex_name(fitted.metric.name)}({latex_name(name)}) = {formula}$"
 
 

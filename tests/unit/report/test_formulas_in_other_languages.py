@@ -12,7 +12,7 @@ from callpath_modeler.modeling.differences import Difference
 from callpath_modeler.modeling.products import Product, factor_text
 from callpath_modeler.modeling.terms import Term
 from callpath_modeler.report.expressions import (
-    latex_formulas,
+    latex_formula,
     latex_growth,
     latex_number,
     python_formulas,
@@ -65,7 +65,7 @@ def test_a_product_of_shapes_holds_together():
     ],
 )
 def test_latex_of_a_formula(formula, written):
-    assert latex_formulas([formula]) == [written]
+    assert latex_formula()(formula) == written
 
 
 @pytest.mark.parametrize(
