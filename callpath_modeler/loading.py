@@ -120,7 +120,9 @@ def load(
     """
     check_kind(options, (LoadOptions, NoneType), "options")
     options = options or LoadOptions()
-    return _chosen(_whole(sources, options, progress), options)
+    whole = _whole(sources, options, progress)
+    _refuse_unnamed([whole], options)
+    return _chosen(whole, options)
 
 
 def load_both(
@@ -131,11 +133,16 @@ def load_both(
 ) -> tuple[Experiment, Experiment]:
     """Do as `load` for two experiments; of call paths to take away, one side may have none."""
     first, second = (_whole(sources, options, progress) for sources in (base, new))
-    for option, patterns in (("--ignore", options.ignore), ("--hide", options.hide)):
-        if patterns and option not in options.preset:
-            refuse_unnamed([first.tree, second.tree], patterns)
-    lenient = options.of_another()
-    return _chosen(first, lenient), _chosen(second, lenient)
+    _refuse_unnamed([first, second], options)
+    return _chosen(first, options), _chosen(second, options)
+
+
+def _refuse_unnamed(experiments: Sequence[Experiment], options: LoadOptions) -> None:
+    """Refuse what was asked to be taken away for these alone, and is in none of them."""
+    ignored = () if "--ignore" in options.preset else options.ignore
+    hidden = () if "--hide" in options.preset else options.hide
+    if ignored or hidden:
+        refuse_unnamed([each.tree for each in experiments], ignored, hidden)
 
 
 def _whole(
@@ -162,13 +169,11 @@ def _chosen(experiment: Experiment, options: LoadOptions) -> Experiment:
     whole = experiment
     if options.where:
         experiment = experiment.where(_kept(experiment, options.where))
-    experiment = without(experiment, options.ignore, strict="--ignore" not in options.preset)
+    experiment = without(experiment, options.ignore)
     if experiment is not whole:
         experiment = scaling_anew(experiment)
     # What is hidden counts as computation where it is called: it has no say in how that scales.
-    # What is left out already need not be hidden, too.
-    strict = "--hide" not in options.preset
-    chosen = folded(experiment, options.hide, strict=strict, among=whole.tree)
+    chosen = folded(experiment, options.hide)
     return chosen if chosen is whole else covered_anew(chosen)
 
 

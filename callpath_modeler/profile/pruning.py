@@ -24,7 +24,7 @@ _SUMS = (Reduction.MEAN, Reduction.SUM)
 """Reductions whose total is the sum of those of call paths."""
 
 
-def without(experiment: Experiment, patterns: Iterable[str], *, strict: bool) -> Experiment:
+def without(experiment: Experiment, patterns: Iterable[str]) -> Experiment:
     """Return an experiment without call paths and all that they call.
 
     What they cost is not part of it any more. Under a maximum over processes, nobody knows what the
@@ -33,19 +33,18 @@ def without(experiment: Experiment, patterns: Iterable[str], *, strict: bool) ->
     Parameters
     ----------
     patterns : of call paths
-    strict : whether each of them has to name one
 
     Raises
     ------
     UsageError
-        If a pattern is malformed, or `strict` and names no call path.
+        If a pattern is malformed.
     DataError
         If nothing is left.
     """
     tree, patterns = experiment.tree, tuple(patterns)
     if not patterns:
         return experiment
-    named = _named(tree, patterns, strict=strict)
+    named = _named(tree, patterns)
     if not named.any():
         return experiment
     begins = np.flatnonzero(named)
@@ -74,13 +73,7 @@ def without(experiment: Experiment, patterns: Iterable[str], *, strict: bool) ->
     return replace(experiment, tree=smaller, columns=columns, findings=found)
 
 
-def folded(
-    experiment: Experiment,
-    patterns: Iterable[str],
-    *,
-    strict: bool,
-    among: CallTree | None = None,
-) -> Experiment:
+def folded(experiment: Experiment, patterns: Iterable[str]) -> Experiment:
     """Return an experiment in which call paths count as what calls them.
 
     Their cost is their caller's, and so are their callees; those that then have one name are one.
@@ -89,20 +82,16 @@ def folded(
     Parameters
     ----------
     patterns : of call paths
-    strict : whether each of them has to name one that something calls
-    among : the call paths of which it has to; None = those of the experiment
 
     Raises
     ------
     UsageError
-        If a pattern is malformed, or `strict` and names no call path, or none that can be hidden.
+        If a pattern is malformed.
     """
     tree, patterns = experiment.tree, tuple(patterns)
     if not patterns:
         return experiment
-    if strict:
-        _refuse_uncalled(tree if among is None else among, patterns)
-    hidden = _named(tree, patterns, strict=False) & (tree.parent != ROOT)
+    hidden = _named(tree, patterns) & (tree.parent != ROOT)
     if not hidden.any():
         return experiment
     smaller, rows = _spliced(tree, hidden)
@@ -121,37 +110,38 @@ def left_by(experiment: Experiment) -> str:
     return f" of those that {' and '.join(options)} left" if options else ""
 
 
-def refuse_unnamed(trees: Sequence[CallTree], patterns: Iterable[str]) -> None:
-    """Raise `UsageError` for a pattern that names no call path of any tree."""
-    known = [Patterns.of(tree) for tree in trees]
-    for pattern in patterns:
+def refuse_unnamed(
+    trees: Sequence[CallTree], ignored: Iterable[str], hidden: Iterable[str]
+) -> None:
+    """Refuse patterns that take nothing away from any of some trees.
+
+    Parameters
+    ----------
+    ignored, hidden : patterns for `without`, and for `folded`
+
+    Raises
+    ------
+    UsageError
+        If a pattern names no call path, or one of `hidden` only such as nothing calls.
+    """
+    known, hidden = [Patterns.of(tree) for tree in trees], tuple(hidden)
+    for pattern in (*ignored, *hidden):
         if not any(len(each.rows(pattern)) for each in known):
             raise unmatched(trees[0], pattern)
-
-
-def _named(tree: CallTree, patterns: Iterable[str], *, strict: bool) -> Mask:
-    """Return which call paths any of the patterns names."""
-    known, named = Patterns.of(tree), np.zeros(len(tree), bool)
-    for pattern in patterns:
-        rows = known.rows(pattern)
-        if strict and not len(rows):
-            raise unmatched(tree, pattern)
-        named[rows] = True
-    return named
-
-
-def _refuse_uncalled(tree: CallTree, patterns: Iterable[str]) -> None:
-    """Refuse a pattern that names no call path, or only such as nothing calls."""
-    known = Patterns.of(tree)
-    for pattern in patterns:
-        rows = known.rows(pattern)
-        if not len(rows):
-            raise unmatched(tree, pattern)
-        if (tree.parent[rows] == ROOT).all():
+    for pattern in hidden:
+        if all((each.tree.parent[each.rows(pattern)] == ROOT).all() for each in known):
             raise UsageError(
                 f"{pattern!r} names only what nothing calls: nothing else can take its cost",
                 hint="--ignore leaves it out",
             )
+
+
+def _named(tree: CallTree, patterns: Iterable[str]) -> Mask:
+    """Return which call paths any of the patterns names."""
+    known, named = Patterns.of(tree), np.zeros(len(tree), bool)
+    for pattern in patterns:
+        named[known.rows(pattern)] = True
+    return named
 
 
 def _spliced(tree: CallTree, hidden: Mask) -> tuple[CallTree, Rows]:
