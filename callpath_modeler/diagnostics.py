@@ -142,6 +142,18 @@ KINDS: dict[str, Kind] = {
     ),
     "CPM139": Kind("call paths left out as asked", "without --ignore they count"),
     "CPM140": Kind("call paths counted as their callers", "without --hide they stand alone"),
+    "CPM141": Kind(
+        "a number in names is not used",
+        "if it is a parameter, give --param NAME=name; --param NAME=none confirms that it is none",
+    ),
+    "CPM142": Kind(
+        "a number in names is taken for a parameter",
+        "if it is none, give --param NAME=none, or --name PATTERN with braces around each number",
+    ),
+    "CPM143": Kind(
+        "runs of one point have different inputs",
+        "choose one input with --where, or they count as repetitions of each other",
+    ),
     "CPM201": Kind("too few points for a model", "measure at more scales"),
     "CPM202": Kind(
         "outside the model class", "measure more scales; read the band, not the formula"
@@ -185,7 +197,7 @@ class Notices:
         self._found[code, about] = Finding(code, self._subject, message, count)
 
 
-_EACH_COUNTS = frozenset({"CPM101", "CPM121"})
+_EACH_COUNTS = frozenset({"CPM101"})
 
 
 def count_by_code(findings: Iterable[Finding]) -> dict[str, int]:

@@ -80,7 +80,7 @@ _LOAD = (
         metavar="NAME=SOURCE",
         multiple=True,
         callback=_every_parameter,
-        help="Where it comes from: name, profile, processes, threads, nodes, metadata:KEY.",
+        help="Its source: name, profile, processes, threads, nodes, metadata:KEY, none.",
     ),
     click.option("--name", "pattern", metavar="PATTERN", help="Run names: 'app.p{p}.n{n}.r{rep}'."),
     click.option(
