@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -70,6 +70,8 @@ class Fitted(Displayed):
     assumed : the others held that no one said where to hold
     of_line : [call paths] whose models are of the runs at `measured_at` alone, because the surface
         does not explain them as well; empty without a surface
+    run_time : the model of the run time, which is that of the slowest process: a series of its own,
+        over an experiment whose only call path is the program; None = runs do not tell it
     """
 
     experiment: Experiment
@@ -85,6 +87,7 @@ class Fitted(Displayed):
     measured_at: Mapping[str, float] = field(default_factory=dict)
     assumed: tuple[str, ...] = ()
     of_line: NDArray[np.bool_] = field(default_factory=lambda: np.empty(0, np.bool_))
+    run_time: Fitted | None = None
 
     def __repr__(self) -> str:
         return (
@@ -114,7 +117,7 @@ class Fitted(Displayed):
         if self.surface is None or (not held and parameter in (None, self.parameter)):
             return self
         chosen = parameter or self.parameter
-        return sliced(
+        found = sliced(
             self.experiment,
             self.metric,
             self.surface,
@@ -123,6 +126,8 @@ class Fitted(Displayed):
             chosen,
             {**self.said, **held},
         )
+        run_time = self.run_time.holding(held, parameter) if self.run_time else None
+        return replace(found, run_time=run_time)
 
     @property
     def parameters(self) -> tuple[str, ...]:

@@ -32,6 +32,7 @@ from callpath_modeler.modeling import Aggregate, FitStatus, Method, Models, Sear
 from callpath_modeler.modeling.compiled.library import compiled
 from callpath_modeler.parallel import Threads, Workers, worth
 from callpath_modeler.profile.experiment import Experiment
+from callpath_modeler.profile.schema import Metric
 from callpath_modeler.readers.reading import Progress
 from callpath_modeler.units import as_option, counted, percent, setting_text, significant
 
@@ -107,7 +108,12 @@ def fit(
             f"--folds {options.folds}: there are {len(points)} points of {parameters[0]}",
             hint=f"2 to {len(points)}; without it one point is left out at a time",
         )
-    several = len(parameters) > 1
+    several, rows = len(parameters) > 1, len(values)
+    program = experiment.of_program(chosen.name)
+    if program is not None:
+        # The run time is one more row: it is modelled with what all rows tell of the noise.
+        _, run_times = program.by_setting(chosen.name, parameters)
+        values = np.concatenate([values, run_times[:, measured]])
     with _sharing(options, len(values), several=several) as shared:
         models = modeling.fit(
             points if several else points[:, 0],
@@ -120,24 +126,44 @@ def fit(
             each=shared.map,
         )
     centres = modeling.centre(values, models.aggregate)
+    settings = _settings(options, parameters)
+    run_time = None
+    if program is not None:
+        of_program = models.take(slice(rows, None)), centres[rows:]
+        run_time = _fitted(program, chosen, options, points, *of_program, settings)
+        models, centres = models.take(slice(rows)), centres[:rows]
     findings = (
         *repetition_findings(experiment, chosen.name),
         *_covariates(experiment, parameters),
         *_fit_findings(models, points, parameters, centres),
     )
-    settings = _settings(options, parameters)
-    if several:
+    found = _fitted(experiment, chosen, options, points, models, centres, settings)
+    return replace(found, findings=findings, run_time=run_time)
+
+
+def _fitted(
+    experiment: Experiment,
+    metric: Metric,
+    options: FitOptions,
+    points: NDArray[np.float64],
+    models: Models,
+    centres: NDArray[np.float64],
+    settings: dict[str, str],
+) -> Fitted:
+    """Return models over points [K, D] with what they are of."""
+    parameters = _parameters(experiment, options)
+    if len(parameters) > 1:
         surface = Surface(parameters, models)
-        return sliced(experiment, chosen, surface, settings, findings, options.parameter)
+        return sliced(experiment, metric, surface, settings, (), options.parameter)
     return Fitted(
         experiment=experiment,
-        metric=chosen,
+        metric=metric,
         parameter=parameters[0],
         points=points[:, 0],
         measured=centres,
         models=models,
         settings=settings,
-        findings=findings,
+        findings=(),
     )
 
 

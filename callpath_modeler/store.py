@@ -2,8 +2,10 @@
 
 ``header.json`` holds everything that is not an array, and the type and shape of every array;
 ``tree.npy`` the columns of the call tree;
-``values-K.npy``, ``total-K.npy`` and, of several processes, ``imbalance-K.npy`` the K-th metric;
-``models-K-NAME.npy`` the columns of the K-th set of models;
+``values-K.npy``, ``total-K.npy`` and, where they are known, ``imbalance-K.npy`` and
+``run-time-K.npy`` the K-th metric;
+``models-K-NAME.npy`` the columns of the K-th set of models, and ``run-time-of-K-NAME.npy`` those of
+the model of the run time;
 ``checksums.json`` the CRC-32 of every other file. A store appears whole or not at all.
 """
 
@@ -12,7 +14,7 @@ from __future__ import annotations
 import os
 import zlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from tokenize import TokenError
 from typing import IO, TYPE_CHECKING
@@ -49,6 +51,7 @@ class _ModelsHeader(msgspec.Struct):
     columns: list[str]
     models: dict[str, object]
     parameters: list[str] = []
+    run_time: dict[str, object] | None = None
 
 
 class _Version(msgspec.Struct):
@@ -164,6 +167,8 @@ def _fill(folder: _Folder, fits: Sequence[Fitted]) -> None:
         folder.save(f"total-{k}", values.total)
         if values.imbalance is not None:
             folder.save(f"imbalance-{k}", values.imbalance)
+        if values.run_time is not None:
+            folder.save(f"run-time-{k}", values.run_time)
     models = [_save_models(folder, k, fitted) for k, fitted in enumerate(fits)]
     folder.finish(
         _Header(
@@ -187,6 +192,27 @@ def _fill(folder: _Folder, fits: Sequence[Fitted]) -> None:
 
 
 def _save_models(folder: _Folder, number: int, fitted: Fitted) -> _ModelsHeader:
+    columns, header = _save_columns(folder, f"models-{number}", fitted)
+    run_time = None
+    if fitted.run_time is not None:
+        _, run_time = _save_columns(folder, f"run-time-of-{number}", fitted.run_time)
+    surface = fitted.surface
+    return _ModelsHeader(
+        fitted.metric.name,
+        fitted.parameter,
+        fitted.settings,
+        list(fitted.findings),
+        columns,
+        header,
+        list(surface.parameters) if surface else [],
+        run_time,
+    )
+
+
+def _save_columns(
+    folder: _Folder, prefix: str, fitted: Fitted
+) -> tuple[list[str], dict[str, object]]:
+    """Write the columns of models; return their names, and what else there is of the models."""
     from callpath_modeler.modeling.stored import to_arrays
 
     surface = fitted.surface
@@ -194,16 +220,8 @@ def _save_models(folder: _Folder, number: int, fitted: Fitted) -> _ModelsHeader:
     if surface is None:
         arrays = {**arrays, "measured": fitted.measured}
     for name, array in arrays.items():
-        folder.save(f"models-{number}-{name}", array)
-    return _ModelsHeader(
-        fitted.metric.name,
-        fitted.parameter,
-        fitted.settings,
-        list(fitted.findings),
-        list(arrays),
-        header,
-        list(surface.parameters) if surface else [],
-    )
+        folder.save(f"{prefix}-{name}", array)
+    return list(arrays), header
 
 
 def read_experiment(path: Path) -> Experiment:
@@ -221,8 +239,11 @@ def read_experiment(path: Path) -> Experiment:
             metric,
             _array(store, f"values-{k}"),
             _array(store, f"total-{k}"),
-            # Experiments of one process have none.
-            _array(store, name) if (name := f"imbalance-{k}") in header.arrays else None,
+            # Experiments of one process have no imbalance, and tables have no run time.
+            *(
+                _array(store, name) if name in header.arrays else None
+                for name in (f"imbalance-{k}", f"run-time-{k}")
+            ),
         )
         for k, metric in enumerate(header.metrics)
     }
@@ -259,35 +280,47 @@ def read_models(
 ) -> Fitted | None:
     """Return the stored models of `metric` that were fitted with `settings`, or any, or None."""
     store = _open(path)
+    for k, header in enumerate(store.header.models):
+        if header.metric != metric or (settings is not None and header.settings != settings):
+            continue
+        fitted = _models(store, f"models-{k}", header, experiment)
+        program = experiment.of_program(metric)
+        if header.run_time is None or program is None:
+            return fitted
+        of_program = msgspec.structs.replace(header, models=header.run_time, findings=[])
+        return replace(fitted, run_time=_models(store, f"run-time-of-{k}", of_program, program))
+    return None
+
+
+def _models(
+    store: _Store, prefix: str, header: _ModelsHeader, experiment: Experiment
+) -> Fitted:
     # An experiment alone is opened without the code that models.
     from callpath_modeler.fitted import Fitted, Surface, sliced
     from callpath_modeler.modeling.stored import from_arrays
 
-    for k, header in enumerate(store.header.models):
-        if header.metric != metric or (settings is not None and header.settings != settings):
-            continue
-        arrays = {name: _array(store, f"models-{k}-{name}") for name in header.columns}
-        try:
-            measured = None if header.parameters else arrays.pop("measured")
-            models = from_arrays(arrays, header.models)
-        except (KeyError, ValueError) as cause:
-            raise _broken(path, str(cause)) from cause
-        described = experiment.columns[metric].metric
-        if measured is None:
-            surface = Surface(tuple(header.parameters), models)
-            found = tuple(header.findings)
-            return sliced(experiment, described, surface, header.settings, found)
-        return Fitted(
-            experiment=experiment,
-            metric=described,
-            parameter=header.parameter,
-            points=models.points,
-            measured=measured,
-            models=models,
-            settings=header.settings,
-            findings=tuple(header.findings),
-        )
-    return None
+    arrays = {name: _array(store, f"{prefix}-{name}") for name in header.columns}
+    try:
+        measured = None if header.parameters else arrays.pop("measured")
+        models = from_arrays(arrays, header.models)
+        if len(models) != len(experiment.tree):
+            raise ValueError(f"{prefix}: {len(models)} models of {len(experiment.tree)} call paths")
+    except (KeyError, ValueError) as cause:
+        raise _broken(store.path, str(cause)) from cause
+    described, found = experiment.columns[header.metric].metric, tuple(header.findings)
+    if measured is None:
+        surface = Surface(tuple(header.parameters), models)
+        return sliced(experiment, described, surface, header.settings, found)
+    return Fitted(
+        experiment=experiment,
+        metric=described,
+        parameter=header.parameter,
+        points=models.points,
+        measured=measured,
+        models=models,
+        settings=header.settings,
+        findings=found,
+    )
 
 
 def verify(path: Path) -> int:

@@ -20,8 +20,9 @@ from callpath_modeler.analysis.at_target import (
 from callpath_modeler.analysis.excess import Excess, ideal, is_summed, scaling_over
 from callpath_modeler.analysis.measured import Measured
 from callpath_modeler.analysis.predict import Predicted, predict, with_callees
+from callpath_modeler.analysis.run_time import RunTime, run_time_at
 from callpath_modeler.analysis.trust import among_the_first, marks_of_probability, marks_of_trust
-from callpath_modeler.analysis.turning import Turning, turning
+from callpath_modeler.analysis.turning import Turning, turning_of
 from callpath_modeler.choices import check_kind, member
 from callpath_modeler.displayed import Displayed
 from callpath_modeler.errors import UsageError
@@ -75,6 +76,7 @@ class Ranking(Displayed):
     total_at_largest, total : sums over all call paths, the total with its band
     unmodelled : rows that occur at the largest scale but have no model
     unmodelled_share : their share of the total at the largest scale
+    run_time : of the program at the target, which the total need not be; None = not known
     """
 
     fitted: Fitted
@@ -104,6 +106,7 @@ class Ranking(Displayed):
     total: Total
     unmodelled: NDArray[np.intp]
     unmodelled_share: float
+    run_time: RunTime | None = None
 
     @property
     def basis(self) -> str:
@@ -123,7 +126,7 @@ class Ranking(Displayed):
     @cached_property
     def turning(self) -> Turning | None:
         """Where the program is fastest, if that is before the target."""
-        return turning(self.fitted, self.target, self.predicted.total)
+        return turning_of(self.fitted, self.target, self.predicted.total, self.run_time)
 
     def __repr__(self) -> str:
         return (
@@ -214,6 +217,7 @@ def rank(
         total=found.total,
         unmodelled=missing,
         unmodelled_share=missing_share,
+        run_time=run_time_at(fitted, target, measured, predicted=predicted),
     )
 
 

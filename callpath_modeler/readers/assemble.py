@@ -54,7 +54,7 @@ class ReadOptions:
     ----------
     metrics : names to read; empty = the first duration, or else the first metric; None = all
     requirements : read besides what call paths need beside time
-    locations : how the values of many processes become one; None = the maximum, or what
+    locations : how the values of many processes become one; None = the mean, or what
         profiles hold that were reduced before
     parameter_sources : where a parameter comes from: ``"name"``, ``"profile"``, ``"processes"``,
         ``"threads"``, ``"nodes"`` or ``"metadata:KEY"``
@@ -307,23 +307,24 @@ def _column(
     reduction: Reduction,
 ) -> Values:
     exclusive = np.full((n_rows, len(read)), np.nan)
-    total = np.full(len(read), np.nan)
+    total, run_time = np.full((2, len(read)), np.nan)
     metric = next(d.metric for run in read for d in run.declared if d.metric.name == name)
     additive = metric.additive and reduction is not Reduction.IMBALANCE
     for i, run in enumerate(read):
         if name in run.values:
             own = run.values[name].exclusive
             exclusive[:, i] = spread(own, rows[i], n_rows, additive=additive)
-            total[i] = run.values[name].total
+            total[i], run_time[i] = run.values[name].total, run.values[name].run_time
     if reduction is Reduction.IMBALANCE:
         # A ratio: without a unit, and no sum of ratios means anything.
         words = f"{name}: maximum over mean of the processes"
         metric = Metric(metric.name, "1", words, additive=False)
-        total[:] = np.nan
-    exclusive.flags.writeable = False
-    total.flags.writeable = False
+        total[:] = run_time[:] = np.nan
+    for array in (exclusive, total, run_time):
+        array.flags.writeable = False
     uneven = _imbalance(name, read, rows, n_rows) if metric.additive else None
-    return Values(metric, exclusive, total, uneven)
+    known = None if np.isnan(run_time).all() else run_time
+    return Values(metric, exclusive, total, uneven, known)
 
 
 def _imbalance(

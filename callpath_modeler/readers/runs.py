@@ -72,7 +72,7 @@ def read_runs(
     Parameters
     ----------
     metrics : names to read; empty = the first duration, or else the first metric; None = all
-    reduction : over locations; None = the maximum, or what there is
+    reduction : over locations; None = the mean, or what there is
     requirements : read besides what call paths need beside time
 
     Raises
@@ -104,7 +104,7 @@ def reduction_of(source: ProfileSource, asked: Reduction | None, path: Path) -> 
     """Return how to reduce over locations: as asked, or refuse with a `DataError`."""
     can = tuple(source.reductions) if isinstance(source, ReducedSource) else COMPUTED
     if asked is None:
-        return Reduction.MAX if Reduction.MAX in can else can[0]
+        return Reduction.MEAN if Reduction.MEAN in can else can[0]
     if asked not in can:
         raise DataError(
             f"{path}: holds no {asked} over processes: it was reduced when it was written",
@@ -166,7 +166,9 @@ def _sensible(found: Reduced) -> tuple[Reduced, int]:
     if not count and not abs(found.total) > _LARGEST:
         return found, 0
     exclusive = np.where(beyond, np.nan, found.exclusive)
-    return replace(found, exclusive=exclusive, total=float(np.nansum(exclusive))), max(1, count)
+    total, unknown = float(np.nansum(exclusive)), float("nan")
+    found = replace(found, exclusive=exclusive, total=total, run_time=unknown)
+    return found, max(1, count)
 
 
 def _which(run: RunSource) -> str:

@@ -20,7 +20,7 @@ from callpath_modeler.profile.calltree import CallTree
 from callpath_modeler.profile.experiment import Scaling
 from callpath_modeler.profile.pattern import short_name
 from callpath_modeler.report.again import EXPERIMENT, Again
-from callpath_modeler.report.answer import culprit, left_out, turning_notes, verdict
+from callpath_modeler.report.answer import culprit, left_out, sum_notes, turning_notes, verdict
 from callpath_modeler.report.columns import (
     MODEL_NOTE,
     band_text,
@@ -215,7 +215,8 @@ def _places(ranking: Ranking, rows: NDArray[np.intp]) -> list[int]:
 
 def _footer(ranking: Ranking, shown: str, ids: Sequence[str], again: Again) -> list[str]:
     """Return what is to be said below the table, given its header and how to ask again."""
-    lines = ["", *unmodelled_notes(ranking), *absent_notes(ranking)]
+    lines = ["", *sum_notes(ranking, ascii_only=False)]
+    lines += [*unmodelled_notes(ranking), *absent_notes(ranking)]
     if " excess " in shown:
         lines += excess_notes(ranking)
     if " model " in shown:
