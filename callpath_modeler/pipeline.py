@@ -111,7 +111,8 @@ def fit(
     several, rows = len(parameters) > 1, len(values)
     program = experiment.of_program(chosen.name)
     if program is not None:
-        # The run time is one more row: it is modelled with what all rows tell of the noise.
+        # The run time is one more row. It is modelled with the noise and priors of the call paths,
+        # but does not change them: their models are the same whether a file records it or not.
         _, run_times = program.by_setting(chosen.name, parameters)
         values = np.concatenate([values, run_times[:, measured]])
     with _sharing(options, len(values), several=several) as shared:
@@ -123,6 +124,7 @@ def fit(
             folds=options.folds,
             aggregate=options.aggregate,
             confidence=options.confidence,
+            untrained=len(values) - rows,
             each=shared.map,
         )
     centres = modeling.centre(values, models.aggregate)

@@ -158,6 +158,13 @@ class FakeMean(FakeSource):
     reductions: Sequence[Reduction] = (Reduction.MEAN, Reduction.SUM)
 
 
+@dataclass
+class FakeMax(FakeSource):
+    """A profile that holds maxima over processes alone."""
+
+    reductions: Sequence[Reduction] = (Reduction.MAX,)
+
+
 class FakeReader:
     """Opens what it was given by file name; an error instead of a profile is raised."""
 

@@ -97,7 +97,7 @@ def cost_text(answer: Ranking | Forecast, *, ascii_only: bool) -> str:
     if metric.is_time and _CLOCK.match(metric.name):
         said = f"{name} {'ran' if runs else 'will run'} {amount}"
     else:
-        said = f"{name} {'took' if runs else 'will take'} {amount} of {metric.name}"
+        said = f"{name}: {metric.name} = {amount}"
     return f"{said} at {at_text(fitted, answer.target)} ({'; '.join(known)})"
 
 

@@ -41,12 +41,12 @@ def shown(ranking, rows=None, width=None, ascii_only=False, full_names=False):
 
 def test_the_first_line_answers_the_question(fit):
     first = shown(rank(fit, 64))[0]
-    assert first.startswith("At p = 64 (2 × the largest run): 158 s (")
+    assert first.startswith("app will run 158 s at p = 64 (2 × the largest run; sum of call paths, ")
     assert "main takes 63 % and is O(1)" in first
 
 
 def test_inside_the_data_the_answer_says_so(fit):
-    assert "(inside the data; 1 run there: 112 s)" in shown(rank(fit, 16))[0]
+    assert "(inside the data; 1 run there: 112 s; " in shown(rank(fit, 16))[0]
 
 
 def test_at_infinity_the_answer_is_a_growth(fit):
