@@ -142,6 +142,15 @@ KINDS: dict[str, Kind] = {
     ),
     "CPM139": Kind("call paths left out as asked", "without --ignore they count"),
     "CPM140": Kind("call paths counted as their callers", "without --hide they stand alone"),
+    "CPM150": Kind(
+        "experiments without a result left out", "run them once more, or drop them from the file"
+    ),
+    "CPM151": Kind(
+        "call paths cut at a depth", "raise TAU_CALLPATH_DEPTH above the depth of the program"
+    ),
+    "CPM152": Kind(
+        "timers that repeat the time of others left out", "none: every time counts once"
+    ),
     "CPM201": Kind("too few points for a model", "measure at more scales"),
     "CPM202": Kind(
         "outside the model class", "measure more scales; read the band, not the formula"
