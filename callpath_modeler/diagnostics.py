@@ -142,9 +142,6 @@ KINDS: dict[str, Kind] = {
     ),
     "CPM139": Kind("call paths left out as asked", "without --ignore they count"),
     "CPM140": Kind("call paths counted as their callers", "without --hide they stand alone"),
-    "CPM150": Kind(
-        "experiments without a result left out", "run them once more, or drop them from the file"
-    ),
     "CPM151": Kind(
         "call paths cut at a depth", "raise TAU_CALLPATH_DEPTH above the depth of the program"
     ),

@@ -49,7 +49,7 @@ def call_paths(
     groups : by function
     """
     groups = groups or {}
-    below = {path: 0.0 for path in times}
+    below = dict.fromkeys(times, 0.0)
     for path, (_, value) in times.items():
         for other in below:
             if path == other or path.startswith(f"{other} => "):

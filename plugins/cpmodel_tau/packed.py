@@ -7,7 +7,7 @@ import struct
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import IO
+from typing import BinaryIO, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,7 +38,7 @@ _HOSTS = ("Hostname", "MPI Processor Name", "Node Name")
 class _Stream:
     """Numbers and texts as Java's DataOutputStream writes them; no more than `_LARGEST` bytes."""
 
-    def __init__(self, file: IO[bytes]) -> None:
+    def __init__(self, file: BinaryIO) -> None:
         self._file = file
         self._left = _LARGEST
 
@@ -105,7 +105,7 @@ class PackedProfile:
         self._places: list[Location] = []
         try:
             with gzip.open(path) as file:
-                self._read(_Stream(file))
+                self._read(_Stream(cast("BinaryIO", file)))
         except MalformedError as error:
             raise InputError(f"{path}: {error}", hint=COPY_OR_MEASURE) from None
         except (OSError, EOFError, zlib.error) as cause:

@@ -113,10 +113,10 @@ class TauProfile:
         reducer = Reducer(len(self.call_tree), self._columns, fold, over_locations)
         total = np.zeros((1, self._columns.stored))
         for rows, block in self._blocks(values, column):
-            block *= factor
-            reducer.mark_missing(block)
-            total += np.nansum(block, axis=0)
-            reducer.add(rows, block)
+            scaled = block * factor
+            reducer.mark_missing(scaled)
+            total += np.nansum(scaled, axis=0)
+            reducer.add(rows, scaled)
         if written:
             total = self._totals(values, total[0], factor)[np.newaxis]
         reducer.add_to_total(total)

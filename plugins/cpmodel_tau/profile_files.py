@@ -153,8 +153,7 @@ class ProfileFiles:
                 with path.open(encoding="utf-8", errors="backslashreplace", newline="\n") as file:
                     before = len(timers)
                     self._read_file(file, location, timers, numbers, known=known)
-                    if len({*timers[before:]}) < len(timers) - before:
-                        raise MalformedError("lists a timer twice")
+                _check_once(timers[before:])
             except OSError as cause:
                 what = cause.strerror or str(cause)
                 raise InputError(f"{path}: cannot be read: {what}", hint=COPY_OR_MEASURE) from None
@@ -194,6 +193,11 @@ class ProfileFiles:
         host = next((header.metadata[key] for key in _HOSTS if key in header.metadata), None)
         if host is not None:
             self._host_of[location] = host
+
+
+def _check_once(timers: array[int]) -> None:
+    if len({*timers}) < len(timers):
+        raise MalformedError("lists a timer twice")
 
 
 def _header(file: TextIO) -> _Header:
