@@ -146,6 +146,11 @@ KINDS: dict[str, Kind] = {
         "times of functions contain each other, so there is no total",
         "name the callers: main->solve rather than solve; if times are exclusive, call them "
         "time (exc)",
+    "CPM151": Kind(
+        "call paths cut at a depth", "raise TAU_CALLPATH_DEPTH above the depth of the program"
+    ),
+    "CPM152": Kind(
+        "timers that repeat the time of others left out", "none: every time counts once"
     ),
     "CPM201": Kind("too few points for a model", "measure at more scales"),
     "CPM202": Kind(
