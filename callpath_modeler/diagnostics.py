@@ -146,6 +146,7 @@ KINDS: dict[str, Kind] = {
         "times of functions contain each other, so there is no total",
         "name the callers: main->solve rather than solve; if times are exclusive, call them "
         "time (exc)",
+    ),
     "CPM151": Kind(
         "call paths cut at a depth", "raise TAU_CALLPATH_DEPTH above the depth of the program"
     ),
