@@ -127,8 +127,8 @@ KINDS: dict[str, Kind] = {
         "too few repetitions to know means to 5 %", "add them, or measure on a quieter machine"
     ),
     "CPM135": Kind(
-        "exclusive times look inclusive",
-        "if they are, call them time (inc), and call paths main->solve rather than solve",
+        "times look inclusive and are read as such",
+        "if they are exclusive, call them time (exc)",
     ),
     "CPM136": Kind(
         "runs that were slower as a whole", "repeat them, or leave them out: models bend with them"
@@ -142,6 +142,11 @@ KINDS: dict[str, Kind] = {
     ),
     "CPM139": Kind("call paths left out as asked", "without --ignore they count"),
     "CPM140": Kind("call paths counted as their callers", "without --hide they stand alone"),
+    "CPM155": Kind(
+        "times of functions contain each other, so there is no total",
+        "name the callers: main->solve rather than solve; if times are exclusive, call them "
+        "time (exc)",
+    ),
     "CPM201": Kind("too few points for a model", "measure at more scales"),
     "CPM202": Kind(
         "outside the model class", "measure more scales; read the band, not the formula"
