@@ -41,6 +41,9 @@ RECOMMENDED_POINTS = 5
 _LEFT_OUT = ("CPM101", "CPM125")
 """Findings about profiles and columns that were not used."""
 
+_TELLING = 500
+"""So many call paths, the costliest, tell the noise that the run time is modelled with."""
+
 _SECONDS_PER_LINE, _SECONDS_PER_SURFACE = 4e-5, 3e-3
 """What a model in one parameter takes, and one in several."""
 
@@ -108,13 +111,7 @@ def fit(
             f"--folds {options.folds}: there are {len(points)} points of {parameters[0]}",
             hint=f"2 to {len(points)}; without it one point is left out at a time",
         )
-    several, rows = len(parameters) > 1, len(values)
-    program = experiment.of_program(chosen.name)
-    if program is not None:
-        # The run time is one more row. It is modelled with the noise and priors of the call paths,
-        # but does not change them: their models are the same whether a file records it or not.
-        _, run_times = program.by_setting(chosen.name, parameters)
-        values = np.concatenate([values, run_times[:, measured]])
+    several = len(parameters) > 1
     with _sharing(options, len(values), several=several) as shared:
         models = modeling.fit(
             points if several else points[:, 0],
@@ -124,23 +121,56 @@ def fit(
             folds=options.folds,
             aggregate=options.aggregate,
             confidence=options.confidence,
-            untrained=len(values) - rows,
             each=shared.map,
         )
     centres = modeling.centre(values, models.aggregate)
     settings = _settings(options, parameters)
-    run_time = None
-    if program is not None:
-        of_program = models.take(slice(rows, None)), centres[rows:]
-        run_time = _fitted(program, chosen, options, points, *of_program, settings)
-        models, centres = models.take(slice(rows)), centres[:rows]
     findings = (
         *repetition_findings(experiment, chosen.name),
         *_covariates(experiment, parameters),
         *_fit_findings(models, points, parameters, centres),
     )
     found = _fitted(experiment, chosen, options, points, models, centres, settings)
+    run_time = _run_time(experiment, chosen, options, (points, values), models, settings)
     return replace(found, findings=findings, run_time=run_time)
+
+
+def _run_time(
+    experiment: Experiment,
+    metric: Metric,
+    options: FitOptions,
+    measured: tuple[NDArray[np.float64], NDArray[np.float64]],
+    models: Models,
+    settings: dict[str, str],
+) -> Fitted | None:
+    """Return the model of the run time; None where runs do not tell it.
+
+    It is made with the method and the centre of the others, and with the noise of the costliest.
+    """
+    program = experiment.of_program(metric.name)
+    if program is None:
+        return None
+    points, values = measured
+    parameters = _parameters(program, options)
+    settings_of_program, run_times = program.by_setting(metric.name, parameters)
+    there = (settings_of_program[:, None] == points).all(axis=2).any(axis=1)
+    if there.sum() != len(points) or np.isnan(run_times[:, there]).all(axis=2).any():
+        return None
+    run_times, several = run_times[:, there], len(parameters) > 1
+    order = np.argsort(-np.nansum(values, axis=(1, 2)), kind="stable")[:_TELLING]
+    beside = values[np.sort(order)]
+    made = modeling.fit(
+        points if several else points[:, 0],
+        np.concatenate([beside, run_times]),
+        method=options.method,
+        space=options.space,
+        folds=options.folds,
+        aggregate=models.aggregate,
+        confidence=options.confidence,
+        beside=len(beside),
+    )
+    centres = modeling.centre(run_times, made.aggregate)
+    return _fitted(program, metric, options, points, made, centres, settings)
 
 
 def _fitted(

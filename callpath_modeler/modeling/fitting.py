@@ -34,7 +34,6 @@ def fit(
     aggregate: Aggregate = "auto",
     confidence: float = 0.95,
     beside: int = 0,
-    untrained: int = 0,
     each: Map = map,
 ) -> Models:
     """Model every row.
@@ -63,9 +62,6 @@ def fit(
     beside : int
         So many rows, the first, are there to learn noise and habits from: the models are those of
         the others.
-    untrained : int
-        The number of last rows that are modelled with the noise and the priors of the other rows,
-        and change neither.
     each : Map
         Goes through parts of the rows; the models are the same whatever it is.
 
@@ -118,7 +114,6 @@ def fit(
         aggregate=aggregate,
         confidence=confidence,
         beside=beside,
-        untrained=untrained,
         each=each,
     )
 

@@ -50,7 +50,6 @@ def fit_mixture(
     aggregate: Aggregate,
     confidence: float,
     beside: int = 0,
-    untrained: int = 0,
     each: Map = map,
 ) -> Models:
     """Give every hypothesis of every row a probability.
@@ -61,7 +60,7 @@ def fit_mixture(
         In any order.
     y : ndarray [n, K, R]
         Values, NaN = missing.
-    space, aggregate, confidence, beside, untrained, each
+    space, aggregate, confidence, beside, each
         As for `fit`, which checks them.
 
     Raises
@@ -71,8 +70,7 @@ def fit_mixture(
     """
     several = points.ndim > 1
     values = Values.by_point(points, y)
-    training = Values(y[: len(y) - untrained], values.order)
-    setting = learnt(points[values.order], training, space, aggregate)
+    setting = learnt(points[values.order], values, space, aggregate)
     known, far = setting.known, setting.far
     columns = empty_columns(len(y), len(far), setting.terms)
     together = at_once(known, CHUNK, _MOST_COMPILED) if compiled() else at_once(known, CHUNK)
