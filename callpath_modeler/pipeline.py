@@ -31,6 +31,7 @@ from callpath_modeler.loading import LoadOptions, load
 from callpath_modeler.modeling import Aggregate, FitStatus, Method, Models, SearchSpace
 from callpath_modeler.modeling.compiled.library import compiled
 from callpath_modeler.parallel import Threads, Workers, worth
+from callpath_modeler.printable import shell_word
 from callpath_modeler.profile.experiment import Experiment
 from callpath_modeler.profile.schema import Metric
 from callpath_modeler.readers.reading import Progress
@@ -254,14 +255,14 @@ def _check_points(
         raise DataError(
             f"{len(parameters)} parameters vary ({', '.join(parameters)}): the {options.method} "
             f"method models {most}",
-            hint=f"fix others, e.g. --where '{fix}'",
+            hint=f"fix others, e.g. --where {shell_word(fix)}",
         )
     for parameter, column in zip(parameters, points.T, strict=True):
         values = np.unique(column)
         if values[0] <= 0:
             raise DataError(
                 f"{setting_text({parameter: values[0]})}: models need positive values",
-                hint=f"leave such runs out with --where '{parameter}>0'",
+                hint=f"leave such runs out with --where {shell_word(f'{parameter}>0')}",
             )
         if len(values) < least:
             listed = ", ".join(f"{value:g}" for value in values)
@@ -270,7 +271,7 @@ def _check_points(
                 f"{counted(len(values), 'point')} of {parameter} ({listed}): too few for a model",
                 hint=f"measure at {least} scales at least, better at {RECOMMENDED_POINTS} or more"
                 + "; `cpmodel excess` compares two" * (len(values) > 1)
-                + (f"; or fix it: --where '{fixed}'" if several else ""),
+                + (f"; or fix it: --where {shell_word(fixed)}" if several else ""),
             )
 
 

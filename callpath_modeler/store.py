@@ -234,22 +234,24 @@ def read_experiment(path: Path) -> Experiment:
     """
     store = _open(path)
     header = store.header
-    columns = {
-        metric.name: Values(
-            metric,
-            _array(store, f"values-{k}"),
-            _array(store, f"total-{k}"),
-            # Experiments of one process have no imbalance, and tables have no run time.
-            *(
-                _array(store, name) if name in header.arrays else None
-                for name in (f"imbalance-{k}", f"run-time-{k}")
-            ),
-        )
-        for k, metric in enumerate(header.metrics)
-    }
+    tree, runs = _tree(store), len(header.runs)
+    names = {parameter.name for parameter in header.parameters}
+    if not runs or any(names - run.parameters.keys() for run in header.runs):
+        raise _broken(path, f"{_HEADER}: a run lacks a parameter")
+    columns = {}
+    for k, metric in enumerate(header.metrics):
+        values = _array(store, f"values-{k}", "<f8", (len(tree), runs))
+        total = _array(store, f"total-{k}", "<f8", (runs,))
+        imbalance = run_time = None
+        # Experiments of one process have no imbalance, and tables have no run time.
+        if (name := f"imbalance-{k}") in header.arrays:
+            imbalance = _array(store, name, "<f4", (len(tree), runs))
+        if (name := f"run-time-{k}") in header.arrays:
+            run_time = _array(store, name, "<f8", (runs,))
+        columns[metric.name] = Values(metric, values, total, imbalance, run_time)
     return Experiment(
         name=header.name,
-        tree=_tree(store),
+        tree=tree,
         runs=tuple(header.runs),
         parameters=tuple(header.parameters),
         constants=header.constants,
@@ -283,18 +285,22 @@ def read_models(
     for k, header in enumerate(store.header.models):
         if header.metric != metric or (settings is not None and header.settings != settings):
             continue
-        fitted = _models(store, f"models-{k}", header, experiment)
-        program = experiment.of_program(metric)
-        if header.run_time is None or program is None:
-            return fitted
-        of_program = msgspec.structs.replace(header, models=header.run_time, findings=[])
-        return replace(fitted, run_time=_models(store, f"run-time-of-{k}", of_program, program))
+        return _models_with_run_time(store, k, experiment)
     return None
 
 
-def _models(
-    store: _Store, prefix: str, header: _ModelsHeader, experiment: Experiment
-) -> Fitted:
+def _models_with_run_time(store: _Store, number: int, experiment: Experiment) -> Fitted:
+    """Return the set of models of a number, with the model of the run time where there is one."""
+    header = store.header.models[number]
+    fitted = _models(store, f"models-{number}", header, experiment)
+    program = experiment.of_program(header.metric)
+    if header.run_time is None or program is None:
+        return fitted
+    of_program = msgspec.structs.replace(header, models=header.run_time, findings=[])
+    return replace(fitted, run_time=_models(store, f"run-time-of-{number}", of_program, program))
+
+
+def _models(store: _Store, prefix: str, header: _ModelsHeader, experiment: Experiment) -> Fitted:
     # An experiment alone is opened without the code that models.
     from callpath_modeler.fitted import Fitted, Surface, sliced
     from callpath_modeler.modeling.stored import from_arrays
@@ -302,10 +308,12 @@ def _models(
     arrays = {name: _array(store, f"{prefix}-{name}") for name in header.columns}
     try:
         measured = None if header.parameters else arrays.pop("measured")
-        models = from_arrays(arrays, header.models)
-        if len(models) != len(experiment.tree):
-            raise ValueError(f"{prefix}: {len(models)} models of {len(experiment.tree)} call paths")
-    except (KeyError, ValueError) as cause:
+        models = from_arrays(arrays, header.models, len(experiment.tree))
+        if measured is not None and measured.shape != (len(models), len(models.points)):
+            raise _broken(store.path, f"{prefix}-measured has the shape {measured.shape}")
+        if header.metric not in experiment.columns:
+            raise _broken(store.path, f"{prefix}: no metric is called {header.metric!r}")
+    except (KeyError, TypeError, ValueError, OverflowError) as cause:
         raise _broken(store.path, str(cause)) from cause
     described, found = experiment.columns[header.metric].metric, tuple(header.findings)
     if measured is None:
@@ -324,26 +332,32 @@ def _models(
 
 
 def verify(path: Path) -> int:
-    """Hold every file of a store against its checksum, however large it is.
+    """Compare every file of a store with its checksum and its content with the schema.
 
     Returns
     -------
     int
-        How many files are as they were written.
+        The number of files, all of which are as they were written.
 
     Raises
     ------
     InputError
-        If one is not.
+        If a file differs from its checksum, or its content is not valid.
     """
     store = _open(path)
     for name, told in store.checksums.items():
+        if Path(name).name != name or not (path / name).is_file():
+            # A name with a path could lead to any file, or to a device that never ends.
+            raise _broken(path, f"{_CHECKSUMS}: no file is called {name[:80]!r}")
         try:
             found = _checksum(path / name)
         except OSError as cause:
             raise _broken(path, f"{name}: {cause.strerror or cause}") from cause
         if found != told:
             raise _broken(path, f"{name}: {_OTHER}")
+    experiment = read_experiment(path)
+    for number in range(len(store.header.models)):
+        _models_with_run_time(store, number, experiment)
     return len(store.checksums)
 
 
@@ -398,7 +412,10 @@ def _schema(content: bytes) -> int | None:
         return None
 
 
-def _array(store: _Store, name: str) -> np.ndarray:
+def _array(
+    store: _Store, name: str, dtype: str | None = None, shape: tuple[int, ...] | None = None
+) -> np.ndarray:
+    """Return an array that is as the header says, and of a type and shape where they are given."""
     path, file = store.path, store.path / f"{name}.npy"
     try:
         stored = np.load(file, mmap_mode="r", allow_pickle=False)
@@ -411,6 +428,8 @@ def _array(store: _Store, name: str) -> np.ndarray:
         raise _broken(path, f"{name}.npy: {cause}") from cause
     if is_other or (stored.dtype.str, list(stored.shape)) != store.header.arrays.get(name):
         raise _broken(path, f"{name}.npy: {_OTHER}")
+    if (dtype or stored.dtype.str, shape or stored.shape) != (stored.dtype.str, stored.shape):
+        raise _broken(path, f"{name}.npy: {stored.dtype.str} of shape {stored.shape}")
     # As mapped as before, without what `np.memmap` does at every access to a number.
     return np.asarray(stored)
 

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.displayed import Displayed
 from callpath_modeler.errors import DataError, UsageError, did_you_mean
+from callpath_modeler.printable import printable, shell_word
 from callpath_modeler.profile.calltree import ROOT, CallTree
 from callpath_modeler.profile.schema import PROGRAM, Extent, Metric, Reduction, Region
 from callpath_modeler.units import as_option, counted
@@ -49,6 +50,11 @@ class Run:
     repetition: int
     metadata: Mapping[str, str] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        if not all(map(str.isprintable, self.parameters)):
+            safe = {printable(name): value for name, value in self.parameters.items()}
+            object.__setattr__(self, "parameters", safe)
+
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
@@ -64,6 +70,10 @@ class Parameter:
     name: str
     values: tuple[float, ...]
     origin: str
+
+    def __post_init__(self) -> None:
+        if not self.name.isprintable():
+            object.__setattr__(self, "name", printable(self.name))
 
 
 @dataclass(frozen=True, slots=True)
@@ -354,7 +364,7 @@ class Experiment(Displayed):
         fixed = as_option({p.name: p.values[0] for p in others})
         return DataError(
             f"several parameters vary: {', '.join(p.name for p in self.parameters)}",
-            hint=f"fix all but one, e.g. --where '{fixed}'",
+            hint=f"fix all but one, e.g. --where {shell_word(fixed)}",
         )
 
     def where(self, keep: NDArray[np.bool_]) -> Experiment:

@@ -103,6 +103,13 @@ class Metric:
     description: str = ""
     additive: bool = True
 
+    def __post_init__(self) -> None:
+        # Files name their metrics. A control character would reach every terminal and page.
+        for field in ("name", "unit", "description"):
+            text: str = getattr(self, field)
+            if not text.isprintable():
+                object.__setattr__(self, field, printable(text))
+
     @property
     def is_time(self) -> bool:
         """Tell whether the metric is a duration."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,6 +14,7 @@ from numpy.typing import NDArray
 from callpath_modeler.choices import check_count, check_kind, member
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.errors import DataError, InputError
+from callpath_modeler.printable import shell_word
 from callpath_modeler.profile.experiment import (
     Experiment,
     Run,
@@ -227,7 +227,7 @@ def _refuse_several_metrics(read: Sequence[ReadRun]) -> None:
     of_each = [{d.metric.name for d in run.declared if d.status in READABLE} for run in read]
     shared = sorted(set.intersection(*of_each))
     listed = ", ".join(f"{name} in {where}" for name, where in sorted(examples.items()))
-    chosen = f"choose one that all have: -m {shlex.quote(shared[0])}" if shared else ""
+    chosen = f"choose one that all have: -m {shell_word(shared[0])}" if shared else ""
     raise DataError(
         f"the run time is another metric in some runs: {listed}",
         hint=chosen or "measure all runs with the same metric",

@@ -31,7 +31,9 @@ if TYPE_CHECKING:
     from callpath_modeler.fitted import Fitted
     from callpath_modeler.profile.experiment import Experiment
 
-_CLOCK = re.compile(r"(cpu|real|wall|run|elapsed|total)?.{0,3}(time|clock|seconds|duration)", re.I)
+_CLOCK = re.compile(
+    r"(cpu|real|wall|run|elapsed|total)?.{0,3}(time|clock|seconds|duration)", re.IGNORECASE
+)
 """Names of metrics that measure the whole time of a program, by whatever clock."""
 _WORTH_A_NOTE = 0.01
 """Share of the run time from which on a sum of call paths that differs from it is noted."""

@@ -68,8 +68,12 @@ class _Text:
         That is so for ``main`` where a program prints it in one list with what it calls.
         """
         compared = self._first.keys() & self._siblings.keys()
-        return self._is_indented and bool(compared) and all(
-            self._first[key] >= (1 - _ROUNDING) * self._siblings[key] > 0 for key in compared
+        return (
+            self._is_indented
+            and bool(compared)
+            and all(
+                self._first[key] >= (1 - _ROUNDING) * self._siblings[key] > 0 for key in compared
+            )
         )
 
     def read(self, text: str) -> Series:

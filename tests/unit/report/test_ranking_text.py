@@ -41,7 +41,9 @@ def shown(ranking, rows=None, width=None, ascii_only=False, full_names=False):
 
 def test_the_first_line_answers_the_question(fit):
     first = shown(rank(fit, 64))[0]
-    assert first.startswith("app will run 158 s at p = 64 (2 × the largest run; sum of call paths, ")
+    assert first.startswith(
+        "app will run 158 s at p = 64 (2 × the largest run; sum of call paths, "
+    )
     assert "main takes 63 % and is O(1)" in first
 
 
