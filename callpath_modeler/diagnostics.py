@@ -147,6 +147,10 @@ KINDS: dict[str, Kind] = {
         "name the callers: main->solve rather than solve; if times are exclusive, call them "
         "time (exc)",
     ),
+    "CPM141": Kind(
+        "number that differs in every run",
+        "it is taken for the number of the run; make it a parameter if it is one",
+    ),
     "CPM151": Kind(
         "call paths cut at a depth", "raise TAU_CALLPATH_DEPTH above the depth of the program"
     ),

@@ -104,9 +104,13 @@ def _sizes(arrays: Mapping[str, npt.NDArray[np.generic]], rows: int) -> dict[str
     if of_terms > _MOST_TERMS or of_alternatives > _MOST_ALTERNATIVES:
         raise ValueError(f"{of_terms} terms and {of_alternatives} alternatives are too many")
     return {
-        "n": rows, "T": of_terms, "C": of_terms + 1, "A": of_alternatives,
+        "n": rows,
+        "T": of_terms,
+        "C": of_terms + 1,
+        "A": of_alternatives,
         # Errors are triangular matrices of the coefficients, see module `roots`.
-        "M": of_alternatives + 1, "R": (of_terms + 1) * (of_terms + 2) // 2,
+        "M": of_alternatives + 1,
+        "R": (of_terms + 1) * (of_terms + 2) // 2,
     }
 
 

@@ -103,12 +103,10 @@ class Metric:
     description: str = ""
     additive: bool = True
 
-    def __post_init__(self) -> None:
-        # Files name their metrics. A control character would reach every terminal and page.
-        for field in ("name", "unit", "description"):
-            text: str = getattr(self, field)
-            if not text.isprintable():
-                object.__setattr__(self, field, printable(text))
+    def in_one_line(self) -> Metric:
+        """Return the metric with texts that are harmless to terminals and pages."""
+        name, unit, description = map(printable, (self.name, self.unit, self.description))
+        return Metric(name, unit, description, self.additive)
 
     @property
     def is_time(self) -> bool:

@@ -277,7 +277,8 @@ def _unite(
     reduction = read[0].reduction
     columns = {}
     for name in dict.fromkeys(name for run in read for name in run.values):
-        columns[name] = _column(name, read, united.rows, len(united.tree), reduction)
+        column = _column(name, read, united.rows, len(united.tree), reduction)
+        columns[column.metric.name] = column
     findings += _unification_findings(read, united.added, united.renumbered)
     findings += _cost_findings(columns, read, reduction)
     varying, constants = split_parameters(runs, origins)
@@ -309,6 +310,8 @@ def _column(
     exclusive = np.full((n_rows, len(read)), np.nan)
     total, run_time = np.full((2, len(read)), np.nan)
     metric = next(d.metric for run in read for d in run.declared if d.metric.name == name)
+    # Files name their metrics: a control character would reach every terminal and page.
+    metric = metric.in_one_line()
     additive = metric.additive and reduction is not Reduction.IMBALANCE
     for i, run in enumerate(read):
         if name in run.values:

@@ -6,7 +6,7 @@ import math
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import msgspec
@@ -14,16 +14,22 @@ import msgspec
 from callpath_modeler.errors import InputError, UsageError
 from callpath_modeler.readers.base import Match
 from callpath_modeler.readers.registry import Registry
+from callpath_modeler.readers.titles import is_processes
 
 MANIFEST = "runs.toml"
 """A file of this name in a directory says which runs there are and what their parameters were."""
 
 REPETITION_NAMES = frozenset({"r", "rep", "run", "trial", "seed"})
 
-_NUMBER = r"\d+(?:\.\d+)?(?:e[+-]?\d+)?"
+_NUMBER = r"\d+(?:[.,]\d+)?(?:e[+-]?\d+)?"
 _PAIR = re.compile(rf"([A-Za-z]+)=?({_NUMBER})(?![0-9])")
 _TOKEN = re.compile(rf"(?<![A-Za-z0-9])(?:[A-Za-z]+=?{_NUMBER})+(?![A-Za-z0-9])")
-_ENDING = re.compile(rf"[._-]({_NUMBER})$")
+_ENDING = re.compile(rf"(?:^|[._-])({_NUMBER})$")
+_COUNT = r"(?:n|num|mpi)?_?(?:tasks|ranks|procs|processes|cores|cpus|threads|nodes)|np|p|t|n"
+_APART = re.compile(rf"(?<![A-Za-z0-9])({_COUNT})[_-]({_NUMBER})(?![A-Za-z0-9])", re.IGNORECASE)
+"""A count and its number apart, as in ``ntasks_16``."""
+_BEFORE = re.compile(rf"(?<![A-Za-z0-9])({_NUMBER})({_COUNT})(?![A-Za-z0-9])", re.IGNORECASE)
+"""A number before its count, as in ``16ranks``."""
 # Where a run directory holds a profile of this stem, what lies beside it (summary.cubex,
 # trace.cubex) was derived from the same run and measures other things.
 _MAIN_STEM = "profile"
@@ -49,6 +55,7 @@ class RunFile:
     parameters : parameter values by name
     repetition : number of the repetition, or None
     from_manifest : True if a manifest gave the parameters: they then count as they are
+    is_explicit : True if the user said what the numbers are, in a manifest or a pattern of names
     ending : the number that ends the name, as in ``app_64``, or None
     """
 
@@ -56,6 +63,7 @@ class RunFile:
     parameters: Mapping[str, float] = field(default_factory=dict)
     repetition: int | None = None
     from_manifest: bool = False
+    is_explicit: bool = False
     ending: float | None = None
 
 
@@ -100,9 +108,10 @@ def discover(
         else:
             alone = _is_alone(source, registry)
             runs.append(_named(source, registry, parse, alone=alone))
-    if name_pattern is not None:
-        _require_matches(runs, name_pattern)
-    return runs
+    if name_pattern is None:
+        return runs
+    _require_matches(runs, name_pattern)
+    return [replace(run, is_explicit=True) for run in runs]
 
 
 def _require_matches(runs: Sequence[RunFile], pattern: str) -> None:
@@ -118,16 +127,39 @@ def _require_matches(runs: Sequence[RunFile], pattern: str) -> None:
 def parameters_in(name: str) -> dict[str, float]:
     """Return the parameters that a run name spells out as letters and a number.
 
-    Tokens stand between ``. _ -``; several pairs may share a token.
+    Tokens stand between ``. _ -``; several pairs may share a token. A comma is a decimal point.
+    Counts may stand before or after their number.
 
     >>> parameters_in("app.p64.n1e6.r1"), parameters_in("mm.x1000y1z1.r1")
     ({'p': 64.0, 'n': 1000000.0, 'r': 1.0}, {'x': 1000.0, 'y': 1.0, 'z': 1.0, 'r': 1.0})
+    >>> parameters_in("mm.x1,25"), parameters_in("ntasks_16_threads_2"), parameters_in("lu-16cores")
+    ({'x': 1.25}, {'p': 16.0, 'threads': 2.0}, {'p': 16.0})
     """
     found: dict[str, float] = {}
     for token in _TOKEN.findall(name):
         for key, number in _PAIR.findall(token):
-            found.setdefault(key, float(number))
+            found.setdefault(_common(key), _number(number))
+    for key, number in _APART.findall(name):
+        found.setdefault(_common(key), _number(number))
+    for number, key in _BEFORE.findall(name):
+        found.setdefault(_common(key), _number(number))
     return found
+
+
+def _common(key: str) -> str:
+    """Return the name of a parameter by which cpmodel knows it: ``ntasks`` and ``cores`` are p."""
+    plain = key.lower()
+    words = plain.removeprefix("num").removeprefix("mpi").removeprefix("n").strip("_")
+    if words in {"threads", "nodes"} and plain != "n":
+        return words
+    return (
+        "p" if is_processes(plain) or words in {"tasks", "ranks", "procs", "cores", "cpus"} else key
+    )
+
+
+def _number(text: str) -> float:
+    """Return a number whose decimal point may be a comma."""
+    return float(text.replace(",", "."))
 
 
 def write_manifest(runs: Iterable[RunFile], directory: Path) -> str:
@@ -304,10 +336,11 @@ def _named(path: Path, registry: Registry, parse: _Parser, *, alone: bool) -> Ru
     if is_folder:
         values = own if own or final else of_folder
     else:
-        values = of_folder if alone and of_folder else {**of_folder, **own}
-    repetition = next((int(values[k]) for k in values if k in REPETITION_NAMES), None)
-    parameters = {k: v for k, v in values.items() if k not in REPETITION_NAMES}
-    return RunFile(path, parameters, repetition, ending=float(final[1]) if final else None)
+        # What the directory of a profile lacks is taken from the name of the file.
+        values = {**own, **of_folder} if alone and of_folder else {**of_folder, **own}
+    repetition = next((int(values[k]) for k in values if k.lower() in REPETITION_NAMES), None)
+    parameters = {k: v for k, v in values.items() if k.lower() not in REPETITION_NAMES}
+    return RunFile(path, parameters, repetition, ending=_number(final[1]) if final else None)
 
 
 def _from_manifest(path: Path, registry: Registry) -> list[RunFile]:
@@ -335,7 +368,12 @@ def _told(run: _ManifestRun, path: Path, registry: Registry) -> RunFile:
     if not run.parameters:
         alone = _is_alone(path, registry)
         ending = _named(path, registry, parameters_in, alone=alone).ending
-    return RunFile(path, run.parameters, run.repetition, from_manifest=True, ending=ending)
+    return RunFile(
+        *(path, run.parameters, run.repetition),
+        from_manifest=True,
+        is_explicit=True,
+        ending=ending,
+    )
 
 
 def _pattern_parser(pattern: str) -> _Parser:
@@ -355,6 +393,6 @@ def _pattern_parser(pattern: str) -> _Parser:
 
     def parse(name: str) -> dict[str, float]:
         found = compiled.fullmatch(name) or compiled.search(name)
-        return {} if found is None else {k: float(v) for k, v in found.groupdict().items()}
+        return {} if found is None else {k: _number(v) for k, v in found.groupdict().items()}
 
     return parse

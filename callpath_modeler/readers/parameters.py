@@ -10,12 +10,14 @@ from callpath_modeler.diagnostics import Finding
 from callpath_modeler.errors import UsageError
 from callpath_modeler.profile.schema import Extent
 from callpath_modeler.readers.discover import RunFile
+from callpath_modeler.readers.run_numbers import without_run_numbers
 
 FROM_PROFILE = {"p": "processes", "threads": "threads", "nodes": "nodes"}
 """Parameters that a profile tells by itself, and of what."""
 
 METADATA = "metadata:"
-SOURCES = ("name", "profile", *FROM_PROFILE.values())
+EXCLUDED = "none"
+SOURCES = ("name", "profile", *FROM_PROFILE.values(), EXCLUDED)
 
 
 class _Read(Protocol):
@@ -54,12 +56,29 @@ def settle_parameters(
     """
     for name, source in sources.items():
         check_source(name, source)
+    excluded = [name for name, source in sources.items() if source == EXCLUDED]
+    sources = {name: source for name, source in sources.items() if source != EXCLUDED}
     origins = _origins(runs, sources)
-    settled: list[dict[str, float]] = []
-    findings: list[Finding] = []
+    for name in excluded:
+        origins.pop(name, None)
+    settled, findings = _settled(runs, origins)
     if "p" not in sources and origins.get("p") == "name" and runs[0].extent.processes:
         message = f"p varies in the names, each profile holds {runs[0].extent.processes} processes"
-        findings.append(Finding("CPM102", runs[0].name, f"{message}: the names count", len(runs)))
+        sampled = Finding("CPM102", runs[0].name, f"{message}: the names count", len(runs))
+        findings.insert(0, sampled)
+    if not any(run.file.is_explicit for run in runs):
+        findings += without_run_numbers(settled, origins, sources)
+    if "threads" not in sources and origins.get("threads") == FROM_PROFILE["threads"]:
+        findings += _without_dependent(settled, origins, "threads")
+    return settled, origins, findings
+
+
+def _settled(
+    runs: Sequence[_Read], origins: Mapping[str, str]
+) -> tuple[list[dict[str, float]], list[Finding]]:
+    """Return the parameters of each run, and where profile and name disagree."""
+    settled: list[dict[str, float]] = []
+    findings: list[Finding] = []
     for run in runs:
         parameters = {}
         for name, origin in origins.items():
@@ -80,9 +99,7 @@ def settle_parameters(
                 )
             parameters[name] = value
         settled.append(parameters)
-    if "threads" not in sources and origins.get("threads") == FROM_PROFILE["threads"]:
-        findings += _without_dependent(settled, origins, "threads")
-    return settled, origins, findings
+    return settled, findings
 
 
 def check_source(name: str, source: str) -> None:

@@ -187,7 +187,9 @@ def test_a_manifest_says_which_runs_there_are(tmp_path):
     runs = discover([tmp_path], KNOWN)
     assert runs == discover([tmp_path / "runs.toml"], KNOWN)
     assert names(runs, tmp_path) == ["two.fake", "one.fake"]
-    assert runs[0] == RunFile(tmp_path / "two.fake", {"p": 64, "n": 0.5}, 3, from_manifest=True)
+    assert runs[0] == RunFile(
+        *(tmp_path / "two.fake", {"p": 64, "n": 0.5}, 3), from_manifest=True, is_explicit=True
+    )
 
 
 @pytest.mark.parametrize(
