@@ -100,7 +100,7 @@ def repair(text: bytes) -> bytes:
     """
     text = _as_utf8(text)
     text = _CONTROL_REFERENCE.sub(b"?", text.translate(_QUESTIONED))
-    text = _replace_elements(text, _EXPRESSION, rb"\b[^<>]*+", lambda element, _: b"")
+    text = _replace_elements(text, _EXPRESSION, rb"\b[^<>]*+", lambda _name, _content: b"")
     text = _STRAY_AMPERSAND.sub(b"&amp;", text)
     text = _replace_elements(text, _TEXT, b"", _escape_text)
     return _TAG.sub(_quote, text)

@@ -187,8 +187,7 @@ def _checked_shape(path: Path, stream: BinaryIO) -> Shape:
 def _unpack(path: Path, stream: BinaryIO, target: BinaryIO) -> None:
     try:
         stream.seek(0)
-        for piece in unpacked_pieces(stream, budget_of(path)):
-            target.write(piece)
+        target.writelines(unpacked_pieces(stream, budget_of(path)))
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise InputError(f"{path}: the gzip data are broken: {error}", hint=COPY_IT_AGAIN) from None
     except OSError as error:

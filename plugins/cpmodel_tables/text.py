@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import BinaryIO, TextIO, cast
 
 from callpath_modeler.errors import InputError
+from callpath_modeler.readers.json_text import json_value
 from callpath_modeler.readers.unpacking import BoundedStream, budget_of, unpacked_pieces
 
 COPY_IT_AGAIN = "copy it again, or export it anew"
@@ -120,7 +121,7 @@ def json_of(path: Path, text: str, line: int = 0) -> object:
     """
     try:
         # Not msgspec, which takes no NaN.
-        return json.loads(text)
+        return json_value(text)
     except json.JSONDecodeError as cause:
         what = f"not JSON: {cause.msg} in column {cause.colno}"
         line, hint = line or cause.lineno, COPY_IT_AGAIN

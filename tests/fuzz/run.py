@@ -109,7 +109,11 @@ def _mutator(atheris, framed):
             return atheris.Mutate(data, largest)
         at = min(2 * rng.randrange((len(parts) + 1) // 2) + (rng.random() < 0.97), len(parts) - 1)
         room = max(1, min(largest - len(data) + len(parts[at]), largest))
-        parts[at] = bytes(atheris.Mutate(parts[at], room)) if rng.random() < 0.8 else _patched(parts[at], rng)
+        parts[at] = (
+            bytes(atheris.Mutate(parts[at], room))
+            if rng.random() < 0.8
+            else _patched(parts[at], rng)
+        )
         return joined(parts)[:largest]
 
     return mutate if framed else None

@@ -185,7 +185,9 @@ def _cubes(_data: Path) -> list[bytes]:
     found = []
     for seed, variant in enumerate(_VARIANTS):
         members = _members(seed, **variant)
-        found.append(framed([part for name, content in members for part in (name.encode(), content)]))
+        found.append(
+            framed([part for name, content in members for part in (name.encode(), content)])
+        )
     return found
 
 
@@ -367,26 +369,78 @@ def _texts(*texts: str) -> Seeds:
 
 
 TARGETS: Mapping[str, Target] = {
-    "scorep": Target(file_of("scorep", "a.cubex"), _of_files("scorep/**/*.cubex", "third_party/**/*.cubex")),
+    "scorep": Target(
+        file_of("scorep", "a.cubex"), _of_files("scorep/**/*.cubex", "third_party/**/*.cubex")
+    ),
     "scorep-members": Target(cube_members, _cubes, framed=True),
     "cube3": Target(file_of("scorep", "a.cube"), _cubes3),
     "caliper": Target(file_of("caliper", "a.cali"), _of_files("**/*.cali")),
-    "caliper-json": Target(file_of("caliper", "a.json"), _of_files("third_party/**/*.json", "reports/**/*.json")),
+    "caliper-json": Target(
+        file_of("caliper", "a.json"), _of_files("third_party/**/*.json", "reports/**/*.json")
+    ),
     "hpctoolkit4": Target(database_of("hpctoolkit"), _of_folders("meta.db"), framed=True),
     "hpctoolkit2": Target(database_of("hpctoolkit"), _of_folders("experiment.xml"), framed=True),
     "otf2": Target(database_of("otf2", "traces.otf2"), _of_folders("traces.otf2"), framed=True),
     "csv": Target(file_of("tables", "a.csv"), _of_files("**/*.csv")),
     "jsonl": Target(file_of("tables", "a.jsonl"), _of_files("**/*.jsonl", "**/*.json")),
     "folded": Target(file_of("folded", "a.folded"), _of_files("**/*.folded")),
-    "hatchet": Target(file_of("hatchet", "a.json"), _texts('[{"frame": {"name": "main", "type": "function"}, "metrics": {"time (inc)": 2.0, "time": 1.0}, "children": [{"frame": {"name": "f"}, "metrics": {"time (inc)": 1.0, "time": 1.0}}]}]')),
+    "hatchet": Target(
+        file_of("hatchet", "a.json"),
+        _texts(
+            '[{"frame": {"name": "main", "type": "function"}, "metrics": {"time (inc)": 2.0, "time": 1.0}, "children": [{"frame": {"name": "f"}, "metrics": {"time (inc)": 1.0, "time": 1.0}}]}]'
+        ),
+    ),
     "extra-p": Target(file_of("extra-p", "a.txt"), _of_files("third_party/**/*.txt", "**/*.json")),
     "extra-p-members": Target(experiment_members, _experiments, framed=True),
-    "growth": Target(_refusable(_growth), _texts("O(p^2 + p log p)", "2^(k/2)", "p^½ log2(p)^2", "k^3 2^k", "sqrt(p)", "p^(2/3)", "-p⁻²")),
-    "arithmetic": Target(_refusable(_arithmetic), _texts("time <= 2 * base + 3 ms", "max(time, {main/**}) / 'n' >= 5%", "(a - b) * 1e3 < .5", "visits == visits")),
-    "pattern": Target(_refusable(_pattern), _texts("main/**/MPI_*", "{a,b}/c?", "@12", "solve<int>(*)", "a->b", "a\\/b", "**/**/**")),
-    "names": Target(_refusable(_names), _texts("app.p64.n1e6.r1", "mm.x1000y1z1.r1", "scorep_8x4_sum")),
-    "numbers": Target(_refusable(_numbers), _texts("quantity:16 900 ms", "share:1%", "target:4096", "logs:0,1,2", "exponents:0,1/2,1.5", "exponential:1/2")),
-    "expectations": Target(_toml(_expectations, "e.toml"), _texts('schema = 1\ntarget = {p = 4096}\n[numbers]\nmem = "24 GB"\n[[expect]]\ncallpath = "main/**"\ngrowth = "O(log p)"\nat_most = "3 s"\n[[expect]]\nholds = "time <= 2 * mem"\n')),
-    "manifest": Target(_toml(_manifest, "runs.toml"), _texts('schema = 1\n[[run]]\npath = "a.cubex"\nparameters = {p = 4, n = 1e3}\nrepetition = 1\n')),
-    "config": Target(_toml(_config, "cpmodel.toml"), _texts('[defaults]\ntarget = "4096"\nconfidence = 0.9\nexponents = "0,1/2"\n[rank]\ntop = 3\n')),
+    "growth": Target(
+        _refusable(_growth),
+        _texts(
+            "O(p^2 + p log p)", "2^(k/2)", "p^½ log2(p)^2", "k^3 2^k", "sqrt(p)", "p^(2/3)", "-p⁻²"
+        ),
+    ),
+    "arithmetic": Target(
+        _refusable(_arithmetic),
+        _texts(
+            "time <= 2 * base + 3 ms",
+            "max(time, {main/**}) / 'n' >= 5%",
+            "(a - b) * 1e3 < .5",
+            "visits == visits",
+        ),
+    ),
+    "pattern": Target(
+        _refusable(_pattern),
+        _texts("main/**/MPI_*", "{a,b}/c?", "@12", "solve<int>(*)", "a->b", "a\\/b", "**/**/**"),
+    ),
+    "names": Target(
+        _refusable(_names), _texts("app.p64.n1e6.r1", "mm.x1000y1z1.r1", "scorep_8x4_sum")
+    ),
+    "numbers": Target(
+        _refusable(_numbers),
+        _texts(
+            "quantity:16 900 ms",
+            "share:1%",
+            "target:4096",
+            "logs:0,1,2",
+            "exponents:0,1/2,1.5",
+            "exponential:1/2",
+        ),
+    ),
+    "expectations": Target(
+        _toml(_expectations, "e.toml"),
+        _texts(
+            'schema = 1\ntarget = {p = 4096}\n[numbers]\nmem = "24 GB"\n[[expect]]\ncallpath = "main/**"\ngrowth = "O(log p)"\nat_most = "3 s"\n[[expect]]\nholds = "time <= 2 * mem"\n'
+        ),
+    ),
+    "manifest": Target(
+        _toml(_manifest, "runs.toml"),
+        _texts(
+            'schema = 1\n[[run]]\npath = "a.cubex"\nparameters = {p = 4, n = 1e3}\nrepetition = 1\n'
+        ),
+    ),
+    "config": Target(
+        _toml(_config, "cpmodel.toml"),
+        _texts(
+            '[defaults]\ntarget = "4096"\nconfidence = 0.9\nexponents = "0,1/2"\n[rank]\ntop = 3\n'
+        ),
+    ),
 }
