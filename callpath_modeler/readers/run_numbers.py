@@ -50,8 +50,8 @@ def without_run_numbers(
     Raises
     ------
     UsageError
-        If a number may be a size just as well: it differs in every run, and runs of one setting
-        differ much in it.
+        If a number in names may be a size just as well: it differs in every run, and runs of one
+        setting differ much in it.
     """
     found: list[Finding] = []
     designed = [name for name in origins if name in _COUNTS]
@@ -69,6 +69,9 @@ def without_run_numbers(
         if not is_number and len(groups) == len(values):
             continue
         if not is_number and _may_be_designed(groups):
+            if origins[name] == "profile":
+                # Somebody gave the number a column or a field of its own.
+                continue
             raise UsageError(
                 f"{name} differs in every run, so it may be a parameter or the number of a run",
                 hint=f"--param {name}={origins[name]} if it is a parameter, "

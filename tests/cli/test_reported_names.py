@@ -60,11 +60,12 @@ def test_a_number_that_was_not_used_can_be_made_a_parameter(run, tmp_path):
     assert "CPM141" not in as_parameter.err
 
 
-def test_sizes_that_differ_in_every_run_are_asked_about(run, tmp_path):
-    lines = ["callpath,p,cells,time"]
+def test_sizes_in_names_that_differ_in_every_run_are_asked_about(run, tmp_path):
     sizes = iter([100, 230, 450, 900, 1800, 3700])
-    lines += [f"main,{p},{next(sizes)},{p}" for p in (2, 4, 8) for _ in (1, 2)]
-    (tmp_path / "runs.csv").write_text("\n".join([*lines, ""]))
-    run("rank", tmp_path / "runs.csv", "--target", "64").fails(2, "cells", "--param cells=profile")
-    asked = run("rank", tmp_path / "runs.csv", "--target", "64", "--param", "cells=none")
-    assert asked.status == 0
+    for p in (2, 4, 8):
+        for _ in (1, 2):
+            name = f"app.p{p}.cells{next(sizes)}.csv"
+            (tmp_path / name).write_text(f"callpath,time\nmain,{p}\n")
+    run("rank", tmp_path, "--target", "64").fails(2, "cells", "--param cells=name")
+    asked = run("rank", tmp_path, "--target", "64", "--param", "cells=none")
+    assert asked.status == 0, asked.err
