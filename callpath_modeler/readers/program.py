@@ -132,18 +132,12 @@ def recognise_scaling(
     -------
     scaling, and the reason in words
     """
-    if reduction is Reduction.IMBALANCE:
-        return Scaling.WEAK, "assumed: imbalances do not tell"
-    if "p" not in runs[0].parameters:
-        return Scaling.WEAK, "assumed: the number of processes is unknown"
     timed = [v for v in columns.values() if v.metric.is_time and v.metric.additive]
+    why = _undecided(timed, runs, reduction)
+    if why:
+        return Scaling.WEAK, f"assumed: {why}"
     chosen = _longest_series(runs)
     of_run = np.array([runs[i].parameters["p"] for i in chosen])
-    processes = np.unique(of_run)
-    if not timed or len(processes) < 2:
-        return Scaling.WEAK, "assumed: " + ("p does not vary" if timed else "no time measured")
-    if processes[0] <= 0:
-        return Scaling.WEAK, "assumed: p is not positive"
     own = np.array([region.computes for region in tree.regions])
     work = own[tree.region]
 
@@ -154,16 +148,30 @@ def recognise_scaling(
     if np.isnan(slope):
         return Scaling.WEAK, "assumed: no computation measured at every scale"
     said = f"computation per process goes as {_power(slope)}"
-    if slope < _STRONG_SLOPE:
-        return Scaling.STRONG, said
-    if slope < _DOUBTFUL_SLOPE:
-        # Work that is shared may be slowed down by a full memory: volumes are not.
-        for values in (v for v in columns.values() if v.metric.is_requirement):
-            rows = np.ones(len(work), bool) if values.metric.unit == "B" else work
-            volume = slope_of(values, rows)
-            if volume < _STRONG_SLOPE:
-                return Scaling.STRONG, f"{said}, {values.metric.name} as {_power(volume)}"
+    if not _STRONG_SLOPE <= slope < _DOUBTFUL_SLOPE:
+        return (Scaling.STRONG if slope < _STRONG_SLOPE else Scaling.WEAK), said
+    # Work that is shared may be slowed down by a full memory: volumes are not.
+    of_bytes = np.ones(len(work), bool)
+    needs = [values for values in columns.values() if values.metric.is_requirement]
+    volumes = [slope_of(each, of_bytes if each.metric.unit == "B" else work) for each in needs]
+    for each, volume in zip(needs, volumes, strict=True):
+        if volume < _STRONG_SLOPE:
+            return Scaling.STRONG, f"{said}, {each.metric.name} as {_power(volume)}"
     return Scaling.WEAK, said
+
+
+def _undecided(timed: Sequence[Values], runs: Sequence[Run], reduction: Reduction) -> str:
+    """Say why scaling cannot be told from the runs; nothing where it can."""
+    if reduction is Reduction.IMBALANCE:
+        return "imbalances do not tell"
+    if "p" not in runs[0].parameters:
+        return "the number of processes is unknown"
+    processes = {runs[i].parameters["p"] for i in _longest_series(runs)}
+    if not timed:
+        return "no time measured"
+    if len(processes) < 2:
+        return "p does not vary"
+    return "p is not positive" if min(processes) <= 0 else ""
 
 
 def _power(slope: float) -> str:
@@ -172,7 +180,7 @@ def _power(slope: float) -> str:
 
 
 def _means(values: Values, reduction: Reduction) -> FloatArray:
-    """Return means over processes where maxima and their imbalance tell them, [call paths, runs]."""
+    """Return means over processes where maxima and imbalance tell them, [call paths, runs]."""
     if reduction is Reduction.MAX and values.imbalance is not None:
         return values.exclusive / np.nan_to_num(values.imbalance, nan=1.0)
     return values.exclusive

@@ -134,7 +134,15 @@ def ranking_table(
     columns["maximum_at_largest"] = maximum[rows].tolist()
     columns["imbalance_at_largest"] = imbalance[rows].tolist()
     unit = fitted.metric.unit
-    united = ("maximum_at_largest", "value_at_largest", "value_at_target", "low", "high", "loss", *of_models)
+    united = (
+        "maximum_at_largest",
+        "value_at_largest",
+        "value_at_target",
+        "low",
+        "high",
+        "loss",
+        *of_models,
+    )
     return Table(columns, dict.fromkeys(united, unit), _header(ranking, findings))
 
 
