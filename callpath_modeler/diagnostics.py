@@ -86,8 +86,9 @@ KINDS: dict[str, Kind] = {
         "cost not conserved", "copy the profile again; if that does not help, report it"
     ),
     "CPM115": Kind(
-        "maxima add up to more than the total",
-        "--locations mean has shares of the real run time",
+        "listed times add up to more than the time of the program",
+        "each is the maximum over processes or threads, and different ones are slow in different "
+        "call paths; --locations mean lists means over processes",
     ),
     "CPM116": Kind("another parameter varies along", "read the models as functions of both"),
     "CPM117": Kind("non-finite values", "they count as missing"),

@@ -41,9 +41,9 @@ _MINOR = 0.1
 class Reading(StrEnum):
     """What inclusive against exclusive excess work says of a call path."""
 
-    OWN = "own computation"
+    OWN = "own cost"
     CALLEES = "look at the callees"
-    BOTH = "own computation and callees"
+    BOTH = "own cost and callees"
     GAIN = "superlinear"
     NONE = "no loss"
 

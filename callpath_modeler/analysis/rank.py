@@ -17,10 +17,10 @@ from callpath_modeler.analysis.at_target import (
     measured_at,
     predicted_at,
 )
-from callpath_modeler.analysis.excess import Excess, ideal, is_summed, scaling_over
+from callpath_modeler.analysis.excess import Excess, efficiency_of, ideal, is_summed, scaling_over
 from callpath_modeler.analysis.measured import Measured
 from callpath_modeler.analysis.predict import Predicted, predict, with_callees
-from callpath_modeler.analysis.run_time import RunTime, run_time_at
+from callpath_modeler.analysis.run_time import RunTime, maxima_at_largest, run_time_at
 from callpath_modeler.analysis.trust import among_the_first, marks_of_probability, marks_of_trust
 from callpath_modeler.analysis.turning import Turning, turning_of
 from callpath_modeler.choices import check_kind, member
@@ -122,6 +122,11 @@ class Ranking(Displayed):
     def deviation(self) -> NDArray[np.float64]:
         """How far models are off at the target, as fractions of what they know, [call paths]."""
         return deviation(self.predicted.value, self.modelled)
+
+    @cached_property
+    def maxima_at_largest(self) -> tuple[Values, Values]:
+        """Exclusive maxima over processes at the largest scale, and the imbalance there."""
+        return maxima_at_largest(self.fitted)
 
     @cached_property
     def turning(self) -> Turning | None:
@@ -354,11 +359,16 @@ def _excess_at(fitted: Fitted, target: float, found: AtTarget, share: Values) ->
     loss = loss_at(fitted, target, found.total[0])
     if loss is None:
         nothing = np.full(len(tree), np.nan)
-        return Excess(base, target, nothing, nothing, nothing)
+        return Excess(base, target, nothing, nothing, nothing, nothing)
     before, known = fitted.at_smallest(), np.full(len(tree), True)
     if not found.repetitions:
         known = fitted.modelled
         before = np.where(known, before, np.nan)
     own = loss.excess(found.own, share, before)
     whole = inclusive_values(tree, np.where(known, own, np.nan))
-    return Excess(base, target, own, whole, loss.lost(found.own, before))
+    lost = loss.lost(found.own, before)
+    efficiency = np.full(len(tree), np.nan)
+    if np.isfinite(target):
+        cost = tree.inclusive(np.nan_to_num(loss.of_target * found.own))
+        efficiency = efficiency_of(cost, tree.inclusive(lost))
+    return Excess(base, target, own, whole, lost, efficiency)

@@ -10,10 +10,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from callpath_modeler.analysis.at_target import Total
 from callpath_modeler.analysis.measured import Measured
 from callpath_modeler.fitted import Fitted
+from callpath_modeler.profile.schema import Reduction
+from callpath_modeler.readers.reductions import statistic_of_present
+
+Values = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -39,6 +44,26 @@ class RunTime:
     def at_largest(self) -> float:
         """The run time measured at the largest scale."""
         return float(self.fitted.measured[0, -1])
+
+
+def maxima_at_largest(fitted: Fitted) -> tuple[Values, Values]:
+    """Return the maxima over processes at the largest scale, and the imbalance there.
+
+    Returns
+    -------
+    maximum, imbalance : [call paths], medians of repetitions; the imbalance is the largest over the
+        mean of the processes; NaN where it is not known
+    """
+    line, metric = fitted.line, fitted.metric.name
+    here = line.settings([fitted.parameter])[:, 0] == fitted.points[-1]
+    if not fitted.metric.additive:
+        nothing = np.full(len(line.tree), np.nan)
+        return nothing, nothing
+    maxima, known = line.maxima(metric)[:, here], line.columns[metric].imbalance
+    maximum = statistic_of_present(maxima, Reduction.MEDIAN)
+    if known is None:
+        return maximum, np.where(np.isnan(maximum), np.nan, 1.0)
+    return maximum, statistic_of_present(known[:, here].astype(np.float64), Reduction.MEDIAN)
 
 
 def run_time_at(

@@ -72,7 +72,7 @@ _LOAD = (
     click.option(
         "--locations",
         type=click.Choice(["max", "mean", "median", "geomean", "min", "sum", "imbalance"]),
-        help="How the values of many processes become one. Default: max.",
+        help="How the values of many processes become one. Default: mean.",
     ),
     click.option("--scaling", type=click.Choice(["weak", "strong"]), help="Default: recognised."),
     click.option(

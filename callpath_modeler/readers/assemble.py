@@ -38,10 +38,11 @@ from callpath_modeler.readers.program import AS_TOLD, one_program, recognise_sca
 from callpath_modeler.readers.reading import Progress, read_files
 from callpath_modeler.readers.registry import Registry
 from callpath_modeler.readers.runs import READABLE, ReadRun, read_run, reduction_of
+from callpath_modeler.units import percent
 
 _CONSERVED = 1e-6
 _TOO_MUCH = 1.25
-"""From this multiple of the run time on, the sum of maxima is worth a word."""
+"""From this multiple of the total on, a sum of maxima is a finding."""
 ALTERING = frozenset({"CPM103", "CPM104", "CPM105", "CPM117"})
 """Findings of a reader that has set values aside, so that call paths need not add up."""
 
@@ -391,7 +392,8 @@ def _cost_findings(
                     message = f"{name}: call paths add up to {parts:g}, the program took {total:g}"
                     found.append(Finding("CPM114", subject, message))
             elif parts > _TOO_MUCH * total > 0 and reduction is not Reduction.GIVEN:
-                message = f"{name}: {parts / total:.2f} times the program's"
+                more = percent(parts / total - 1)
+                message = f"{name}: call paths add up to {more} more than the program took"
                 found.append(Finding("CPM115", subject, message))
     return found
 

@@ -138,7 +138,7 @@ def _why_sums_differ(answer: Ranking | Forecast, difference: float) -> str:
     if bool(answer.repetitions) is not bool(answer.run_time and answer.run_time.repetitions):
         return "They are predicted, the run time is measured."
     if not answer.repetitions and difference > 0:
-        return "Each has a model of its own, and so has the run time."
+        return "Their models and that of the run time disagree: measure a larger scale."
     each = "Each is" if reduction is Reduction.GIVEN else f"Each is the {reduction}"
     return f"{each} over processes, and the run time is that of the slowest process."
 

@@ -19,6 +19,7 @@ from callpath_modeler.fitted import Fitted
 from callpath_modeler.profile.calltree import CallTree
 from callpath_modeler.profile.experiment import Scaling
 from callpath_modeler.profile.pattern import short_name
+from callpath_modeler.profile.schema import Reduction
 from callpath_modeler.report.again import EXPERIMENT, Again
 from callpath_modeler.report.answer import culprit, left_out, sum_notes, turning_notes, verdict
 from callpath_modeler.report.columns import (
@@ -45,6 +46,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _GREY = "dim"
+_FIRST_TO_GO = 6
+"""Rank of columns that leave a narrow table before all others."""
 
 _WORTH_A_WORD = 0.005
 """From which excess work on it is said of call paths that have no line."""
@@ -154,7 +157,8 @@ def ranking_cells(
     -------
     ``rank``, ``measured`` (at the largest scale, unless that is the target and was measured),
     ``value``, ``band`` (not at infinity), ``model`` (how far it is off, where the target was
-    measured), ``share``, ``excess``, ``growth``, ``trust``.
+    measured), ``maximum`` and ``imbalance`` (over processes, at the largest scale, beside exclusive
+    means and sums), ``share``, ``excess``, ``growth``, ``trust``.
     """
     fitted, unit = ranking.fitted, ranking.fitted.metric.unit
 
@@ -187,6 +191,8 @@ def ranking_cells(
     before = [*np.nan_to_num(ranking.share_at_largest[rows]), *sums(ranking.share_at_largest)]
     after = [*ranking.share[rows], *sums(ranking.share)]
     largest_at, target_at = value_titles(ranking)
+    maximum, imbalance = (values[rows] for values in ranking.maxima_at_largest)
+    of_processes = [*blank, ""]
     columns = {
         "rank": Column("#", [*(str(k) for k in _places(ranking, rows)), *blank, ""]),
         "measured": Column(largest_at, [text(v) for v in largest], droppable=-1),
@@ -195,16 +201,36 @@ def ranking_cells(
             band_title(ranking), [*bands, *blank, band(*ranking.total[1:])], droppable=-2
         ),
         "model": Column("model", [signed_percent(v) for v in off.tolist()], droppable=2),
+        "maximum": Column(
+            f"max {largest_at}", [*map(text, maximum), *of_processes], droppable=_FIRST_TO_GO
+        ),
+        "imbalance": Column(
+            "imbalance", [*map(_ratio_text, imbalance), *of_processes], droppable=_FIRST_TO_GO
+        ),
         "share": Column("share", [*share_texts(ranking, before, after), ""], droppable=4),
         "excess": Column("excess", excess, droppable=5),
         "growth": Column("growth", [*growth, *blank, ""], right=False, droppable=1),
         "trust": Column("trust", [*trust, *blank, ""], droppable=3),
     }
+    if not _has_maxima(ranking, maximum):
+        del columns["maximum"], columns["imbalance"]
     if not fitted.metric.additive:
         # No sum means anything: neither the last row, the total, nor shares of it.
         del columns["share"], columns["excess"]
         columns = {name: replace(c, cells=c.cells[:-1]) for name, c in columns.items()}
     return telling(ranking, columns)
+
+
+def _has_maxima(ranking: Ranking, maximum: NDArray[np.float64]) -> bool:
+    """Tell whether maxima say more than the listed values do: of exclusive means or sums."""
+    reduction = ranking.fitted.experiment.reduction
+    is_listed = ranking.inclusive or reduction not in {Reduction.MEAN, Reduction.SUM}
+    several = any(run.extent.processes > 1 for run in ranking.fitted.experiment.runs)
+    return several and not is_listed and not bool(np.isnan(maximum).all())
+
+
+def _ratio_text(ratio: float) -> str:
+    return "-" if np.isnan(ratio) else f"{ratio:.2f}"
 
 
 def _places(ranking: Ranking, rows: NDArray[np.intp]) -> list[int]:

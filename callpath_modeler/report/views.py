@@ -44,7 +44,12 @@ from callpath_modeler.report.outlines import (
     tree_lines,
 )
 from callpath_modeler.report.ranking import points_text
-from callpath_modeler.report.ranking_table import fit_settings, measured_json, turning_json
+from callpath_modeler.report.ranking_table import (
+    fit_settings,
+    measured_json,
+    run_time_json,
+    turning_json,
+)
 from callpath_modeler.units import (
     counted,
     percent,
@@ -158,6 +163,7 @@ def _header(shown: ForecastView, findings: Sequence[Finding]) -> dict[str, objec
             "high": high,
             "predicted": json_number(forecast.predicted_total),
         },
+        "run_time": run_time_json(forecast),
         "fastest": turning_json(forecast.turning),
         "unmodelled": {
             "callpaths": len(forecast.known.unmodelled),
