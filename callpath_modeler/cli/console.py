@@ -124,9 +124,9 @@ class Console:
             return True
         return self.is_terminal and os.environ.get("TERM") != "dumb"
 
-    def note(self, text: str) -> None:
-        """Say something beside the result."""
-        if not self.quiet:
+    def note(self, text: str, *, asked: bool = False) -> None:
+        """Say something beside the result; what the user `asked` for is said even if quiet."""
+        if asked or not self.quiet:
             _say(self.dress(text))
 
     def findings(self, findings: Sequence[Finding], *, every: bool = False) -> None:

@@ -94,7 +94,7 @@ def command(
     from callpath_modeler.report.ranking_table import ranking_table
 
     if explain_trust:
-        console.note(_TRUST.rstrip())
+        console.note(_TRUST.rstrip(), asked=True)
     form = format_of(format_, output)
     refuse_columns(form, columns)
     ranking, findings = ranking_of(

@@ -13,6 +13,7 @@ from pathlib import Path
 import msgspec
 
 from callpath_modeler.errors import InputError, UsageError
+from callpath_modeler.printable import printable
 from callpath_modeler.readers.base import Match
 from callpath_modeler.readers.registry import Registry
 from callpath_modeler.readers.titles import is_processes
@@ -386,7 +387,7 @@ def _told(run: _ManifestRun, path: Path, registry: Registry) -> RunFile:
         alone = _is_alone(path, registry)
         ending = _named(path, registry, parameters_in, alone=alone).ending
     return RunFile(
-        *(path, run.parameters, run.repetition),
+        *(path, {printable(k): v for k, v in run.parameters.items()}, run.repetition),
         from_manifest=True,
         is_explicit=True,
         ending=ending,

@@ -10,6 +10,7 @@ import numpy as np
 
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.errors import DataError, InputError
+from callpath_modeler.printable import printable
 from callpath_modeler.profile.calltree import CallTree
 from callpath_modeler.profile.schema import (
     COMPUTED,
@@ -147,7 +148,8 @@ def read_run(
     return ReadRun(
         name,
         file,
-        dict(run.parameters),
+        # Tables name their parameters: a control character would reach every terminal and page.
+        {printable(name): value for name, value in run.parameters.items()},
         reader,
         source.call_tree,
         source.extent,

@@ -16,7 +16,8 @@ from callpath_modeler.analysis.excess import scaling_over
 from callpath_modeler.analysis.rank import Ranking
 from callpath_modeler.analysis.trust import marks_text
 from callpath_modeler.fitted import Fitted
-from callpath_modeler.profile.calltree import CallTree
+from callpath_modeler.printable import shell_words
+from callpath_modeler.profile.calltree import CallTree, escape
 from callpath_modeler.profile.experiment import Scaling
 from callpath_modeler.profile.pattern import short_name
 from callpath_modeler.profile.schema import Reduction
@@ -46,6 +47,13 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _GREY = "dim"
+_START_UP = frozenset(
+    {"mpi_init", "mpi_init_thread", "mpi_finalize", "mpi_session_init", "dlopen", "shmem_init",
+     "shmem_init_thread", "shmem_finalize", "start_pes", "gasnet_init", "gasnet_attach",
+     "upcxx::init", "cuinit", "hipinit"}
+)  # fmt: skip
+"""Names, in small letters, of functions that start a program or end it."""
+
 _FIRST_TO_GO = 6
 """Rank of columns that leave a narrow table before all others."""
 
@@ -248,8 +256,19 @@ def _footer(ranking: Ranking, shown: str, ids: Sequence[str], again: Again) -> l
     if " model " in shown:
         lines.append(MODEL_NOTE)
     if len(ranking.order):
+        lines += _start_up_notes(ranking, again)
         lines.append(again.hint("show", f"@{ids[culprit(ranking)]}"))
     return lines
+
+
+def _start_up_notes(ranking: Ranking, again: Again) -> list[str]:
+    """Name the leading call path if it starts or ends the program, and the command without it."""
+    row = culprit(ranking)
+    name = short_name(ranking.fitted.experiment.tree.names(row)[-1])
+    if name.lower() not in _START_UP:
+        return []
+    without = again.line("rank", shell_words(["--ignore", f"**/{escape(name)}"]))
+    return [f"{name} runs once per program, not in its loops. The ranking without it: {without}"]
 
 
 def unmodelled_notes(ranking: Ranking) -> list[str]:
