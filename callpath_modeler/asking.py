@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from callpath_modeler.analysis.trust import FAR
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.errors import UsageError
 from callpath_modeler.fitted import Fitted
@@ -18,9 +19,6 @@ from callpath_modeler.units import factor_text, parameter_value, setting_text
 
 FURTHER = 4.0
 """How many times the largest scale is asked about by commands that need no target."""
-
-FAR = 16
-"""From this multiple of the largest scale on, a prediction comes with a warning."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,13 @@ from callpath_modeler.analysis.excess import Excess, efficiency_of, ideal, is_su
 from callpath_modeler.analysis.measured import Measured
 from callpath_modeler.analysis.predict import Predicted, predict, with_callees
 from callpath_modeler.analysis.run_time import RunTime, maxima_at_largest, run_time_at
-from callpath_modeler.analysis.trust import among_the_first, marks_of_probability, marks_of_trust
+from callpath_modeler.analysis.trust import (
+    among_the_first,
+    at_most,
+    limited,
+    marks_of_probability,
+    marks_of_trust,
+)
 from callpath_modeler.analysis.turning import Turning, turning_of
 from callpath_modeler.choices import check_kind, member
 from callpath_modeler.displayed import Displayed
@@ -216,7 +222,7 @@ def rank(
         own_share=own_share,
         excess=excess,
         lost=lost,
-        trust=_trust(fitted, view, found, target),
+        trust=_trust(fitted, view, found, target, inclusive=inclusive),
         first=_first(fitted, found, target),
         total_at_largest=at_largest_in_all,
         total=found.total,
@@ -226,12 +232,24 @@ def rank(
     )
 
 
-def _trust(fitted: Fitted, view: Predicted, found: AtTarget, target: float) -> NDArray[np.int8]:
-    """Give marks by the band; at infinity, which has none, by how probable the growth is."""
-    if np.isfinite(target):
+def _trust(
+    fitted: Fitted, view: Predicted, found: AtTarget, target: float, *, inclusive: bool
+) -> NDArray[np.int8]:
+    """Give marks by the band; at infinity, which has none, by how probable the growth is.
+
+    Predictions have no more than the data behind them allow.
+    """
+    if found.repetitions:
         return marks_of_trust(found.value, found.low, found.high)
-    probability = np.where(view.leader >= 0, fitted.models.weight[view.leader], np.nan)
-    return marks_of_probability(probability)
+    if np.isinf(target):
+        leader = view.leader
+        probability = np.where(leader >= 0, fitted.models.weight[leader], np.nan)
+        marks, one = marks_of_probability(probability), np.ones(len(leader))
+        return at_most(marks, one, limited(fitted.models, one, target)[leader])
+    parts = limited(fitted.models, np.where(fitted.modelled, found.own, np.nan), target)
+    if inclusive:
+        parts = fitted.experiment.tree.inclusive(parts)
+    return at_most(marks_of_trust(found.value, found.low, found.high), found.value, parts)
 
 
 def _first(fitted: Fitted, found: AtTarget, target: float) -> NDArray[np.float64]:
