@@ -156,6 +156,9 @@ def _short(value: object) -> str:
         return "a number of thousands of digits"
     return shown if len(shown) <= _LONGEST else f"{shown[:_LONGEST]}..."
 
+_BESIDE_EXPONENTIALS = Fraction(4), Fraction(5)
+"""Whole powers beside exponentials, where terms go up to cubes."""
+
 
 @dataclass(frozen=True, slots=True)
 class SearchSpace:
@@ -269,9 +272,13 @@ class SearchSpace:
             for log in self._logs_of(exponent)
             if exponent or log
         ]
-        powers = [exponent for exponent in self.exponents if exponent.denominator == 1]
+        powers = {exponent for exponent in self.exponents if exponent.denominator == 1}
+        # Subspaces of k dimensions cost up to k^5 each: whole powers do not end with cubes here.
+        beyond = _BESIDE_EXPONENTIALS if max(powers, default=0) >= 3 else ()
         exploding = [
-            Term(power, 0, rate) for rate in self.exponential for power in (Fraction(0), *powers)
+            Term(power, 0, rate)
+            for rate in self.exponential
+            for power in sorted({Fraction(0), *powers, *beyond})
         ]
         falling = [Term(exponent, 0) for exponent in self.decreasing]
         # By numbers, which tell them apart several times as fast as fractions.

@@ -183,9 +183,8 @@ class Judge:
                     f"target = {{ {fitted.parameter} = ... }}, or --parameter {shell_word(named)}"
                 )
                 self._refuse(expectation, "target", f"a target of {named}; {functions}", hint)
-        # Of one parameter it does not matter what a growth calls it.
         named = expectation.parameter
-        if len(known) > 1 and named is not None and named not in known:
+        if named is not None and named not in known:
             what = f"a growth in {named}; {functions}"
             self._refuse(expectation, "growth", what, f'e.g. growth = "<= O({known[0]})"')
 
