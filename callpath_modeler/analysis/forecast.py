@@ -111,7 +111,13 @@ class Intervals:
         band = measured.interval(value, runs, self.point, measured.fitted.models.confidence)
         return band.low, band.high
 
-    def trust(self, value: Values, low: Values, high: Values, parts: Values) -> NDArray[np.int8]:
+    def trust(
+        self,
+        value: Values,
+        low: Values,
+        high: Values,
+        parts: Values,  # noqa: ARG002
+    ) -> NDArray[np.int8]:
         """Return marks of values with intervals, [n]; whatever was measured is no prediction."""
         return marks_of_trust(value, low, high)
 

@@ -156,6 +156,7 @@ def _short(value: object) -> str:
         return "a number of thousands of digits"
     return shown if len(shown) <= _LONGEST else f"{shown[:_LONGEST]}..."
 
+
 _BESIDE_EXPONENTIALS = Fraction(4), Fraction(5)
 """Whole powers beside exponentials, where terms go up to cubes."""
 
