@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from callpath_modeler.modeling.models import Models, column_names
+from callpath_modeler.modeling.models import METHODS, Models, column_names
 from callpath_modeler.modeling.noise import CENTRES, Centre
 from callpath_modeler.modeling.shapes import shapes_from_header, shapes_to_header
 from callpath_modeler.modeling.stored_schema import check_columns
@@ -61,7 +61,10 @@ def from_arrays(
     if missing:
         raise ValueError(f"columns missing: {', '.join(missing)}")
     shapes = shapes_from_header(header["shapes"])
-    check_columns(arrays, len(arrays["status"]) if rows is None else rows, len(shapes))
+    if header["method"] not in METHODS:
+        raise ValueError(f"no method is called {header['method']!r}")
+    rows = len(arrays["status"]) if rows is None else rows
+    check_columns(arrays, rows, len(shapes), header["method"])
     points = np.array(header["points"], dtype=np.float64)
     if points.ndim not in {1, 2} or not np.isfinite(points).all() or not (points > 0).all():
         raise ValueError("points are no positive numbers")

@@ -32,7 +32,7 @@ class Column:
         ``M`` models of a row, ``R`` numbers of an error; a number counts as it is
     low, high : bounds of finite values
     finite : whether NaN and infinity are refused
-    may_be_empty : whether all dimensions but the rows, and a last one of roots, may be 0
+    empty_with : the method whose models leave the column empty, or ""
     """
 
     kind: str
@@ -40,13 +40,13 @@ class Column:
     low: float = -np.inf
     high: float = np.inf
     finite: bool = False
-    may_be_empty: bool = False
+    empty_with: str = ""
 
 
 COLUMNS: Mapping[str, Column] = {
     "terms": Column("i2", "nT", low=-1),
     "coefficients": Column("f8", "nC"),
-    "covariance": Column("f8", "nCC", may_be_empty=True),
+    "covariance": Column("f8", "nCC", empty_with="mixture"),
     "spread": Column("f8", "n", low=0),
     "drift": Column("f8", "n", low=0),
     "dof": Column("f8", "n", low=0),
@@ -64,12 +64,14 @@ COLUMNS: Mapping[str, Column] = {
     "alternative_coefficients": Column("f8", "nAC"),
     "alternative_weight": Column("f", "nA", low=0, high=1 + _ROUNDING, finite=True),
     "unit": Column("f8", "n"),
-    "root": Column("f4", "nMR", may_be_empty=True),
+    "root": Column("f4", "nMR", empty_with="classic"),
 }
 """Columns of `Models`. Codes of terms are checked against the number of shapes as well."""
 
 
-def check_columns(arrays: Mapping[str, npt.NDArray[np.generic]], rows: int, shapes: int) -> None:
+def check_columns(
+    arrays: Mapping[str, npt.NDArray[np.generic]], rows: int, shapes: int, method: str
+) -> None:
     """Refuse columns that are not as `COLUMNS` says.
 
     Parameters
@@ -77,6 +79,7 @@ def check_columns(arrays: Mapping[str, npt.NDArray[np.generic]], rows: int, shap
     arrays : all columns, by name
     rows : number of models
     shapes : number of shapes that codes of terms refer to
+    method : the method of modelling, which decides what may be empty
 
     Raises
     ------
@@ -89,8 +92,8 @@ def check_columns(arrays: Mapping[str, npt.NDArray[np.generic]], rows: int, shap
         if not array.dtype.str[1:].startswith(column.kind) or array.dtype.byteorder == ">":
             raise ValueError(f"{name} has the type {array.dtype.str}")
         expected = tuple(sizes[dimension] for dimension in column.shape)
-        empty = (rows, *[0] * (array.ndim - 2), sizes["R"] if column.shape.endswith("R") else 0)
-        if array.shape != expected and not (column.may_be_empty and array.shape == empty):
+        is_empty = column.empty_with == method and array.size == 0 and len(array) == rows
+        if not is_empty and array.shape != expected:
             raise ValueError(f"{name} has the shape {array.shape}, expected {expected}")
         high = shapes - 1 if name.endswith("terms") else column.high
         _check_range(name, array, column, high)

@@ -69,3 +69,21 @@ def test_a_value_out_of_its_range_is_refused(stored, name, value):
     other.flat[0] = value
     with pytest.raises(ValueError, match=f"{name} holds a value"):
         from_arrays({**arrays, name: other}, header, 4)
+
+
+def test_errors_may_be_missing_with_the_classic_method_alone(stored):
+    arrays, header = stored
+    without = {**arrays, "root": arrays["root"][:, :0]}
+    with pytest.raises(ValueError, match="root has the shape"):
+        from_arrays(without, header, 4)
+    with pytest.raises(ValueError, match="covariance has the shape"):
+        from_arrays(without, {**header, "method": "classic"}, 4)
+    with pytest.raises(ValueError, match="no method is called 'other'"):
+        from_arrays(arrays, {**header, "method": "other"}, 4)
+
+
+def test_classic_models_survive_a_store():
+    rows = np.array([3.0 + P, 5.0 + 0 * P])
+    made = fit(P, rows[:, :, None] * [[[1.0, 1.01]]], method="classic")
+    arrays, header = to_arrays(made)
+    np.testing.assert_array_equal(from_arrays(arrays, header, 2).covariance, made.covariance)
