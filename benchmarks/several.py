@@ -82,10 +82,7 @@ def _of(design: Design, noise: float) -> Iterator[tuple[str, ...]]:
     drawn = {name: _drawn(design, make, noise) for name, make in design.kinds.items()}
     values = np.concatenate([each.values for each in drawn.values()])
     start = time.process_time()
-    near = points.max(axis=0)
-    line = (points[:, 1:] == near[1:]).all(axis=1)
-    runs = points[line, 0], values[:, line]
-    models, _ = along_with_runs(fit(points, values), 0, target[0], near, *runs)
+    models, _ = along_with_runs(fit(points, values), 0, target[0], points, values)
     band = models.predict(target[:, 0])
     ours = time.process_time() - start
     cost = extrap_models.cost(points, values[:: len(values) // 200], target)

@@ -7,19 +7,18 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from callpath_modeler.analysis.trust import FAR
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.errors import UsageError
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.loading import parse_number
+from callpath_modeler.printable import shell_word
 from callpath_modeler.profile.line import main_parameter
 from callpath_modeler.targets import target_of
 from callpath_modeler.units import factor_text, parameter_value, setting_text
 
 FURTHER = 4.0
 """How many times the largest scale is asked about by commands that need no target."""
-
-FAR = 16
-"""From this multiple of the largest scale on, a prediction comes with a warning."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +72,7 @@ def parse_target(target: str | None, at: str | None, parameter: str | None = Non
             raise UsageError("--target and --at say the same", hint="give one of them")
         raise UsageError(
             "--target and --at exclude each other",
-            hint=f"say all of it with --at {parameter or 'p'}={target},{at}",
+            hint="say all of it with --at " + shell_word(f"{parameter or 'p'}={target},{at}"),
         )
     if target is not None:
         return Target(_scale(target))

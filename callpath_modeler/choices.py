@@ -76,5 +76,5 @@ def check_count(value: object, least: int, what: str) -> None:
 def check_probability(value: object, what: str) -> None:
     """Raise `UsageError` where a value is not between 0 and 1."""
     # Comparisons with NaN are false.
-    if not (isinstance(value, Real) and 0 < float(value) < 1):
+    if not (isinstance(value, Real) and 0.0 < float(value) < 1.0):
         raise UsageError(f"{what} {value} is no probability", hint="e.g. 0.95")

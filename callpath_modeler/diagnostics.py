@@ -86,8 +86,9 @@ KINDS: dict[str, Kind] = {
         "cost not conserved", "copy the profile again; if that does not help, report it"
     ),
     "CPM115": Kind(
-        "maxima add up to more than the total",
-        "--locations mean has shares of the real run time",
+        "listed times add up to more than the time of the program",
+        "each is the maximum over processes or threads, and different ones are slow in different "
+        "call paths; --locations mean lists means over processes",
     ),
     "CPM116": Kind("another parameter varies along", "read the models as functions of both"),
     "CPM117": Kind("non-finite values", "they count as missing"),
@@ -127,8 +128,8 @@ KINDS: dict[str, Kind] = {
         "too few repetitions to know means to 5 %", "add them, or measure on a quieter machine"
     ),
     "CPM135": Kind(
-        "exclusive times look inclusive",
-        "if they are, call them time (inc), and call paths main->solve rather than solve",
+        "times look inclusive and are read as such",
+        "if they are exclusive, call them time (exc)",
     ),
     "CPM136": Kind(
         "runs that were slower as a whole", "repeat them, or leave them out: models bend with them"
@@ -153,6 +154,17 @@ KINDS: dict[str, Kind] = {
     "CPM143": Kind(
         "runs of one point have different inputs",
         "choose one input with --where, or they count as repetitions of each other",
+    ),
+    "CPM155": Kind(
+        "times of functions contain each other, so there is no total",
+        "name the callers: main->solve rather than solve; if times are exclusive, call them "
+        "time (exc)",
+    ),
+    "CPM151": Kind(
+        "call paths cut at a depth", "raise TAU_CALLPATH_DEPTH above the depth of the program"
+    ),
+    "CPM152": Kind(
+        "timers that repeat the time of others left out", "none: every time counts once"
     ),
     "CPM201": Kind("too few points for a model", "measure at more scales"),
     "CPM202": Kind(

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,7 +17,6 @@ from callpath_modeler.modeling import (
     FitStatus,
     Models,
     Prediction,
-    along,
     along_with_runs,
     centre,
 )
@@ -70,6 +69,8 @@ class Fitted(Displayed):
     assumed : the others held that no one said where to hold
     of_line : [call paths] whose models are of the runs at `measured_at` alone, because the surface
         does not explain them as well; empty without a surface
+    run_time : the model of the run time, which is that of the slowest process: a series of its own,
+        over an experiment whose only call path is the program; None = runs do not tell it
     """
 
     experiment: Experiment
@@ -85,6 +86,7 @@ class Fitted(Displayed):
     measured_at: Mapping[str, float] = field(default_factory=dict)
     assumed: tuple[str, ...] = ()
     of_line: NDArray[np.bool_] = field(default_factory=lambda: np.empty(0, np.bool_))
+    run_time: Fitted | None = None
 
     def __repr__(self) -> str:
         return (
@@ -114,7 +116,7 @@ class Fitted(Displayed):
         if self.surface is None or (not held and parameter in (None, self.parameter)):
             return self
         chosen = parameter or self.parameter
-        return sliced(
+        found = sliced(
             self.experiment,
             self.metric,
             self.surface,
@@ -123,6 +125,8 @@ class Fitted(Displayed):
             chosen,
             {**self.said, **held},
         )
+        run_time = self.run_time.holding(held, parameter) if self.run_time else None
+        return replace(found, run_time=run_time)
 
     @property
     def parameters(self) -> tuple[str, ...]:
@@ -200,26 +204,20 @@ def sliced(
     chosen = parameter or surface.parameters[0]
     names = [chosen, *(name for name in surface.parameters if name != chosen)]
     axes = [surface.parameters.index(name) for name in names]
-    measured = surface.models.points[:, axes]
-    line = nearest_line(names, measured, held or {})
-    runs = _nearest_runs(names, measured, line.held)
+    line = nearest_line(names, surface.models.points[:, axes], held or {})
     at = [line.held.get(name, 1.0) for name in surface.parameters]
-    points, values = experiment.at(line.measured_at).by_point(metric.name, chosen)
-    if runs is None:
-        models = along(surface.models, axes[0], at)
-        of_runs = np.zeros(len(models), np.bool_)
-    else:
-        near = [runs.get(name, 1.0) for name in surface.parameters]
-        told = points, values
-        if runs != line.measured_at:
-            told = experiment.at(runs).by_point(metric.name, chosen)
-        models, of_runs = along_with_runs(surface.models, axes[0], at, near, *told)
+    runs, values = experiment.by_setting(metric.name, surface.parameters)
+    measured = ~np.isnan(values).all(axis=(0, 2))
+    runs, values = runs[measured], values[:, measured]
+    models, of_runs = along_with_runs(surface.models, axes[0], at, runs, values)
+    near = [line.measured_at[name] for name in names[1:]]
+    own = (runs[:, axes[1:]] == near).all(axis=1)
     return Fitted(
         experiment,
         metric,
         chosen,
-        points,
-        centre(values, models.aggregate),
+        runs[own, axes[0]],
+        centre(values[:, own], models.aggregate),
         models,
         settings,
         findings,
@@ -229,18 +227,6 @@ def sliced(
         line.assumed,
         of_runs,
     )
-
-
-def _nearest_runs(
-    names: Sequence[str], settings: NDArray[np.float64], held: Mapping[str, float]
-) -> Mapping[str, float] | None:
-    """Return the values of the other parameters, nearest to `held`, whose runs can be modelled.
-
-    `settings` [m, names] were measured, the parameter of the line first.
-    """
-    _, of_line, scales = np.unique(settings[:, 1:], axis=0, return_inverse=True, return_counts=True)
-    enough = scales[of_line.ravel()] >= MIN_POINTS["mixture"]
-    return nearest_line(names, settings[enough], held).measured_at if enough.any() else None
 
 
 @dataclass(frozen=True, slots=True, eq=False)

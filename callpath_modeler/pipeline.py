@@ -31,7 +31,9 @@ from callpath_modeler.loading import LoadOptions, load
 from callpath_modeler.modeling import Aggregate, FitStatus, Method, Models, SearchSpace
 from callpath_modeler.modeling.compiled.library import compiled
 from callpath_modeler.parallel import Threads, Workers, worth
+from callpath_modeler.printable import shell_word
 from callpath_modeler.profile.experiment import Experiment
+from callpath_modeler.profile.schema import Metric
 from callpath_modeler.readers.reading import Progress
 from callpath_modeler.units import as_option, counted, percent, setting_text, significant
 
@@ -39,6 +41,9 @@ RECOMMENDED_POINTS = 5
 
 _LEFT_OUT = ("CPM101", "CPM125")
 """Findings about profiles and columns that were not used."""
+
+_TELLING = 500
+"""So many call paths, the costliest, tell the noise that the run time is modelled with."""
 
 _SECONDS_PER_LINE, _SECONDS_PER_SURFACE = 4e-5, 3e-3
 """What a model in one parameter takes, and one in several."""
@@ -120,24 +125,78 @@ def fit(
             each=shared.map,
         )
     centres = modeling.centre(values, models.aggregate)
+    settings = _settings(options, parameters)
     findings = (
         *repetition_findings(experiment, chosen.name),
         *_covariates(experiment, parameters),
         *_fit_findings(models, points, parameters, centres),
     )
-    settings = _settings(options, parameters)
-    if several:
+    found = _fitted(experiment, chosen, options, points, models, centres, settings)
+    run_time = _run_time(experiment, chosen, options, (points, values), models, settings)
+    return replace(found, findings=findings, run_time=run_time)
+
+
+def _run_time(
+    experiment: Experiment,
+    metric: Metric,
+    options: FitOptions,
+    measured: tuple[NDArray[np.float64], NDArray[np.float64]],
+    models: Models,
+    settings: dict[str, str],
+) -> Fitted | None:
+    """Return the model of the run time; None where runs do not tell it.
+
+    It is made with the method and the centre of the others, and with the noise of the costliest.
+    """
+    program = experiment.of_program(metric.name)
+    if program is None:
+        return None
+    points, values = measured
+    parameters = _parameters(program, options)
+    settings_of_program, run_times = program.by_setting(metric.name, parameters)
+    there = (settings_of_program[:, None] == points).all(axis=2).any(axis=1)
+    if there.sum() != len(points) or np.isnan(run_times[:, there]).all(axis=2).any():
+        return None
+    run_times, several = run_times[:, there], len(parameters) > 1
+    order = np.argsort(-np.nansum(values, axis=(1, 2)), kind="stable")[:_TELLING]
+    beside = values[np.sort(order)]
+    made = modeling.fit(
+        points if several else points[:, 0],
+        np.concatenate([beside, run_times]),
+        method=options.method,
+        space=options.space,
+        folds=options.folds,
+        aggregate=models.aggregate,
+        confidence=options.confidence,
+        beside=len(beside),
+    )
+    centres = modeling.centre(run_times, made.aggregate)
+    return _fitted(program, metric, options, points, made, centres, settings)
+
+
+def _fitted(
+    experiment: Experiment,
+    metric: Metric,
+    options: FitOptions,
+    points: NDArray[np.float64],
+    models: Models,
+    centres: NDArray[np.float64],
+    settings: dict[str, str],
+) -> Fitted:
+    """Return models over points [K, D] with what they are of."""
+    parameters = _parameters(experiment, options)
+    if len(parameters) > 1:
         surface = Surface(parameters, models)
-        return sliced(experiment, chosen, surface, settings, findings, options.parameter)
+        return sliced(experiment, metric, surface, settings, (), options.parameter)
     return Fitted(
         experiment=experiment,
-        metric=chosen,
+        metric=metric,
         parameter=parameters[0],
         points=points[:, 0],
         measured=centres,
         models=models,
         settings=settings,
-        findings=findings,
+        findings=(),
     )
 
 
@@ -196,14 +255,14 @@ def _check_points(
         raise DataError(
             f"{len(parameters)} parameters vary ({', '.join(parameters)}): the {options.method} "
             f"method models {most}",
-            hint=f"fix others, e.g. --where '{fix}'",
+            hint=f"fix others, e.g. --where {shell_word(fix)}",
         )
     for parameter, column in zip(parameters, points.T, strict=True):
         values = np.unique(column)
         if values[0] <= 0:
             raise DataError(
                 f"{setting_text({parameter: values[0]})}: models need positive values",
-                hint=f"leave such runs out with --where '{parameter}>0'",
+                hint=f"leave such runs out with --where {shell_word(f'{parameter}>0')}",
             )
         if len(values) < least:
             listed = ", ".join(f"{value:g}" for value in values)
@@ -212,7 +271,7 @@ def _check_points(
                 f"{counted(len(values), 'point')} of {parameter} ({listed}): too few for a model",
                 hint=f"measure at {least} scales at least, better at {RECOMMENDED_POINTS} or more"
                 + "; `cpmodel excess` compares two" * (len(values) > 1)
-                + (f"; or fix it: --where '{fixed}'" if several else ""),
+                + (f"; or fix it: --where {shell_word(fixed)}" if several else ""),
             )
 
 

@@ -2,8 +2,10 @@
 
 ``header.json`` holds everything that is not an array, and the type and shape of every array;
 ``tree.npy`` the columns of the call tree;
-``values-K.npy``, ``total-K.npy`` and, of several processes, ``imbalance-K.npy`` the K-th metric;
-``models-K-NAME.npy`` the columns of the K-th set of models;
+``values-K.npy``, ``total-K.npy`` and, where they are known, ``imbalance-K.npy`` and
+``run-time-K.npy`` the K-th metric;
+``models-K-NAME.npy`` the columns of the K-th set of models, and ``run-time-of-K-NAME.npy`` those of
+the model of the run time;
 ``checksums.json`` the CRC-32 of every other file. A store appears whole or not at all.
 """
 
@@ -12,7 +14,7 @@ from __future__ import annotations
 import os
 import zlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from tokenize import TokenError
 from typing import IO, TYPE_CHECKING
@@ -56,6 +58,7 @@ class _ModelsHeader(msgspec.Struct):
     columns: list[str]
     models: dict[str, object]
     parameters: list[str] = []
+    run_time: dict[str, object] | None = None
 
 
 class _Version(msgspec.Struct):
@@ -172,6 +175,8 @@ def _fill(folder: _Folder, fits: Sequence[Fitted]) -> None:
         folder.save(f"total-{k}", values.total)
         if values.imbalance is not None:
             folder.save(f"imbalance-{k}", values.imbalance)
+        if values.run_time is not None:
+            folder.save(f"run-time-{k}", values.run_time)
     models = [_save_models(folder, k, fitted) for k, fitted in enumerate(fits)]
     folder.finish(
         _Header(
@@ -196,6 +201,27 @@ def _fill(folder: _Folder, fits: Sequence[Fitted]) -> None:
 
 
 def _save_models(folder: _Folder, number: int, fitted: Fitted) -> _ModelsHeader:
+    columns, header = _save_columns(folder, f"models-{number}", fitted)
+    run_time = None
+    if fitted.run_time is not None:
+        _, run_time = _save_columns(folder, f"run-time-of-{number}", fitted.run_time)
+    surface = fitted.surface
+    return _ModelsHeader(
+        fitted.metric.name,
+        fitted.parameter,
+        fitted.settings,
+        list(fitted.findings),
+        columns,
+        header,
+        list(surface.parameters) if surface else [],
+        run_time,
+    )
+
+
+def _save_columns(
+    folder: _Folder, prefix: str, fitted: Fitted
+) -> tuple[list[str], dict[str, object]]:
+    """Write the columns of models; return their names, and what else there is of the models."""
     from callpath_modeler.modeling.stored import to_arrays
 
     surface = fitted.surface
@@ -203,16 +229,8 @@ def _save_models(folder: _Folder, number: int, fitted: Fitted) -> _ModelsHeader:
     if surface is None:
         arrays = {**arrays, "measured": fitted.measured}
     for name, array in arrays.items():
-        folder.save(f"models-{number}-{name}", array)
-    return _ModelsHeader(
-        fitted.metric.name,
-        fitted.parameter,
-        fitted.settings,
-        list(fitted.findings),
-        list(arrays),
-        header,
-        list(surface.parameters) if surface else [],
-    )
+        folder.save(f"{prefix}-{name}", array)
+    return list(arrays), header
 
 
 def read_experiment(path: Path) -> Experiment:
@@ -225,19 +243,24 @@ def read_experiment(path: Path) -> Experiment:
     """
     store = _open(path)
     header = store.header
-    columns = {
-        metric.name: Values(
-            metric,
-            _array(store, f"values-{k}"),
-            _array(store, f"total-{k}"),
-            # Experiments of one process have none.
-            _array(store, name) if (name := f"imbalance-{k}") in header.arrays else None,
-        )
-        for k, metric in enumerate(header.metrics)
-    }
+    tree, runs = _tree(store), len(header.runs)
+    names = {parameter.name for parameter in header.parameters}
+    if not runs or any(names - run.parameters.keys() for run in header.runs):
+        raise _broken(path, f"{_HEADER}: a run lacks a parameter")
+    columns = {}
+    for k, metric in enumerate(header.metrics):
+        values = _array(store, f"values-{k}", "<f8", (len(tree), runs))
+        total = _array(store, f"total-{k}", "<f8", (runs,))
+        imbalance = run_time = None
+        # Experiments of one process have no imbalance, and tables have no run time.
+        if (name := f"imbalance-{k}") in header.arrays:
+            imbalance = _array(store, name, "<f4", (len(tree), runs))
+        if (name := f"run-time-{k}") in header.arrays:
+            run_time = _array(store, name, "<f8", (runs,))
+        columns[metric.name] = Values(metric, values, total, imbalance, run_time)
     return Experiment(
         name=header.name,
-        tree=_tree(store),
+        tree=tree,
         runs=tuple(header.runs),
         parameters=tuple(header.parameters),
         constants=header.constants,
@@ -269,58 +292,82 @@ def read_models(
 ) -> Fitted | None:
     """Return the stored models of `metric` that were fitted with `settings`, or any, or None."""
     store = _open(path)
+    for k, header in enumerate(store.header.models):
+        if header.metric != metric or (settings is not None and header.settings != settings):
+            continue
+        return _models_with_run_time(store, k, experiment)
+    return None
+
+
+def _models_with_run_time(store: _Store, number: int, experiment: Experiment) -> Fitted:
+    """Return the set of models of a number, with the model of the run time where there is one."""
+    header = store.header.models[number]
+    fitted = _models(store, f"models-{number}", header, experiment)
+    program = experiment.of_program(header.metric)
+    if header.run_time is None or program is None:
+        return fitted
+    of_program = msgspec.structs.replace(header, models=header.run_time, findings=[])
+    return replace(fitted, run_time=_models(store, f"run-time-of-{number}", of_program, program))
+
+
+def _models(store: _Store, prefix: str, header: _ModelsHeader, experiment: Experiment) -> Fitted:
     # An experiment alone is opened without the code that models.
     from callpath_modeler.fitted import Fitted, Surface, sliced
     from callpath_modeler.modeling.stored import from_arrays
 
-    for k, header in enumerate(store.header.models):
-        if header.metric != metric or (settings is not None and header.settings != settings):
-            continue
-        arrays = {name: _array(store, f"models-{k}-{name}") for name in header.columns}
-        try:
-            measured = None if header.parameters else arrays.pop("measured")
-            models = from_arrays(arrays, header.models)
-        except (KeyError, ValueError) as cause:
-            raise _broken(path, str(cause)) from cause
-        described = experiment.columns[metric].metric
-        if measured is None:
-            surface = Surface(tuple(header.parameters), models)
-            found = tuple(header.findings)
-            return sliced(experiment, described, surface, header.settings, found)
-        return Fitted(
-            experiment=experiment,
-            metric=described,
-            parameter=header.parameter,
-            points=models.points,
-            measured=measured,
-            models=models,
-            settings=header.settings,
-            findings=tuple(header.findings),
-        )
-    return None
+    arrays = {name: _array(store, f"{prefix}-{name}") for name in header.columns}
+    try:
+        measured = None if header.parameters else arrays.pop("measured")
+        models = from_arrays(arrays, header.models, len(experiment.tree))
+        if measured is not None and measured.shape != (len(models), len(models.points)):
+            raise _broken(store.path, f"{prefix}-measured has the shape {measured.shape}")
+        if header.metric not in experiment.columns:
+            raise _broken(store.path, f"{prefix}: no metric is called {header.metric!r}")
+    except (KeyError, TypeError, ValueError, OverflowError) as cause:
+        raise _broken(store.path, str(cause)) from cause
+    described, found = experiment.columns[header.metric].metric, tuple(header.findings)
+    if measured is None:
+        surface = Surface(tuple(header.parameters), models)
+        return sliced(experiment, described, surface, header.settings, found)
+    return Fitted(
+        experiment=experiment,
+        metric=described,
+        parameter=header.parameter,
+        points=models.points,
+        measured=measured,
+        models=models,
+        settings=header.settings,
+        findings=found,
+    )
 
 
 def verify(path: Path) -> int:
-    """Hold every file of a store against its checksum, however large it is.
+    """Compare every file of a store with its checksum and its content with the schema.
 
     Returns
     -------
     int
-        How many files are as they were written.
+        The number of files, all of which are as they were written.
 
     Raises
     ------
     InputError
-        If one is not.
+        If a file differs from its checksum, or its content is not valid.
     """
     store = _open(path)
     for name, told in store.checksums.items():
+        if Path(name).name != name or not (path / name).is_file():
+            # A name with a path could lead to any file, or to a device that never ends.
+            raise _broken(path, f"{_CHECKSUMS}: no file is called {name[:80]!r}")
         try:
             found = _checksum(path / name)
         except OSError as cause:
             raise _broken(path, f"{name}: {cause.strerror or cause}") from cause
         if found != told:
             raise _broken(path, f"{name}: {_OTHER}")
+    experiment = read_experiment(path)
+    for number in range(len(store.header.models)):
+        _models_with_run_time(store, number, experiment)
     return len(store.checksums)
 
 
@@ -375,7 +422,10 @@ def _schema(content: bytes) -> int | None:
         return None
 
 
-def _array(store: _Store, name: str) -> np.ndarray:
+def _array(
+    store: _Store, name: str, dtype: str | None = None, shape: tuple[int, ...] | None = None
+) -> np.ndarray:
+    """Return an array that is as the header says, and of a type and shape where they are given."""
     path, file = store.path, store.path / f"{name}.npy"
     try:
         stored = np.load(file, mmap_mode="r", allow_pickle=False)
@@ -388,6 +438,8 @@ def _array(store: _Store, name: str) -> np.ndarray:
         raise _broken(path, f"{name}.npy: {cause}") from cause
     if is_other or (stored.dtype.str, list(stored.shape)) != store.header.arrays.get(name):
         raise _broken(path, f"{name}.npy: {_OTHER}")
+    if (dtype or stored.dtype.str, shape or stored.shape) != (stored.dtype.str, stored.shape):
+        raise _broken(path, f"{name}.npy: {stored.dtype.str} of shape {stored.shape}")
     # As mapped as before, without what `np.memmap` does at every access to a number.
     return np.asarray(stored)
 

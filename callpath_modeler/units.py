@@ -15,7 +15,7 @@ _FACTOR = 10.0
 """From this relative change on, a factor says more than a percentage."""
 
 _LARGE = ((1e18, "E"), (1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
-_DECIMAL = {"": 1.0, **{prefix: scale for scale, prefix in _LARGE}}
+_DECIMAL = {"": 1.0, "K": 1e3, **{prefix: scale for scale, prefix in _LARGE}}
 _BINARY = {f"{prefix}i": 1024.0**power for power, prefix in enumerate("KMGTPE", 1)}
 _SECONDS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "ns": 1e-9, "min": 60.0, "h": 3600.0}
 _QUANTITY = re.compile(

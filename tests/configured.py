@@ -23,4 +23,5 @@ def told(run, *words: object) -> dict[str, tuple[str, str]]:
 
 def target(done) -> str:
     assert done.status == 0, done.err
-    return done.out.partition(" (")[0]
+    first = done.out.partition(" (")[0]
+    return first[first.rindex("at p = ") :]

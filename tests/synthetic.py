@@ -132,6 +132,7 @@ class FakeSource:
     derived: Sequence[Metric] = ()
     noticed: Sequence[Finding] = ()
     imbalance: Sequence[float] | None = None
+    run_time: float = float("nan")
 
     @property
     def metrics(self) -> list[DeclaredMetric]:
@@ -143,7 +144,7 @@ class FakeSource:
             if known.name == metric:
                 exclusive = np.array(values, float)
                 uneven = None if self.imbalance is None else np.array(self.imbalance, np.float32)
-                return Reduced(exclusive, float(np.nansum(exclusive)), uneven)
+                return Reduced(exclusive, float(np.nansum(exclusive)), uneven, self.run_time)
         raise KeyError(metric)
 
     def findings(self) -> Sequence[Finding]:
@@ -155,6 +156,13 @@ class FakeMean(FakeSource):
     """A profile that was reduced when it was written."""
 
     reductions: Sequence[Reduction] = (Reduction.MEAN, Reduction.SUM)
+
+
+@dataclass
+class FakeMax(FakeSource):
+    """A profile that holds maxima over processes alone."""
+
+    reductions: Sequence[Reduction] = (Reduction.MAX,)
 
 
 class FakeReader:

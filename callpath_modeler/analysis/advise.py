@@ -22,6 +22,7 @@ from callpath_modeler.errors import DataError, UsageError
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.modeling import Models
 from callpath_modeler.modeling.distributions import normal_share
+from callpath_modeler.printable import shell_word
 from callpath_modeler.targets import target_of, targets_of
 from callpath_modeler.units import as_option, setting_text
 
@@ -135,7 +136,7 @@ def _check(fitted: Fitted) -> None:
     if fitted.surface is not None:
         raise DataError(
             f"several parameters vary: {', '.join(fitted.parameters)}; advice is about one",
-            hint=f"hold the others, e.g. --where '{as_option(dict(fitted.measured_at))}'",
+            hint=f"hold the others, e.g. --where {shell_word(as_option(dict(fitted.measured_at)))}",
         )
     if fitted.models.method == "classic":
         raise DataError(

@@ -19,6 +19,7 @@ from callpath_modeler.choices import check_kind
 from callpath_modeler.displayed import Displayed
 from callpath_modeler.errors import DataError, UsageError
 from callpath_modeler.modeling import Aggregate, Centre, centre
+from callpath_modeler.printable import shell_word
 from callpath_modeler.profile.calltree import ROOT, CallTree
 from callpath_modeler.profile.experiment import Experiment, Scaling
 from callpath_modeler.profile.groups import Costs, Rows, Values
@@ -40,9 +41,9 @@ _MINOR = 0.1
 class Reading(StrEnum):
     """What inclusive against exclusive excess work says of a call path."""
 
-    OWN = "own computation"
+    OWN = "own cost"
     CALLEES = "look at the callees"
-    BOTH = "own computation and callees"
+    BOTH = "own cost and callees"
     GAIN = "superlinear"
     NONE = "no loss"
 
@@ -153,7 +154,8 @@ def choose_pairs(
             at = line.at(wanted)
             raise UsageError(
                 f"no run at {setting_text(at)}",
-                hint=f"measured: {listed}; predictions are `cpmodel rank --at {as_option(at)}`",
+                hint=f"measured: {listed}; "
+                f"predictions are `cpmodel rank --at {shell_word(as_option(at))}`",
             )
     if pair is not None:
         if pair[0] == pair[1]:

@@ -6,9 +6,10 @@ Coarfa, Mellor-Crummey, Froyd, Dotsenko: Scalability Analysis of SPMD Codes Usin
 - strong scaling: X = (q C_q - p C_p) / (q T_q)
 - weak scaling:   X = (C_q - C_p) / T_q
 
-0 is perfect, positive is loss, negative is superlinear; 1 - X is the relative parallel efficiency.
+0 is perfect, positive is loss, negative is superlinear. 1 - X of the whole program is its relative
+parallel efficiency. That of a call path is its cost under perfect scaling over its cost.
 X of the inclusive cost about equal to X of the exclusive cost: the loss is in the call path's
-own computation; X inclusive above X exclusive: look at the callees.
+own cost; X inclusive above X exclusive: look at the callees.
 """
 
 from __future__ import annotations
@@ -42,6 +43,8 @@ class Excess:
     exclusive, inclusive : [call paths], fractions of the run time at `scale`
     lost : [call paths], the exclusive cost per process at `scale` that perfect scaling would not
         have, in the unit of the metric
+    efficiency : [call paths], relative parallel efficiency of each subtree: the inclusive cost that
+        perfect scaling would have over the inclusive cost; NaN where that is zero or not known
     """
 
     base: float
@@ -49,11 +52,7 @@ class Excess:
     exclusive: NDArray[np.float64]
     inclusive: NDArray[np.float64]
     lost: NDArray[np.float64]
-
-    @property
-    def efficiency(self) -> NDArray[np.float64]:
-        """Relative parallel efficiency of each subtree, [call paths]."""
-        return 1.0 - self.inclusive
+    efficiency: NDArray[np.float64]
 
 
 def excess_work(
@@ -81,7 +80,20 @@ def excess_work(
     lost = np.nan_to_num(cost_q) - ideal(scaling, p, q, np.nan_to_num(cost_p))
     run_time = np.nansum(cost_q)
     relative = lost / run_time if run_time > 0 else np.zeros_like(lost)
-    return Excess(p, q, relative, tree.inclusive(relative), lost)
+    whole = tree.inclusive(np.nan_to_num(cost_q))
+    efficiency = efficiency_of(whole, tree.inclusive(lost))
+    return Excess(p, q, relative, tree.inclusive(relative), lost, efficiency)
+
+
+def efficiency_of(cost: NDArray[np.float64], lost: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the part of costs that perfect scaling would have, too; NaN where there is no cost.
+
+    Parameters
+    ----------
+    cost, lost : of the same shape, the cost, and the part of it that perfect scaling would not have
+    """
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.asarray(np.where(cost > 0, 1.0 - lost / cost, np.nan))
 
 
 def _costs(

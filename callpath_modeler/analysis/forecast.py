@@ -21,9 +21,10 @@ from callpath_modeler.analysis.at_target import Total, basis_of, deviation, tota
 from callpath_modeler.analysis.known import Known
 from callpath_modeler.analysis.measured import Measured
 from callpath_modeler.analysis.rank import Loss, loss_at, share_at_target
+from callpath_modeler.analysis.run_time import RunTime, run_time_at
 from callpath_modeler.analysis.sums import COLUMNS, addable, ends_of_sums
-from callpath_modeler.analysis.trust import marks_of_trust
-from callpath_modeler.analysis.turning import Turning, turning
+from callpath_modeler.analysis.trust import LIMITS, at_most, limited, marks_of_trust
+from callpath_modeler.analysis.turning import Turning, turning_of
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.profile.groups import Codes, Costs, Rows, Values
 from callpath_modeler.profile.outline import Outline, SumCheck
@@ -74,16 +75,18 @@ class Widths:
 
     Attributes
     ----------
-    costs : what adds up of them, [call paths, columns]
-    confidence : how often they hold
+    costs : what adds up of them and of limits of their marks, [call paths, columns]
     """
 
     costs: Costs
-    confidence: float
 
     def ends(self, value: Values, parts: Values) -> tuple[Values, Values]:
         """Return low and high of values [n], given what `costs` are of these, [n, columns]."""
-        return ends_of_sums(value, parts, self.confidence)
+        return ends_of_sums(value, parts[:, :COLUMNS])
+
+    def trust(self, value: Values, low: Values, high: Values, parts: Values) -> NDArray[np.int8]:
+        """Return marks of values with bands, given what `costs` are of these, [n, columns]."""
+        return at_most(marks_of_trust(value, low, high), value, parts[:, COLUMNS:])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -107,6 +110,16 @@ class Intervals:
         runs = parts.reshape(len(parts), *measured.runs.shape[1:])
         band = measured.interval(value, runs, self.point, measured.fitted.models.confidence)
         return band.low, band.high
+
+    def trust(
+        self,
+        value: Values,
+        low: Values,
+        high: Values,
+        parts: Values,  # noqa: ARG002
+    ) -> NDArray[np.int8]:
+        """Return marks of values with intervals, [n]; whatever was measured is no prediction."""
+        return marks_of_trust(value, low, high)
 
 
 @dataclass(frozen=True, eq=False)
@@ -178,7 +191,13 @@ class Forecast:
         """Where the program is fastest, if that is before the target; None without bands."""
         if self.repetitions or not self.has_bands:
             return None
-        return turning(self.fitted, self.target, self.total)
+        return turning_of(self.fitted, self.target, self.total, self.run_time)
+
+    @cached_property
+    def run_time(self) -> RunTime | None:
+        """The run time of the program at the target; None = not known."""
+        known = self.known
+        return run_time_at(self.fitted, self.target, self.measured, predicted=known.predicted)
 
     @cached_property
     def _loss(self) -> Loss | None:
@@ -260,8 +279,10 @@ class Forecast:
     ) -> Foreseen:
         total, nothing = self.known.total_at_largest, np.full(len(value), np.nan)
         low = high = nothing
+        trust = np.full(len(value), -1, np.int8)
         if self.bands is not None and reaches is not None:
             low, high = self.bands.ends(value, reaches)
+            trust = self.bands.trust(value, low, high, reaches)
         share = decides / self.whole if self.whole > 0 else nothing
         excess = nothing
         if self._loss is not None:
@@ -279,7 +300,7 @@ class Forecast:
             share=share,
             excess=excess,
             growth=codes.astype(np.int16),
-            trust=marks_of_trust(value, low, high),
+            trust=trust,
         )
 
     def order(self, view: View, sort: Sort, *, inclusive: bool) -> Callable[[Rows], Values] | None:
@@ -324,15 +345,17 @@ class Forecast:
             intervals = Intervals(self.known.runs, self.known.measured, point)
             return replace(self, bands=intervals, total=total_at(self.known.measured, point))
         models, modelled, where = self.fitted.models, self.known.modelled, np.array([self.target])
-        added = np.zeros((len(models), COLUMNS), order="F")
+        added = np.zeros((len(models), COLUMNS + LIMITS), order="F")
         for start in range(0, len(models), _CHUNK):
             if not is_wanted():
                 return None
             part = slice(start, start + _CHUNK)
             some = models.take(np.arange(start, min(start + _CHUNK, len(models))))
-            parts = addable(some, where, some.predict(where))[:, 0]
+            band = some.predict(where)
+            parts = addable(some, where, band)[:, 0]
+            parts = np.concatenate([parts, limited(some, band.value[:, 0], self.target)], axis=1)
             added[part] = np.where(modelled[part, None], parts, 0.0)
-        bands = Widths(Costs.of(self.fitted.experiment.tree, added), models.confidence)
+        bands = Widths(Costs.of(self.fitted.experiment.tree, added))
         total = np.array(self.total[:1])
         low, high = bands.ends(total, added.sum(axis=0)[None])
         return replace(self, bands=bands, total=(self.total[0], float(low[0]), float(high[0])))

@@ -14,6 +14,7 @@ from callpath_modeler.diagnostics import Finding
 from callpath_modeler.errors import DataError, UsageError
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.modeling import Aggregate, Centre
+from callpath_modeler.printable import shell_word
 from callpath_modeler.profile.calltree import CallTree
 from callpath_modeler.profile.experiment import Experiment
 from callpath_modeler.profile.groups import Values
@@ -228,11 +229,12 @@ def _roles(varying: Mapping[str, tuple[str, ...]], wanted: str | None) -> tuple[
 def _check_known(which: str, experiment: Experiment, name: str, parameter: str) -> None:
     if name not in experiment.runs[0].parameters:
         # --where is for both, and this one knows nothing of that parameter.
-        fix = f", or compare a store of the other: cpmodel fit --where '{name}=...' -o NAME.cpm"
+        where = shell_word(f"{name}=...")
+        fix = f", or compare a store of the other: cpmodel fit --where {where} -o NAME.cpm"
         fix = "" if name == parameter else fix
         raise DataError(
             f"{which}: nothing says at which {name} its runs were made",
-            hint=f"say where it is found with --param {name}=SOURCE{fix}",
+            hint=f"say where it is found with --param {shell_word(f'{name}=SOURCE')}{fix}",
         )
 
 
@@ -244,7 +246,7 @@ def _check_held(
     if len(values) > 1:
         raise DataError(
             f"{which}: {name} does not vary independently of {parameter}, in the other it does",
-            hint=f"choose runs of one {name}: --where '{as_option({name: values[-1]})}'",
+            hint=f"choose runs of one {name}: --where {shell_word(as_option({name: values[-1]}))}",
         )
     if held.get(name, values[0]) != values[0]:
         raise DataError(

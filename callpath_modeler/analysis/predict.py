@@ -48,7 +48,7 @@ class Predicted:
     def total(self) -> tuple[float, float, float]:
         """Return value, low and high of the whole program."""
         value = np.array(np.nansum(self.value))
-        low, high = ends_of_sums(value, self.added.sum(axis=0), self.confidence)
+        low, high = ends_of_sums(value, self.added.sum(axis=0))
         return float(value), float(low), float(high)
 
 
@@ -77,7 +77,7 @@ def _prediction(models: Models, points: NDArray[np.float64]) -> Prediction:
 def with_callees(tree: CallTree, own: Predicted) -> Predicted:
     """Sum predictions over subtrees."""
     value, added = inclusive_values(tree, own.value), tree.inclusive(own.added)
-    low, high = ends_of_sums(value, added, own.confidence)
+    low, high = ends_of_sums(value, added)
     growth, lead, leader = _fastest(tree, own.growth, own.lead, own.leader)
     return Predicted(value, low, high, added, leader, growth, lead, own.confidence)
 
@@ -100,7 +100,7 @@ def total_of(
         parts = some.predict(points)
         value += parts.value.sum(axis=0)
         added += addable(some, points, parts).sum(axis=0)
-    return value, *ends_of_sums(value, added, models.confidence)
+    return value, *ends_of_sums(value, added)
 
 
 def _fastest(

@@ -17,11 +17,18 @@ from callpath_modeler.analysis.at_target import (
     measured_at,
     predicted_at,
 )
-from callpath_modeler.analysis.excess import Excess, ideal, is_summed, scaling_over
+from callpath_modeler.analysis.excess import Excess, efficiency_of, ideal, is_summed, scaling_over
 from callpath_modeler.analysis.measured import Measured
 from callpath_modeler.analysis.predict import Predicted, predict, with_callees
-from callpath_modeler.analysis.trust import among_the_first, marks_of_probability, marks_of_trust
-from callpath_modeler.analysis.turning import Turning, turning
+from callpath_modeler.analysis.run_time import RunTime, maxima_at_largest, run_time_at
+from callpath_modeler.analysis.trust import (
+    among_the_first,
+    at_most,
+    limited,
+    marks_of_probability,
+    marks_of_trust,
+)
+from callpath_modeler.analysis.turning import Turning, turning_of
 from callpath_modeler.choices import check_kind, member
 from callpath_modeler.displayed import Displayed
 from callpath_modeler.errors import UsageError
@@ -75,6 +82,7 @@ class Ranking(Displayed):
     total_at_largest, total : sums over all call paths, the total with its band
     unmodelled : rows that occur at the largest scale but have no model
     unmodelled_share : their share of the total at the largest scale
+    run_time : of the program at the target, which the total need not be; None = not known
     """
 
     fitted: Fitted
@@ -104,6 +112,7 @@ class Ranking(Displayed):
     total: Total
     unmodelled: NDArray[np.intp]
     unmodelled_share: float
+    run_time: RunTime | None = None
 
     @property
     def basis(self) -> str:
@@ -121,9 +130,14 @@ class Ranking(Displayed):
         return deviation(self.predicted.value, self.modelled)
 
     @cached_property
+    def maxima_at_largest(self) -> tuple[Values, Values]:
+        """Exclusive maxima over processes at the largest scale, and the imbalance there."""
+        return maxima_at_largest(self.fitted)
+
+    @cached_property
     def turning(self) -> Turning | None:
         """Where the program is fastest, if that is before the target."""
-        return turning(self.fitted, self.target, self.predicted.total)
+        return turning_of(self.fitted, self.target, self.predicted.total, self.run_time)
 
     def __repr__(self) -> str:
         return (
@@ -208,21 +222,34 @@ def rank(
         own_share=own_share,
         excess=excess,
         lost=lost,
-        trust=_trust(fitted, view, found, target),
+        trust=_trust(fitted, view, found, target, inclusive=inclusive),
         first=_first(fitted, found, target),
         total_at_largest=at_largest_in_all,
         total=found.total,
         unmodelled=missing,
         unmodelled_share=missing_share,
+        run_time=run_time_at(fitted, target, measured, predicted=predicted),
     )
 
 
-def _trust(fitted: Fitted, view: Predicted, found: AtTarget, target: float) -> NDArray[np.int8]:
-    """Give marks by the band; at infinity, which has none, by how probable the growth is."""
-    if np.isfinite(target):
+def _trust(
+    fitted: Fitted, view: Predicted, found: AtTarget, target: float, *, inclusive: bool
+) -> NDArray[np.int8]:
+    """Give marks by the band; at infinity, which has none, by how probable the growth is.
+
+    Predictions have no more than the data behind them allow.
+    """
+    if found.repetitions:
         return marks_of_trust(found.value, found.low, found.high)
-    probability = np.where(view.leader >= 0, fitted.models.weight[view.leader], np.nan)
-    return marks_of_probability(probability)
+    if np.isinf(target):
+        leader = view.leader
+        probability = np.where(leader >= 0, fitted.models.weight[leader], np.nan)
+        marks, one = marks_of_probability(probability), np.ones(len(leader))
+        return at_most(marks, one, limited(fitted.models, one, target)[leader])
+    parts = limited(fitted.models, np.where(fitted.modelled, found.own, np.nan), target)
+    if inclusive:
+        parts = fitted.experiment.tree.inclusive(parts)
+    return at_most(marks_of_trust(found.value, found.low, found.high), found.value, parts)
 
 
 def _first(fitted: Fitted, found: AtTarget, target: float) -> NDArray[np.float64]:
@@ -350,11 +377,16 @@ def _excess_at(fitted: Fitted, target: float, found: AtTarget, share: Values) ->
     loss = loss_at(fitted, target, found.total[0])
     if loss is None:
         nothing = np.full(len(tree), np.nan)
-        return Excess(base, target, nothing, nothing, nothing)
+        return Excess(base, target, nothing, nothing, nothing, nothing)
     before, known = fitted.at_smallest(), np.full(len(tree), True)
     if not found.repetitions:
         known = fitted.modelled
         before = np.where(known, before, np.nan)
     own = loss.excess(found.own, share, before)
     whole = inclusive_values(tree, np.where(known, own, np.nan))
-    return Excess(base, target, own, whole, loss.lost(found.own, before))
+    lost = loss.lost(found.own, before)
+    efficiency = np.full(len(tree), np.nan)
+    if np.isfinite(target):
+        cost = tree.inclusive(np.nan_to_num(loss.of_target * found.own))
+        efficiency = efficiency_of(cost, tree.inclusive(lost))
+    return Excess(base, target, own, whole, lost, efficiency)

@@ -1,20 +1,23 @@
 """Bands of sums of call paths.
 
-A call path is a mixture of what hypotheses say of it, often over decades and with several peaks, so
-widths about a value do not tell what sums of it may be. Quantiles do. Were all call paths wrong
-alike, quantiles of a sum would be sums of quantiles. They are not, and errors in part cancel: what
-a sum is, given how far everything is wrong alike, is a mean over what each may be by itself.
+Errors of call paths are partly common, because all models miss the same effects, and partly their
+own. The end of a call path's band under the common error alone is a mean over its own error:
 
-With one normal score z common to all rows, and a correlation r between any two (the one-factor
-model; Vasicek: *The distribution of loan portfolio value*, Risk, 2002), many rows together are
+    S(z) = E[q(sqrt(r) z + sqrt(1 - r) e)],  e normal, q(z) the quantile at the normal score z
 
-    S(z) = E[C(sqrt(r) z + sqrt(1 - r) e)],  e normal, C(z) the sum of all quantiles at score z.
+with a correlation r between errors (the one-factor model; Vasicek: *The distribution of loan
+portfolio value*, Risk, 2002). Common parts add up linearly, squares of own parts add up:
 
-Few rows are as many whose correlation is larger: as much as makes the deviation of their sum right,
-1 for a single row, whose band is its own. All of this is made of columns that add up.
+    end of a sum = sum of m, plus or minus the square root of (sum of a)^2 + sum of (d^2 - a^2)
+
+with the middle m of a call path and the distances a and d from there to S(z) and to the end of its
+own band. So the band of one call path is its own. Each further call path raises both ends of a sum,
+or leaves them: a sum never has a lower or an upper end below that of a part.
 """
 
 from __future__ import annotations
+
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,18 +28,18 @@ from callpath_modeler.modeling.distributions import normal_quantile, normal_shar
 Values = NDArray[np.float64]
 
 _INNER = 0.3, 0.6
-"""Scores at which quantiles add up, between the middle and the ends of bands, against these."""
+"""Scores of inner quantiles, as fractions of the score of the ends of bands."""
 
 _OUTER, _BEYOND = 3.0, 0.5
-"""The outermost: this one, or as much beyond the ends. There is nothing further out."""
+"""The outermost score: this one, or as much beyond the ends. There is nothing further out."""
 
 _SCORES = 2 * len(_INNER) + 5
 
-COLUMNS = _SCORES + 4
+COLUMNS = 6
 """How many numbers add up of each prediction."""
 
 _PARTS = 4
-"""Of each step between scores; within steps the logarithm of a sum is a line."""
+"""Of each step between scores; within steps the logarithm of a quantile is a line."""
 
 _NEGLIGIBLE = 1e-12
 """Against the largest quantile, one that has no logarithm of its own."""
@@ -45,16 +48,22 @@ _WIDE = 2.0
 """Ends of a band by more than this factor apart: its shape counts. Others are as normal."""
 
 _ALIKE, _DECADES = 0.6, 4.0
-"""Rows whose bands span decades are in doubt for the same reason, and wrong alike: of simulated
-whole programs such errors correlate by a half. The logarithm of the ends' ratio at which a
-correlation is half way there."""
+"""Call paths whose bands span decades are in doubt for the same reason: in simulated whole programs
+such errors correlate by 0.6. The logarithm of the ends' ratio at which a correlation is half way
+there."""
+
+_LARGEST = 1e150
+"""Distances up to it have a square."""
+
+_CORRELATIONS = 17
+"""Correlations at which weights of quantiles are known; between these they are lines."""
 
 _CHUNK = 8_192
-"""Rows and sums that are worked on at once."""
+"""Rows that are worked on at once."""
 
 
 def scores(confidence: float) -> Values:
-    """Return the normal scores at which quantiles add up, ascending; the middle one is 0.
+    """Return the normal scores of the quantiles of a row, ascending; the middle one is 0.
 
     Those of the ends of bands are the second and the last but one.
     """
@@ -67,8 +76,7 @@ def scores(confidence: float) -> Values:
 def addable(models: Models, points: Values, band: Prediction) -> Values:
     """Return what adds up where predictions of rows do, [n, m, columns].
 
-    Quantiles at all scores, then for deviations downwards and upwards each: what is common to all
-    rows, and the square of what is not. Rows without a model add nothing.
+    Rows without a model add nothing.
 
     Parameters
     ----------
@@ -87,7 +95,7 @@ def addable(models: Models, points: Values, band: Prediction) -> Values:
         if models.method != "classic" and wide.any():
             some = models.take(np.arange(start, min(start + rows, len(models))))
             _shape(quantiles, some, points, wide)
-        added[part] = with_deviations(quantiles, models.correlation)
+        added[part] = as_addends(quantiles, models.correlation, models.confidence)
     return added
 
 
@@ -101,6 +109,10 @@ def _shape(quantiles: Values, models: Models, points: Values, wide: NDArray[np.b
         if place not in (1, _SCORES - 2):
             found = mixture.quantile(float(normal_share(score)))
             quantiles[*at, place] = np.where(wide[at], found, quantiles[*at, place])
+    # Both ends stay as they are: the others are between or beyond them.
+    np.clip(quantiles[..., :1], 0.0, quantiles[..., 1:2], out=quantiles[..., :1])
+    inner = quantiles[..., 1:-1]
+    np.clip(inner, inner[..., :1], inner[..., -1:], out=inner)
     np.maximum.accumulate(quantiles, axis=-1, out=quantiles)
 
 
@@ -122,95 +134,112 @@ def as_normal(value: Values, low: Values, high: Values, confidence: float) -> Va
     return np.nan_to_num(np.maximum(quantiles, 0.0), nan=0.0, posinf=np.inf)
 
 
-def with_deviations(quantiles: Values, correlation: float) -> Values:
-    """Return what adds up of rows, given their quantiles [..., scores].
+def as_addends(quantiles: Values, correlation: float, confidence: float) -> Values:
+    """Return what adds up of rows, [..., columns]: m, a and d^2 - a^2 of lower and upper ends.
 
     Parameters
     ----------
+    quantiles : [..., scores] ascending, above or equal to zero
     correlation : between the errors of any two rows with narrow bands, 0 to 1
+    confidence : of the bands
     """
-    low, middle, high = quantiles[..., 1], quantiles[..., _SCORES // 2], quantiles[..., -2]
+    flat = quantiles.reshape(-1, _SCORES)
+    low, high = flat[:, 1], flat[:, -2]
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         decades = np.nan_to_num(np.log(high / low) / _DECADES, nan=0.0, posinf=np.inf) ** 2
-        doubt = 1 - 1 / (1 + decades)
-        alike = correlation + max(_ALIKE - correlation, 0.0) * doubt
-        deviation = np.nan_to_num(np.stack([middle - low, high - middle], axis=-1), posinf=np.inf)
-        common = np.sqrt(alike)[..., None] * deviation
-        alone = (1 - alike)[..., None] * deviation**2
-    return np.concatenate([quantiles, common, np.nan_to_num(alone, posinf=np.inf)], axis=-1)
+    alike = correlation + max(_ALIKE - correlation, 0.0) * (1 - 1 / (1 + decades))
+    found = np.empty((len(flat), COLUMNS))
+    for start in range(0, len(flat), _CHUNK):
+        part = slice(start, start + _CHUNK)
+        _write_addends(found[part], flat[part], alike[part], confidence)
+    return found.reshape(*quantiles.shape[:-1], COLUMNS)
 
 
-def ends_of_sums(value: Values, added: Values, confidence: float) -> tuple[Values, Values]:
+def _write_addends(found: Values, quantiles: Values, alike: Values, confidence: float) -> None:
+    low, middle, high = quantiles[:, 1], quantiles[:, _SCORES // 2], quantiles[:, -2]
+    common = np.stack([low, high], axis=1)
+    usable = np.isfinite(quantiles[:, -1])
+    if usable.any():
+        table, weights = _finely(quantiles[usable]), _weights(confidence)
+        place = np.clip(alike[usable], 0.0, 1.0) * (_CORRELATIONS - 1)
+        first = np.minimum(place.astype(np.intp), _CORRELATIONS - 2)
+        share, every = place - first, np.arange(len(table))
+        for end in (0, 1):
+            means = table @ weights[end]
+            mean = (1 - share) * means[every, first] + share * means[every, first + 1]
+            common[usable, end] = np.clip(mean, low[usable], high[usable])
+    # The mean of what has a long tail may lie on the other side of the middle.
+    centre = np.stack([np.maximum(middle, common[:, 0]), np.minimum(middle, common[:, 1])], axis=1)
+    with np.errstate(invalid="ignore", over="ignore"):
+        linear = np.abs(np.nan_to_num(centre - common, nan=0.0, posinf=np.inf, neginf=-np.inf))
+        whole = np.stack([centre[:, 0] - low, high - centre[:, 1]], axis=1)
+        # What is larger than its square can be is taken as common to all.
+        linear = np.where(whole > _LARGEST, whole, linear)
+        square = np.where(whole > _LARGEST, 0.0, whole**2 - linear**2)
+    found[:, :2], found[:, 2:4], found[:, 4:] = centre, linear, np.maximum(square, 0.0)
+
+
+def ends_of_sums(value: Values, added: Values) -> tuple[Values, Values]:
     """Return low and high of sums of predictions, which hold the value.
 
     Parameters
     ----------
     value : [...] sums of values
     added : [..., columns] sums of what `addable` returns of them
-    confidence : of the bands
     """
-    shape = np.shape(value)
-    flat, columns = np.ravel(value), added.reshape(-1, added.shape[-1])
-    low, high = np.empty((2, len(flat)))
-    for start in range(0, len(flat), _CHUNK):
-        part = slice(start, start + _CHUNK)
-        below, above = _ends(columns[part], confidence)
-        low[part], high[part] = np.minimum(below, flat[part]), np.maximum(above, flat[part])
-    return low.reshape(shape), high.reshape(shape)
-
-
-def _ends(added: Values, confidence: float) -> tuple[Values, Values]:
-    """Return the outer quantiles of sums, [n]."""
-    quantiles = np.maximum(added[:, :_SCORES], 0.0)
-    usable = np.isfinite(quantiles).all(axis=1) & (quantiles[:, -1] > 0)
-    end, ends = _end(confidence), []
-    for which, (place, score) in enumerate(((1, -end), (_SCORES - 2, end))):
-        common, alone = added[:, _SCORES + which], added[:, _SCORES + 2 + which]
-        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            whole = np.abs(quantiles[:, place] - quantiles[:, _SCORES // 2])
-            alike = np.nan_to_num((common**2 + alone) / whole**2, nan=1.0, posinf=1.0)
-        found = quantiles[:, place].copy()
-        several = usable & (alike < 1 - _NEGLIGIBLE)
-        if several.any():
-            alike = alike[several]
-            at, table = _finely(scores(confidence), quantiles[several])
-            centre, spread = np.sqrt(alike) * score, np.sqrt(1 - alike)
-            found[several] = _mean_about(at, table, centre, spread)
-        ends.append(found)
-    return ends[0], ends[1]
+    middle, common, own = added[..., :2], added[..., 2:4], added[..., 4:6]
+    with np.errstate(invalid="ignore", over="ignore"):
+        reach = np.hypot(common, np.sqrt(np.maximum(own, 0.0)))
+        low, high = middle[..., 0] - reach[..., 0], middle[..., 1] + reach[..., 1]
+    low = np.maximum(np.nan_to_num(low, nan=0.0, posinf=np.inf, neginf=0.0), 0.0)
+    high = np.nan_to_num(high, nan=np.inf, posinf=np.inf)
+    return np.minimum(low, value), np.maximum(high, value)
 
 
 def _end(confidence: float) -> float:
     return float(normal_quantile(0.5 + confidence / 2))
 
 
-def _finely(at: Values, quantiles: Values) -> tuple[Values, Values]:
-    """Return more scores, and the quantiles there, [n, scores], as lines of their logarithms."""
+def _between(columns: Values) -> Values:
+    """Return columns with more between each two, on lines."""
     share = np.arange(_PARTS) / _PARTS
-    logs = np.log(np.maximum(quantiles, _NEGLIGIBLE * quantiles[:, -1:]))
-
-    def between(columns: Values) -> Values:
-        start, step = columns[..., :-1, None], np.diff(columns)[..., None]
-        inner = (start + share * step).reshape(*columns.shape[:-1], _PARTS * (_SCORES - 1))
-        return np.concatenate([inner, columns[..., -1:]], axis=-1)
-
-    return between(at), np.exp(between(logs))
+    start, step = columns[..., :-1, None], np.diff(columns)[..., None]
+    inner = (start + share * step).reshape(*columns.shape[:-1], _PARTS * (columns.shape[-1] - 1))
+    return np.concatenate([inner, columns[..., -1:]], axis=-1)
 
 
-def _mean_about(at: Values, table: Values, centre: Values, spread: Values) -> Values:
-    """Return means of tabled functions of a normal variable, [n].
+def _finely(quantiles: Values) -> Values:
+    """Return quantiles at more scores, [n, k], as lines of their logarithms."""
+    floor = np.maximum(_NEGLIGIBLE * quantiles[:, -1:], np.finfo(float).tiny)
+    return np.asarray(np.exp(_between(np.log(np.maximum(quantiles, floor)))))
 
-    Functions are lines between the scores, and constant beyond.
 
-    Parameters
-    ----------
-    at, table : [k] scores, and [n, k] functions there
-    centre, spread : [n] mean and deviation of the variable, which is not 0
+@cache
+def _weights(confidence: float) -> tuple[Values, Values]:
+    """Return the weights of quantiles in S(z) at both ends, each [k, correlations].
+
+    S(z) is the mean of a function of a normal variable: a line between scores, constant beyond.
     """
-    distance = (at - centre[:, None]) / spread[:, None]
+    at = _between(scores(confidence))
+    found = []
+    for score in (-_end(confidence), _end(confidence)):
+        columns = []
+        for alike in np.linspace(0.0, 1.0, _CORRELATIONS).tolist():
+            centre, spread = np.sqrt(alike) * score, max(np.sqrt(1 - alike), 1e-6)
+            columns.append(_weights_about(at, centre, spread))
+        found.append(np.stack(columns, axis=1))
+    return found[0], found[1]
+
+
+def _weights_about(at: Values, centre: float, spread: float) -> Values:
+    """Return the weights of a function's values at [k] scores in its mean."""
+    distance = (at - centre) / spread
     below, density = normal_share(distance), np.exp(-0.5 * distance**2) / np.sqrt(2 * np.pi)
-    slope = np.diff(table) / np.diff(at)
-    level = table[:, :-1] + slope * (centre[:, None] - at[:-1])
-    inside = level * np.diff(below) - slope * spread[:, None] * np.diff(density)
-    outside = table[:, 0] * below[:, 0] + table[:, -1] * (1 - below[:, -1])
-    return np.asarray(inside.sum(axis=1) + outside)
+    share, mean = np.diff(below), centre * np.diff(below) - spread * np.diff(density)
+    step = np.diff(at)
+    weights = np.zeros(len(at))
+    weights[:-1] += (at[1:] * share - mean) / step
+    weights[1:] += (mean - at[:-1] * share) / step
+    weights[0] += below[0]
+    weights[-1] += 1 - below[-1]
+    return weights

@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from callpath_modeler.modeling import Models
 from callpath_modeler.modeling.distributions import normal_quantile, normal_share
 
 Values = NDArray[np.float64]
@@ -21,6 +22,16 @@ WITHIN = (1.1, 1.25, 2.0, 5.0)
 
 PROBABLE = (0.25, 0.5, 0.8, 0.95)
 """Least probabilities of a model for one to four marks, where there is no band: at infinity."""
+
+FAR = 16.0
+"""From this multiple of the largest scale on a target is far beyond the data. Models are chosen by
+what they predict there, and the bands of real programs hold clearly less often beyond it."""
+
+MOST_IN_DOUBT, MOST_UNREPEATED = 2, 3
+"""Most marks of predictions far beyond the data or outside the model class, and of single runs."""
+
+LIMITS = 2
+"""How many numbers add up of each prediction to limit the marks of sums."""
 
 _HALVINGS = 60
 _LEAST = 1e-12
@@ -43,6 +54,38 @@ def marks_of_trust(value: Values, low: Values, high: Values) -> NDArray[np.int8]
     reach = np.where((value == low) & (value == high), 1.0, reach)
     marks = MARKS - np.searchsorted(WITHIN, np.nan_to_num(reach, nan=np.inf) * (1 - _LEAST))
     return np.where(np.isnan(value) | np.isnan(low), -1, marks).astype(np.int8)
+
+
+def limited(models: Models, value: Values, target: float) -> Values:
+    """Return the parts of predictions that limit their marks, [n, LIMITS]; they add up in sums.
+
+    Parameters
+    ----------
+    models : n rows
+    value : [n] what they predict at the target; NaN = nothing
+
+    Returns
+    -------
+    [n, LIMITS]
+        The values that have at most `MOST_IN_DOUBT` marks, and at most `MOST_UNREPEATED`.
+    """
+    in_doubt = models.doubtful()
+    largest = models.points[-1] if models.points.ndim == 1 else np.nan
+    if np.isfinite(target) and target >= FAR * largest:
+        in_doubt = np.ones_like(in_doubt)
+    unrepeated = in_doubt | np.isnan(models.noise)
+    parts = np.nan_to_num(value)[:, None] + np.finfo(float).tiny
+    return np.asarray(np.where(np.stack([in_doubt, unrepeated], axis=1), parts, 0.0))
+
+
+def at_most(marks: NDArray[np.int8], value: Values, parts: Values) -> NDArray[np.int8]:
+    """Limit marks of values [n], half of which or more has fewer; given sums of `limited`."""
+    half = np.nan_to_num(value)[:, None] / 2
+    with np.errstate(invalid="ignore"):
+        is_limited = (parts > 0) & (parts >= half)
+    most = np.where(is_limited[:, 1], MOST_UNREPEATED, MARKS)
+    most = np.where(is_limited[:, 0], MOST_IN_DOUBT, most)
+    return np.minimum(marks, most).astype(np.int8)
 
 
 def marks_text(marks: int) -> str:

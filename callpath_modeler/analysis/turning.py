@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from callpath_modeler.analysis.at_target import Total
 from callpath_modeler.analysis.excess import is_summed, scaling_over
 from callpath_modeler.analysis.predict import predict
+from callpath_modeler.analysis.run_time import RunTime
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.profile.experiment import Scaling
 
@@ -80,6 +81,17 @@ def turning(fitted: Fitted, target: float, total: Total) -> Turning | None:
     end = total if np.isfinite(target) else predict(fitted, until).total()
     first, last = stretch(points, totals, least, there[2])
     return Turning(at, there, first, last, until, end[1] > there[2])
+
+
+def turning_of(
+    fitted: Fitted, target: float, total: Total, run_time: RunTime | None
+) -> Turning | None:
+    """Find where the run time is least, or the total of call paths where that is not known."""
+    if run_time is None:
+        # At infinity there is a model of the run time, and no value.
+        of_program = fitted.run_time if np.isinf(target) else None
+        return turning(of_program or fitted, target, total)
+    return turning(run_time.fitted, target, run_time.total)
 
 
 def _has_run_time(fitted: Fitted) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+_INTERRUPTED = 130
+
 
 def main() -> None:
     """Run `cpmodel` with the arguments of this process."""
@@ -11,7 +13,10 @@ def main() -> None:
     # node as many as it has cores. They are made when numpy is imported.
     if "OMP_NUM_THREADS" not in os.environ:
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    from callpath_modeler.cli.console import run
-    from callpath_modeler.cli.group import cpmodel
-
+    try:
+        from callpath_modeler.cli.console import run
+        from callpath_modeler.cli.group import cpmodel
+    except KeyboardInterrupt:
+        # The imports take a few tenths of a second, longer on a slow file system.
+        raise SystemExit(_INTERRUPTED) from None
     run(cpmodel)

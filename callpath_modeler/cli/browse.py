@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -22,6 +21,7 @@ from callpath_modeler.cli.retelling import retold
 from callpath_modeler.cli.tables import TABLE, format_of
 from callpath_modeler.cli.viewing import sort_options, view_options
 from callpath_modeler.errors import UsageError
+from callpath_modeler.printable import shell_words
 
 if TYPE_CHECKING:
     from callpath_modeler.analysis.forecast import Forecast
@@ -165,7 +165,7 @@ class _Here:
         from callpath_modeler.tui.words import words_of
 
         words = [*self._asked_of(known, target), *words_of(wanted)]
-        return self._same.line("views", shlex.join(words))
+        return self._same.line("views", shell_words(words))
 
     def _asked_of(self, known: Known, target: float) -> list[str]:
         """Return the options that ask for values at a target."""
@@ -181,7 +181,7 @@ class _Here:
 
         shown, form = ForecastView(forecast, wanted), format_of(None, path)
         if form == TABLE:
-            words = shlex.join(self._asked_of(forecast.known, forecast.target))
+            words = shell_words(self._asked_of(forecast.known, forecast.target))
             again = replace(self._same, options=f"{words} {self._same.options}".rstrip())
             lines = views_text(shown, width=None, full_names=False, again=again,
                                ascii_only=self._console.ascii_only)  # fmt: skip
@@ -213,7 +213,7 @@ class _Here:
         words = [*asked, "-i" if inclusive else "-e", *unset(self._ctx, "select")]
         both = retold(self._ctx, sources=[other, *self._paths], without=_SAID_ANEW, in_full=True,
                       of_files=True)  # fmt: skip
-        command = both.line("diff", shlex.join(words))
+        command = both.line("diff", shell_words(words))
         if len(self._paths) > 1:
             command = "cpmodel diff takes one directory, pattern in quotes or .cpm for each side"
         return Answer(f"base: {other}", listing, command)
@@ -237,7 +237,7 @@ class _Here:
         def listing(width: int) -> Listing:
             return check_listing(found, width, ascii_only=self._console.ascii_only)
 
-        command = self._same.line("check", shlex.join([str(path), *at, "-m", metric]))
+        command = self._same.line("check", shell_words([str(path), *at, "-m", metric]))
         return Answer(f"expectations: {path}", listing, command)
 
     def expectations(self) -> str:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 import click
 
 from callpath_modeler.errors import CallpathModelerError, InputError, OutputError, PluginError
+from callpath_modeler.printable import in_one_line, printable
 from callpath_modeler.units import to_ascii
 
 if TYPE_CHECKING:
@@ -106,7 +107,8 @@ class Console:
         """Write lines, in colour where the user wants it, never wrapped or cut."""
         color = self._use_color()
         for line in lines:
-            text = _ansi(line) if color and not isinstance(line, str) else str(line)
+            safe = _without_controls(line)
+            text = _ansi(safe) if color and not isinstance(safe, str) else str(safe)
             self.result(self.dress(text) + "\n")
 
     def dress(self, text: str) -> str:
@@ -122,9 +124,9 @@ class Console:
             return True
         return self.is_terminal and os.environ.get("TERM") != "dumb"
 
-    def note(self, text: str) -> None:
-        """Say something beside the result."""
-        if not self.quiet:
+    def note(self, text: str, *, asked: bool = False) -> None:
+        """Say something beside the result; what the user `asked` for is said even if quiet."""
+        if asked or not self.quiet:
             _say(self.dress(text))
 
     def findings(self, findings: Sequence[Finding], *, every: bool = False) -> None:
@@ -176,6 +178,20 @@ class Console:
         from callpath_modeler.atomic import write_file
 
         write_file(path, content, overwrite=overwrite)
+
+
+def _without_controls(line: Text | str) -> Text | str:
+    """Return a line without control characters, which could come from a name in a file."""
+    plain = line if isinstance(line, str) else line.plain
+    if all(map(str.isprintable, plain.split("\n"))):
+        return line
+    safe = "\n".join(in_one_line(part, "?") for part in plain.split("\n"))
+    if isinstance(line, str):
+        return safe
+    # One sign stands for one sign, so the styles stay where they are.
+    copy = line.copy()
+    copy.plain = safe
+    return copy
 
 
 def _ansi(line: Text) -> str:
@@ -236,6 +252,8 @@ def _open_streams() -> None:
 
 
 def _say(text: str) -> None:
+    # Whatever a message quotes from a file or from a name must not steer the terminal.
+    text = "\n".join(map(printable, text.split("\n")))
     if sys.stderr.isatty():
         width = shutil.get_terminal_size().columns
         parts = (textwrap.wrap(line, width, subsequent_indent="  ") for line in text.split("\n"))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -29,6 +28,7 @@ from callpath_modeler.cli.tables import (
 )
 from callpath_modeler.cli.viewing import view_options
 from callpath_modeler.errors import DataError, UsageError
+from callpath_modeler.printable import shell_words
 
 if TYPE_CHECKING:
     from callpath_modeler.analysis.ensemble import Pair
@@ -131,7 +131,7 @@ def _again(ctx: click.Context, pair: str | None, base: str | None) -> Again:
     """Return what asks for the same losses."""
     again = retold(ctx)
     scales = {"--pair": pair, "--base": base}
-    given = [shlex.join([option, text]) for option, text in scales.items() if text is not None]
+    given = [shell_words([option, text]) for option, text in scales.items() if text is not None]
     return replace(again, options=" ".join([*given, again.options]).rstrip())
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -71,7 +72,7 @@ _LOAD = (
     click.option(
         "--locations",
         type=click.Choice(["max", "mean", "median", "geomean", "min", "sum", "imbalance"]),
-        help="How the values of many processes become one. Default: max.",
+        help="How the values of many processes become one. Default: mean.",
     ),
     click.option("--scaling", type=click.Choice(["weak", "strong"]), help="Default: recognised."),
     click.option(
@@ -339,7 +340,8 @@ def _space(
 
 def _power(text: str) -> int:
     """Return a power of the logarithm, or raise `ValueError` in words for people."""
-    try:
-        return int(text)
-    except ValueError:
-        raise ValueError(f"{text!r} is no power of the logarithm; write 0, 1 or 2") from None
+    number = text.strip()
+    if not re.fullmatch(r"[-+]?[0-9]{1,3}", number):
+        shown = number if len(number) <= 40 else f"{number[:40]}..."
+        raise ValueError(f"{shown!r} is no power of the logarithm; write 0, 1 or 2")
+    return int(number)

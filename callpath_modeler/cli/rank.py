@@ -40,6 +40,8 @@ _TRUST = """\
 A band is made to hold the value in 95 of 100 cases (--confidence), so four
 marks say: in 95 of 100 cases the prediction is right to 10 %. Of what was
 measured, the confidence interval takes the place of the band.
+A prediction has at most two marks outside the model class or at 16 times the
+largest run and beyond, and at most three where no run was repeated.
 """
 
 
@@ -94,7 +96,7 @@ def command(
     from callpath_modeler.report.ranking_table import ranking_table
 
     if explain_trust:
-        console.note(_TRUST.rstrip())
+        console.note(_TRUST.rstrip(), asked=True)
     form = format_of(format_, output)
     refuse_columns(form, columns)
     ranking, findings = ranking_of(

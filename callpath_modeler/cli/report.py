@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,6 +21,7 @@ from callpath_modeler.cli.options import (
 )
 from callpath_modeler.cli.retelling import retold
 from callpath_modeler.errors import UsageError
+from callpath_modeler.printable import shell_words
 
 if TYPE_CHECKING:
     from callpath_modeler.analysis.expectations.check import Check
@@ -138,13 +138,13 @@ def _making(ctx: click.Context, sources: Sequence[str], experiment: Experiment) 
     words = []
     for name, option in (("top", "--top"), ("expectations", "--expectations")):
         if was_asked(ctx, name):
-            words.append(shlex.join([option, str(ctx.params[name])]))
+            words.append(shell_words([option, str(ctx.params[name])]))
     versions = [(name, version(name)) for name in _PACKAGES]
     paths = dict.fromkeys(run.source for run in experiment.runs)
     if store.is_stored(Path(sources[0])):
         paths = dict.fromkeys(sources)
     return Making(
-        listing=again.line("rank", shlex.join(["--format", "csv", *everything])),
+        listing=again.line("rank", shell_words(["--format", "csv", *everything])),
         command=" ".join([again.line("report"), *words, "-o report.html"]),
         again=again,
         versions=[*versions, ("python", platform.python_version())],

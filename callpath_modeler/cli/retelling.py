@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from callpath_modeler.cli.options import shared_names
+from callpath_modeler.printable import shell_words
 
 if TYPE_CHECKING:
     from callpath_modeler.report.again import Again
@@ -62,5 +62,5 @@ def retold(
             words += [parameter.opts[-1], *([] if one is True else [str(one)])]
     few = in_full or len(sources) <= _FEW_SOURCES
     config = ctx.find_root().params.get("config")
-    before = "" if config is None else shlex.join(["--config", str(config)])
-    return Again(shlex.join(sources) if few else "EXP...", shlex.join(words), before)
+    before = "" if config is None else shell_words(["--config", str(config)])
+    return Again(shell_words(sources) if few else "EXP...", shell_words(words), before)

@@ -135,21 +135,21 @@ class Models:
     def __repr__(self) -> str:
         return f"<Models: {len(self)} rows, {len(self.points)} points>"
 
-    def take(self, rows: npt.ArrayLike) -> Models:
+    def take(self, rows: npt.ArrayLike | slice) -> Models:
         """Return the models of some rows.
 
         Parameters
         ----------
-        rows : array_like of int or bool
-            Row numbers or a mask.
+        rows : array_like of int or bool, or slice
+            Row numbers or a mask; a slice copies nothing.
 
         Returns
         -------
         Models
             In the order asked for.
         """
-        wanted = np.asarray(rows)
-        if wanted.size == 0:
+        wanted = rows if isinstance(rows, slice) else np.asarray(rows)
+        if not isinstance(wanted, slice) and wanted.size == 0:
             wanted = wanted.astype(np.intp)
         return replace(self, **{name: getattr(self, name)[wanted] for name in column_names()})
 

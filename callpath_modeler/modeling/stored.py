@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from callpath_modeler.modeling.models import Models, column_names
+from callpath_modeler.modeling.models import METHODS, Models, column_names
 from callpath_modeler.modeling.noise import CENTRES, Centre
 from callpath_modeler.modeling.shapes import shapes_from_header, shapes_to_header
+from callpath_modeler.modeling.stored_schema import check_columns
 from callpath_modeler.modeling.terms import SearchSpace
 
 _VERSION = 4
@@ -40,13 +41,19 @@ def to_arrays(models: Models) -> tuple[dict[str, npt.NDArray[Any]], dict[str, An
     return {name: getattr(models, name) for name in column_names()}, header
 
 
-def from_arrays(arrays: Mapping[str, npt.NDArray[Any]], header: Mapping[str, Any]) -> Models:
+def from_arrays(
+    arrays: Mapping[str, npt.NDArray[Any]], header: Mapping[str, Any], rows: int | None = None
+) -> Models:
     """Undo `to_arrays`; memory-mapped columns stay so.
+
+    Parameters
+    ----------
+    rows : number of models that there have to be; None = that of the statuses
 
     Raises
     ------
     ValueError
-        If the header or a column is missing or of another version.
+        If the header or a column is missing, of another version, or not as the schema says.
     """
     if header.get("version") != _VERSION:
         raise ValueError(f"models of version {header.get('version')} are not understood")
@@ -54,17 +61,21 @@ def from_arrays(arrays: Mapping[str, npt.NDArray[Any]], header: Mapping[str, Any
     if missing:
         raise ValueError(f"columns missing: {', '.join(missing)}")
     shapes = shapes_from_header(header["shapes"])
-    for name in ("terms", "alternative_terms"):
-        # They are looked up without further question.
-        codes = arrays[name]
-        if codes.size and not -1 <= codes.min() <= codes.max() < len(shapes):
-            raise ValueError(f"{name} are of shapes that are not there")
+    if header["method"] not in METHODS:
+        raise ValueError(f"no method is called {header['method']!r}")
+    rows = len(arrays["status"]) if rows is None else rows
+    check_columns(arrays, rows, len(shapes), header["method"])
+    points = np.array(header["points"], dtype=np.float64)
+    if points.ndim not in {1, 2} or not np.isfinite(points).all() or not (points > 0).all():
+        raise ValueError("points are no positive numbers")
+    if not 0 < float(header["confidence"]) < 1 or not 0 <= float(header["correlation"]) <= 1:
+        raise ValueError("confidence or correlation is no share")
     return Models(
         space=SearchSpace.from_header(header["space"]),
         shapes=shapes,
         method=str(header["method"]),
         aggregate=_centre(header["aggregate"]),
-        points=np.array(header["points"], dtype=np.float64),
+        points=points,
         confidence=float(header["confidence"]),
         correlation=float(header["correlation"]),
         odd_scale=_odd_scale(header.get("odd_scale")),

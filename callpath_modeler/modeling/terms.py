@@ -6,6 +6,8 @@ Using Automated Performance Modeling to Find Scalability Bugs in Complex Codes, 
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -21,6 +23,9 @@ from callpath_modeler.modeling.growth import Growth, exponential_text, raised
 
 FloatArray = npt.NDArray[np.float64]
 ExponentLike = Fraction | int | float | str
+_LARGEST_POWER, _FINEST, _LONGEST = 1000, 10**12, 40
+_HUGE = re.compile(r"[eE][-+]?[0-9_]{3,}")
+"""A power of ten that would take minutes to write out."""
 
 
 @total_ordering
@@ -126,11 +131,34 @@ def as_exponent(value: ExponentLike) -> Fraction:
     SearchSpaceError
         If the text is no number, or the number is not finite.
     """
+    is_long = isinstance(value, str) and (len(value) > _LONGEST or _HUGE.search(value))
     try:
-        fraction = Fraction(value)
+        fraction = Fraction(math.nan if is_long else value)
     except (TypeError, ValueError, OverflowError, ZeroDivisionError) as error:
-        raise SearchSpaceError(f"{value!r} is not an exponent; write 2, 0.5 or 1/3") from error
-    return fraction.limit_denominator(100) if isinstance(value, float) else fraction
+        raise SearchSpaceError(
+            f"{_short(value)} is not an exponent; write 2, 0.5 or 1/3"
+        ) from error
+    if isinstance(value, float):
+        fraction = fraction.limit_denominator(100)
+    if abs(fraction) > _LARGEST_POWER or fraction.denominator > _FINEST:
+        raise SearchSpaceError(
+            f"{_short(value)} is no exponent of a model; it lies between -{_LARGEST_POWER} and "
+            f"{_LARGEST_POWER}"
+        )
+    return fraction
+
+
+def _short(value: object) -> str:
+    """Return a value as it was written, cut where it is long."""
+    try:
+        shown = repr(value)
+    except ValueError:
+        return "a number of thousands of digits"
+    return shown if len(shown) <= _LONGEST else f"{shown[:_LONGEST]}..."
+
+
+_BESIDE_EXPONENTIALS = Fraction(4), Fraction(5)
+"""Whole powers beside exponentials, where terms go up to cubes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,8 +218,10 @@ class SearchSpace:
             raise SearchSpaceError(
                 f"max_terms is {self.max_terms}; a model needs room for at least one term"
             )
-        if any(log < 0 for log in self.logs):
-            raise SearchSpaceError("powers of the logarithm are zero or more")
+        if any(not 0 <= log <= _LARGEST_POWER for log in self.logs):
+            raise SearchSpaceError(f"powers of the logarithm are 0 to {_LARGEST_POWER}")
+        if any(abs(each) > _LARGEST_POWER or each.denominator > _FINEST for each in fractions):
+            raise SearchSpaceError(f"exponents and rates are at most {_LARGEST_POWER}")
         if any(exponent < 0 for exponent in rising):
             raise SearchSpaceError("negative exponents belong to the decreasing terms")
         if any(exponent >= 0 for exponent in self.decreasing):
@@ -243,9 +273,13 @@ class SearchSpace:
             for log in self._logs_of(exponent)
             if exponent or log
         ]
-        powers = [exponent for exponent in self.exponents if exponent.denominator == 1]
+        powers = {exponent for exponent in self.exponents if exponent.denominator == 1}
+        # Subspaces of k dimensions cost up to k^5 each: whole powers do not end with cubes here.
+        beyond = _BESIDE_EXPONENTIALS if max(powers, default=0) >= 3 else ()
         exploding = [
-            Term(power, 0, rate) for rate in self.exponential for power in (Fraction(0), *powers)
+            Term(power, 0, rate)
+            for rate in self.exponential
+            for power in sorted({Fraction(0), *powers, *beyond})
         ]
         falling = [Term(exponent, 0) for exponent in self.decreasing]
         # By numbers, which tell them apart several times as fast as fractions.
@@ -301,14 +335,14 @@ class SearchSpace:
         """
         try:
             return cls(
-                tuple(Fraction(text) for text in header["exponents"]),
+                tuple(as_exponent(text) for text in header["exponents"]),
                 tuple(int(log) for log in header["logs"]),
                 int(header["max_terms"]),
-                tuple(Fraction(text) for text in header["decreasing"]),
-                tuple(Fraction(text) for text in header["secondary"]),
+                tuple(as_exponent(text) for text in header["decreasing"]),
+                tuple(as_exponent(text) for text in header["secondary"]),
                 bool(header["thinned"]),
-                tuple(Fraction(text) for text in header["exponential"]),
-                tuple(Fraction(text) for text in header["alone"]),
+                tuple(as_exponent(text) for text in header["exponential"]),
+                tuple(as_exponent(text) for text in header["alone"]),
             )
         except (KeyError, TypeError, ArithmeticError) as error:
             raise ValueError(f"not a search space: {error}") from error

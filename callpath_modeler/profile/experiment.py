@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.displayed import Displayed
 from callpath_modeler.errors import DataError, UsageError, did_you_mean
-from callpath_modeler.profile.calltree import CallTree
-from callpath_modeler.profile.schema import Extent, Metric, Reduction
+from callpath_modeler.printable import printable, shell_word
+from callpath_modeler.profile.calltree import ROOT, CallTree
+from callpath_modeler.profile.schema import PROGRAM, Extent, Metric, Reduction, Region
 from callpath_modeler.units import as_option, counted
 
 if TYPE_CHECKING:
@@ -49,6 +50,11 @@ class Run:
     repetition: int
     metadata: Mapping[str, str] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        if not all(map(str.isprintable, self.parameters)):
+            safe = {printable(name): value for name, value in self.parameters.items()}
+            object.__setattr__(self, "parameters", safe)
+
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
@@ -64,6 +70,10 @@ class Parameter:
     name: str
     values: tuple[float, ...]
     origin: str
+
+    def __post_init__(self) -> None:
+        if not self.name.isprintable():
+            object.__setattr__(self, "name", printable(self.name))
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,12 +105,25 @@ class Values:
     total : [runs] the program's inclusive value, measured on its own; NaN if it has none
     imbalance : [call paths, runs], exclusive: the largest over the mean of the processes, 1 =
         balanced; NaN where it is not known; None = it is of no run
+    run_time : [runs] of a duration, under every reduction: the inclusive time of the program on
+        the slowest process; NaN where it is not recorded; None = it is of no run
     """
 
     metric: Metric
     exclusive: NDArray[np.float64]
     total: NDArray[np.float64]
     imbalance: NDArray[np.float32] | None = None
+    run_time: NDArray[np.float64] | None = None
+
+    def of_runs(self, chosen: NDArray[np.intp]) -> Values:
+        """Return the values of some runs."""
+        return Values(
+            self.metric,
+            self.exclusive[:, chosen],
+            self.total[chosen],
+            None if self.imbalance is None else self.imbalance[:, chosen],
+            None if self.run_time is None else self.run_time[chosen],
+        )
 
 
 @dataclass(frozen=True)
@@ -213,6 +236,54 @@ class Experiment(Displayed):
             filled[setting] += 1
         return settings, cube
 
+    def of_program(self, metric: str) -> Experiment | None:
+        """Return the run times alone: an experiment whose only call path is the program.
+
+        Returns
+        -------
+        Experiment or None
+            None where the metric is no duration, or some run does not tell its run time.
+        """
+        values = self.columns[metric]
+        run_time = values.run_time
+        if run_time is None or np.isnan(run_time[~np.isnan(values.exclusive).all(axis=0)]).any():
+            return None
+        tree = CallTree.from_parents([ROOT], [0], [Region(PROGRAM)])
+        alone = Values(values.metric, run_time[np.newaxis], run_time, run_time=run_time)
+        # A run has one time: there is nothing left that could be reduced.
+        return replace(
+            self, tree=tree, columns={metric: alone}, reduction=Reduction.MAX, findings=()
+        )
+
+    def means(self, metric: str) -> NDArray[np.float64]:
+        """Return means over processes, [call paths, runs]; NaN = did not occur.
+
+        Maxima whose imbalance is not known, and reductions that tell no mean, stand for it.
+        """
+        values = self.columns[metric]
+        if self.reduction is Reduction.SUM:
+            return values.exclusive / self._processes
+        if self.reduction is Reduction.MAX and values.imbalance is not None:
+            return values.exclusive / np.nan_to_num(values.imbalance, nan=1.0)
+        return values.exclusive
+
+    def maxima(self, metric: str) -> NDArray[np.float64]:
+        """Return maxima over processes, [call paths, runs]; NaN = not known, or did not occur."""
+        values = self.columns[metric]
+        if self.reduction is Reduction.MAX:
+            return values.exclusive
+        if self.reduction not in {Reduction.MEAN, Reduction.SUM}:
+            return np.full_like(values.exclusive, np.nan)
+        alone = np.where(self._processes == 1, 1.0, np.nan)
+        ratio = alone if values.imbalance is None else np.fmax(values.imbalance, alone)
+        # A call path at no cost has no imbalance, and its maximum is zero as well.
+        return self.means(metric) * np.where(values.exclusive == 0, 1.0, ratio)
+
+    @property
+    def _processes(self) -> NDArray[np.float64]:
+        """Number of processes of each run, at least 1, [runs]."""
+        return np.array([max(1, run.extent.processes) for run in self.runs], float)
+
     def imbalance(self, metric: str, row: int, at: Mapping[str, float]) -> float:
         """Return how unevenly processes share the exclusive cost of a call path.
 
@@ -313,22 +384,14 @@ class Experiment(Displayed):
         fixed = as_option({p.name: p.values[0] for p in others})
         return DataError(
             f"several parameters vary: {', '.join(p.name for p in self.parameters)}",
-            hint=f"fix all but one, e.g. --where '{fixed}'",
+            hint=f"fix all but one, e.g. --where {shell_word(fixed)}",
         )
 
     def where(self, keep: NDArray[np.bool_]) -> Experiment:
         """Return the experiment with only the runs that `keep` [runs] tells."""
         chosen = np.flatnonzero(keep)
         runs = tuple(self.runs[i] for i in chosen)
-        columns = {
-            name: Values(
-                v.metric,
-                v.exclusive[:, chosen],
-                v.total[chosen],
-                None if v.imbalance is None else v.imbalance[:, chosen],
-            )
-            for name, v in self.columns.items()
-        }
+        columns = {name: values.of_runs(chosen) for name, values in self.columns.items()}
         origins = {p.name: p.origin for p in self.parameters}
         varying, fixed = split_parameters(runs, origins)
         constants = {**self.constants, **fixed}

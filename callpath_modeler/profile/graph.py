@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from callpath_modeler.printable import dot_string
 from callpath_modeler.profile.calltree import ROOT, CallTree
 
 if TYPE_CHECKING:
@@ -59,14 +60,10 @@ def to_graphml(graph: nx.DiGraph[str]) -> str:
 
 def to_dot(graph: nx.DiGraph[str], name: str) -> str:
     """Write a graph in the DOT language; every attribute becomes one of the node's."""
-    lines = [f"digraph {_quoted(name)} {{", "  node [shape=box];"]
+    lines = [f"digraph {dot_string(name)} {{", "  node [shape=box];"]
     for node, data in graph.nodes(data=True):
         shown = {"label": data["region"], **data}
-        pairs = ", ".join(f"{key}={_quoted(str(value))}" for key, value in shown.items())
-        lines.append(f"  {_quoted(node)} [{pairs}];")
-    lines += [f"  {_quoted(a)} -> {_quoted(b)};" for a, b in graph.edges]
+        pairs = ", ".join(f"{key}={dot_string(str(value))}" for key, value in shown.items())
+        lines.append(f"  {dot_string(node)} [{pairs}];")
+    lines += [f"  {dot_string(a)} -> {dot_string(b)};" for a, b in graph.edges]
     return "\n".join([*lines, "}"]) + "\n"
-
-
-def _quoted(text: str) -> str:
-    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'

@@ -27,8 +27,9 @@ _SUMS = (Reduction.MEAN, Reduction.SUM)
 def without(experiment: Experiment, patterns: Iterable[str]) -> Experiment:
     """Return an experiment without call paths and all that they call.
 
-    What they cost is not part of it any more. Under a maximum over processes, nobody knows what the
-    program took without them: its total is NaN there.
+    Their cost is not part of it. Under a maximum over processes, the total of the rest is not
+    known: it is NaN. The run time of the rest is the run time less what the mean process spends in
+    the excluded call paths, and at least the mean of the rest.
 
     Parameters
     ----------
@@ -66,6 +67,7 @@ def without(experiment: Experiment, patterns: Iterable[str]) -> Experiment:
             values.exclusive[kept],
             _total_without(experiment, values, gone),
             None if values.imbalance is None else values.imbalance[kept],
+            _run_time_without(experiment, values, gone),
         )
         for name, values in experiment.columns.items()
     }
@@ -190,7 +192,7 @@ def _merged(values: Values, rows: Rows, hidden: Mask, size: int) -> Values:
         several = np.bincount(rows[np.nan_to_num(values.exclusive).any(axis=1)], minlength=size) > 1
         largest = _each_run(imbalance.astype(np.float64), rows, size, additive=False)
         imbalance = np.where(several[:, None], np.nan, largest).astype(np.float32)
-    return _frozen(values, exclusive, values.total, imbalance)
+    return _frozen(values, exclusive, values.total, imbalance, values.run_time)
 
 
 def _each_run(
@@ -206,6 +208,17 @@ def _total_without(experiment: Experiment, values: Values, gone: Mask) -> NDArra
     lost = np.nansum(values.exclusive[gone], axis=0)
     left = values.total - lost
     return left if experiment.reduction in _SUMS else np.where(lost > 0, np.nan, values.total)
+
+
+def _run_time_without(
+    experiment: Experiment, values: Values, gone: Mask
+) -> NDArray[np.float64] | None:
+    """Return the run times of the rest, [runs]; None where they are not known."""
+    if values.run_time is None:
+        return None
+    mean = experiment.means(values.metric.name)
+    lost, rest = (np.nansum(mean[rows], axis=0) for rows in (gone, ~gone))
+    return np.where(lost > 0, np.maximum(values.run_time - lost, rest), values.run_time)
 
 
 def _told(experiment: Experiment, rows: Mask, code: str) -> Finding:
@@ -226,8 +239,9 @@ def _frozen(
     exclusive: NDArray[np.float64],
     total: NDArray[np.float64],
     imbalance: NDArray[np.float32] | None,
+    run_time: NDArray[np.float64] | None,
 ) -> Values:
-    for array in (exclusive, total, imbalance):
+    for array in (exclusive, total, imbalance, run_time):
         if array is not None:
             array.flags.writeable = False
-    return Values(values.metric, exclusive, total, imbalance)
+    return Values(values.metric, exclusive, total, imbalance, run_time)

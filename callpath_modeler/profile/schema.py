@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from callpath_modeler.printable import printable
+from callpath_modeler.units import base_and_factor
 
 PROGRAM = "<program>"
 """The name every artificial program root goes by, whatever the executable was called."""
@@ -19,6 +20,7 @@ _UNITS: dict[str, tuple[str, float]] = {
     **dict.fromkeys(("b", "byte", "bytes"), ("B", 1.0)),
     **dict.fromkeys(("", "1", "#", "occ", "count", "counts", "hits", "samples"), ("1", 1.0)),
 }
+_PREFIXED = frozenset({"B", "J", "W", "Hz"})
 _CYCLES = re.compile(r"cyc|clock|stall|_stl", re.IGNORECASE)
 _POWER = re.compile(r"10\^(-?\d{1,2})\s*(\S+)")
 _LIBRARIES = frozenset({"mpi", "openmp", "pthread", "measurement", "cuda", "shmem"})
@@ -103,6 +105,11 @@ class Metric:
     description: str = ""
     additive: bool = True
 
+    def in_one_line(self) -> Metric:
+        """Return the metric with texts that are harmless to terminals and pages."""
+        name, unit, description = map(printable, (self.name, self.unit, self.description))
+        return Metric(name, unit, description, self.additive)
+
     @property
     def is_time(self) -> bool:
         """Tell whether the metric is a duration."""
@@ -184,12 +191,17 @@ class Extent:
 def base_unit(text: str) -> tuple[str, float]:
     """Return the SI base unit of a unit as written, and the factor that leads to it.
 
-    >>> base_unit("sec"), base_unit("10^-6 s"), base_unit("Joule")
-    (('s', 1.0), ('s', 1e-06), ('Joule', 1.0))
+    >>> base_unit("sec"), base_unit("10^-6 s"), base_unit("MB"), base_unit("KiB"), base_unit("GHz")
+    (('s', 1.0), ('s', 1e-06), ('B', 1000000.0), ('B', 1024.0), ('Hz', 1000000000.0))
     """
     text = text.strip()
     found = _POWER.fullmatch(text)
     if found:
         unit, factor = base_unit(found[2])
         return unit, factor * float(f"1e{found[1]}")
-    return _UNITS.get(text.lower(), (text, 1.0))
+    named = _UNITS.get(text.lower())
+    if named is not None:
+        return named
+    # Min is the least value as well as a minute, so only units with prefixes are converted.
+    unit, factor = base_and_factor(text)
+    return (unit, factor) if unit in _PREFIXED else (text, 1.0)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -15,6 +14,7 @@ from numpy.typing import NDArray
 from callpath_modeler.choices import check_count, check_kind, member
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.errors import DataError, InputError
+from callpath_modeler.printable import shell_word
 from callpath_modeler.profile.experiment import (
     Experiment,
     Run,
@@ -38,10 +38,11 @@ from callpath_modeler.readers.program import AS_TOLD, recognise_scaling, refuse_
 from callpath_modeler.readers.reading import Progress, read_files
 from callpath_modeler.readers.registry import Registry
 from callpath_modeler.readers.runs import READABLE, ReadRun, read_run, reduction_of
+from callpath_modeler.units import percent
 
 _CONSERVED = 1e-6
 _TOO_MUCH = 1.25
-"""From this multiple of the run time on, the sum of maxima is worth a word."""
+"""From this multiple of the total on, a sum of maxima is a finding."""
 ALTERING = frozenset({"CPM103", "CPM104", "CPM105", "CPM117"})
 """Findings of a reader that has set values aside, so that call paths need not add up."""
 
@@ -54,7 +55,7 @@ class ReadOptions:
     ----------
     metrics : names to read; empty = the first duration, or else the first metric; None = all
     requirements : read besides what call paths need beside time
-    locations : how the values of many processes become one; None = the maximum, or what
+    locations : how the values of many processes become one; None = the mean, or what
         profiles hold that were reduced before
     parameter_sources : where a parameter comes from: ``"name"``, ``"profile"``, ``"processes"``,
         ``"threads"``, ``"nodes"`` or ``"metadata:KEY"``
@@ -230,7 +231,7 @@ def _refuse_several_metrics(read: Sequence[ReadRun]) -> None:
     of_each = [{d.metric.name for d in run.declared if d.status in READABLE} for run in read]
     shared = sorted(set.intersection(*of_each))
     listed = ", ".join(f"{name} in {where}" for name, where in sorted(examples.items()))
-    chosen = f"choose one that all have: -m {shlex.quote(shared[0])}" if shared else ""
+    chosen = f"choose one that all have: -m {shell_word(shared[0])}" if shared else ""
     raise DataError(
         f"the run time is another metric in some runs: {listed}",
         hint=chosen or "measure all runs with the same metric",
@@ -279,7 +280,8 @@ def _unite(
     reduction = read[0].reduction
     columns = {}
     for name in dict.fromkeys(name for run in read for name in run.values):
-        columns[name] = _column(name, read, united.rows, len(united.tree), reduction)
+        column = _column(name, read, united.rows, len(united.tree), reduction)
+        columns[column.metric.name] = column
     findings += _unification_findings(read, united.added, united.renumbered)
     findings += _cost_findings(columns, read, reduction)
     varying, constants = split_parameters(runs, origins)
@@ -309,23 +311,26 @@ def _column(
     reduction: Reduction,
 ) -> Values:
     exclusive = np.full((n_rows, len(read)), np.nan)
-    total = np.full(len(read), np.nan)
+    total, run_time = np.full((2, len(read)), np.nan)
     metric = next(d.metric for run in read for d in run.declared if d.metric.name == name)
+    # Files name their metrics: a control character would reach every terminal and page.
+    metric = metric.in_one_line()
     additive = metric.additive and reduction is not Reduction.IMBALANCE
     for i, run in enumerate(read):
         if name in run.values:
             own = run.values[name].exclusive
             exclusive[:, i] = spread(own, rows[i], n_rows, additive=additive)
-            total[i] = run.values[name].total
+            total[i], run_time[i] = run.values[name].total, run.values[name].run_time
     if reduction is Reduction.IMBALANCE:
         # A ratio: without a unit, and no sum of ratios means anything.
         words = f"{name}: maximum over mean of the processes"
         metric = Metric(metric.name, "1", words, additive=False)
-        total[:] = np.nan
-    exclusive.flags.writeable = False
-    total.flags.writeable = False
+        total[:] = run_time[:] = np.nan
+    for array in (exclusive, total, run_time):
+        array.flags.writeable = False
     uneven = _imbalance(name, read, rows, n_rows) if metric.additive else None
-    return Values(metric, exclusive, total, uneven)
+    known = None if np.isnan(run_time).all() else run_time
+    return Values(metric, exclusive, total, uneven, known)
 
 
 def _imbalance(
@@ -389,7 +394,8 @@ def _cost_findings(
                     message = f"{name}: call paths add up to {parts:g}, the program took {total:g}"
                     found.append(Finding("CPM114", subject, message))
             elif parts > _TOO_MUCH * total > 0 and reduction is not Reduction.GIVEN:
-                message = f"{name}: {parts / total:.2f} times the program's"
+                more = percent(parts / total - 1)
+                message = f"{name}: call paths add up to {more} more than the program took"
                 found.append(Finding("CPM115", subject, message))
     return found
 

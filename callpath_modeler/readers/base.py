@@ -41,11 +41,14 @@ class Reduced:
         its own, not summed over call paths; NaN for metrics that do not add up
     imbalance : [call paths], beside another reduction the largest over the mean of the processes,
         where a reader has seen them all in passing; NaN where nothing was measured
+    run_time : of a duration, under every reduction: the inclusive time of the whole program on
+        the slowest process, which is that of its slowest thread; NaN where it is not recorded
     """
 
     exclusive: NDArray[np.float64]
     total: float
     imbalance: NDArray[np.float32] | None = None
+    run_time: float = float("nan")
 
 
 class ProfileSource(Protocol):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import math
 import os
 import re
@@ -12,6 +13,7 @@ from pathlib import Path
 import msgspec
 
 from callpath_modeler.errors import InputError, UsageError
+from callpath_modeler.printable import printable
 from callpath_modeler.readers.base import Match
 from callpath_modeler.readers.registry import Registry
 from callpath_modeler.readers.tokens import NUMBER
@@ -314,7 +316,7 @@ def _matched(pattern: _Pattern, names: Sequence[str]) -> dict[str, float]:
 def _from_manifest(path: Path, registry: Registry) -> list[RunFile]:
     try:
         manifest = msgspec.toml.decode(path.read_bytes(), type=_Manifest)
-    except (msgspec.DecodeError, UnicodeDecodeError, OSError) as cause:
+    except (msgspec.DecodeError, ValueError, OverflowError, RecursionError, OSError) as cause:
         raise InputError(
             f"{path}: not a manifest of runs: {cause}",
             hint="`cpmodel info RUNS --write-manifest` writes one to start from",
@@ -324,18 +326,34 @@ def _from_manifest(path: Path, registry: Registry) -> list[RunFile]:
     for run in manifest.run:
         if "\0" in run.path:
             raise InputError(f"{path}: a null byte in path {run.path!r}", hint="mend the path")
+        _check_length(path, run.path)
         for name, value in run.parameters.items():
             if not math.isfinite(value):
                 raise InputError(f"{path}: {name} = {value} of {run.path}", hint="give a number")
     return [
         replace(
             _named(path.parent / run.path, registry, None),
-            parameters=run.parameters,
+            parameters={printable(name): value for name, value in run.parameters.items()},
             repetition=run.repetition,
             from_manifest=True,
         )
         for run in manifest.run
     ]
+
+
+def _check_length(manifest: Path, name: str) -> None:
+    """Refuse a path that no file can have; one that is not there is refused elsewhere."""
+    try:
+        (manifest.parent / name).stat()
+    except OSError as cause:
+        if cause.errno in (errno.ENAMETOOLONG, errno.ELOOP):
+            raise InputError(
+                f"{manifest}: path {name[:40]!r}...: {cause.strerror}", hint="correct the path"
+            ) from None
+    except ValueError as cause:
+        raise InputError(
+            f"{manifest}: path {name[:40]!r}: {cause}", hint="correct the path"
+        ) from None
 
 
 def _compiled(pattern: str) -> _Pattern:

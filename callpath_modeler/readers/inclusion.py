@@ -12,9 +12,10 @@ _CALLERS = 3
 _COMPARISONS = 6
 """So many callers, and callers times runs, are no accident: exclusive values of callers, such as
 that of main, are mostly small."""
-_ROUNDING = 1e-9
+_ROUNDING = 1e-3
+"""Tools print few digits, and take a little time themselves."""
 _SAME = 0.01
-"""Functions of a flat list whose times differ by less are the same time, told several times."""
+"""Functions whose times differ by less take the same time, which is recorded several times."""
 
 
 def looks_inclusive(tree: CallTree, values: NDArray[np.float64]) -> str:
@@ -35,18 +36,31 @@ def looks_inclusive(tree: CallTree, values: NDArray[np.float64]) -> str:
         calls |= compared
         comparisons += int(compared.sum())
     callers = int(calls.sum())
-    if not callers:
-        return _same_times(np.nan_to_num(values))
     if callers < _CALLERS or comparisons < _COMPARISONS:
         return ""
     return f"each of {callers} callers takes at least what its callees take together"
 
 
-def _same_times(values: NDArray[np.float64]) -> str:
-    """Find functions, in a list without callers, that take the largest time in every run."""
+def same_times(tree: CallTree, values: NDArray[np.float64]) -> str:
+    """Say why times look as if they contained each other, although they are no sums of callees.
+
+    Parameters
+    ----------
+    values : [call paths, runs]; NaN = not measured
+
+    Returns
+    -------
+    str
+        How many functions take the same time, the largest in every run, of a list without callers
+        or one below the other; nothing where there are none.
+    """
+    values = np.nan_to_num(values)
     largest = values.max(axis=0, initial=0.0)
     alike = (values >= (1 - _SAME) * largest).all(axis=1) & (largest > 0).all()
-    count = int(alike.sum())
-    if count < _CALLERS or values.shape[1] < _CALLERS:
+    rows = np.flatnonzero(alike)
+    if len(rows) < _CALLERS or values.shape[1] < _CALLERS:
         return ""
-    return f"{counted(count, 'function')} take the same, largest time in every run"
+    nested = bool((tree.end[rows[:-1]] > rows[1:]).all())
+    if (tree.parent != ROOT).any() and not nested:
+        return ""
+    return f"{counted(len(rows), 'function')} take the same, largest time in every run"

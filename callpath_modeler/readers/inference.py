@@ -111,7 +111,7 @@ def infer(
 
 
 def _required(columns: Sequence[Column], required: Collection[str]) -> list[int]:
-    """Return the columns that the user named; of one that no column is called, the only bare one."""
+    """Return the columns that the user named; for a name of none, the only bare column."""
     found = []
     for name in required:
         named = [k for k, c in enumerate(columns) if c.label == name or _NAMES.get(c.word) == name]
@@ -146,7 +146,7 @@ class _State:
         varying = [values for values in self.known.values() if len({*values}) > 1]
         return [tuple(values[run] for values in varying) for run in range(self.runs)]
 
-    def decide(self, column: Column) -> Decision:
+    def decide(self, column: Column) -> Decision:  # noqa: PLR0911 - one per role
         """Decide the role of one column."""
         word = self._word(column)
         present = {value for value in column.values if value is not None}
@@ -241,7 +241,7 @@ class _State:
             return Decision(column, Role.UNDECIDED, "the only number that varies", "", True)
         return Decision(column, Role.PARAMETER, reason, column.label, True)
 
-    def _beside(
+    def _beside(  # noqa: PLR0911 - one per role
         self,
         column: Column,
         word: Word,
@@ -338,7 +338,7 @@ def _is_ambiguous(column: Column, word: Word, groups: Iterable[Sequence[float]])
 
 
 def _numbers_repetitions(groups: Iterable[Sequence[float]]) -> bool:
-    """Tell whether numbers count the runs of each setting from 1, or from 0; some may be missing."""
+    """Tell whether numbers count the runs of each setting from 1 or 0; some may be missing."""
     sizes = [*groups]
     most = max(map(len, sizes))
     every = {value for group in sizes for value in group}

@@ -28,6 +28,8 @@ AS_TOLD = "as told"
 
 _STRONG_SLOPE = -0.5
 """Half-way between constant computation per process (weak, 0) and 1/p (strong, -1)."""
+_DOUBTFUL_SLOPE = -0.2
+"""Computation that falls faster than this may be shared work: bytes and counts decide."""
 _FEWEST = 3
 """Points that tell a slope."""
 
@@ -128,39 +130,80 @@ def recognise_scaling(
     by its time at the smallest scale; the weighted median decides. Communication has no vote: it
     may well grow under strong scaling; nor has what appears at large scale only, nor scales beyond
     that at which a function takes least: what was shared may grow again. The least disturbed
-    repetition speaks for its point.
+    repetition speaks for its point. Means over processes are compared: maxima grow with imbalance.
+    Where times fall by less than shared work would, but fall, bytes and counts decide.
 
     Returns
     -------
     scaling, and the reason in words
     """
-    if reduction is Reduction.IMBALANCE:
-        return Scaling.WEAK, "assumed: imbalances do not tell"
-    if "p" not in runs[0].parameters:
-        return Scaling.WEAK, "assumed: the number of processes is unknown"
     timed = [v for v in columns.values() if v.metric.is_time and v.metric.additive]
+    why = _undecided(timed, runs, reduction)
+    if why:
+        return Scaling.WEAK, f"assumed: {why}"
     chosen = _longest_series(runs)
     of_run = np.array([runs[i].parameters["p"] for i in chosen])
-    processes = np.unique(of_run)
-    if not timed or len(processes) < 2:
-        return Scaling.WEAK, "assumed: " + ("p does not vary" if timed else "no time measured")
-    if processes[0] <= 0:
-        return Scaling.WEAK, "assumed: p is not positive"
     own = np.array([region.computes for region in tree.regions])
-    work = timed[0].exclusive[own[tree.region]][:, chosen]
+    work = own[tree.region]
+
+    def slope_of(values: Values, rows: npt.NDArray[np.bool_]) -> float:
+        return _median_slope(_means(values, reduction)[rows][:, chosen], of_run, reduction)
+
+    slope = slope_of(timed[0], work)
+    if np.isnan(slope):
+        return Scaling.WEAK, "assumed: no computation measured at every scale"
+    said = f"computation per process goes as {_power(slope)}"
+    if not _STRONG_SLOPE <= slope < _DOUBTFUL_SLOPE:
+        return (Scaling.STRONG if slope < _STRONG_SLOPE else Scaling.WEAK), said
+    # Work that is shared may be slowed down by a full memory: volumes are not.
+    of_bytes = np.ones(len(work), bool)
+    needs = [values for values in columns.values() if values.metric.is_requirement]
+    volumes = [slope_of(each, of_bytes if each.metric.unit == "B" else work) for each in needs]
+    for each, volume in zip(needs, volumes, strict=True):
+        if volume < _STRONG_SLOPE:
+            return Scaling.STRONG, f"{said}, {each.metric.name} as {_power(volume)}"
+    return Scaling.WEAK, said
+
+
+def _undecided(timed: Sequence[Values], runs: Sequence[Run], reduction: Reduction) -> str:
+    """Say why scaling cannot be told from the runs; nothing where it can."""
+    if reduction is Reduction.IMBALANCE:
+        return "imbalances do not tell"
+    if "p" not in runs[0].parameters:
+        return "the number of processes is unknown"
+    processes = {runs[i].parameters["p"] for i in _longest_series(runs)}
+    if not timed:
+        return "no time measured"
+    if len(processes) < 2:
+        return "p does not vary"
+    return "p is not positive" if min(processes) <= 0 else ""
+
+
+def _power(slope: float) -> str:
+    # Adding zero to a rounded slope takes the sign off "-0.00".
+    return f"p^{round(slope, 2) + 0.0:.2f}"
+
+
+def _means(values: Values, reduction: Reduction) -> FloatArray:
+    """Return means over processes where maxima and imbalance tell them, [call paths, runs]."""
+    if reduction is Reduction.MAX and values.imbalance is not None:
+        return values.exclusive / np.nan_to_num(values.imbalance, nan=1.0)
+    return values.exclusive
+
+
+def _median_slope(work: FloatArray, of_run: FloatArray, reduction: Reduction) -> float:
+    """Return the weighted median of the slopes of call paths; NaN where none is at every scale."""
+    processes = np.unique(of_run)
     least = np.stack([work[:, of_run == p].min(axis=1) for p in processes], axis=1)
     if reduction is Reduction.SUM:
         least = least / processes
     least = least[(least > 0).all(axis=1)]
     if not len(least):
-        return Scaling.WEAK, "assumed: no computation measured at every scale"
+        return float("nan")
     slopes = _slopes(np.log(processes), np.log(least))
     order = np.argsort(slopes)
     votes = np.cumsum(least[order, 0])
-    slope = slopes[order][np.searchsorted(votes, votes[-1] / 2)]
-    scaling = Scaling.STRONG if slope < _STRONG_SLOPE else Scaling.WEAK
-    # Adding zero to a rounded slope takes the sign off "-0.00".
-    return scaling, f"computation per process goes as p^{round(slope, 2) + 0.0:.2f}"
+    return float(slopes[order][np.searchsorted(votes, votes[-1] / 2)])
 
 
 def _slopes(x: FloatArray, y: FloatArray) -> FloatArray:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -20,7 +20,7 @@ from callpath_modeler.profile.schema import (
     Reduction,
 )
 from callpath_modeler.readers.base import Reduced, RunSource
-from callpath_modeler.readers.inclusion import looks_inclusive
+from callpath_modeler.readers.inclusion import looks_inclusive, same_times
 from callpath_modeler.readers.paths import exclusive_of, tree_of
 from callpath_modeler.readers.titles import Title, is_processes, read_title
 from callpath_modeler.units import parameter_value
@@ -306,12 +306,31 @@ def _columns(
         tables = {inclusive: values(k, t) for inclusive, (k, t) in flavours.items()}
         column = _column(metric, tables, tree, notices)
         if metric.is_time and metric.additive and title.inclusive is None:
-            why = looks_inclusive(tree, column.exclusive)
-            if why:
-                notices[0].note("CPM135", f"{name}: {why}", about=name)
+            column = _by_looks(column, tables[False], tree, notices)
+            metric = column.metric
         if metric.additive and len(only_named):
             _fill_named(column, tree, only_named)
         yield column
+
+
+def _by_looks(
+    column: _Column, table: _Array, tree: CallTree, notices: Sequence[Notices]
+) -> _Column:
+    """Read times whose title does not say so as inclusive, where they look like it.
+
+    Those of a list without callers cannot be made exclusive: they do not add up.
+    """
+    metric, name = column.metric, column.metric.name
+    why = looks_inclusive(tree, column.exclusive)
+    if why:
+        notices[0].note("CPM135", f"{name}: {why}", about=name)
+        return _column(metric, {True: table}, tree, notices)
+    why = same_times(tree, column.exclusive)
+    if why:
+        notices[0].note("CPM155", f"{name}: {why}", about=name)
+        unknown = np.full_like(column.total, np.nan)
+        return replace(column, metric=replace(metric, additive=False), total=unknown)
+    return column
 
 
 def _note_siblings(

@@ -204,6 +204,10 @@ class Reducer:
         folded = self._columns.fold(block, self._fold)
         return float(self._statistic(block, folded, missing=False)[0])
 
+    def largest_total(self) -> float:
+        """Return the total of the process where it is largest: of a duration, the run time."""
+        return float(self._columns.fold(self._total[np.newaxis], self._fold).max())
+
     def mark_missing(self, block: Block) -> None:
         """Make infinite values of a stored block NaN and count both."""
         if is_plain(block):

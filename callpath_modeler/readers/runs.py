@@ -10,6 +10,7 @@ import numpy as np
 
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.errors import DataError, InputError
+from callpath_modeler.printable import printable
 from callpath_modeler.profile.calltree import CallTree
 from callpath_modeler.profile.schema import (
     COMPUTED,
@@ -72,7 +73,7 @@ def read_runs(
     Parameters
     ----------
     metrics : names to read; empty = the first duration, or else the first metric; None = all
-    reduction : over locations; None = the maximum, or what there is
+    reduction : over locations; None = the mean, or what there is
     requirements : read besides what call paths need beside time
 
     Raises
@@ -104,7 +105,7 @@ def reduction_of(source: ProfileSource, asked: Reduction | None, path: Path) -> 
     """Return how to reduce over locations: as asked, or refuse with a `DataError`."""
     can = tuple(source.reductions) if isinstance(source, ReducedSource) else COMPUTED
     if asked is None:
-        return Reduction.MAX if Reduction.MAX in can else can[0]
+        return Reduction.MEAN if Reduction.MEAN in can else can[0]
     if asked not in can:
         raise DataError(
             f"{path}: holds no {asked} over processes: it was reduced when it was written",
@@ -147,7 +148,8 @@ def read_run(
     return ReadRun(
         name,
         file,
-        dict(run.parameters),
+        # Tables name their parameters: a control character would reach every terminal and page.
+        {printable(name): value for name, value in run.parameters.items()},
         reader,
         source.call_tree,
         source.extent,
@@ -166,7 +168,9 @@ def _sensible(found: Reduced) -> tuple[Reduced, int]:
     if not count and not abs(found.total) > _LARGEST:
         return found, 0
     exclusive = np.where(beyond, np.nan, found.exclusive)
-    return replace(found, exclusive=exclusive, total=float(np.nansum(exclusive))), max(1, count)
+    total, unknown = float(np.nansum(exclusive)), float("nan")
+    found = replace(found, exclusive=exclusive, total=total, run_time=unknown)
+    return found, max(1, count)
 
 
 def _which(run: RunSource) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from callpath_modeler.readers.words import Word, word_of
 
@@ -72,7 +73,7 @@ def tokens_in(name: str) -> list[Token]:
 
 def _is_hash(text: str) -> bool:
     digits = [letter.isdigit() for letter in text]
-    changes = sum(one is not other for one, other in zip(digits, digits[1:], strict=False))
+    changes = sum(one is not other for one, other in pairwise(digits))
     return changes >= _FEWEST_CHANGES
 
 
@@ -96,7 +97,7 @@ def _tokens(parts: Sequence[tuple[str, str]]) -> Iterator[Token]:
         yield Token(word, value, text, joined)
 
 
-def _word_of_number(
+def _word_of_number(  # noqa: C901, PLR0911 - one case per form of a name
     parts: Sequence[tuple[str, str]], k: int, used: set[int]
 ) -> tuple[str, bool, set[int]]:
     """Return the word of the number at `k`, whether they are one piece, and which parts it is."""
@@ -130,9 +131,9 @@ def _word_of_number(
             return found
         return parts[following][1], False, {following}
     following = k + 2
-    if is_word(following) and word_of(parts[following][1]) in _COUNTS:
-        if not _has_own_number(parts, following):
-            return parts[following][1], False, {following}
+    is_count = is_word(following) and word_of(parts[following][1]) in _COUNTS
+    if is_count and not _has_own_number(parts, following):
+        return parts[following][1], False, {following}
     return ("", False, set()) if not after else (parts[k + 1][1], True, {k + 1})
 
 

@@ -39,7 +39,8 @@ _IDENTIFIERS = frozenset(
     {"job", "jobid", "jid", "slurm", "slurmid", "pbs", "lsf", "id", "pid", "uid", "uuid", "guid",
      "hash", "sha", "commit", "rev", "revision",
      "host", "hostname", "node", "nid", "login", "date",
-     "time", "day", "month", "year", "launchdate", "timestamp", "datetime", "stamp", "epoch", "profile",
+     "time", "day", "month", "year", "launchdate", "timestamp", "datetime", "stamp", "epoch",
+     "profile",
      "profiles", "summary", "index", "idx", "key", "serial", "version", "pr", "issue", "build"}
 )  # fmt: skip
 _SIZES = frozenset(

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from callpath_modeler.analysis.at_target import deviation
 from callpath_modeler.profile.pattern import short_name
+from callpath_modeler.profile.schema import Reduction
 from callpath_modeler.report.columns import amount_text
 from callpath_modeler.units import (
     counted,
     factor_text,
+    interval,
     parameter_value,
     percent,
     quantity,
@@ -28,6 +31,12 @@ if TYPE_CHECKING:
     from callpath_modeler.fitted import Fitted
     from callpath_modeler.profile.experiment import Experiment
 
+_CLOCK = re.compile(
+    r"(cpu|real|wall|run|elapsed|total)?.{0,3}(time|clock|seconds|duration)", re.IGNORECASE
+)
+"""Names of metrics that measure the whole time of a program, by whatever clock."""
+_WORTH_A_NOTE = 0.01
+"""Share of the run time from which on a sum of call paths that differs from it is noted."""
 _WORTH_A_WORD = 0.02
 """Share of the cost from which on what is not modelled is said in the first line."""
 
@@ -61,16 +70,77 @@ def verdict(ranking: Ranking, *, ascii_only: bool) -> str:
         growth = fitted.models.growth(row).text(fitted.parameter, pretty=not ascii_only)
         return f"As {fitted.parameter} grows without end, {name} grows fastest: {growth}."
     growth = growth_of(fitted, row, pretty=not ascii_only)
-    additive = fitted.metric.additive
-    of_row = (ranking.value[row], ranking.low[row], ranking.high[row])
-    value, low, high = ranking.total if additive else of_row
-    amount = amount_text(value, low, high, unit, ascii_only=ascii_only)
-    where = f"At {target_text(ranking)}"
-    answer = f"{where}: {name} is worst, {amount}, and {growth}."
-    if additive:
+    if fitted.metric.additive:
         share = percent(float(ranking.own_share[row]))
-        answer = f"{where}: {amount}; {name} takes {share} and {growth}."
+        answer = f"{cost_text(ranking, ascii_only=ascii_only)}. {name} takes {share} and {growth}."
+    else:
+        of_row = (ranking.value[row], ranking.low[row], ranking.high[row])
+        amount = amount_text(*of_row, unit, ascii_only=ascii_only)
+        answer = f"At {target_text(ranking)}: {name} is worst, {amount}, and {growth}."
     return " ".join([answer, *model_notes(ranking, ascii_only=ascii_only), *missing_notes(ranking)])
+
+
+def cost_text(answer: Ranking | Forecast, *, ascii_only: bool) -> str:
+    """Say how long the program runs at a target, or what it costs in another metric.
+
+    ``lulesh will run 325 s at p = 1000 (8 × the largest run; 95 % band 120 … 800 s)``
+    """
+    fitted, run_time = answer.fitted, answer.run_time
+    metric, name = fitted.metric, fitted.experiment.name
+    value, low, high = run_time.total if run_time else answer.total
+    runs = run_time.repetitions if run_time else answer.repetitions
+    known = [f"measured, {counted(runs, 'run')}"] if runs else known_by(answer)
+    known += [] if run_time else [_stand_in(fitted.experiment)] * metric.is_time
+    if not np.isnan(low):
+        ends = interval(low, high, metric.unit, ascii_only=ascii_only)
+        kind = "interval" if runs else "band"
+        known.append(f"{percent(fitted.models.confidence)} {kind} {ends}")
+    amount = quantity(value, metric.unit, ascii_only=ascii_only)
+    if metric.is_time and _CLOCK.match(metric.name):
+        said = f"{name} {'ran' if runs else 'will run'} {amount}"
+    else:
+        said = f"{name}: {metric.name} = {amount}"
+    return f"{said} at {at_text(fitted, answer.target)} ({'; '.join(known)})"
+
+
+def _stand_in(experiment: Experiment) -> str:
+    """Name the figure that stands for a run time which is not recorded."""
+    match experiment.reduction:
+        case Reduction.MEAN:
+            return "mean over processes"
+        case Reduction.GIVEN:
+            return "sum of the recorded times"
+        case _:
+            return f"sum of call paths, {experiment.reduction.words}"
+
+
+def sum_notes(answer: Ranking | Forecast, *, ascii_only: bool) -> list[str]:
+    """Say by how much the sum of call paths differs from the run time, if by more than 1 %."""
+    run_time, fitted = answer.run_time, answer.fitted
+    if run_time is None:
+        return []
+    total, reduction = answer.total[0], fitted.experiment.reduction
+    if reduction is Reduction.SUM and fitted.parameter == "p":
+        return ["Listed values are sums over all processes, the run time is that of the slowest."]
+    difference = total / run_time.total[0] - 1 if run_time.total[0] > 0 else 0.0
+    if not abs(difference) > _WORTH_A_NOTE:
+        return []
+    amount = quantity(total, fitted.metric.unit, ascii_only=ascii_only)
+    than = f"{percent(abs(difference))} {'more' if difference > 0 else 'less'} than the run time"
+    return [f"The listed times add up to {amount}, {than}. {_why_sums_differ(answer, difference)}"]
+
+
+def _why_sums_differ(answer: Ranking | Forecast, difference: float) -> str:
+    """Give the reason why call paths do not add up to the run time, as a sentence."""
+    reduction = answer.fitted.experiment.reduction
+    if reduction is Reduction.MAX and difference > 0:
+        return "Each is the maximum over processes, and these are slow in different call paths."
+    if bool(answer.repetitions) is not bool(answer.run_time and answer.run_time.repetitions):
+        return "They are predicted, the run time is measured."
+    if not answer.repetitions and difference > 0:
+        return "Their models and that of the run time disagree: measure a larger scale."
+    each = "Each is" if reduction is Reduction.GIVEN else f"Each is the {reduction}"
+    return f"{each} over processes, and the run time is that of the slowest process."
 
 
 def turning_notes(answer: Ranking | Forecast, *, ascii_only: bool) -> list[str]:
@@ -132,6 +202,9 @@ def _runs(measured: Measured, target: float) -> list[str]:
 def model_notes(answer: Ranking | Forecast, *, ascii_only: bool) -> list[str]:
     """Say what models say of the total beside what was measured."""
     fitted, said, total = answer.fitted, answer.predicted_total, answer.total[0]
+    if answer.run_time is not None and answer.run_time.repetitions:
+        value = quantity(answer.run_time.predicted, fitted.metric.unit, ascii_only=ascii_only)
+        return [f"The model says {value}, {off_by(answer)}."]
     if not answer.repetitions or not np.isfinite(said):
         return []
     value = quantity(said, fitted.metric.unit, ascii_only=ascii_only)
@@ -141,16 +214,27 @@ def model_notes(answer: Ranking | Forecast, *, ascii_only: bool) -> list[str]:
 
 
 def off_by(answer: Ranking | Forecast) -> str:
-    """Say how far models are off in total, of what they know: ``+13 %``."""
-    said, measured = (np.array([v]) for v in (answer.predicted_total, answer.modelled_total))
-    return signed_percent(float(deviation(said, measured)[0]))
+    """Say how far the model of the run time is off, or models in total: ``+13 %``."""
+    run_time = answer.run_time
+    if run_time is not None and run_time.repetitions:
+        return _off(run_time.predicted, run_time.total[0])
+    return total_off_by(answer)
+
+
+def total_off_by(answer: Ranking | Forecast) -> str:
+    """Say how far models are off in total, of the call paths that have one: ``+13 %``."""
+    return _off(answer.predicted_total, answer.modelled_total)
+
+
+def _off(predicted: float, measured: float) -> str:
+    return signed_percent(float(deviation(np.array([predicted]), np.array([measured]))[0]))
 
 
 def missing_notes(ranking: Ranking) -> list[str]:
     """Say how much of the cost no prediction holds, if that is worth a word."""
     if not ranking.fitted.metric.additive or ranking.unmodelled_share < _WORTH_A_WORD:
         return []
-    if ranking.repetitions:
+    if ranking.repetitions or ranking.run_time is not None:
         return []
     missing = percent(ranking.unmodelled_share)
     return [f"Not in this: {missing} of today's cost, which could not be modelled."]

@@ -19,7 +19,7 @@ from callpath_modeler.analysis.ensemble import (
     readings,
     unmatched,
 )
-from callpath_modeler.analysis.excess import is_summed
+from callpath_modeler.analysis.excess import efficiency_of, is_summed
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.profile.calltree import CallTree
 from callpath_modeler.profile.experiment import Scaling
@@ -110,6 +110,7 @@ def excess_table(shown: ExcessView, findings: Sequence[Finding] = ()) -> Table:
     for k, (p, q) in enumerate(losses.pairs):
         base, scale = losses.columns(k)
         overlaps = shown.overlaps[k]
+        efficiency = _efficiency(shown, whole[:, k], cost_whole[:, scale], k)
         parts.append(
             {
                 **nodes,
@@ -122,7 +123,7 @@ def excess_table(shown: ExcessView, findings: Sequence[Finding] = ()) -> Table:
                 "cost_at_scale_exclusive": cost_own[:, scale].tolist(),
                 "excess_inclusive": whole[:, k].tolist(),
                 "excess_exclusive": own[:, k].tolist(),
-                "efficiency": (1.0 - whole[:, k]).tolist(),
+                "efficiency": efficiency.tolist(),
                 "overlap_inclusive": _flags(overlaps, 0, len(lines)),
                 "overlap_exclusive": _flags(overlaps, 1, len(lines)),
                 "reading": [str(reading) for reading in readings(whole[:, k], own[:, k])],
@@ -138,6 +139,17 @@ def excess_table(shown: ExcessView, findings: Sequence[Finding] = ()) -> Table:
     united = [name for name in columns if name.startswith("cost_")]
     units = dict.fromkeys(united, losses.metric.unit)
     return Table(columns, units, _header(shown, findings))
+
+
+def _efficiency(shown: ExcessView, excess: Values, cost: Values, pair: int) -> Values:
+    """Return the cost of lines under perfect scaling over their cost, [lines].
+
+    Parameters
+    ----------
+    excess, cost : [lines] inclusive ones, at the larger scale of a pair
+    """
+    run_time = shown.losses.run_time[shown.losses.columns(pair)[1]]
+    return efficiency_of(np.nan_to_num(cost), np.nan_to_num(excess) * run_time)
 
 
 def _flags(overlaps: _Overlaps, which: int, size: int) -> list[Cell]:
@@ -310,7 +322,9 @@ def _columns(shown: ExcessView, *, ascii_only: bool) -> list[Column]:
         )
         columns.append(Column("own", [*_shares(own[:, k], overlaps, 1), ""], droppable=rank))
     if last == 0:
-        efficiency = [percent(1 - x) for x in (*whole[:, 0], total[0])]
+        costs = shown.outline.values(losses.costs)[1][:, losses.columns(0)[1]]
+        of_lines = _efficiency(shown, whole[:, 0], costs, 0)
+        efficiency = [percent(x) for x in (*of_lines.tolist(), 1 - total[0])]
         columns.append(Column("efficiency", efficiency, droppable=2))
     words = [_SHORT[reading] for reading in readings(whole[:, last], own[:, last])]
     columns.append(Column("reading", [*words, ""], right=False, droppable=1))

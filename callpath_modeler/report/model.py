@@ -279,7 +279,8 @@ class ExcessStep:
     ----------
     base, scale : values of the parameter
     predicted : whether the cost at the larger one is predicted, else measured
-    inclusive, exclusive : [call paths] fractions of the run time at the larger scale
+    inclusive, exclusive : [call paths] fractions of the total at the larger scale
+    efficiency : [call paths] cost under perfect scaling over the cost, with callees
     """
 
     base: float
@@ -287,6 +288,7 @@ class ExcessStep:
     predicted: bool
     inclusive: NDArray[np.float64]
     exclusive: NDArray[np.float64]
+    efficiency: NDArray[np.float64]
 
     @property
     def title(self) -> str:
@@ -307,10 +309,12 @@ def excess_steps(ranking: Ranking) -> list[ExcessStep]:
     steps = []
     for point in map(float, fitted.points[1:]):
         found = between(point, aggregate=fitted.models.aggregate)
-        steps.append(ExcessStep(base, point, False, found.inclusive, found.exclusive))
+        shares = found.inclusive, found.exclusive
+        steps.append(ExcessStep(base, point, False, *shares, found.efficiency))
     if ranking.target > fitted.points[-1]:
-        own, below = ranking.excess.exclusive, ranking.excess.inclusive
-        steps.append(ExcessStep(base, ranking.target, True, below, own))
+        shares = ranking.excess.inclusive, ranking.excess.exclusive
+        efficiency = ranking.excess.efficiency
+        steps.append(ExcessStep(base, ranking.target, True, *shares, efficiency))
     return steps
 
 
@@ -323,8 +327,8 @@ def _excess(ranking: Ranking, row: int) -> list[str]:
     width = max(len(title) - 2, *(len(step.title) for step in steps))
     lines = [f"{title:<{width + 2}}  inclusive  exclusive  efficiency"]
     for step in steps:
-        own, whole = float(step.exclusive[row]), float(step.inclusive[row])
-        inclusive, exclusive, left = (percent(share, 1) for share in (whole, own, 1 - whole))
+        shares = step.inclusive[row], step.exclusive[row], step.efficiency[row]
+        inclusive, exclusive, left = (percent(float(share), 1) for share in shares)
         lines.append(f"  {step.title:<{width}}{inclusive:>11}{exclusive:>11}{left:>12}")
     return lines
 

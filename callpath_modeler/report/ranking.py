@@ -16,11 +16,13 @@ from callpath_modeler.analysis.excess import scaling_over
 from callpath_modeler.analysis.rank import Ranking
 from callpath_modeler.analysis.trust import marks_text
 from callpath_modeler.fitted import Fitted
-from callpath_modeler.profile.calltree import CallTree
+from callpath_modeler.printable import shell_words
+from callpath_modeler.profile.calltree import CallTree, escape
 from callpath_modeler.profile.experiment import Scaling
 from callpath_modeler.profile.pattern import short_name
+from callpath_modeler.profile.schema import Reduction
 from callpath_modeler.report.again import EXPERIMENT, Again
-from callpath_modeler.report.answer import culprit, left_out, turning_notes, verdict
+from callpath_modeler.report.answer import culprit, left_out, sum_notes, turning_notes, verdict
 from callpath_modeler.report.columns import (
     MODEL_NOTE,
     band_text,
@@ -45,6 +47,15 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _GREY = "dim"
+_START_UP = frozenset(
+    {"mpi_init", "mpi_init_thread", "mpi_finalize", "mpi_session_init", "dlopen", "shmem_init",
+     "shmem_init_thread", "shmem_finalize", "start_pes", "gasnet_init", "gasnet_attach",
+     "upcxx::init", "cuinit", "hipinit"}
+)  # fmt: skip
+"""Names, in small letters, of functions that start a program or end it."""
+
+_FIRST_TO_GO = 6
+"""Rank of columns that leave a narrow table before all others."""
 
 _WORTH_A_WORD = 0.005
 """From which excess work on it is said of call paths that have no line."""
@@ -154,7 +165,8 @@ def ranking_cells(
     -------
     ``rank``, ``measured`` (at the largest scale, unless that is the target and was measured),
     ``value``, ``band`` (not at infinity), ``model`` (how far it is off, where the target was
-    measured), ``share``, ``excess``, ``growth``, ``trust``.
+    measured), ``maximum`` and ``imbalance`` (over processes, at the largest scale, beside exclusive
+    means and sums), ``share``, ``excess``, ``growth``, ``trust``.
     """
     fitted, unit = ranking.fitted, ranking.fitted.metric.unit
 
@@ -187,6 +199,8 @@ def ranking_cells(
     before = [*np.nan_to_num(ranking.share_at_largest[rows]), *sums(ranking.share_at_largest)]
     after = [*ranking.share[rows], *sums(ranking.share)]
     largest_at, target_at = value_titles(ranking)
+    maximum, imbalance = (values[rows] for values in ranking.maxima_at_largest)
+    of_processes = [*blank, ""]
     columns = {
         "rank": Column("#", [*(str(k) for k in _places(ranking, rows)), *blank, ""]),
         "measured": Column(largest_at, [text(v) for v in largest], droppable=-1),
@@ -195,16 +209,36 @@ def ranking_cells(
             band_title(ranking), [*bands, *blank, band(*ranking.total[1:])], droppable=-2
         ),
         "model": Column("model", [signed_percent(v) for v in off.tolist()], droppable=2),
+        "maximum": Column(
+            f"max {largest_at}", [*map(text, maximum), *of_processes], droppable=_FIRST_TO_GO
+        ),
+        "imbalance": Column(
+            "imbalance", [*map(_ratio_text, imbalance), *of_processes], droppable=_FIRST_TO_GO
+        ),
         "share": Column("share", [*share_texts(ranking, before, after), ""], droppable=4),
         "excess": Column("excess", excess, droppable=5),
         "growth": Column("growth", [*growth, *blank, ""], right=False, droppable=1),
         "trust": Column("trust", [*trust, *blank, ""], droppable=3),
     }
+    if not _has_maxima(ranking, maximum):
+        del columns["maximum"], columns["imbalance"]
     if not fitted.metric.additive:
         # No sum means anything: neither the last row, the total, nor shares of it.
         del columns["share"], columns["excess"]
         columns = {name: replace(c, cells=c.cells[:-1]) for name, c in columns.items()}
     return telling(ranking, columns)
+
+
+def _has_maxima(ranking: Ranking, maximum: NDArray[np.float64]) -> bool:
+    """Tell whether maxima say more than the listed values do: of exclusive means or sums."""
+    reduction = ranking.fitted.experiment.reduction
+    is_listed = ranking.inclusive or reduction not in {Reduction.MEAN, Reduction.SUM}
+    several = any(run.extent.processes > 1 for run in ranking.fitted.experiment.runs)
+    return several and not is_listed and not bool(np.isnan(maximum).all())
+
+
+def _ratio_text(ratio: float) -> str:
+    return "-" if np.isnan(ratio) else f"{ratio:.2f}"
 
 
 def _places(ranking: Ranking, rows: NDArray[np.intp]) -> list[int]:
@@ -215,14 +249,26 @@ def _places(ranking: Ranking, rows: NDArray[np.intp]) -> list[int]:
 
 def _footer(ranking: Ranking, shown: str, ids: Sequence[str], again: Again) -> list[str]:
     """Return what is to be said below the table, given its header and how to ask again."""
-    lines = ["", *unmodelled_notes(ranking), *absent_notes(ranking)]
+    lines = ["", *sum_notes(ranking, ascii_only=False)]
+    lines += [*unmodelled_notes(ranking), *absent_notes(ranking)]
     if " excess " in shown:
         lines += excess_notes(ranking)
     if " model " in shown:
         lines.append(MODEL_NOTE)
     if len(ranking.order):
+        lines += _start_up_notes(ranking, again)
         lines.append(again.hint("show", f"@{ids[culprit(ranking)]}"))
     return lines
+
+
+def _start_up_notes(ranking: Ranking, again: Again) -> list[str]:
+    """Name the leading call path if it starts or ends the program, and the command without it."""
+    row = culprit(ranking)
+    name = short_name(ranking.fitted.experiment.tree.names(row)[-1])
+    if name.lower() not in _START_UP:
+        return []
+    without = again.line("rank", shell_words(["--ignore", f"**/{escape(name)}"]))
+    return [f"{name} runs once per program, not in its loops. The ranking without it: {without}"]
 
 
 def unmodelled_notes(ranking: Ranking) -> list[str]:

@@ -16,6 +16,7 @@ from callpath_modeler.report.formats import Cell, Table, json_number, provenance
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from callpath_modeler.analysis.forecast import Forecast
     from callpath_modeler.analysis.turning import Turning
     from callpath_modeler.diagnostics import Finding
 
@@ -129,8 +130,19 @@ def ranking_table(
         "predicted_high": ranking.predicted.high,
     }
     columns |= {name: values[rows].tolist() for name, values in of_models.items()}
+    maximum, imbalance = ranking.maxima_at_largest
+    columns["maximum_at_largest"] = maximum[rows].tolist()
+    columns["imbalance_at_largest"] = imbalance[rows].tolist()
     unit = fitted.metric.unit
-    united = ("value_at_largest", "value_at_target", "low", "high", "loss", *of_models)
+    united = (
+        "maximum_at_largest",
+        "value_at_largest",
+        "value_at_target",
+        "low",
+        "high",
+        "loss",
+        *of_models,
+    )
     return Table(columns, dict.fromkeys(united, unit), _header(ranking, findings))
 
 
@@ -154,12 +166,32 @@ def _header(ranking: Ranking, findings: Sequence[Finding]) -> dict[str, object]:
             "high": high,
             "predicted": json_number(ranking.predicted_total),
         },
+        "run_time": run_time_json(ranking),
         "fastest": turning_json(ranking.turning),
         "unmodelled": {
             "callpaths": len(ranking.unmodelled),
             "share": ranking.unmodelled_share if fitted.metric.additive else None,
         },
         "fit": fit_settings(fitted),
+    }
+
+
+def run_time_json(answer: Ranking | Forecast) -> dict[str, object] | None:
+    """Return the run time at the target and at all measured scales; None where it is not known."""
+    run_time = answer.run_time
+    if run_time is None:
+        return None
+    value, low, high = (json_number(number) for number in run_time.total)
+    fitted = run_time.fitted
+    return {
+        "at_largest": json_number(run_time.at_largest),
+        "at_target": value,
+        "low": low,
+        "high": high,
+        "predicted": json_number(run_time.predicted),
+        "repetitions": run_time.repetitions,
+        "model": fitted.models.formula(0, fitted.parameter),
+        "measured": [json_number(float(number)) for number in fitted.measured[0]],
     }
 
 

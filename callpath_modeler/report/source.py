@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from callpath_modeler.fitted import Fitted
-from callpath_modeler.printable import in_one_line
+from callpath_modeler.printable import in_one_line, python_docstring
 from callpath_modeler.report.answer import omissions
 from callpath_modeler.report.expressions import python_formulas
 from callpath_modeler.units import parameter_value, setting_text
@@ -67,15 +67,16 @@ def python_source(fitted: Fitted) -> str:
     )
     return (
         _MODULE.format(
-            metric=_quoted(metric.name),
-            unit=_quoted(metric.unit),
+            metric=python_docstring(metric.name),
+            unit=python_docstring(metric.unit),
             metric_=metric.name,
             unit_=metric.unit,
-            experiment=_quoted(fitted.experiment.name),
-            measured=_quoted(_measured(fitted)),
+            experiment=python_docstring(fitted.experiment.name),
+            measured=python_docstring(_measured(fitted)),
             values=f"exclusive, {fitted.experiment.reduction.words}",
             omitted="".join(
-                f"Without what was {_quoted(each)}.\n" for each in omissions(fitted.experiment)
+                f"Without what was {python_docstring(each)}.\n"
+                for each in omissions(fitted.experiment)
             ),
             parameters=tuple(arguments),
             models=models,
@@ -131,8 +132,3 @@ def _measured(fitted: Fitted) -> str:
         f"{name} = {' '.join(parameter_value(value) for value in values[name])}"
         for name in fitted.parameters
     )
-
-
-def _quoted(text: str) -> str:
-    """Return text that can stand in a docstring."""
-    return in_one_line(text).replace("\\", "\\\\").replace('"', "'")

@@ -20,15 +20,15 @@ from callpath_modeler.profile.wanted import Wanted
 from callpath_modeler.report.again import EXPERIMENT, Again
 from callpath_modeler.report.answer import (
     at_text,
+    cost_text,
     left_out,
     model_notes,
-    off_by,
-    target_text,
+    sum_notes,
+    total_off_by,
     turning_notes,
 )
 from callpath_modeler.report.columns import (
     MODEL_NOTE,
-    amount_text,
     band_text,
     band_title,
     share_texts,
@@ -44,7 +44,12 @@ from callpath_modeler.report.outlines import (
     tree_lines,
 )
 from callpath_modeler.report.ranking import points_text
-from callpath_modeler.report.ranking_table import fit_settings, measured_json, turning_json
+from callpath_modeler.report.ranking_table import (
+    fit_settings,
+    measured_json,
+    run_time_json,
+    turning_json,
+)
 from callpath_modeler.units import (
     counted,
     percent,
@@ -158,6 +163,7 @@ def _header(shown: ForecastView, findings: Sequence[Finding]) -> dict[str, objec
             "high": high,
             "predicted": json_number(forecast.predicted_total),
         },
+        "run_time": run_time_json(forecast),
         "fastest": turning_json(forecast.turning),
         "unmodelled": {
             "callpaths": len(forecast.known.unmodelled),
@@ -210,16 +216,17 @@ def _verdict(shown: ForecastView, *, ascii_only: bool) -> str:
     """Answer the question: how long, how sure, and where."""
     forecast, fitted = shown.forecast, shown.forecast.fitted
     is_finite = np.isfinite(forecast.target)
-    at = target_text(forecast) if is_finite else at_text(fitted, forecast.target)
+    at = at_text(fitted, forecast.target)
     if not forecast.repetitions and not forecast.known.modelled.any():
         return f"At {at}: nothing could be predicted."
-    if not shown.hot:
+    if forecast.total[0] == 0:
         zero = "zero" if forecast.repetitions else "predicted to be zero"
         return f"At {at}: {fitted.metric.name} is {zero}."
-    unit = fitted.metric.unit
+    if not shown.hot:
+        return f"{cost_text(forecast, ascii_only=ascii_only)}."
     answer = f"As {fitted.parameter} grows without end, "
     if is_finite:
-        answer = f"At {at}: {amount_text(*forecast.total, unit, ascii_only=ascii_only)}; "
+        answer = f"{cost_text(forecast, ascii_only=ascii_only)}. "
     node, name = shown.culprit
     own, whole = forecast.of_nodes(shown.view, np.array([node]))
     main = whole if shown.inclusive else own
@@ -227,6 +234,7 @@ def _verdict(shown: ForecastView, *, ascii_only: bool) -> str:
     (growth,) = _growths(forecast, main, pretty=not ascii_only)
     top_down = shown.wanted.kind is ViewKind.TOP_DOWN
     where = f"the hot path leads to {name}" if top_down else f"most is in {name}"
+    where = where[0].upper() + where[1:] if is_finite else where
     how = f", {growth}" if growth else ""
     answer += f"{where}: {share}{'' if shown.inclusive else ' by itself'}{how}."
     return " ".join([answer, *model_notes(forecast, ascii_only=ascii_only)])
@@ -252,7 +260,7 @@ def _columns(shown: ForecastView, *, ascii_only: bool) -> list[Column]:
     )
     band = band_text(*forecast.total[1:], unit, ascii_only=ascii_only)
     excess = percent(forecast.total_excess)
-    off = off_by(forecast)
+    off = total_off_by(forecast)
     totals = {"measured": largest, "value": target, "band": band, "model": off, "excess": excess}
     if shown.outline.start != ROOT:
         totals = dict.fromkeys(totals, "")
@@ -316,6 +324,7 @@ def _footer(shown: ForecastView, again: Again, *, ascii_only: bool) -> list[str]
     lines = []
     kind = "with callees" if shown.inclusive else "by themselves"
     lines.append(f"values: {kind}; growth: the fastest in the value; > is the hot path")
+    lines += sum_notes(shown.forecast, ascii_only=ascii_only)
     lines += [MODEL_NOTE] if shown.forecast.repetitions else []
     if len(known.unmodelled):
         lines.append(

@@ -67,6 +67,7 @@ def check_values(reduced: Reduced, rows: int) -> None:
     assert reduced.exclusive.dtype == np.float64
     assert reduced.exclusive.shape == (rows,)
     assert isinstance(reduced.total, float)
+    assert isinstance(reduced.run_time, float)
 
 
 def check_same(first: ProfileSource, second: ProfileSource) -> None:
@@ -96,6 +97,7 @@ def check_same_run(first: ReadRun, second: ReadRun) -> None:
     for reduced, other in zip(first.values.values(), second.values.values(), strict=True):
         np.testing.assert_array_equal(reduced.exclusive, other.exclusive)
         np.testing.assert_array_equal(reduced.total, other.total)
+        np.testing.assert_array_equal(reduced.run_time, other.run_time)
         assert (reduced.imbalance is None) == (other.imbalance is None)
         if reduced.imbalance is not None:
             np.testing.assert_array_equal(reduced.imbalance, other.imbalance)

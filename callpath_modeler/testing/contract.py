@@ -357,6 +357,15 @@ class ReaderContract:
                     parts = np.nansum(reduced.exclusive)
                     np.testing.assert_allclose(parts, reduced.total, rtol=CLOSE)
 
+    def test_the_run_time_is_that_of_the_slowest_process(self, runs: Runs) -> None:
+        for source in (run.source for run in runs):
+            for name in (d.metric.name for d in readable(source) if d.metric.additive):
+                told = [source.reduce(name, how).run_time for how in reductions(source)]
+                np.testing.assert_array_equal(told, told[0], "the reduction changes the run time")
+                if Reduction.MAX in reductions(source) and np.isfinite(told[0]):
+                    largest = source.reduce(name, Reduction.MAX).total
+                    np.testing.assert_allclose(told[0], largest, rtol=CLOSE)
+
     def test_reductions_keep_their_order(self, runs: Runs) -> None:
         for source in (run.source for run in runs):
             for declared in readable(source):

@@ -80,11 +80,21 @@ class Format(Generic[D]):
             raise self.fault(
                 f"{path}:{line}: {what}", hint="the file is TOML: key = value"
             ) from cause
+        except ValueError:
+            found = _DIGITS.search(text)
+            line = 1 + text.count("\n", 0, found.start() if found else 0)
+            hint = "write a number with a point or an exponent, e.g. 1e30"
+            raise self.fault(f"{path}:{line}: a number of too many digits", hint=hint) from None
         except RecursionError:
             deepest = _NESTED.search(text)
             line = 1 + text.count("\n", 0, deepest.start() if deepest else 0)
             hint = "close the brackets"
             raise self.fault(f"{path}:{line}: nested too deeply", hint=hint) from None
+        if (large := _large_number(data)) is not None:
+            hint = "write a number with a point or an exponent, e.g. 1e30"
+            raise self.fault(
+                f"{path}:{_line(lines, large)}: a whole number of more than 64 bits", hint=hint
+            )
         try:
             document = msgspec.convert(data, self.document)
         except msgspec.ValidationError as cause:
@@ -119,8 +129,24 @@ class Format(Generic[D]):
         return place, f"{key} = {named[0]!r} is not known", hint
 
 
+_BITS = 63
+_DIGITS = re.compile(r"[0-9_]{1000}")
 _NESTED = re.compile(r"(?:[\[{]\s*){20}")
 _AT = re.compile(r" \(at (?:line (\d+), column (\d+)|end of document)\)$")
+
+
+def _large_number(data: object) -> Place | None:
+    """Return the place of a whole number beyond 64 bits, which TOML does not have."""
+    rest: list[tuple[Place, object]] = [((), data)]
+    while rest:
+        place, value = rest.pop()
+        if isinstance(value, dict):
+            rest += [((*place, key), inner) for key, inner in value.items()]
+        elif isinstance(value, list):
+            rest += [((*place, k), inner) for k, inner in enumerate(value)]
+        elif isinstance(value, int) and value.bit_length() > _BITS:
+            return place
+    return None
 
 
 def _syntax_fault(message: str, text: str) -> tuple[int, str]:

@@ -69,14 +69,16 @@ def _answer(session: Session, target: float, *, ascii_only: bool) -> list[str]:
         where = beyond(forecast.fitted, target) if np.isfinite(target) else "growth alone"
         return [f"{where}: working …"]
     unit = forecast.fitted.metric.unit
-    total, low, high = forecast.total
+    run_time = forecast.run_time
+    total, low, high = run_time.total if run_time else forecast.total
     if np.isinf(target):
         return ["shares in the limit"]
     value = amount_text(total, low, high, unit, ascii_only=ascii_only)
     how = known_by(forecast)[::-1]  # what runs there took says that it is inside the data, too
     if forecast.repetitions:
         how.append(f"models: {off_by(forecast)}")
-    if not forecast.has_bands:
+    value = f"run time {value}" if run_time else value
+    if not (forecast.has_bands or run_time):
         value += " (band: working …)"
     return [value, *how]
 

@@ -19,6 +19,7 @@ _UNITS = ("attribute.unit", "time.unit")
 _FIELD = re.compile(r"(?:[^\\,]|\\.)+", re.DOTALL)
 _VALUE = re.compile(r"((?:[^\\=]|\\.)*)(=?)", re.DOTALL)
 _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
+_MOST_DESCRIBED = 1000
 _NO_LABELS: Mapping[str, str] = {}
 
 
@@ -106,6 +107,7 @@ class _Reader:
             self._nodes[number] = _Node(self._nodes[kind], _NAME, name, ROOT, _NO_LABELS)
         self._type_of = {id(self._nodes[number]): number for number in _TYPES}
         # Thousands of records refer to the same nodes and list the same attributes.
+        self._told: set[int] = set()
         self._places: dict[str, tuple[int, Mapping[str, str]]] = {}
         self._plans: dict[str, _Plan] = {}
 
@@ -153,7 +155,9 @@ class _Reader:
         """Make an attribute of a node that names one; what is above the node describes it."""
         described: dict[str, str] = {}
         top = node
-        for above in _up(node.parent):
+        for steps, above in enumerate(_up(node.parent)):
+            if steps == _MOST_DESCRIBED:
+                raise MalformedError("an attribute with endless descriptions")
             top = above
             described.setdefault(self._attribute(above.attribute).name, above.data)
         properties = int(described.get("cali.attribute.prop") or 0)
@@ -212,6 +216,9 @@ class _Reader:
         refs = fields.get("ref", "")
         for ref in _values(refs) if refs else ():
             for node in _up(self._known(int(ref))):
+                if id(node) in self._told:
+                    break
+                self._told.add(id(node))
                 name = self._attribute(node.attribute).name
                 self.contents.globals.setdefault(name, node.data)
         plan, texts = self._planned(fields)

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import TypeVar, cast
 
 from callpath_modeler.profile.calltree import ROOT
+from callpath_modeler.readers.json_text import json_value
 from cpmodel_caliper.contents import CHANNELS, RANK, Contents, MalformedError, Quantity
 
 _T = TypeVar("_T")
@@ -15,6 +16,7 @@ _SPLIT = re.compile(r'\s*\{\s*"data"\s*:\s*\[\s*\[')
 _RECORDS = re.compile(r'\s*(?:\{\s*"records"\s*:\s*)?\[\s*\{')
 _TELLING = re.compile(r'"(?:mpi\.rank|time\.duration(?:\.ns)?|[a-z_]+#[^"]+)"\s*:')
 _FEW = 4096
+_SHOWN = 40
 _LABELS = frozenset({RANK, *CHANNELS})
 _NESTED = ("path", "region", "function", "annotation", "loop", "mpi.function")
 _SECTIONS = frozenset({"data", "columns", "column_metadata", "nodes", "records", "attributes"})
@@ -36,7 +38,7 @@ def read(text: str) -> Contents:
         If it is none; names the line, or the row or record.
     """
     try:
-        document = json.loads(text)
+        document = json_value(text)
     except json.JSONDecodeError as error:
         raise MalformedError(f"line {error.lineno}: no JSON ({error.msg})") from None
     except (RecursionError, ValueError) as error:
@@ -52,7 +54,7 @@ def read(text: str) -> Contents:
 
 def _of_table(document: Mapping[str, object]) -> Contents:
     contents = Contents()
-    titles = [str(title) for title in _list(document, "columns")]
+    titles = [_text(title, "a column") for title in _list(document, "columns")]
     described = _list(document, "column_metadata") if "column_metadata" in document else []
     described += [{}] * (len(titles) - len(described))
     for title, about in zip(titles, described, strict=False):
@@ -111,10 +113,17 @@ def _begin(
     """Begin a record for every row that counts, and return their numbers."""
     ranks = said.get(RANK, ())
     if said.keys() <= {RANK} and {*map(type, ranks)} <= {int}:
-        return contents.begin_all(nodes, cast("Sequence[int]", ranks))
+        try:
+            return contents.begin_all(nodes, cast("Sequence[int]", ranks))
+        except ValueError as error:
+            raise MalformedError(f"the data: {error}") from None
     records = []
     for row, node in enumerate(nodes):
-        labels = {name: str(cells[row]) for name, cells in said.items() if cells[row] is not None}
+        labels = {
+            name: _text(cells[row], f"row {row + 1}: {name}")
+            for name, cells in said.items()
+            if cells[row] is not None
+        }
         records.append(_record(contents, node, labels, f"row {row + 1}"))
     return records
 
@@ -142,9 +151,9 @@ def _nodes(contents: Contents, nodes: Sequence[object]) -> tuple[list[str], list
             raise MalformedError(f"node {number} has no label")
         parent = node.get("parent")
         above = ROOT if parent is None else paths[_node_number(parent, number, number)]
-        labels.append(str(node["label"]))
+        labels.append(_text(node["label"], f"the label of node {number}"))
         # Nodes of other columns (the channel, say) make no call paths, but may be many.
-        of_path = node.get("column", "path") not in _LABELS
+        of_path = _text(node.get("column", "path"), f"the column of node {number}") not in _LABELS
         paths.append(contents.path(above, labels[-1]) if of_path else ROOT)
     return labels, paths
 
@@ -163,7 +172,7 @@ def _path_columns(titles: Sequence[str], described: Sequence[object]) -> set[str
 def _node_number(cell: object, count: int, row: int) -> int:
     if isinstance(cell, int) and 0 <= cell < count:
         return cell
-    raise MalformedError(f"row {row} refers to node {cell!r}, which is not there")
+    raise MalformedError(f"row {row} refers to node {_shown(cell)}, which is not there")
 
 
 def _of_records(records: Sequence[object], document: Mapping[str, object]) -> Contents:
@@ -181,10 +190,11 @@ def _of_records(records: Sequence[object], document: Mapping[str, object]) -> Co
                 "write json-split, or select path"
             )
         node = ROOT
-        for name in str(record[nested[0]]).split("/") if nested else ():
-            node = contents.path(node, name)
         where = f"record {number}"
-        labels = {name: str(record[name]) for name in _LABELS & record.keys()}
+        told = _text(record[nested[0]], f"{where}: {nested[0]}").split("/") if nested else ()
+        for name in told:
+            node = contents.path(node, name)
+        labels = {name: _text(record[name], f"{where}: {name}") for name in _LABELS & record.keys()}
         begun = _record(contents, node, labels, where)
         for name, cell in record.items():
             value = None if name in _LABELS or name in _NESTED else _number(name, cell, where)
@@ -212,8 +222,8 @@ def _number(name: str, cell: object, where: str) -> float | None:
 def _record(contents: Contents, node: int, labels: Mapping[str, str], where: str) -> int | None:
     try:
         return contents.begin(node, labels)
-    except ValueError:
-        raise MalformedError(f"{where}: {RANK} is no number") from None
+    except ValueError as error:
+        raise MalformedError(f"{where}: {error}") from None
 
 
 def _take_globals(contents: Contents, document: Mapping[str, object]) -> None:
@@ -231,6 +241,19 @@ def _list(document: Mapping[str, object], key: str) -> list[object]:
     return list(value)
 
 
+def _text(value: object, what: str) -> str:
+    """Return the text of a value that has to be one; numbers are, too."""
+    if not isinstance(value, str | int | float):
+        raise MalformedError(f"{what} is no text: {_shown(value)}")
+    return str(value)
+
+
+def _shown(value: object) -> str:
+    """Return the beginning of a value; one that is nested may be of any length."""
+    shown = repr(value) if isinstance(value, str | int | float) else f"a {type(value).__name__}"
+    return shown if len(shown) <= _SHOWN else f"{shown[:_SHOWN]}..."
+
+
 def _is_value(about: object) -> bool:
     return not isinstance(about, dict) or about.get("is_value") is not False
 
@@ -238,5 +261,7 @@ def _is_value(about: object) -> bool:
 def _quantity(about: object) -> Quantity:
     if not isinstance(about, dict):
         return Quantity()
-    unit = about.get("attribute.unit") or about.get("unit") or about.get("time.unit") or ""
-    return Quantity(str(unit), str(about.get("attribute.alias") or ""))
+    told = [about.get(key) for key in ("attribute.unit", "unit", "time.unit")]
+    unit = next((unit for unit in told if isinstance(unit, str) and unit), "")
+    alias = about.get("attribute.alias")
+    return Quantity(unit, alias if isinstance(alias, str) else "")

@@ -13,6 +13,11 @@ _SERIES = "timeseries"
 """The channel of this name repeats the profile, one slice of time after the other."""
 
 
+_MOST_RANKS = 1 << 31
+_MOST_COPIED = 1_000_000
+"""Names of call paths that records may repeat below other ones: a few bytes each ask for all."""
+
+
 class MalformedError(Exception):
     """Content that is no Caliper profile; says where."""
 
@@ -65,6 +70,7 @@ class Contents:
         self.columns: dict[str, Column] = {}
         self.quantities: dict[str, Quantity] = {}
         self.globals: dict[str, str] = {}
+        self._below: dict[tuple[int, int], int] = {}
         self._number_of: dict[tuple[int, str], int] = {}
 
     def path(self, caller: int, name: str) -> int:
@@ -77,13 +83,16 @@ class Contents:
 
     def path_below(self, caller: int, below: int) -> int:
         """Return the node of the path `below`, called by the node `caller`."""
-        names = []
-        while below != ROOT:
-            names.append(self.names[below])
+        rest = []
+        while below != ROOT and (caller, below) not in self._below:
+            rest.append(below)
             below = self.callers[below]
-        for name in reversed(names):
-            caller = self.path(caller, name)
-        return caller
+        node = caller if below == ROOT else self._below[caller, below]
+        for below in reversed(rest):
+            node = self._below[caller, below] = self.path(node, self.names[below])
+        if len(self._below) > _MOST_COPIED:
+            raise MalformedError(f"more than {_MOST_COPIED:,} call paths below other ones")
+        return node
 
     def column(self, name: str) -> Column:
         """Return the values of an attribute, to be filled."""
@@ -100,20 +109,38 @@ class Contents:
         Raises
         ------
         ValueError
-            If the rank is no number.
+            If the rank is no number, or out of range.
         """
         rank = None
         if labels:
             if any(labels.get(channel) == _SERIES for channel in CHANNELS):
                 return None
-            rank = int(labels[RANK]) if RANK in labels else None
+            rank = _rank(labels[RANK]) if RANK in labels else None
         self.node.append(node)
         self.rank.append(rank)
         return len(self.node) - 1
 
     def begin_all(self, nodes: Sequence[int], ranks: Sequence[int]) -> range:
-        """Begin a record for each node, on its rank if there are ranks; return their numbers."""
+        """Begin a record for each node, on its rank if there are ranks; return their numbers.
+
+        Raises
+        ------
+        ValueError
+            If a rank is out of range.
+        """
+        if ranks and not 0 <= min(ranks) <= max(ranks) < _MOST_RANKS:
+            raise ValueError(f"{RANK} is out of range")
         first = len(self.node)
         self.node += nodes
         self.rank.extend(ranks or [None] * len(nodes))
         return range(first, len(self.node))
+
+
+def _rank(text: str) -> int:
+    try:
+        rank = int(text)
+    except ValueError:
+        raise ValueError(f"{RANK} is no number") from None
+    if not 0 <= rank < _MOST_RANKS:
+        raise ValueError(f"{RANK} is out of range")
+    return rank

@@ -25,6 +25,7 @@ from callpath_modeler.readers.paths import exclusive_of, tree_of_nodes
 from callpath_modeler.readers.reductions import imbalance, is_plain, statistic, statistic_of_present
 from cpmodel_caliper.contents import Contents
 from cpmodel_caliper.metrics import Stored, stored_metrics
+from cpmodel_caliper.slowest import run_time_of_maxima
 
 _Array = NDArray[np.float64]
 
@@ -128,9 +129,10 @@ class CaliperProfile:
         if stored.note:
             raise KeyError(metric)
         values, total = self._exclusive(stored)
+        run_time = self._run_time(stored, total)
         if over_locations is Reduction.MEAN and self._is_summed(stored):
             share = 1 / self._extent.processes
-            return Reduced(values[:, 0] * share, float(total[0]) * share)
+            return Reduced(values[:, 0] * share, float(total[0]) * share, run_time=run_time)
         with np.errstate(all="ignore"):
             reduced = statistic(values, over_locations)
             if not is_plain(values):
@@ -140,7 +142,16 @@ class CaliperProfile:
         if values.shape[1] > 1 and over_locations is not Reduction.IMBALANCE:
             missing = not is_plain(values)
             uneven = imbalance(values, reduced, over_locations, missing=missing).astype(np.float32)
-        return Reduced(reduced, whole, uneven)
+        return Reduced(reduced, whole, uneven, run_time)
+
+    def _run_time(self, stored: Stored, total: _Array) -> float:
+        """Return the time of the slowest process; NaN where the file does not tell it."""
+        if not stored.metric.is_time:
+            return float("nan")
+        if self._is_summed(stored):
+            return run_time_of_maxima(self._contents, stored, self._tree, self._row_of)
+        complete = max(1, len(self._ranks)) == self._extent.processes
+        return float(total.max()) if complete else float("nan")
 
     def _is_summed(self, stored: Stored) -> bool:
         return stored.summed and not self._per_process

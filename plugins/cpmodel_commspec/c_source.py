@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from callpath_modeler.errors import DataError
+from callpath_modeler.printable import c_comment
 from callpath_modeler.profile.pattern import short_name
 from cpmodel_commspec import c_functions, formulas
 from cpmodel_commspec.c_functions import Functions
@@ -82,7 +83,7 @@ class _Writer:
                 yield f"{indent}}}\n"
                 continue
             shape = self._told.shapes[node.shape]
-            place = f" /* {_comment(short_name(shape.site[-1]))} */" if shape.site else ""
+            place = f" /* {c_comment(short_name(shape.site[-1]))} */" if shape.site else ""
             yield f"{indent}{guard}{self._call(node, shape)}{place}\n"
 
     def _call(self, step: Step, shape: Shape) -> str:
@@ -185,7 +186,7 @@ def _message(shape: Shape) -> str:
 
 def _heading(told: Specification) -> str:
     lines = [
-        f"The communication of {_comment(told.program) or 'a run'}, from a trace:",
+        f"The communication of {c_comment(told.program) or 'a run'}, from a trace:",
         f"{told.operations} operations of {told.processes} ranks.",
         "",
         "    mpicc -O2 -o communicate THIS_FILE.c",
@@ -197,10 +198,6 @@ def _heading(told: Specification) -> str:
         lines.append("Not part of it:")
         lines += [f"    {count} {what}" for what, count in told.left_out.items()]
     return "/*\n" + "".join(f" * {line}".rstrip() + "\n" for line in lines) + " */"
-
-
-def _comment(text: str) -> str:
-    return text.replace("*/", "* /").replace("/*", "/ *").replace("\\", "/")
 
 
 def _table(table: Table, processes: int) -> str:
@@ -230,7 +227,7 @@ def _communicators(told: Specification, functions: Functions) -> str:
         found = layout(one)
         if found is not None and sum(map(len, one.groups)) == processes:
             lines.append(
-                f"{_STEP}divide({number}, {', '.join(found)}); /* {_comment(one.name)} */\n"
+                f"{_STEP}divide({number}, {', '.join(found)}); /* {c_comment(one.name)} */\n"
             )
             continue
         color, key = np.full(processes, -1), np.zeros(processes, np.int64)
@@ -239,7 +236,7 @@ def _communicators(told: Specification, functions: Functions) -> str:
         lines += [
             f"{_STEP}static const int color{number}[] = {_braces(color)};\n",
             f"{_STEP}static const int key{number}[] = {_braces(key)};\n",
-            f"{_STEP}/* {_comment(one.name)} */\n",
+            f"{_STEP}/* {c_comment(one.name)} */\n",
             f"{_STEP}divide({number}, color{number}[rank], key{number}[rank]);\n",
         ]
     return "static void make_communicators(void)\n{\n" + "".join(lines) + "}\n"

@@ -16,7 +16,7 @@ from callpath_modeler.profile.schema import DeclaredMetric, Extent, MetricStatus
 from callpath_modeler.readers.base import Reduced
 from callpath_modeler.readers.reductions import Fold, Noticed
 from cpmodel_hpctoolkit.binary import COPY_IT_AGAIN
-from cpmodel_hpctoolkit.locations import Location, Places, Processes
+from cpmodel_hpctoolkit.locations import Location, Places
 from cpmodel_hpctoolkit.metrics import Measure, StoredMetric, declare
 from cpmodel_hpctoolkit.reduce import clear, reduce_processes
 
@@ -119,8 +119,8 @@ class HpctoolkitProfile:
     def reduce(self, metric: str, over_locations: Reduction) -> Reduced:
         """Return one exclusive value per call path.
 
-        Sums, and means of what is summed over threads, come from the stored sum over all
-        locations; everything else reads them one after another.
+        Sums and means of counts come from the stored sum over all locations. Everything else
+        reads the locations one after another; durations do so for the run time as well.
 
         Raises
         ------
@@ -137,7 +137,10 @@ class HpctoolkitProfile:
         self._note(metric, noticed)
         # The imbalance is a ratio: it has no unit that could be converted.
         scale = 1.0 if over_locations is Reduction.IMBALANCE else stored.scale
-        return Reduced(found.exclusive * scale, found.total * scale, found.imbalance)
+        run_time = found.run_time * stored.scale
+        if stored.measure.on_gpu:
+            run_time = float("nan")
+        return Reduced(found.exclusive * scale, found.total * scale, found.imbalance, run_time)
 
     def _nothing(self, reduction: Reduction) -> Reduced:
         value = np.nan if reduction is Reduction.IMBALANCE else 0.0
@@ -146,7 +149,7 @@ class HpctoolkitProfile:
     def _reduced(self, stored: StoredMetric, reduction: Reduction, noticed: Noticed) -> Reduced:
         measure, places = stored.measure, self.database.places
         processes = places.streams if measure.on_gpu else places.threads
-        if self._is_sum(stored, processes, reduction):
+        if self._is_sum(stored, reduction):
             of_all = self.database.of_all(measure)
             if of_all is not None:
                 return self._from_sum(of_all, reduction, noticed)
@@ -181,13 +184,14 @@ class HpctoolkitProfile:
                 hint=COPY_IT_AGAIN,
             )
 
-    def _is_sum(self, stored: StoredMetric, processes: Processes, reduction: Reduction) -> bool:
+    def _is_sum(self, stored: StoredMetric, reduction: Reduction) -> bool:
         """Tell whether a statistic follows from the sum over all locations."""
         name = stored.measure.name
         if any(o.measure.on_gpu and o.measure.name == name for o in self.stored.values()):
             return False
-        single = all(len(process) == 1 for process in processes)
-        return reduction in {Reduction.SUM, Reduction.MEAN} and (single or stored.fold is Fold.SUM)
+        # The slowest process is found only where locations are read: it tells the run time.
+        summed = stored.fold is Fold.SUM or not self.database.places.threads
+        return reduction in {Reduction.SUM, Reduction.MEAN} and summed
 
     def _from_sum(self, of_all: Exclusive, reduction: Reduction, noticed: Noticed) -> Reduced:
         clear(of_all.values, of_all.noise, noticed)

@@ -47,7 +47,10 @@ def reduce_processes(
         values = running.result()
     uneven = beside[0].result().astype(np.float32) if beside else None
     with np.errstate(all="ignore"):
-        return Reduced(values, float(statistic_of_present(totals, reduction)[0]), uneven)
+        total = float(statistic_of_present(totals, reduction)[0])
+        # Threads of a process are summed for counts: only durations have a slowest one.
+        run_time = float(np.nanmax(totals)) if fold is Fold.MAX else float("nan")
+        return Reduced(values, total, uneven, run_time)
 
 
 def _folded(process: tuple[Location, ...], read: Read, fold: Fold) -> tuple[Column, float]:

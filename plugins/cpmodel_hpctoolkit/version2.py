@@ -96,8 +96,18 @@ class Version2:
                 f"for {rows.max() + 1} in experiment.xml",
                 hint=COPY_IT_AGAIN,
             )
+        self._check_columns(metric)
         values = self._attributed(stored[rows, metric.stored["E"]], self._rows)
         return Exclusive(values, 0.0, float(stored[0, metric.stored["I"]]))
+
+    def _check_columns(self, metric: SummedMetric) -> None:
+        for flavour in ("I", "E"):
+            if metric.stored[flavour] >= metric.stored_columns:
+                raise InputError(
+                    f"{self.path}/experiment.xml: metric {metric.name!r} is in column "
+                    f"{metric.stored[flavour]} of {metric.stored_columns}",
+                    hint=COPY_IT_AGAIN,
+                )
 
     def of_all(self, measure: Measure) -> Exclusive | None:
         """Return the sums in the XML, unless there are exact values."""

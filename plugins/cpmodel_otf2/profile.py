@@ -127,7 +127,11 @@ class TraceProfile:
         reducer.add_to_total(totals)
         self._note_values(metric, reducer)
         scale = 1.0 if over_locations is Reduction.IMBALANCE else self._scales[metric]
-        return Reduced(reducer.values * scale, reducer.total() * scale, reducer.imbalance)
+        run_time = float("nan")
+        if declared.metric.is_time:
+            run_time = reducer.largest_total() * self._scales[metric]
+        total = reducer.total() * scale
+        return Reduced(reducer.values * scale, total, reducer.imbalance, run_time)
 
     def per_location(self, metric: str) -> NDArray[np.float64]:
         """Return every exclusive value, [call paths x threads], in SI base units."""

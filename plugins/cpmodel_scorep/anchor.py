@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 import zlib
+from bisect import bisect_left
+from collections.abc import Callable
 
 from callpath_modeler.errors import InputError
 from cpmodel_scorep import anchor_expat, anchor_fast
@@ -18,9 +20,9 @@ _QUESTIONED = bytes(ord("?") if c in _CONTROL else c for c in range(256))
 _CONTROL_REFERENCE = re.compile(
     rb"&#(?:0*(?:[0-8]|1[124-9]|2\d|3[01])|x0*(?:[0-8bcef]|1[\da-f]));", re.IGNORECASE
 )
-_EXPRESSION = re.compile(rb"<(cubepl\w*)\b[^>]*>.*?</\1\s*>", re.DOTALL)
-_TEXT = re.compile(rb"<(name|mangled_name|disp_name|uniq_name|descr|url|uom)>(.*?)</\1>", re.DOTALL)
-_TAG = re.compile(rb"<[A-Za-z_](?:[^<>\"']|\"[^\"]*\"|'[^']*')*>")
+_EXPRESSION = rb"cubepl\w*"
+_TEXT = rb"name|mangled_name|disp_name|uniq_name|descr|url|uom"
+_TAG = re.compile(rb"<[A-Za-z_](?:[^<>\"']|\"[^\"]*\"|'[^']*')*+>")
 _VALUE = re.compile(
     rb"(?P<quoted>\"[^\"]*\"|'[^']*')|(?P<key>\s[\w:.-]+=)(?P<bare>[^\s\"'<>/]+)(?=[\s/>])"
 )
@@ -98,10 +100,42 @@ def repair(text: bytes) -> bytes:
     """
     text = _as_utf8(text)
     text = _CONTROL_REFERENCE.sub(b"?", text.translate(_QUESTIONED))
-    text = _EXPRESSION.sub(b"", text)
+    text = _replace_elements(text, _EXPRESSION, rb"\b[^<>]*+", lambda _name, _content: b"")
     text = _STRAY_AMPERSAND.sub(b"&amp;", text)
-    text = _TEXT.sub(_escape_text, text)
+    text = _replace_elements(text, _TEXT, b"", _escape_text)
     return _TAG.sub(_quote, text)
+
+
+def _replace_elements(
+    text: bytes, names: bytes, attributes: bytes, replacement: Callable[[bytes, bytes], bytes]
+) -> bytes:
+    """Replace every closed element, from its start tag to the next end tag of its name.
+
+    One regular expression for both tags would search the rest of the text again for every start
+    tag without an end tag, which takes quadratic time. Here each tag is found once.
+
+    Parameters
+    ----------
+    names : regular expression of the names of elements
+    attributes : regular expression of what follows the name in a start tag
+    replacement : returns the new text for the name and the content of an element
+    """
+    ends: dict[bytes, list[tuple[int, int]]] = {}
+    for found in re.finditer(rb"</(%b)\s*+>" % names, text):
+        ends.setdefault(found[1], []).append(found.span())
+    if not ends:
+        return text
+    pieces: list[bytes] = []
+    done = 0
+    for found in re.finditer(rb"<(%b)%b>" % (names, attributes), text):
+        candidates = ends.get(found[1], [])
+        k = bisect_left(candidates, (found.end(), 0))
+        if found.start() < done or k == len(candidates):
+            continue
+        start, end = candidates[k]
+        pieces += text[done : found.start()], replacement(found[1], text[found.end() : start])
+        done = end
+    return b"".join([*pieces, text[done:]])
 
 
 def _as_utf8(text: bytes) -> bytes:
@@ -109,9 +143,9 @@ def _as_utf8(text: bytes) -> bytes:
     return re.sub("[\udc80-\udcff]", lambda byte: chr(ord(byte[0]) - 0xDC00), decoded).encode()
 
 
-def _escape_text(found: re.Match[bytes]) -> bytes:
-    inner = found[2].replace(b"<", b"&lt;").replace(b">", b"&gt;")
-    return b"<%b>%b</%b>" % (found[1], inner, found[1])
+def _escape_text(name: bytes, content: bytes) -> bytes:
+    inner = content.replace(b"<", b"&lt;").replace(b">", b"&gt;")
+    return b"<%b>%b</%b>" % (name, inner, name)
 
 
 def _quote(found: re.Match[bytes]) -> bytes:

@@ -16,12 +16,13 @@ from pathlib import Path
 from typing import BinaryIO
 
 from callpath_modeler.errors import InputError
+from callpath_modeler.readers.unpacking import budget_of, unpacked_pieces
 
 BLOCK = 512
 _SCAN = 1 << 20
 _GZIP_MAGIC = b"\x1f\x8b"
 _OCTAL = re.compile(rb"[ \0]*([0-7]*)[ \0]*\Z")
-_PAX_SIZE = re.compile(rb"(?:^|\n)\d+ size=(\d+)\n")
+_PAX_SIZE = re.compile(rb"(?:^|\n)\d+ size=(\d{1,18})\n")
 _ROWS = re.compile(r"(.*)\.(data|index)")
 
 COPY_IT_AGAIN = "copy the profile again, or measure the run again"
@@ -186,9 +187,7 @@ def _checked_shape(path: Path, stream: BinaryIO) -> Shape:
 def _unpack(path: Path, stream: BinaryIO, target: BinaryIO) -> None:
     try:
         stream.seek(0)
-        with gzip.GzipFile(fileobj=stream) as packed:
-            while block := packed.read(_SCAN):
-                target.write(block)
+        target.writelines(unpacked_pieces(stream, budget_of(path)))
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise InputError(f"{path}: the gzip data are broken: {error}", hint=COPY_IT_AGAIN) from None
     except OSError as error:

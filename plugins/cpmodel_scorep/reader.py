@@ -172,7 +172,9 @@ class CubeProfile:
         self._notices.of_values(stored, reducer.noticed, self.call_tree)
         scale = _scale(stored, over_locations)
         total = reducer.total() * scale if stored.additive else float("nan")
-        return Reduced(reducer.values * scale, total, reducer.imbalance)
+        is_duration = stored.additive and stored.declared.metric.is_time
+        run_time = reducer.largest_total() * stored.scale if is_duration else float("nan")
+        return Reduced(reducer.values * scale, total, reducer.imbalance, run_time)
 
     def inclusive(self, metric: str, over_locations: Reduction) -> NDArray[np.float64]:
         """Return one inclusive value per call path; as stored for metrics that do not add up.

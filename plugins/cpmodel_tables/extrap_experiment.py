@@ -12,6 +12,7 @@ from tokenize import TokenError
 import numpy as np
 
 from callpath_modeler.errors import InputError
+from callpath_modeler.readers.unpacking import budget_of
 from cpmodel_tables.extrap_json import read_experiment
 from cpmodel_tables.series import Series
 from cpmodel_tables.text import COPY_IT_AGAIN
@@ -21,11 +22,10 @@ _MAGIC = 16
 _INDEX = b"Extra-P INDEX\0\0\0"
 _VALUES = b"Extra-P VALUES\0\0"
 _HEADER = 1024
-_LARGEST = 1 << 31
-"""No member is believed to be larger than this."""
+_PIECE = 1 << 16
 
 _DAMAGED = (zipfile.BadZipFile, zlib.error, OSError, EOFError, ValueError, NotImplementedError,
-            RuntimeError, TokenError)  # fmt: skip
+            RuntimeError, TokenError, SyntaxError)  # fmt: skip
 
 
 def is_experiment(path: Path) -> bool:
@@ -47,8 +47,9 @@ def read(path: Path) -> tuple[Series, int]:
     """
     try:
         with zipfile.ZipFile(path) as archive:
-            text = _member(archive, _DOCUMENT).decode()
-            return read_experiment(path, text, _Arrays(archive).read)
+            members = _Members(archive, path)
+            text = members.read(_DOCUMENT).decode()
+            return read_experiment(path, text, _Arrays(members).read)
     except KeyError as cause:
         raise InputError(
             f"{path}: no Extra-P experiment: {cause.args[0]}", hint=COPY_IT_AGAIN
@@ -58,24 +59,37 @@ def read(path: Path) -> tuple[Series, int]:
         raise InputError(f"{path}: damaged: {what}", hint=COPY_IT_AGAIN) from cause
 
 
-def _member(archive: zipfile.ZipFile, name: str) -> bytes:
-    if archive.getinfo(name).file_size > _LARGEST:
-        raise ValueError(f"{name} is said to be larger than 2 GiB")
-    return archive.read(name)
+class _Members:
+    """The members of an archive, which share one budget of unpacked bytes."""
+
+    def __init__(self, archive: zipfile.ZipFile, path: Path) -> None:
+        self._archive = archive
+        self._budget = budget_of(path, in_memory=True)
+        self._size = 0
+
+    def read(self, name: str) -> bytes:
+        """Return the content of a member, whatever size its header states."""
+        pieces = []
+        with self._archive.open(name) as member:
+            while piece := member.read(_PIECE):
+                self._size += len(piece)
+                self._budget.check(self._size)
+                pieces.append(piece)
+        return b"".join(pieces)
 
 
 class _Arrays:
     """The repetitions that an experiment stores: arrays one after another, with an index."""
 
-    def __init__(self, archive: zipfile.ZipFile) -> None:
-        self.archive = archive
+    def __init__(self, members: _Members) -> None:
+        self.members = members
         self.chunks: dict[int, tuple[np.ndarray, bytes]] = {}
 
     def read(self, chunk: int, number: int) -> Sequence[float] | None:
         """Return the repetitions stored as a `number` of a `chunk`; None if they are no list."""
         if chunk not in self.chunks:
-            index = _member(self.archive, f"values/{chunk}.indx")
-            content = _member(self.archive, f"values/{chunk}.vals")
+            index = self.members.read(f"values/{chunk}.indx")
+            content = self.members.read(f"values/{chunk}.vals")
             if index[:_MAGIC] != _INDEX or content[:_MAGIC] != _VALUES:
                 raise ValueError(f"values/{chunk} begins with something else")
             starts = np.frombuffer(index[_MAGIC + 8 :][: (len(index) - _MAGIC - 8) // 8 * 8], "<u8")

@@ -10,6 +10,9 @@ from callpath_modeler.errors import InputError
 from cpmodel_tables.series import Series
 
 _HINT = "lines start with PARAMETER, POINTS, METRIC, REGION or DATA"
+_CALLS = "->"
+_ROUNDING = 1e-3
+"""So much more may callees take than their caller, in numbers of few digits."""
 _GROUP = re.compile(r"\(([^()]*)\)")
 
 
@@ -27,18 +30,51 @@ def read(path: Path, text: str) -> Series:
     InputError
         If a line is not in the format.
     """
-    return _Text(path).read(text)
+    first = _Text(path)
+    series = first.read(text)
+    if first.encloses_others():
+        return _Text(path, caller=first.region_of_first).read(text)
+    return series
 
 
 class _Text:
-    """Points come first; each REGION or METRIC starts the DATA lines at the first point again."""
+    """Points come first; each REGION or METRIC starts the DATA lines at the first point again.
 
-    def __init__(self, path: Path) -> None:
+    A region that is indented further than the one before is called by it.
+
+    Parameters
+    ----------
+    caller : the first region, if it calls the other ones of its indentation
+    """
+
+    def __init__(self, path: Path, caller: str = "") -> None:
         self.path = path
+        self.caller = caller
         self.series = Series(path)
         self.points: list[tuple[float, ...]] = []
         self.metric = self.region = ""
         self.at = 0
+        self.region_of_first = ""
+        self._column = 0
+        self._callers: list[tuple[int, str]] = []
+        self._is_indented = False
+        # By metric and point: the first value of the first region, and the sum of its siblings'.
+        self._first: dict[tuple[str, int], float] = {}
+        self._siblings: dict[tuple[str, int], float] = {}
+
+    def encloses_others(self) -> bool:
+        """Tell whether the first region of an indented list takes at least what its siblings take.
+
+        That is so for ``main`` where a program prints it in one list with what it calls.
+        """
+        compared = self._first.keys() & self._siblings.keys()
+        return (
+            self._is_indented
+            and bool(compared)
+            and all(
+                self._first[key] >= (1 - _ROUNDING) * self._siblings[key] > 0 for key in compared
+            )
+        )
 
     def read(self, text: str) -> Series:
         take = {
@@ -54,6 +90,8 @@ class _Text:
                 continue
             if words[0] not in take:
                 raise self._error(number, f"starts with {words[0][:20]!r}")
+            if words[0] == "REGION":
+                self._indent(line)
             take[words[0]](number, words[1:])
         return self.series
 
@@ -86,8 +124,22 @@ class _Text:
     def _metric(self, number: int, words: list[str]) -> None:  # noqa: ARG002
         self.metric, self.at = " ".join(words), 0
 
+    def _indent(self, line: str) -> None:
+        """Drop the callers that a region is not indented further than."""
+        rest = line.strip().removeprefix("REGION")
+        self._column = len(rest) - len(rest.lstrip())
+        while self._callers and self._callers[-1][0] >= self._column:
+            self._callers.pop()
+
     def _region(self, number: int, words: list[str]) -> None:  # noqa: ARG002
-        self.region, self.at = " ".join(words), 0
+        name = " ".join(words)
+        self._is_indented |= bool(self._callers)
+        above = self._callers[-1][1] if self._callers else ""
+        if not self._callers:
+            self.region_of_first = self.region_of_first or name
+            above = self.caller if name != self.caller else ""
+        self.region, self.at = f"{above}{_CALLS}{name}" if above and name else name, 0
+        self._callers.append((self._column, self.region))
 
     def _data(self, number: int, words: list[str]) -> None:
         if self.at >= len(self.points):
@@ -98,6 +150,12 @@ class _Text:
             )
         values = self._numbers(number, words)
         self.series.add(self.region, self.metric, self.points[self.at], values, number)
+        if values and len(self._callers) == 1:
+            key = self.metric, self.at
+            if self.region == self.region_of_first:
+                self._first.setdefault(key, values[0])
+            else:
+                self._siblings[key] = self._siblings.get(key, 0.0) + values[0]
         self.at += 1
 
     def _numbers(self, number: int, words: list[str]) -> tuple[float, ...]:

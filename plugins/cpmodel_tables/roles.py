@@ -167,7 +167,7 @@ def _codes(cells: Index | Sequence[Hashable]) -> Index:
 
 
 def _numbered(setting: Index, path: Index, teller: NDArray[Any]) -> Index | None:
-    """Return the values of a column numbered from 1 at each setting, if they tell repetitions apart.
+    """Return a column that is numbered from 1 at each setting, if it tells repetitions apart.
 
     They do if some call path has several rows at a setting, no call path has several rows of one
     value, and each value has rows for most call paths.

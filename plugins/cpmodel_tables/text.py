@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import BinaryIO, TextIO, cast
 
 from callpath_modeler.errors import InputError
+from callpath_modeler.readers.json_text import json_value
+from callpath_modeler.readers.unpacking import BoundedStream, budget_of, unpacked_pieces
 
 COPY_IT_AGAIN = "copy it again, or export it anew"
 
 _BLOCK = 1 << 16
-_LARGEST = 1 << 30
-"""Bytes that a file may unpack to where it is read as a whole; a few may hold any number."""
 _GZIP = b"\x1f\x8b"
 _MARKS = (
     (b"\xef\xbb\xbf", "utf-8-sig"),
@@ -55,10 +55,13 @@ def opened_text(path: Path, newline: str) -> Iterator[TextIO]:
     try:
         with path.open("rb") as file:
             stream: BinaryIO = file
+            budget = None
             if file.peek(2).startswith(_GZIP):
                 stream = cast("BinaryIO", gzip.GzipFile(fileobj=file))
-            encoding = _encoding(cast("io.BufferedReader", stream).peek(3))
-            with io.TextIOWrapper(stream, encoding, newline=newline) as text:
+                budget = budget_of(path)
+            bounded = io.BufferedReader(BoundedStream(stream, path, budget), _BLOCK)
+            encoding = _encoding(bounded.peek(3))
+            with io.TextIOWrapper(bounded, encoding, newline=newline) as text:
                 yield text
     except UnicodeDecodeError:
         # This counts from the beginning of the file, not of a block.
@@ -95,16 +98,12 @@ def whole_content(path: Path) -> bytes:
         If it cannot be read.
     """
     try:
-        content = path.read_bytes()
-        if not content.startswith(_GZIP):
-            return content
-        with gzip.GzipFile(fileobj=io.BytesIO(content)) as packed:
-            content = packed.read(_LARGEST + 1)
+        with path.open("rb") as file:
+            if not file.peek(2).startswith(_GZIP):
+                return file.read()
+            return b"".join(unpacked_pieces(file, budget_of(path, in_memory=True)))
     except (OSError, EOFError, zlib.error) as cause:
         raise _unreadable(path, cause) from cause
-    if len(content) > _LARGEST:
-        raise InputError(f"{path}: more than 1 GiB unpacked", hint="unpack it, or split it up")
-    return content
 
 
 def _unreadable(path: Path, cause: Exception) -> InputError:
@@ -122,7 +121,7 @@ def json_of(path: Path, text: str, line: int = 0) -> object:
     """
     try:
         # Not msgspec, which takes no NaN.
-        return json.loads(text)
+        return json_value(text)
     except json.JSONDecodeError as cause:
         what = f"not JSON: {cause.msg} in column {cause.colno}"
         line, hint = line or cause.lineno, COPY_IT_AGAIN

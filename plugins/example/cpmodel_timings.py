@@ -72,7 +72,8 @@ class Timings:
         whole_program = self.seconds.sum(axis=0, keepdims=True)
         with np.errstate(all="ignore"):
             exclusive = statistic(self.seconds, over_locations)
-            return Reduced(exclusive, float(statistic(whole_program, over_locations)[0]))
+            total = float(statistic(whole_program, over_locations)[0])
+        return Reduced(exclusive, total, run_time=float(whole_program.max()))
 
     def findings(self):
         return []

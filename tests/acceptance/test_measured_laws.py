@@ -89,9 +89,12 @@ def test_daint_iterations_grow_as_the_cube_root_of_p(daint):
 def test_daint_total_and_order_are_predicted_from_smaller_runs(daint, size):
     fit = fitted(daint, "time", f"size={size},p<=216", "max")
     ranking = cpm.rank(fit, 343)
-    everything = cpm.load([daint], cpm.LoadOptions(where=f"size={size}"))
+    read = cpm.ReadOptions(locations=fit.experiment.reduction)
+    everything = cpm.load([daint], cpm.LoadOptions(read, where=f"size={size}"))
     _, values = everything.by_point("time", "p")
     assert ranking.total[0] == pytest.approx(np.nansum(values[:, -1, 0]), rel=0.08)
+    measured = everything.columns["time"].run_time[-1]
+    assert ranking.run_time.total[0] == pytest.approx(measured, rel=0.08)
     paths = [everything.tree.path(int(row)) for row in ranking.order[:2]]
     assert paths == [
         "int main(int, char**)",

@@ -103,7 +103,7 @@ def test_a_target_that_was_halved_often_is_said_in_full(surroundings, session):
 
 def test_the_view_is_kept_in_a_file_of_any_format(surroundings, session, tmp_path):
     for name, start in (
-        ("v.txt", "At p = 1000 (8 × the largest run): "),
+        ("v.txt", "lulesh2.0 will run "),
         ("v.csv", "view,path,"),
         ("v.json", "{"),
     ):
@@ -139,7 +139,7 @@ def test_what_a_view_does_not_have_is_one_clear_error(run, stored, options, said
 def test_a_zoomed_view_adds_up_to_what_it_is_zoomed_to(run, stored):
     told = run("views", stored, "--target", "1000", "--zoom", "main/LagrangeLeapFrog")
     assert "the lines add up to what the view is zoomed to" in told.out
-    assert "the hot path leads to LagrangeLeapFrog/" in told.out.splitlines()[0]
+    assert "The hot path leads to LagrangeLeapFrog/" in told.out.splitlines()[0]
 
 
 WIDE = 100_000

@@ -51,7 +51,7 @@ def test_threads_that_differ_between_scales_are_said(run, caliper):
     source = caliper / "lulesh_quartz_weak"
     ranked = run("rank", source, "--target", "343", "--where", "size=30")
     assert ranked.status == 0
-    assert "At p = 343 (" in ranked.out
+    assert "at p = 343 (" in ranked.out
     assert "CPM131" in ranked.err
     assert "2 at p = 27 64 125; 5 at p = 8" in ranked.err
 

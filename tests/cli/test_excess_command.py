@@ -16,7 +16,7 @@ def rows(text):
 def test_losses_of_profiles_are_told_with_their_hot_path(run, lulesh):
     told = run("excess", lulesh)
     assert told.status == 0
-    assert told.out.startswith("From p = 1 to 125, 99 % of the time is lost")
+    assert told.out.startswith("From p = 1 to 125, 98 % of the time is lost")
     assert "sum check: the lines add up to the total" in told.out
     assert "unmatched: 25 call paths at p = 125 only" in told.out
     assert f"next: cpmodel excess {lulesh} --view bottom-up" in told.out

@@ -121,6 +121,7 @@ def test_times_that_look_inclusive_are_told_of_unless_their_title_says_what_they
         (tmp_path / "a.csv").write_text("\n".join([f"callpath,p,{title}", *lines, ""]))
         told[title] = run("info", tmp_path / "a.csv").out
     assert "CPM135 ×1" in told["time"]
+    assert "CPM155" not in told["time"]
     assert "CPM135" not in told["time (inc)"] + told["time (exc)"]
 
 

@@ -49,7 +49,7 @@ def test_several_patterns_may_be_given_and_the_next_command_has_them(run, lulesh
 
 
 def test_every_answer_says_what_is_not_in_it(run, lulesh, tmp_path):
-    said = "left out: 1 call path, 42 % of the time of all runs"
+    said = "left out: 1 call path, 50 % of the time of all runs"
     at = ("--target", "1000", "--ignore", INIT)
     page = tmp_path / "r.html"
     assert run("report", lulesh, *at, "-o", page).status == 0
@@ -152,7 +152,7 @@ def test_from_python_patterns_are_one_or_several(lulesh):
 
 
 def test_files_and_advice_say_what_they_leave_out(run, lulesh):
-    said = "left out: 1 call path, 42 % of the time of all runs"
+    said = "left out: 1 call path, 50 % of the time of all runs"
     for words in (("export", "-f", "python"), ("baseline",), ("info", "--advise")):
         command, *more = words
         assert said in run(command, lulesh, *more, "--ignore", INIT).out

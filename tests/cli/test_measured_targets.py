@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 import shlex
 
 import numpy as np
@@ -42,7 +43,7 @@ def rows_of(outcome):
 
 def test_a_target_that_was_run_is_ranked_by_what_was_measured(run, table):
     outcome = run("rank", table, "--target", "32")
-    assert outcome.out.startswith("At p = 32 (measured, 3 runs): 9.8")
+    assert re.match(r"app ran 9\.8\d s at p = 32 \(measured, 3 runs; ", outcome.out)
     row = rows_of(run("rank", table, "--target", "32", "-f", "csv"))["main/f"]
     assert row["basis"] == "measured"
     assert float(row["value_at_target[s]"]) == pytest.approx(4.8, rel=0.01)
@@ -53,7 +54,7 @@ def test_a_target_that_was_run_is_ranked_by_what_was_measured(run, table):
 
 def test_models_are_asked_there_too_and_what_comes_next_asks_them(run, table):
     outcome = run("rank", table, "--target", "32", "--predicted")
-    assert outcome.out.startswith("At p = 32 (inside the data; 3 runs there: 9.8")
+    assert " at p = 32 (inside the data; 3 runs there: 9.8" in outcome.out.splitlines()[0]
     (line,) = [line for line in outcome.out.splitlines() if line.startswith("next: ")]
     words = shlex.split(line.removeprefix("next: cpmodel "))
     assert "--predicted" in words
@@ -66,11 +67,11 @@ def test_models_are_asked_there_too_and_what_comes_next_asks_them(run, table):
 
 
 def test_views_and_pages_lead_with_what_was_measured(run, table):
-    assert run("views", table, "--target", "32").out.startswith("At p = 32 (measured, 3 runs): ")
+    assert " at p = 32 (measured, 3 runs; " in run("views", table, "--target", "32").out
     page = run("report", table, "--target", "32").out
-    assert "(measured, 3 runs) the run took" in page.replace("\N{NO-BREAK SPACE}", " ")
+    assert "app ran 9.83 s at p = 32 (measured, 3 runs; " in page.replace("\N{NO-BREAK SPACE}", " ")
     asked = run("report", table, "--target", "32", "--predicted").out
-    assert "the run is predicted to take" in asked
+    assert "app will run " in asked
     assert "--predicted" in asked  # the command that makes it again
 
 
@@ -107,9 +108,9 @@ def test_all_parameters_have_to_be_where_they_were_measured(run, tmp_path):
             lines += [f"main,{p},{n},{k},{n * p * random.uniform(0.99, 1.01)}" for k in (1, 2)]
     path.write_text("\n".join(lines) + "\n")
     seen = run("rank", path, "--at", "p=32,n=20")
-    assert seen.out.startswith("At p = 32, n = 20 (measured, 2 runs): 6")
+    assert re.match(r"two ran 6\d\d s at p = 32, n = 20 \(measured, 2 runs; ", seen.out)
     between = run("rank", path, "--at", "p=32,n=30")
-    assert between.out.startswith("At p = 32, n = 30 (inside the data): 9")
+    assert re.match(r"two will run 9\d\d s at p = 32, n = 30 \(inside the data; ", between.out)
 
 
 def test_a_stored_experiment_leads_with_what_was_measured(run, table, tmp_path):

@@ -52,7 +52,7 @@ def test_the_main_command_works_as_typed(lulesh, tmp_path):
         (profiles / f"{folder.name}.cubex").symlink_to(folder / "profile.cubex")
     ranked = shell("cpmodel rank profiles/*.cubex --target 262144", tmp_path)
     assert ranked.returncode == 0, ranked.stderr
-    assert ranked.stdout.decode().startswith("At p = 262144 (")
+    assert "at p = 262144 (" in ranked.stdout.decode().split("\n")[0]
     written = shell(
         "cpmodel rank profiles/*.cubex --target 262144 --format csv -o kernels.csv", tmp_path
     )
@@ -172,8 +172,8 @@ def test_no_word_of_a_shell_is_broken():
 
 
 def answer(outcome):
-    """What was printed, without the line that repeats the words of the question."""
-    return [line for line in outcome.out.splitlines() if not line.startswith("next: ")]
+    """What was printed, without the lines that repeat the words of the question."""
+    return [line for line in outcome.out.splitlines() if " cpmodel " not in f" {line} "]
 
 
 def test_every_format_tells_the_same(run, stored):
@@ -299,7 +299,7 @@ def test_files_get_the_format_of_their_ending(run, stored, tmp_path):
         "tsv": "rank\t",
         "json": "{",
         "md": "| rank",
-        "txt": "At",
+        "txt": "lulesh2.0 will run ",
     }.items():
         outcome = run("rank", stored, *RANK, "-o", tmp_path / f"x.{ending}")
         assert (outcome.status, outcome.out) == (0, "")
@@ -394,7 +394,8 @@ def test_stored_models_are_fitted_again_only_for_other_settings(run, stored, mon
     run("rank", stored, *RANK, "-i")
     run("rank", stored, *RANK, "--where", "p<=125")
     # An inclusive view is a sum of the stored models.
-    assert fits == [0.5, 0.95]
+    # The run time has a model of its own.
+    assert fits == [0.5, 0.5, 0.95, 0.95]
 
 
 def test_a_stored_experiment_is_named_after_the_program(run, series, tmp_path, monkeypatch):

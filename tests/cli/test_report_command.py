@@ -68,7 +68,7 @@ def test_how_models_were_made_is_told_in_words(run, stored):
 
 def test_without_a_target_it_is_four_times_the_largest_scale(run, stored):
     text = run("report", stored).out.replace("\N{NO-BREAK SPACE}", " ")
-    assert "At p = 500 (4 × the largest run)" in text
+    assert "at p = 500 (4 × the largest run; " in text
 
 
 def test_two_pages_of_the_same_are_the_same_to_the_last_byte(run, stored, tmp_path):

@@ -41,6 +41,7 @@ from callpath_modeler.analysis.expectations.verdicts import Judgement, Outcome, 
 from callpath_modeler.analysis.measured import Measured
 from callpath_modeler.errors import UsageError
 from callpath_modeler.fitted import Fitted
+from callpath_modeler.printable import shell_word
 from callpath_modeler.profile.line import main_parameter
 from callpath_modeler.profile.pattern import Patterns
 from callpath_modeler.units import quantity, setting_text
@@ -178,11 +179,12 @@ class Judge:
         functions = f"the models are functions of {' and '.join(known)}"
         for named in (self.expectations.parameter, *expectation.target):
             if named is not None and named not in known:
-                hint = f"target = {{ {fitted.parameter} = ... }}, or --parameter {named}"
+                hint = (
+                    f"target = {{ {fitted.parameter} = ... }}, or --parameter {shell_word(named)}"
+                )
                 self._refuse(expectation, "target", f"a target of {named}; {functions}", hint)
-        # Of one parameter it does not matter what a growth calls it.
         named = expectation.parameter
-        if len(known) > 1 and named is not None and named not in known:
+        if named is not None and named not in known:
             what = f"a growth in {named}; {functions}"
             self._refuse(expectation, "growth", what, f'e.g. growth = "<= O({known[0]})"')
 

@@ -216,7 +216,7 @@ def _of(subjects: Subjects, own: Predicted) -> Band:
     value = subjects.sums(own.value)
     if subjects.rows is not None and not subjects.inclusive:
         return Band(value, own.low[subjects.rows], own.high[subjects.rows])
-    return Band(value, *ends_of_sums(value, subjects.sums(own.added), own.confidence))
+    return Band(value, *ends_of_sums(value, subjects.sums(own.added)))
 
 
 def _rest(subjects: Subjects, own: Predicted) -> Band:
@@ -224,7 +224,7 @@ def _rest(subjects: Subjects, own: Predicted) -> Band:
     value = np.nansum(own.value) - np.nan_to_num(subjects.sums(own.value))
     added = own.added.sum(axis=0) - subjects.sums(own.added)
     value, added = np.maximum(value, 0.0), np.maximum(added, 0.0)
-    return Band(value, *ends_of_sums(value, added, own.confidence))
+    return Band(value, *ends_of_sums(value, added))
 
 
 def _confident(fitted: Fitted, confidence: float) -> Fitted:

@@ -1,9 +1,9 @@
-"""Slices with what runs along them say by themselves: instead, where it is nearer, and as a doubt.
+"""Slices of models in several parameters beside models of the runs along the same line.
 
 Measurements at one value of a parameter often deviate alike from a law in several, whatever the
-other values: placements, networks and protocols are those of a scale. A surface takes them for as
-many witnesses. And whatever is hidden behind what all share is hidden at all values. Runs along one
-parameter have few points, and their models say so.
+other values: placements, networks and protocols are those of a scale. A surface counts them as
+independent evidence. And whatever is hidden behind shared work is hidden at all values. Runs along
+one parameter have few points, and the bands of their models are accordingly wide.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from callpath_modeler.modeling.fitting import centre, default_space, fit
 from callpath_modeler.modeling.mixture.spread import EXACT_VARIANCE
 from callpath_modeler.modeling.models import MIN_POINTS, Models, column_names
 from callpath_modeler.modeling.roots import rescaled
+from callpath_modeler.modeling.several.runs import runs_along
 from callpath_modeler.modeling.several.slices import along
 from callpath_modeler.modeling.shapes import Shapes
 
@@ -36,61 +37,53 @@ _EXACT = 2 * EXACT_VARIANCE**0.5
 """Values that are off a surface by no more follow it, and there is nothing to doubt."""
 
 _DOUBT = 0.2
-"""How probable it is at most that runs along a line know better what is beyond them than a surface
-that is as close."""
+"""Largest probability of the alternative: of the runs beside a surface that is as close, and of the
+surface beside runs that are as close."""
 
 
 def along_with_runs(
-    surface: Models,
-    axis: int,
-    at: npt.ArrayLike,
-    near: npt.ArrayLike,
-    points: FloatArray,
-    values: FloatArray,
+    surface: Models, axis: int, at: npt.ArrayLike, points: FloatArray, values: FloatArray
 ) -> tuple[Models, BoolArray]:
-    """Hold all parameters but one, as `along`, and heed what runs along it say.
+    """Return models along one parameter, of the surface or of the runs along that line.
 
     Parameters
     ----------
     surface : n models in D parameters, of the mixture method
     axis : the parameter that is left
     at : [D] values of all parameters; that of `axis` does not matter
-    near : [D] where there are runs along it; may be the same
-    points, values : [K] three points or more of these runs, ascending, and [n, K, R] their values
+    points, values : [K, D] settings and [n, K, R] what was measured there
 
     Returns
     -------
     Models
-        In one parameter. Models of the runs are among what could also be, with the level of the
-        surface if these were elsewhere.
+        In one parameter, over all its measured values. Models of the surface and of the runs are
+        alternatives of each other.
     ndarray [n] of bool
-        Which are those of the runs, because these are nearer to what was measured.
+        Which are models of the runs, because these are closer to the measurements.
     """
     models = along(surface, axis, at)
+    runs = runs_along(surface, axis, np.array(at, dtype=np.float64), points, values)
     # The main parameter has the terms that it has alone, unless others were asked for.
     usual = axis == 0 and surface.space == default_space("mixture", several=True)
-    runs = fit(
-        points,
-        values,
+    lines = fit(
+        runs.points,
+        runs.values,
         space=None if usual else surface.space,
         aggregate=surface.aggregate,
         confidence=surface.confidence,
     )
-    told = ~np.isnan(runs.spread) & ~(models.spread <= _EXACT)
-    deviating = _deviating(models, values)
-    ends = np.array([at, near], dtype=np.float64)
-    ends[:, axis] = points[-1]
-    there = np.array_equal(*ends)
-    if there:
-        nearer = told & _nearer(runs, models, deviating, points, centre(values, surface.aggregate))
-        told &= ~nearer
-    else:
-        nearer = np.zeros(len(models), dtype=np.bool_)
-        level, theirs = surface.values(ends).T
-        told &= (level > 0) & (theirs > 0)
-        runs = _times(runs, np.where(told, level / np.where(told, theirs, 1.0), 1.0))
-    found = with_doubts(models, runs, np.where(told, _doubts(models, deviating, points), 0.0))
-    return (with_rows(found, runs, nearer) if there else found), nearer
+    lines = replace(lines, spread=np.hypot(lines.spread, np.nan_to_num(runs.error)))
+    told = ~np.isnan(lines.spread) & ~(models.spread <= _EXACT)
+    deviating = _deviating(models, runs.values)
+    measured = centre(runs.values, surface.aggregate)
+    of_lines, of_slices = (distances(each, runs.points, measured) for each in (lines, models))
+    closer = told & ~np.isnan(runs.error) & _closer(of_lines, of_slices, deviating)
+    doubt = np.where(told & ~closer, _doubts(models, deviating, runs.points), 0.0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        other = _DOUBT * np.clip(np.nan_to_num(of_lines / of_slices), 0.0, 1.0) ** 2
+    found = with_doubts(models, lines, doubt)
+    lines = with_doubts(lines, models, np.where(closer, other, 0.0))
+    return with_rows(found, lines, closer), closer
 
 
 def _deviating(models: Models, values: FloatArray) -> FloatArray:
@@ -101,13 +94,10 @@ def _deviating(models: Models, values: FloatArray) -> FloatArray:
         return np.asarray(1 - models.noise**2 / repetitions / models.spread**2)
 
 
-def _nearer(
-    runs: Models, models: Models, deviating: FloatArray, points: FloatArray, measured: FloatArray
-) -> BoolArray:
-    """Tell which models of runs are nearer to these than slices, [n]."""
-    of_runs, of_slices = (distances(each, points, measured) for each in (runs, models))
-    known = (deviating > _DEVIATES) & (of_runs * _AS_CLOSE < of_slices)
-    unknown = np.isnan(deviating) & (of_runs * _AS_CLOSE_UNREPEATED < of_slices)
+def _closer(of_lines: FloatArray, of_slices: FloatArray, deviating: FloatArray) -> BoolArray:
+    """Tell where models of the runs are so much closer that they replace slices, [n]."""
+    known = (deviating > _DEVIATES) & (of_lines * _AS_CLOSE < of_slices)
+    unknown = np.isnan(deviating) & (of_lines * _AS_CLOSE_UNREPEATED < of_slices)
     return np.asarray(known | unknown)
 
 
@@ -217,16 +207,6 @@ def _with_room(column: Column, larger: Column) -> Column:
     more = larger.shape[1] - column.shape[1]
     none = -1 if column.dtype.kind == "i" else 0
     return np.pad(column, [(0, 0), (0, more), *[(0, 0)] * (column.ndim - 2)], constant_values=none)
-
-
-def _times(models: Models, factor: FloatArray) -> Models:
-    """Return models that are as many times as large, by row, [n]."""
-    return replace(
-        models,
-        coefficients=models.coefficients * factor[:, None],
-        alternative_coefficients=models.alternative_coefficients * factor[:, None, None],
-        unit=models.unit * factor,
-    )
 
 
 def _where(rows: BoolArray, some: Column, others: Column) -> Column:

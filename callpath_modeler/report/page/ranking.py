@@ -27,7 +27,9 @@ _LEAST = 0.001
 _MOST = 200
 """So many have rows at most unless more are asked for; the others share one."""
 
-_TO_THE_RIGHT = frozenset({"rank", "measured", "value", "band", "model", "share", "excess"})
+_TO_THE_RIGHT = frozenset(
+    {"rank", "measured", "value", "band", "model", "maximum", "imbalance", "share", "excess"}
+)
 """Columns of numbers."""
 
 
@@ -101,6 +103,8 @@ def _numbers(ranking: Ranking, rows: NDArray[np.intp]) -> dict[str, list[float]]
         "value": ranking.value,
         "band": ranking.high,
         "model": ranking.deviation,
+        "maximum": ranking.maxima_at_largest[0],
+        "imbalance": ranking.maxima_at_largest[1],
         "share": ranking.share,
         "excess": excess,
         "trust": ranking.trust.astype(np.float64),

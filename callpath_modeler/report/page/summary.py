@@ -10,14 +10,14 @@ from numpy.typing import NDArray
 from callpath_modeler.analysis.rank import Ranking
 from callpath_modeler.profile.pattern import short_name
 from callpath_modeler.report.answer import (
+    cost_text,
     growth_of,
     missing_notes,
     model_notes,
-    target_text,
+    sum_notes,
     turning_notes,
     verdict,
 )
-from callpath_modeler.report.columns import amount_text
 from callpath_modeler.report.layout import tied
 from callpath_modeler.report.page.markup import Html, joined, tag
 from callpath_modeler.report.page.names import Names, cut
@@ -31,17 +31,12 @@ _NAMED = 3
 
 def headline(ranking: Ranking) -> str:
     """Say how much it will be, how sure that is, and in how few call paths most of it is."""
-    metric = ranking.fitted.metric
     rows = main_rows(ranking)
     if not len(rows):
         return verdict(ranking, ascii_only=False)
-    amount = amount_text(*ranking.total, metric.unit, ascii_only=False)
-    measured = ranking.repetitions > 0
-    what = f"the run {'took' if measured else 'is predicted to take'} {amount}"
-    if not metric.is_time:
-        what = f"{amount} {metric.name} {'were' if measured else 'are'} {ranking.basis}"
     share = percent(float(ranking.own_share[rows].sum()))
-    return f"At {target_text(ranking)} {what}; {share} of it in {counted(len(rows), 'call path')}."
+    where = f"{share} of the {ranking.fitted.metric.name} is in {counted(len(rows), 'call path')}"
+    return f"{cost_text(ranking, ascii_only=False)}. {where}."
 
 
 def main_rows(ranking: Ranking) -> NDArray[np.intp]:
@@ -66,6 +61,7 @@ def summary(ranking: Ranking, names: Names) -> Html:
         *because,
         *(tag("p", note) for note in model_notes(ranking, ascii_only=False)),
         *(tag("p", note) for note in missing_notes(ranking)),
+        *(tag("p", note) for note in sum_notes(ranking, ascii_only=False)),
         tag("p", context(ranking), class_="aside"),
     )
 

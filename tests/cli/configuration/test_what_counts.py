@@ -22,7 +22,7 @@ from configured import target, told, write
 
 def test_each_level_counts_before_the_next(run, runs, ours, tmp_path, monkeypatch):
     def is_at(scale: int, origin: str, *words: str) -> None:
-        assert target(run("rank", runs, *words)) == f"At p = {scale}"
+        assert target(run("rank", runs, *words)) == f"at p = {scale}"
         if not words:
             assert told(run, "info", runs)["target"] == (str(scale), origin)
 
@@ -38,7 +38,7 @@ def test_each_level_counts_before_the_next(run, runs, ours, tmp_path, monkeypatc
     monkeypatch.setenv("CPMODEL_TARGET", "400")
     is_at(400, "CPMODEL_TARGET")
     monkeypatch.setenv("CPMODEL_RANK_TARGET", "500")
-    assert target(run("rank", runs)) == "At p = 500"
+    assert target(run("rank", runs)) == "at p = 500"
     settings = told(run, "info", runs)
     assert settings["target"] == ("400", "CPMODEL_TARGET")
     assert settings["target (rank)"] == ("500", "CPMODEL_RANK_TARGET")
@@ -51,17 +51,17 @@ def test_the_file_is_found_from_the_experiment_not_from_here(
     ours("[defaults]\ntarget = 300\n")
     here = write(tmp_path / "here" / "cpmodel.toml", "[defaults]\ntarget = 9\n").parent
     monkeypatch.chdir(here)
-    assert target(run("rank", runs)) == "At p = 300"
-    assert target(run("rank", Path("..") / "series")) == "At p = 300"
-    assert target(run("rank", f"{runs}/*/profile.cubex")) == "At p = 300"
+    assert target(run("rank", runs)) == "at p = 300"
+    assert target(run("rank", Path("..") / "series")) == "at p = 300"
+    assert target(run("rank", f"{runs}/*/profile.cubex")) == "at p = 300"
     profiles = sorted(runs.glob("*/profile.cubex"))
-    assert target(run("rank", *profiles)) == "At p = 300"
+    assert target(run("rank", *profiles)) == "at p = 300"
 
 
 def test_a_named_file_takes_the_place_of_the_one_that_is_found(run, runs, ours, tmp_path):
     ours("[defaults]\ntarget = 300\nmethod = 'classic'\n")
     other = write(tmp_path / "else" / "mine.toml", "[defaults]\ntarget = 40\n")
-    assert target(run("--config", other, "rank", runs)) == "At p = 40"
+    assert target(run("--config", other, "rank", runs)) == "at p = 40"
     assert "method" not in {
         key for key, (_, origin) in told(run, "--config", other, "info", runs).items()
         if origin.startswith(str(tmp_path))
@@ -75,9 +75,9 @@ def test_a_named_file_takes_the_place_of_the_one_that_is_found(run, runs, ours, 
 @pytest.mark.parametrize(
     ("low", "line", "shown"),
     [
-        ("at = { p = 300 }", ["--target", "40"], "At p = 40"),
-        ("target = 300", ["--at", "p=40"], "At p = 40"),
-        ("target = inf", ["--at", "p=40"], "At p = 40"),
+        ("at = { p = 300 }", ["--target", "40"], "at p = 40"),
+        ("target = 300", ["--at", "p=40"], "at p = 40"),
+        ("target = inf", ["--at", "p=40"], "at p = 40"),
         ("target = 300\ninclusive = true", ["-e"], "exclusive"),
         ("target = 300\nexclusive = true", ["-i"], "inclusive"),
     ],
@@ -92,10 +92,10 @@ def test_what_says_the_same_takes_its_place(run, runs, ours, low, line, shown):
 def test_variables_and_files_that_say_the_same_do_not_clash(run, runs, ours, monkeypatch):
     ours("[defaults]\nat = { p = 300 }\n")
     monkeypatch.setenv("CPMODEL_TARGET", "40")
-    assert target(run("rank", runs)) == "At p = 40"
+    assert target(run("rank", runs)) == "at p = 40"
     monkeypatch.setenv("CPMODEL_RANK_AT", "p=50")
-    assert target(run("rank", runs)) == "At p = 50"
-    assert target(run("rank", runs, "--target", "60")) == "At p = 60"
+    assert target(run("rank", runs)) == "at p = 50"
+    assert target(run("rank", runs, "--target", "60")) == "at p = 60"
     monkeypatch.setenv("CPMODEL_RANK_INCLUSIVE", "1")
     assert ", inclusive" in run("rank", runs).out
     monkeypatch.setenv("CPMODEL_RANK_INCLUSIVE", "0")
@@ -245,7 +245,7 @@ def test_a_check_is_at_the_target_of_its_file(run, runs, ours, tmp_path):
     ours('[defaults]\nat = { p = 128 }\nexpectations = "x.toml"\n')
     assert "p = 32" in run("check", runs, path).out
     page = run("report", runs, "--expectations", path).out.replace("\N{NO-BREAK SPACE}", " ")
-    assert "At p = 128" in page
+    assert "at p = 128" in page
     section = page.partition('id="expectations"')[2].partition("</section>")[0]
     assert "p = 32" in section
     assert "p = 128" not in section
@@ -282,8 +282,8 @@ def test_what_is_exported_is_all_that_was_measured(run, runs, ours):
 
 def test_a_glob_that_takes_the_file_along_finds_the_runs(run, runs):
     write(runs / "cpmodel.toml", "[defaults]\ntarget = 64\n")
-    assert target(run("rank", *sorted(runs.iterdir()))) == "At p = 64"
-    assert target(run("rank", f"{runs}/*")) == "At p = 64"
+    assert target(run("rank", *sorted(runs.iterdir()))) == "at p = 64"
+    assert target(run("rank", f"{runs}/*")) == "at p = 64"
 
 
 def test_the_page_says_how_all_call_paths_are_listed(run, stored, ours, tmp_path):

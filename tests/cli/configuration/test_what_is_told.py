@@ -105,7 +105,7 @@ def test_a_variable_names_the_file(run, runs, ours, tmp_path, monkeypatch):
     other = write(tmp_path / "other.toml", "[defaults]\ntarget = 32\n")
     monkeypatch.setenv("CPMODEL_CONFIG", str(other))
     done = run("rank", runs)
-    assert target(done) == "At p = 32"
+    assert target(done) == "at p = 32"
     assert f"next: cpmodel --config {other} show {runs} " in done.out
 
 
@@ -200,7 +200,7 @@ def test_a_command_line_that_is_told_gives_the_same_with_its_configuration(
     program, *words = shlex.split(line)
     assert program == "cpmodel"
     again = run(*words)
-    assert "At p = 48" in again.out
+    assert "at p = 48" in again.out
     assert "80% band" in again.out
     assert "time, " in again.out.splitlines()[1]
 
@@ -251,4 +251,4 @@ def test_what_is_told_of_the_newer_of_two_has_the_options_of_both(run, series, t
 def test_a_real_process_reads_the_file_of_the_user(spawn, runs, tmp_path):
     write(tmp_path / "home" / "cpmodel" / "config.toml", "[defaults]\ntarget = 64\n")
     done = spawn("rank", runs, XDG_CONFIG_HOME=str(tmp_path / "home"))
-    assert target(done) == "At p = 64"
+    assert target(done) == "at p = 64"

@@ -12,10 +12,10 @@ from callpath_modeler.analysis.predict import predict, predict_sum, total_of, wi
 from callpath_modeler.analysis.sums import (
     COLUMNS,
     addable,
+    as_addends,
     as_normal,
     ends_of_sums,
     scores,
-    with_deviations,
 )
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.modeling.mixture.setting import LEAST_IN_SUMS
@@ -30,8 +30,9 @@ REACH = np.array([0.3, 0.4, 0.0])
 
 def of_bands(value: np.ndarray, low: np.ndarray, high: np.ndarray, correlation: float):
     """Return low and high of the sum of what is normal on either side."""
-    added = with_deviations(as_normal(value, low, high, CONFIDENCE), correlation).sum(axis=0)
-    low, high = ends_of_sums(np.array(np.nansum(value)), added, CONFIDENCE)
+    quantiles = as_normal(value, low, high, CONFIDENCE)
+    added = as_addends(quantiles, correlation, CONFIDENCE).sum(axis=0)
+    low, high = ends_of_sums(np.array(np.nansum(value)), added)
     return float(low), float(high)
 
 
@@ -48,18 +49,18 @@ def test_the_band_of_one_row_is_its_own(confidence: float) -> None:
     made, _ = slower_as_a_whole(4)
     models, points = replace(made.models, confidence=confidence), np.array([256.0, 1e5])
     band = models.predict(points)
-    low, high = ends_of_sums(band.value, addable(models, points, band), confidence)
+    low, high = ends_of_sums(band.value, addable(models, points, band))
     np.testing.assert_allclose(low, band.low, rtol=1e-9)
     np.testing.assert_allclose(high, band.high, rtol=1e-9)
 
 
 def test_what_has_no_band_is_sure_and_what_has_no_model_adds_nothing() -> None:
     value, low, high = np.array([[1.0, 7.0, np.nan], [0.5, np.nan, np.nan], [2.0, np.nan, np.nan]])
-    added = with_deviations(as_normal(value, low, high, CONFIDENCE), 0.3)
+    added = as_addends(as_normal(value, low, high, CONFIDENCE), 0.3, CONFIDENCE)
     assert added.shape == (3, COLUMNS)
-    np.testing.assert_array_equal(added[1], [7.0] * len(SCORES) + [0.0] * 4)
+    np.testing.assert_allclose(added[1], [7.0] * 2 + [0.0] * 4, atol=1e-12)
     assert not added[2].any()
-    ends = ends_of_sums(np.array([8.0, 0.0]), np.stack([added.sum(axis=0), added[2]]), CONFIDENCE)
+    ends = ends_of_sums(np.array([8.0, 0.0]), np.stack([added.sum(axis=0), added[2]]))
     np.testing.assert_allclose(ends, [[7.5, 0.0], [9.0, 0.0]], rtol=1e-9)
 
 
@@ -90,19 +91,22 @@ def test_ends_are_those_of_sums_that_are_drawn(rows: int, correlation: float) ->
         rng = np.random.default_rng([seed, rows])
         quantiles, at = wide(rng, rows), np.linspace(-5, 5, 2001)
         of_scores = np.array([np.interp(SCORES, at, row) for row in quantiles])
-        added = with_deviations(of_scores, correlation)
-        deviation = of_scores[:, -2] - of_scores[:, len(SCORES) // 2]
-        alike = (added[:, len(SCORES) + 1] / deviation) ** 2
+        added = as_addends(of_scores, correlation, CONFIDENCE)
+        decades = (np.log(of_scores[:, -2] / of_scores[:, 1]) / 4) ** 2
+        alike = correlation + max(0.6 - correlation, 0) * decades / (1 + decades)
         common = np.sqrt(alike) * rng.standard_normal((4_000, 1))
         drawn = common + np.sqrt(1 - alike) * rng.standard_normal((4_000, rows))
         drawn = np.clip(drawn, SCORES[0], SCORES[-1])
         each = [np.interp(drawn[:, k], at, row) for k, row in enumerate(quantiles)]
         truth = np.quantile(np.sum(each, axis=0), [0.025, 0.975])
         middle = np.array(of_scores[:, len(SCORES) // 2].sum())
-        ends = ends_of_sums(middle, added.sum(axis=0), CONFIDENCE)
+        ends = ends_of_sums(middle, added.sum(axis=0))
         off.append(np.log(np.array(ends) / truth))
-    assert np.abs(np.median(off, axis=0)).max() < 0.06
-    assert np.quantile(np.abs(off), 0.9) < 0.3
+    below, above = np.array(off).T
+    assert abs(np.median(above)) < 0.03
+    assert np.quantile(np.abs(above), 0.9) < 0.15
+    # Lower ends over decades are decades below the values.
+    assert abs(np.median(below)) < 0.25
 
 
 def test_the_low_end_of_what_is_wrong_alike_is_far_below_the_value() -> None:
@@ -110,22 +114,20 @@ def test_the_low_end_of_what_is_wrong_alike_is_far_below_the_value() -> None:
     likely = np.where(SCORES < -0.3, 0.2, 2000.0)
     rows = np.stack([likely * factor for factor in (1.3, 0.8, 0.3)])
     rows[:, -1] *= 2
-    added = with_deviations(rows, LEAST_IN_SUMS).sum(axis=0)
-    low, high = ends_of_sums(np.array(rows[:, -2].sum()), added, CONFIDENCE)
+    added = as_addends(rows, LEAST_IN_SUMS, CONFIDENCE).sum(axis=0)
+    low, high = ends_of_sums(np.array(rows[:, -2].sum()), added)
     assert low < 0.1 * rows[:, -2].sum() < high
 
 
 def test_a_sum_is_the_same_in_any_order_and_unit() -> None:
-    made, _ = slower_as_a_whole(5)
-    points = np.array([1e4])
-    parts = addable(made.models, points, made.models.predict(points))[:, 0]
-    shuffled = np.random.default_rng(0).permutation(len(parts))
-    value = np.array(made.models.values(points).sum())
-    one = ends_of_sums(value, parts.sum(axis=0), CONFIDENCE)
-    np.testing.assert_allclose(ends_of_sums(value, parts[shuffled].sum(axis=0), CONFIDENCE), one)
-    quantiles = 1e6 * parts[:, : len(SCORES)]
-    more = with_deviations(quantiles, made.models.correlation).sum(axis=0)
-    np.testing.assert_allclose(ends_of_sums(1e6 * value, more, CONFIDENCE), 1e6 * np.array(one))
+    rng = np.random.default_rng(0)
+    quantiles = np.array([np.interp(SCORES, np.linspace(-5, 5, 2001), row) for row in wide(rng, 9)])
+    value = np.array(quantiles[:, len(SCORES) // 2].sum())
+    parts = as_addends(quantiles, 0.25, CONFIDENCE)
+    one = ends_of_sums(value, parts.sum(axis=0))
+    np.testing.assert_allclose(ends_of_sums(value, parts[rng.permutation(9)].sum(axis=0)), one)
+    more = as_addends(1e6 * quantiles, 0.25, CONFIDENCE).sum(axis=0)
+    np.testing.assert_allclose(ends_of_sums(1e6 * value, more), 1e6 * np.array(one))
 
 
 def slower_as_a_whole(seed: int, spread: float = 0.06) -> tuple[Fitted, float]:
@@ -189,7 +191,7 @@ def test_a_curve_of_thousands_of_call_paths_is_their_sum() -> None:
     rows = np.tile(np.arange(len(made.experiment.tree)), 60)
     own = predict(made, 256.0)
     value, added = np.array(own.value[rows].sum()), own.added[rows].sum(axis=0)
-    low, high = ends_of_sums(value, added, CONFIDENCE)
+    low, high = ends_of_sums(value, added)
     curve = predict_sum(made, rows, np.linspace(128.0, 256.0, 300))
     assert [end[-1] for end in curve] == pytest.approx([float(each) for each in (value, low, high)])
 

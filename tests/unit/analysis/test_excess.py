@@ -21,7 +21,8 @@ def test_weak_scaling_loses_what_one_process_takes_longer():
     assert excess.exclusive.tolist() == [0, 0, 2 / 8]
     assert excess.inclusive.tolist() == [2 / 8, 2 / 8, 2 / 8]
     assert excess.lost.tolist() == [0, 0, 2]
-    assert excess.efficiency.tolist() == [6 / 8] * 3
+    # A call path is measured against its own cost: MPI_Wait takes three times as long.
+    assert excess.efficiency == pytest.approx([6 / 8, 5 / 7, 1 / 3])
 
 
 def test_strong_scaling_loses_what_is_beyond_one_over_p():

@@ -223,7 +223,9 @@ def test_trust_says_how_far_the_band_reaches():
 def test_at_infinity_trust_is_how_probable_the_growth_is(fit):
     ranking = rank(fit, np.inf)
     weight = fit.models.weight[ranking.leader]
-    assert ((ranking.trust == MARKS) == (weight >= 0.95))[ranking.leader >= 0].all()
+    # Of single runs there are three marks at most.
+    assert np.isnan(fit.models.noise).all()
+    assert ((ranking.trust == MARKS - 1) == (weight >= 0.8))[ranking.leader >= 0].all()
     assert np.isnan(ranking.first).all()
 
 

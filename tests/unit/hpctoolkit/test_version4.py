@@ -219,16 +219,6 @@ def test_the_slowest_thread_of_a_process_counts_for_times_and_all_for_counts(
         assert exclusive(source, "cycles", Reduction.MAX)["main"] == 10 * 4
 
 
-def test_sums_of_single_threads_come_from_the_summary_alone(
-    reader, tmp_path, contexts, ranks, monkeypatch
-):
-    write_database(tmp_path, contexts, ranks)
-    with reader.open(tmp_path) as source:
-        monkeypatch.setattr(source.database, "of_location", None)
-        assert exclusive(source, reduction=Reduction.SUM)["main"] == 100
-        assert exclusive(source, reduction=Reduction.MEAN)["main"] == 25
-
-
 def test_processes_are_told_by_identifiers_whatever_their_order(reader, tmp_path, contexts, costs):
     measured = [thread(rank, costs * (rank + 1)) for rank in (7, 2, 30)]
     write_database(tmp_path, contexts, measured)

@@ -18,12 +18,6 @@ def surfaces():
     return fit(points, measured(points, LAWS.values()))
 
 
-def runs_at_50(points, values):
-    """Return the points and values of the runs with n = 50."""
-    there = points[:, 1] == 50
-    return points[there, 0], values[:, there]
-
-
 def test_rows_of_a_slice_can_be_those_of_a_line(surfaces):
     line = fit(P, measured(np.array(P)[:, None], [lambda p: 1 + p**1.5] * len(LAWS)))
     slice_ = along(surfaces, 0, [1.0, 30.0])
@@ -81,9 +75,7 @@ def test_doubts_are_in_the_unit_of_the_metric():
     bands = []
     for unit in (1.0, 1e-6):
         scaled = unit * values
-        found, of_runs = along_with_runs(
-            fit(points, scaled), 0, AT, AT, *runs_at_50(points, scaled)
-        )
+        found, of_runs = along_with_runs(fit(points, scaled), 0, AT, points, scaled)
         band = found.predict([4096.0])
         bands.append((band.value / unit, band.low / unit, band.high / unit, of_runs))
     for one, other in zip(*bands, strict=True):
@@ -105,7 +97,7 @@ def test_bands_hold_where_all_runs_of_a_scale_deviate_alike(levels, at):
         for factor, among in ((off, held), (1 + 0 * off, exact)):
             some = values * factor[:, np.searchsorted(p, points[:, 0]), None]
             surface = fit(points, some)
-            found, _ = along_with_runs(surface, 0, [1.0, at], AT, *runs_at_50(points, some))
+            found, _ = along_with_runs(surface, 0, [1.0, at], points, some)
             band = found.predict([target])
             among.append((band.low[:, 0] <= truth) & (truth <= band.high[:, 0]))
             if among is held:
@@ -120,7 +112,7 @@ def test_what_fits_all_measurements_to_their_noise_is_hardly_doubted():
     laws = [lambda p, n, k=k: (1 + k * np.log2(p)) * n for k in range(8)]
     values = measured(points, laws)
     surface = fit(points, values)
-    found, of_runs = along_with_runs(surface, 0, AT, AT, *runs_at_50(points, values))
+    found, of_runs = along_with_runs(surface, 0, AT, points, values)
     assert not of_runs.any()
     sure, told = (each.predict([2048.0]) for each in (along(surface, 0, AT), found))
     assert np.median(np.log(told.high / told.low) / np.log(sure.high / sure.low)) < 2
@@ -135,7 +127,7 @@ def test_a_surface_is_kept_where_only_noise_is_off_it(repetitions):
     for seed in range(4):
         values = measured(points, laws, noise=0.1, repetitions=repetitions, seed=seed)
         for some, among in ((values, kept), (values * otherwise, gone)):
-            _, of_runs = along_with_runs(fit(points, some), 0, AT, AT, *runs_at_50(points, some))
+            _, of_runs = along_with_runs(fit(points, some), 0, AT, points, some)
             among.append(~of_runs)
     assert np.mean(kept) > 0.9
     assert np.mean(gone) < 0.3
@@ -146,9 +138,7 @@ def test_exact_counts_are_not_doubted(at):
     points = grid(P, N)
     laws = [lambda p, n: 8 * n + p, lambda p, n: (p - 1) * n, lambda p, n: 24 + 0 * p * n]
     values = np.array([law(*points.T) for law in laws])[..., None] * np.ones(3)
-    found, of_runs = along_with_runs(
-        fit(points, values), 0, [1.0, at], AT, *runs_at_50(points, values)
-    )
+    found, of_runs = along_with_runs(fit(points, values), 0, [1.0, at], points, values)
     band, truth = found.predict([2048.0]), [law(2048.0, at) for law in laws]
     assert not of_runs.any()
     for end in (band.value, band.low, band.high):
@@ -164,7 +154,7 @@ def test_what_is_hidden_behind_shared_work_may_be_in_the_band():
     for seed in range(4):
         values = measured(points, laws, seed=seed)
         surface = fit(points, values)
-        found, _ = along_with_runs(surface, 0, AT, AT, *runs_at_50(points, values))
+        found, _ = along_with_runs(surface, 0, AT, points, values)
         for models, among in ((found, held), (along(surface, 0, AT), would_hold)):
             band = models.predict([target])
             among.append((band.low[:, 0] <= truth) & (truth <= band.high[:, 0]))

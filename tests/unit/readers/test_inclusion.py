@@ -1,11 +1,11 @@
-"""Values that nobody called inclusive, and that look as if they were."""
+"""Times whose titles do not say whether they are inclusive."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
-from callpath_modeler.readers.inclusion import looks_inclusive
+from callpath_modeler.readers.inclusion import looks_inclusive, same_times
 from callpath_modeler.readers.paths import exclusive_of
 from synthetic import call_tree
 
@@ -43,10 +43,18 @@ def test_one_run_of_few_callers_proves_nothing(tree):
     assert not looks_inclusive(tree, inclusive[:, :1])
 
 
-def test_functions_of_a_list_that_all_take_what_the_program_takes_look_inclusive():
+def test_functions_of_a_list_that_all_take_what_the_program_takes_contain_each_other():
     tree = call_tree(["main", "loop", "solve", "output"])
     times = np.array([[10.0, 20.0, 40.0], [9.99, 19.98, 39.9], [9.95, 19.9, 39.8], [1, 1, 1]])
-    assert looks_inclusive(tree, times).startswith("3 functions take the same, largest time")
-    assert not looks_inclusive(tree, times[[0, 1, 3, 3]])
-    assert not looks_inclusive(tree, times[:, :2])
-    assert not looks_inclusive(tree, 0 * times)
+    assert same_times(tree, times).startswith("3 functions take the same, largest time")
+    assert not same_times(tree, times[[0, 1, 3, 3]])
+    assert not same_times(tree, times[:, :2])
+    assert not same_times(tree, 0 * times)
+
+
+def test_call_paths_of_the_same_time_contain_each_other_only_if_one_calls_the_next():
+    times = np.array([[10.0, 20.0, 40.0], [9.99, 19.98, 39.9], [9.95, 19.9, 39.8], [9, 18, 36]])
+    chain = call_tree(["main", "main/loop", "main/loop/solve", "main/loop/output"])
+    assert same_times(chain, times).startswith("3 functions")
+    siblings = call_tree(["main", "main/loop", "main/solve", "main/output"])
+    assert not same_times(siblings, times)

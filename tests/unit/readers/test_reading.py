@@ -11,7 +11,7 @@ from callpath_modeler.profile.schema import Extent, Reduction
 from callpath_modeler.readers.assemble import ReadOptions, assemble
 from callpath_modeler.readers.reading import read_files
 from callpath_modeler.testing.checks import check_same_run
-from synthetic import TIME, FakeMean, FakeReader, FakeSource, call_tree, registry
+from synthetic import TIME, FakeMax, FakeMean, FakeReader, FakeSource, call_tree, registry
 
 PATHS = ["main", "main/f"]
 
@@ -73,10 +73,10 @@ def test_the_first_profile_says_how_all_are_reduced_whichever_is_read_first(
     for jobs in (1, 2):
         made = assemble(given, registry(reader), ReadOptions(jobs=jobs))
         assert made.reduction is Reduction.MEAN
-    profiles = {2: source(2), 4: source(4), 8: source(8, FakeMean)}
+    profiles = {2: source(2), 4: source(4), 8: source(8, FakeMax)}
     given = files(reader, tmp_path, profiles)
     for jobs in (1, 2):
-        with pytest.raises(DataError, match=r"app\.p8\.fake: holds no max"):
+        with pytest.raises(DataError, match=r"app\.p8\.fake: holds no mean"):
             assemble(given, registry(reader), ReadOptions(jobs=jobs))
     assert len(eager) == 4
 

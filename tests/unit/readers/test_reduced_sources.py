@@ -7,7 +7,7 @@ import pytest
 from callpath_modeler.errors import DataError
 from callpath_modeler.profile.schema import Extent, Reduction
 from callpath_modeler.readers.assemble import ReadOptions, assemble
-from synthetic import TIME, FakeMean, FakeReader, FakeSource, call_tree, registry
+from synthetic import TIME, FakeMax, FakeMean, FakeReader, FakeSource, call_tree, registry
 
 PATHS = ["main", "main/f"]
 
@@ -43,8 +43,10 @@ def test_another_one_is_refused_with_those_that_are_left(reader, tmp_path):
 
 
 def test_a_series_is_reduced_in_one_way_or_not_at_all(reader, tmp_path):
-    mixed = files(reader, tmp_path, FakeSource, FakeMean, FakeMean)
-    with pytest.raises(DataError, match=r"app\.p4\.fake: holds no max"):
+    mixed = files(reader, tmp_path, FakeSource, FakeMax, FakeMax)
+    with pytest.raises(DataError, match=r"app\.p4\.fake: holds no mean"):
         assemble(mixed, registry(reader), ReadOptions())
-    made = assemble(mixed, registry(reader), ReadOptions(locations=Reduction.MEAN))
-    assert made.reduction is Reduction.MEAN
+    made = assemble(mixed, registry(reader), ReadOptions(locations=Reduction.MAX))
+    assert made.reduction is Reduction.MAX
+    assert assemble(files(reader, tmp_path, FakeSource, FakeMean, FakeMean), registry(reader),
+                    ReadOptions()).reduction is Reduction.MEAN  # fmt: skip

@@ -48,7 +48,7 @@ def line_of(lines, name):
 def test_the_first_line_says_how_much_is_lost_and_where(lost):
     assert text(lost)[0] == (
         "From p = 2 to 8, 40 % of the time is lost: 4.00 s of 10.0 s would not be there "
-        "(efficiency 60 %). The hot path leads to main/slower: 60 %, own computation and callees."
+        "(efficiency 60 %). The hot path leads to main/slower: 60 %, own cost and callees."
     )
 
 
@@ -104,7 +104,7 @@ def test_one_pair_has_costs_and_efficiency():
         "path",
     ]
     assert line_of(lines, "slower") == (
-        ["1.00", "s", "7.00", "s", "60", "%", "50", "%", "40", "%", "both", ">", "slower"]
+        ["1.00", "s", "7.00", "s", "60", "%", "50", "%", "14", "%", "both", ">", "slower"]
     )
 
 
@@ -233,8 +233,8 @@ def test_machines_get_one_row_per_line_and_pair_in_full_precision():
     at = table.columns["path"].index("main/slower") + 1
     assert table.columns["excess_inclusive"][at] == 6 / 10
     assert table.columns["excess_exclusive"][at] == 5 / 10
-    assert table.columns["efficiency"][at] == 1 - 6 / 10
-    assert table.columns["reading"][at] == "own computation and callees"
+    assert table.columns["efficiency"][at] == pytest.approx(1 / 7)
+    assert table.columns["reading"][at] == "own cost and callees"
     assert table.columns["is_hot"][at] is True
     assert table.columns["occurs"][table.columns["path"].index("main/new")] == "neither"
     assert table.columns["occurs"][table.columns["path"].index("main/new") + 1] == "scale"

@@ -37,10 +37,10 @@ def text(fit, target=128.0, width=None, ascii_only=False, **wanted):
 
 def test_the_first_line_is_the_answer_and_leads_to_the_hot_path(fit):
     first = text(fit)[0]
-    assert first.startswith("At p = 128 (4 × the largest run): 205 s (")
-    assert first.endswith("the hot path leads to main/grows: 94 %, O(p).")
+    assert first.startswith("app will run 205 s at p = 128 (4 × the largest run; ")
+    assert first.endswith("The hot path leads to main/grows: 94 %, O(p).")
     first = text(fit, kind=ViewKind.BOTTOM_UP)[0]
-    assert first.endswith("most is in grows, called by main: 62 % by itself, O(p).")
+    assert first.endswith("Most is in grows, called by main: 62 % by itself, O(p).")
 
 
 def test_every_prediction_has_a_band_however_narrow_the_terminal(fit):
@@ -97,4 +97,4 @@ def test_infinite_values_are_json(fit):
 
 def test_a_program_that_costs_nothing_is_said_to():
     nothing = fitted({"main": [0.0] * 5, "main/f": [0.0] * 5})
-    assert text(nothing)[0] == "At p = 128 (4 × the largest run): time is predicted to be zero."
+    assert text(nothing)[0] == "At p = 128: time is predicted to be zero."

@@ -80,7 +80,7 @@ def test_a_ranking_has_a_chart_in_every_row_and_its_total(fitted):
     assert found.count["svg"] == len(ranking.order) - 1  # what is zero has no scale
     assert "main/<b>&f" in found.said
     assert "b" not in found.count
-    assert "At p = 1024" in found.said
+    assert "at p = 1024" in found.said
     assert "total" in found.said
 
 

@@ -102,8 +102,8 @@ def test_sections_come_in_the_order_in_which_they_are_asked_for(tmp_path):
 def test_the_first_line_says_how_much_and_where_most_of_it_is():
     told = parsed()
     assert re.search(
-        r"At p = 64 \(2 × the largest run\) the run is predicted to take 5\d\.\d s \(.*\); "
-        r"\d\d % of it in 1 call path\.",
+        r"app will run 5\d\.\d s at p = 64 \(2 × the largest run; .*\)\. "
+        r"\d\d % of the time is in 1 call path\.",
         told.words["header"],
     )
     assert "MPI_Wait  takes" in told.words["header"]
@@ -118,10 +118,10 @@ def test_functions_of_one_name_are_told_apart_by_their_callers():
     assert "g/MPI_Wait  takes" in told
 
 
-def test_counts_are_not_taken_but_predicted():
+def test_the_first_line_of_counts_names_no_run_time():
     counts = replace(TIME, name="visits", unit="1")
     models = fitted({name: list(law) for name, law in LAWS.items()}, metric=counts)
-    assert re.search(r"visits are predicted; \d+ % of it", parsed(models=models).words["header"])
+    assert re.match(r"app: visits = 57\.8 at p = 64 ", parsed(models=models).words["header"])
 
 
 def test_numbers_of_the_ranking_are_those_of_tables_for_machines():
@@ -352,7 +352,7 @@ def repeated(laws=None):
 def test_at_a_measured_target_the_page_says_what_the_run_took_and_then_what_models_say():
     told = parsed(models=repeated(), target=32.0)
     assert re.search(
-        r"At p = 32 \(measured, 3 runs\) the run took 2\d\.\d s \(.*\); \d\d % of it in 2 call",
+        r"app ran 2\d\.\d s at p = 32 \(measured, 3 runs; .*\)\. \d\d % of the time is in 2 call",
         told.words["header"],
     )
     assert re.search(r"The models say 2\d\.\d s, [+-]?[\d.]+ %\.", told.words["header"])
@@ -367,7 +367,8 @@ def test_counts_were_measured():
     counts = replace(TIME, name="visits", unit="1")
     cube = {name: np.tile(law[:, None], 2) for name, law in LAWS.items()}
     models = fit(experiment(cube, metric=counts))
-    assert "visits were measured;" in parsed(models=models, target=32.0).words["header"]
+    told = parsed(models=models, target=32.0).words["header"]
+    assert told.startswith("app: visits = 20.6 at p = 32 (measured, 2 runs; ")
 
 
 @pytest.mark.parametrize("target", [8.0, 32.0, 64.0, np.inf])

@@ -21,7 +21,7 @@ SCALES = (1, 8, 27, 64, 125)
 RUNS = [(p, r) for p in SCALES for r in (1, 2, 3)]
 SHUFFLED = RANDOM.sample(range(15), 15)
 
-# ruff: noqa: ARG005, E501, S324
+# ruff: noqa: ARG005, S324
 NAMINGS = {
     "as in the repository": lambda i, p, r: f"lulesh.p{p}.r{r}/profile.cubex",
     "words alone": lambda i, p, r: f"{'abcdefghijklmno'[i]}.cubex",

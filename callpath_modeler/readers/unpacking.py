@@ -1,0 +1,158 @@
+"""The budget of unpacked data, and streams that stay within it.
+
+A packed file of a few megabytes can unpack to terabytes, and one line of text can fill the memory.
+Every reader takes what it unpacks through this module, so there is one limit for all of them.
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO, cast
+
+from callpath_modeler.errors import InputError, UsageError
+
+if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer
+
+VARIABLE = "CPMODEL_UNPACK_LIMIT"
+"""Environment variable: the largest size in bytes that a file may unpack to."""
+
+_ALWAYS = 64 * 2**20
+"""Bytes that every packed file may unpack to."""
+_RATIO = 200
+"""Times its own size that a packed file may unpack to: text of tables reaches 50 to 100."""
+_ON_DISK = 16 * 2**30
+_IN_MEMORY = 192 * 2**20
+"""Bytes unpacked into memory as a whole; a refusal then stays below 512 MB with the copies."""
+_LONGEST_LINE = 32 * 2**20
+_MOST_BLANK = 4 * 2**20
+_PIECE = 2**16
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """The number of bytes that one file may unpack to.
+
+    Attributes
+    ----------
+    path : the packed file, for messages
+    limit : in bytes
+    """
+
+    path: Path
+    limit: int
+
+    def check(self, size: int) -> None:
+        """Refuse a size above the limit.
+
+        Raises
+        ------
+        InputError
+            If `size` bytes are more than the budget.
+        """
+        if size > self.limit:
+            raise InputError(
+                f"{self.path}: unpacks to more than {self.limit >> 20} MiB, which is too much "
+                "for its size",
+                hint=f"if you trust the file, set {VARIABLE} to a larger number of bytes",
+            )
+
+
+def budget_of(path: Path, *, in_memory: bool = False) -> Budget:
+    """Return the budget of a packed file.
+
+    Parameters
+    ----------
+    in_memory : whether the unpacked data are held in memory as a whole
+
+    Raises
+    ------
+    UsageError
+        If the environment variable holds no number.
+    """
+    given = os.environ.get(VARIABLE)
+    if given:
+        if not (given.isascii() and given.isdecimal() and len(given) <= 18):
+            raise UsageError(
+                f"{VARIABLE}: not a number of bytes: {given[:40]!r}", hint="e.g. 8000000000"
+            )
+        return Budget(path, int(given))
+    try:
+        size = path.stat().st_size
+    except OSError:
+        size = 0
+    most = _IN_MEMORY if in_memory else _ON_DISK
+    return Budget(path, min(most, max(_ALWAYS, _RATIO * size)))
+
+
+def unpacked_pieces(stream: BinaryIO, budget: Budget) -> Iterator[bytes]:
+    """Yield what a gzip stream unpacks to, piece by piece.
+
+    Raises
+    ------
+    InputError
+        If that is more than the budget.
+    EOFError, zlib.error, OSError
+        If the stream is damaged.
+    """
+    size = 0
+    with gzip.GzipFile(fileobj=stream) as packed:
+        while piece := packed.read(_PIECE):
+            size += len(piece)
+            budget.check(size)
+            yield piece
+
+
+class BoundedStream(io.RawIOBase):
+    """A binary stream of text that stays within limits while it is read.
+
+    Parameters
+    ----------
+    stream : the stream to read from
+    path : the file, for messages
+    budget : of unpacked bytes; None where the file is not packed
+    """
+
+    def __init__(self, stream: BinaryIO, path: Path, budget: Budget | None) -> None:
+        self._stream, self._path, self._budget = stream, path, budget
+        self._size = self._line = self._blank = 0
+
+    def readable(self) -> bool:
+        """Tell that this can be read."""
+        return True
+
+    def readinto(self, target: WriteableBuffer) -> int:
+        """Fill `target`, and return the number of bytes.
+
+        Raises
+        ------
+        InputError
+            If the budget is spent, a line is longer than 32 MiB, or 4 MiB of blank lines follow
+            each other.
+        """
+        # Small pieces: a gzip stream otherwise unpacks all that the caller has room for.
+        piece = self._stream.read(min(_PIECE, len(cast("bytes", target))))
+        cast("bytearray", target)[: len(piece)] = piece
+        self._size += len(piece)
+        if self._budget is not None:
+            self._budget.check(self._size)
+        end = max(piece.rfind(b"\n"), piece.rfind(b"\r"))
+        self._line = self._line + len(piece) if end < 0 else len(piece) - end
+        self._blank = 0 if piece.strip() else self._blank + len(piece)
+        if self._line > _LONGEST_LINE:
+            raise InputError(
+                f"{self._path}: a line is longer than {_LONGEST_LINE >> 20} MiB, "
+                "so this is no table",
+                hint="write one row per line",
+            )
+        if self._blank > _MOST_BLANK:
+            raise InputError(
+                f"{self._path}: more than {_MOST_BLANK >> 20} MiB of blank lines follow each other",
+                hint="remove the blank lines",
+            )
+        return len(piece)

@@ -1,0 +1,229 @@
+"""Packed profiles of ParaProf, ``.ppk``: a compressed stream of numbers and names."""
+
+from __future__ import annotations
+
+import gzip
+import struct
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import BinaryIO, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from callpath_modeler.errors import InputError
+from cpmodel_tau.measurements import (
+    COPY_OR_MEASURE,
+    Location,
+    MalformedError,
+    Timers,
+    Values,
+    times_first,
+)
+
+MAGIC = "PPK".encode("utf-16-be")
+GZIP = b"\x1f\x8b"
+
+_NEWEST = 2
+"""The newest format; a file states which one its readers need at least."""
+_LARGEST = 1 << 30
+"""Bytes that a file may unpack to."""
+_PIECE = 1 << 20
+_MOST_METADATA = 10_000
+_USER_EVENT = 4 + 4 + 4 * 8
+_HOSTS = ("Hostname", "MPI Processor Name", "Node Name")
+
+
+class _Stream:
+    """Numbers and texts as Java's DataOutputStream writes them; no more than `_LARGEST` bytes."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        self._left = _LARGEST
+
+    def bytes(self, count: int) -> bytes:
+        if count < 0:
+            raise MalformedError("a length is negative")
+        if count > self._left:
+            raise MalformedError("unpacks to more than 1 GiB")
+        self._left -= count
+        # Piece by piece: a false length must not take memory that the file does not fill.
+        pieces = []
+        while count > 0:
+            piece = self._file.read(min(count, _PIECE))
+            if not piece:
+                raise MalformedError("ends early")
+            pieces.append(piece)
+            count -= len(piece)
+        return b"".join(pieces)
+
+    def skip(self, count: int) -> None:
+        while count > 0:
+            count -= len(self.bytes(min(count, _PIECE)))
+
+    def number(self) -> int:
+        found: int = struct.unpack(">i", self.bytes(4))[0]
+        return found
+
+    def count(self) -> int:
+        found = self.number()
+        if found < 0:
+            raise MalformedError("a count is negative")
+        return found
+
+    def text(self) -> str:
+        length: int = struct.unpack(">H", self.bytes(2))[0]
+        content = self.bytes(length).replace(b"\xc0\x80", b"\0")
+        try:
+            return content.decode()
+        except UnicodeDecodeError:
+            # Java writes what lies beyond the basic plane as two surrogates.
+            halves = content.decode("utf-8", "surrogatepass" if _is_java(content) else "replace")
+            return halves.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+    def texts(self) -> list[str]:
+        return [self.text() for _ in range(self.count())]
+
+
+def _is_java(content: bytes) -> bool:
+    try:
+        content.decode("utf-8", "surrogatepass")
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+class PackedProfile:
+    """A packed profile, read in one pass."""
+
+    def __init__(self, path: Path) -> None:
+        self._timers = Timers()
+        self._metadata: dict[str, str] = {}
+        self._host_of: dict[Location, str] = {}
+        self._metrics: list[str] = []
+        self._places: list[Location] = []
+        try:
+            with gzip.open(path) as file:
+                self._read(_Stream(cast("BinaryIO", file)))
+        except MalformedError as error:
+            raise InputError(f"{path}: {error}", hint=COPY_OR_MEASURE) from None
+        except (OSError, EOFError, zlib.error) as cause:
+            what = getattr(cause, "strerror", None) or cause
+            raise InputError(f"{path}: cannot be read: {what}", hint=COPY_OR_MEASURE) from None
+
+    @property
+    def timers(self) -> Timers:
+        """All timers."""
+        return self._timers
+
+    @property
+    def locations(self) -> Sequence[Location]:
+        """The threads, in the order of the file."""
+        return self._places
+
+    @property
+    def metrics(self) -> Sequence[str]:
+        """Names of the metrics, durations first."""
+        return times_first(self._metrics)
+
+    @property
+    def metadata(self) -> Mapping[str, str]:
+        """Metadata of the run and of the first thread that has any."""
+        return self._metadata
+
+    @property
+    def hosts(self) -> int:
+        """Number of different host names; 0 where a process states none."""
+        processes = {location[:2] for location in self._places}
+        stated = {location[:2] for location in self._host_of}
+        whole = next((self._metadata[key] for key in _HOSTS if key in self._metadata), None)
+        if processes <= stated:
+            return len({host for at, host in self._host_of.items() if at[:2] in processes})
+        return 1 if whole is not None and len(processes) == 1 else 0
+
+    def values(self, metric: str) -> Values:
+        """Return the values of a metric."""
+        number = self._metrics.index(metric)
+        pairs = self._pairs[:, number]
+        return Values(self._timer, self._location, self._calls, pairs[:, 0], pairs[:, 1])
+
+    def _read(self, stream: _Stream) -> None:
+        if stream.bytes(6) != MAGIC:
+            raise MalformedError("does not begin like a packed profile")
+        version, needed = stream.number(), stream.number()
+        if needed > _NEWEST:
+            raise MalformedError(f"format {needed} of packed profiles is not read")
+        if version >= 2:
+            stream.count()
+        stream.skip(stream.count())
+        if version >= 2:
+            self._read_metadata(stream)
+        self._metrics = stream.texts()
+        if not self._metrics or len({*self._metrics}) < len(self._metrics):
+            raise MalformedError("holds no metric, or two of one name")
+        self._read_timers(stream)
+        stream.texts()
+        self._read_locations(stream)
+
+    def _read_metadata(self, stream: _Stream) -> None:
+        self._metadata = dict(_attributes(stream))
+        for _ in range(stream.count()):
+            location = Location(stream.number(), stream.number(), stream.number())
+            found = dict(_attributes(stream))
+            host = next((found[key] for key in _HOSTS if key in found), None)
+            if host is not None:
+                self._host_of[location] = host
+            for key, value in found.items():
+                if len(self._metadata) < _MOST_METADATA:
+                    self._metadata.setdefault(key, value)
+
+    def _read_timers(self, stream: _Stream) -> None:
+        groups = stream.texts()
+        for number in range(stream.count()):
+            name = stream.text()
+            of_timer = []
+            for _ in range(stream.count()):
+                group = stream.number()
+                if not 0 <= group < len(groups):
+                    raise MalformedError(f"timer {number} belongs to group {group}")
+                of_timer.append(groups[group])
+            if self._timers.number(name, "|".join(of_timer)) != number:
+                raise MalformedError(f"two timers are called {name[:60]!r}")
+
+    def _read_locations(self, stream: _Stream) -> None:
+        metrics = len(self._metrics)
+        entry = np.dtype([("timer", ">i4"), ("calls", ">f8"), ("subrs", ">f8"),
+                          ("pairs", ">f8", (metrics, 2))])  # fmt: skip
+        timers, locations = [np.zeros(0, np.intp)], [np.zeros(0, np.intp)]
+        calls: list[NDArray[np.float64]] = [np.zeros(0)]
+        pairs: list[NDArray[np.float64]] = [np.zeros((0, metrics, 2))]
+        for _ in range(stream.count()):
+            location = Location(stream.number(), stream.number(), stream.number())
+            content = stream.bytes(stream.count() * entry.itemsize)
+            stream.skip(stream.count() * _USER_EVENT)
+            if location.node < 0 or location.thread < 0:
+                # Means and totals that ParaProf computed.
+                continue
+            rows = np.frombuffer(content, entry)
+            timer = rows["timer"].astype(np.intp)
+            if len(timer) and not 0 <= timer.min() <= timer.max() < len(self._timers.names):
+                raise MalformedError("a value belongs to no timer")
+            if len(np.unique(timer)) < len(timer):
+                raise MalformedError("a thread has two values of one timer")
+            locations.append(np.full(len(timer), len(self._places), np.intp))
+            self._places.append(location)
+            timers.append(timer)
+            calls.append(rows["calls"].astype(np.float64))
+            pairs.append(rows["pairs"].astype(np.float64))
+        if len({*self._places}) < len(self._places) or not self._places:
+            raise MalformedError("holds no thread, or two of one number")
+        self._timer, self._location = np.concatenate(timers), np.concatenate(locations)
+        self._calls, self._pairs = np.concatenate(calls), np.concatenate(pairs)
+
+
+def _attributes(stream: _Stream) -> Iterator[tuple[str, str]]:
+    for kept in range(stream.count()):
+        name, value = stream.text().strip(), stream.text().strip()
+        if kept < _MOST_METADATA:
+            yield name, value

@@ -1,0 +1,208 @@
+"""One opened TAU profile: values per call path, reduced over threads and processes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import PurePosixPath
+
+import numpy as np
+from numpy.typing import NDArray
+
+from callpath_modeler.diagnostics import Finding, Notices
+from callpath_modeler.errors import InputError
+from callpath_modeler.printable import printable
+from callpath_modeler.profile.calltree import CallTree
+from callpath_modeler.profile.schema import (
+    DeclaredMetric,
+    Extent,
+    Metric,
+    MetricStatus,
+    Reduction,
+)
+from callpath_modeler.readers.base import Reduced
+from callpath_modeler.readers.reductions import Columns, Fold, Reducer
+from callpath_modeler.units import counted
+from cpmodel_tau.call_paths import NONE, ROUNDING, layout_of
+from cpmodel_tau.measurements import COPY_OR_MEASURE, Measurements, Values, is_derived, is_time
+
+_MICROSECONDS = 1e-6
+_VISITS = "visits"
+_WALL_CLOCK = ("TIME", "GET_TIME_OF_DAY", "P_WALL_CLOCK_TIME", "LINUX_TIMERS", "CLOCK_GETTIME")
+_BLOCK = 1 << 22
+"""Values that are reduced together."""
+_MOST_METADATA, _LONGEST_METADATA = 500, 2000
+_SEVERAL_ROOTS = 1e-6
+"""Exclusive values that exceed the largest inclusive one by this share belong to several roots."""
+
+
+class TauProfile:
+    """The timers of one run, along a call tree or flat."""
+
+    def __init__(self, measurements: Measurements, subject: str) -> None:
+        self._measurements = measurements
+        self._notices = Notices(subject)
+        locations = measurements.locations
+        processes = {location[:2]: None for location in locations}
+        number = {process: k for k, process in enumerate(processes)}
+        self._columns = Columns.of(np.array([number[at[:2]] for at in locations], np.intp))
+        self._metrics = _metrics(measurements.metrics)
+        first = measurements.values(measurements.metrics[0])
+        self._layout = layout_of(measurements.timers, first, len(locations))
+        if not len(self._layout.tree):
+            raise InputError(f"{subject}: holds no timer", hint=COPY_OR_MEASURE)
+        self._note_layout()
+        self._note_missing({location.node for location in locations}, len(processes))
+
+    @property
+    def call_tree(self) -> CallTree:
+        """The call paths of all threads."""
+        return self._layout.tree
+
+    @property
+    def metrics(self) -> Sequence[DeclaredMetric]:
+        """Durations, counters, and the number of calls."""
+        found = []
+        for name, metric in self._metrics.items():
+            note = "ParaProf computed it from others" if metric and is_derived(metric) else ""
+            unit = "s" if is_time(metric) else "1"
+            status = MetricStatus.DERIVED if note else MetricStatus.DATA
+            about = "calls" if not metric else printable(metric)
+            found.append(DeclaredMetric(Metric(name, unit, about), status, note))
+        return found
+
+    @property
+    def extent(self) -> Extent:
+        """Processes, threads, and the nodes where each process states its host."""
+        columns = self._columns
+        return Extent(columns.processes, columns.threads, self._measurements.hosts)
+
+    @property
+    def metadata(self) -> Mapping[str, str]:
+        """Metadata of the first thread."""
+        stated = list(self._measurements.metadata.items())[:_MOST_METADATA]
+        found = {key: text[:_LONGEST_METADATA] for key, text in stated if key and text}
+        found["creator"] = f"TAU {found.get('TAU Version', '')}".strip()
+        program = found.get("Executable", "")
+        if program:
+            found["program"] = PurePosixPath(program).name
+        if "Command Line" in found:
+            found["command line"] = found["Command Line"]
+        return found
+
+    def findings(self) -> Sequence[Finding]:
+        """Return what was noticed so far."""
+        return self._notices.findings()
+
+    def reduce(self, metric: str, over_locations: Reduction) -> Reduced:
+        """Return one exclusive value per call path; of times, the slowest thread counts.
+
+        A process that never was in a call path counts as zero.
+
+        Raises
+        ------
+        KeyError
+            If there is no such metric, or ParaProf computed it from others.
+        """
+        written = self._metrics[metric]
+        if is_derived(written):
+            raise KeyError(metric)
+        values = self._measurements.values(written or self._measurements.metrics[0])
+        column = values.exclusive if written else values.calls
+        factor = _MICROSECONDS if is_time(written) else 1.0
+        fold = Fold.MAX if is_time(written) else Fold.SUM
+        reducer = Reducer(len(self.call_tree), self._columns, fold, over_locations)
+        total = np.zeros((1, self._columns.stored))
+        for rows, block in self._blocks(values, column):
+            scaled = block * factor
+            reducer.mark_missing(scaled)
+            total += np.nansum(scaled, axis=0)
+            reducer.add(rows, scaled)
+        if written:
+            total = self._totals(values, total[0], factor)[np.newaxis]
+        reducer.add_to_total(total)
+        self._note_values(metric, reducer)
+        return Reduced(reducer.values, reducer.total(), reducer.imbalance)
+
+    def _blocks(
+        self, values: Values, column: NDArray[np.float64]
+    ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.float64]]]:
+        """Yield rows of the call tree with their values, [rows x locations]."""
+        layout, width = self._layout, self._columns.stored
+        added, taken = layout.adds_to[values.timer], layout.taken_from[values.timer]
+        plus, minus = np.flatnonzero(added != NONE), np.flatnonzero(taken != NONE)
+        row = np.concatenate([added[plus], taken[minus]])
+        location = values.location[np.concatenate([plus, minus])]
+        value = np.concatenate([column[plus], -column[minus]])
+        order = np.argsort(row, kind="stable")
+        row, location, value = row[order], location[order], value[order]
+        step = max(1, _BLOCK // width)
+        for begin in range(0, len(layout.tree), step):
+            end = min(begin + step, len(layout.tree))
+            part = slice(*np.searchsorted(row, (begin, end)).tolist())
+            block = np.zeros((end - begin, width))
+            size = np.zeros_like(block)
+            at = row[part] - begin, location[part]
+            with np.errstate(all="ignore"):
+                np.add.at(block, at, value[part])
+                np.add.at(size, at, np.abs(value[part]))
+                block[np.abs(block) <= ROUNDING * size] = 0.0
+            yield np.arange(begin, end), block
+
+    def _totals(
+        self, values: Values, parts: NDArray[np.float64], factor: float
+    ) -> NDArray[np.float64]:
+        """Return the inclusive value of the program in each location.
+
+        Parameters
+        ----------
+        parts : [locations] sum of the exclusive values
+        """
+        layout = self._layout
+        is_root = layout.roots[values.timer]
+        at, inclusive = values.location[is_root], values.inclusive[is_root] * factor
+        total = np.zeros(self._columns.stored)
+        if layout.is_flat:
+            # Which functions nothing calls is unknown: the program holds all others.
+            np.fmax.at(total, at, inclusive)
+            return np.where(parts > total * (1 + _SEVERAL_ROOTS), parts, total)
+        with np.errstate(all="ignore"):
+            np.add.at(total, at, inclusive)
+        return np.where(np.bincount(at, minlength=len(total)) > 0, total, parts)
+
+    def _note_layout(self) -> None:
+        layout = self._layout
+        if layout.cut:
+            what = counted(layout.cut, "call path")
+            self._notices.note("CPM151", f"the callers of {what} are unknown", layout.cut)
+        if layout.repeated:
+            what = counted(layout.repeated, "timer")
+            message = f"{what} of samples, parameters or call sites repeat the time of others"
+            self._notices.note("CPM152", message, layout.repeated)
+
+    def _note_missing(self, nodes: set[int], processes: int) -> None:
+        missing = max(nodes) + 1 - len(nodes)
+        if missing > 0 and min(nodes) >= 0:
+            message = f"{missing} of {max(nodes) + 1} processes have no profile; p = {processes}"
+            self._notices.note("CPM132", message, missing)
+
+    def _note_values(self, metric: str, reducer: Reducer) -> None:
+        noticed = reducer.noticed
+        if noticed.not_finite:
+            message = f"{metric}: {noticed.not_finite} values"
+            self._notices.note("CPM117", message, noticed.not_finite, about=metric)
+        if noticed.negative:
+            path = self.call_tree.path(noticed.worst_row)
+            message = f"{metric}, down to {noticed.worst:.3g} in {path}"
+            self._notices.note("CPM105", message, noticed.negative, about=metric)
+
+
+def _metrics(written: Sequence[str]) -> dict[str, str]:
+    """Return TAU's name of each metric, "" for the number of calls."""
+    found: dict[str, str] = {}
+    for name in written:
+        is_clock = "time" not in found and name.upper() in _WALL_CLOCK
+        spelled = "time" if is_clock else printable(name)
+        if spelled in found:
+            spelled = f"{spelled} ({len(found)})"
+        found[spelled] = name
+    return found | {_VISITS: ""}

@@ -1,0 +1,141 @@
+"""The reader of TAU profiles."""
+
+from __future__ import annotations
+
+import os
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar
+
+from callpath_modeler.errors import InputError
+from callpath_modeler.readers.base import API_VERSION, Match
+from cpmodel_tau import packed, profile_files
+
+if TYPE_CHECKING:
+    from cpmodel_tau.profile import TauProfile
+
+_BLOCK = 1 << 12
+_PACKED = ".ppk"
+_OTHER_FORMS = {"tauprofile.xml": b"<profile_xml", "snapshot.": b"<profile_xml", "pprof.dat": b""}
+"""Files in which TAU writes profiles in forms that are not read: names begin so, contents too."""
+_PACK = "pack it with ParaProf: `paraprof --pack run.ppk`, and read run.ppk"
+
+
+class TauReader:
+    """Reads the profiles of all threads of a run, or their packed form."""
+
+    api_version: ClassVar[int] = API_VERSION
+    name: ClassVar[str] = "tau"
+    description: ClassVar[str] = "TAU profiles: profile.n.c.t, MULTI__ directories, ParaProf's .ppk"
+    suffixes: ClassVar[tuple[str, ...]] = ("profile.0.0.0", _PACKED)
+
+    def match(self, path: Path) -> Match:
+        """Say whether `path` is a directory of profiles, one of them, or a packed profile.
+
+        Of the directories MULTI__* of one run, the one with the wall-clock time stands for all.
+        """
+        try:
+            if path.is_dir():
+                return Match.CONTENT if _is_run(path) else Match.NO
+            if path.name.endswith(_PACKED):
+                return _match_packed(path)
+            if profile_files.location_of(path.name) is None or not _is_profile(path):
+                return Match.NO
+            return Match.CONTENT if _stands_for_run(path.absolute().parent) else Match.NO
+        except OSError:
+            return Match.NO
+
+    @contextmanager
+    def open(self, path: Path) -> Iterator[TauProfile]:
+        """Open a packed profile, or all profiles of the run that `path` belongs to.
+
+        Raises
+        ------
+        InputError
+            If a file is malformed, or a form that is not read.
+        """
+        from cpmodel_tau.profile import TauProfile
+
+        if path.is_file() and path.name.endswith(_PACKED):
+            yield TauProfile(packed.PackedProfile(path), str(path))
+            return
+        try:
+            directory = _run_of(path)
+            _refuse_other_forms(directory)
+            measurements = profile_files.ProfileFiles(directory)
+        except OSError as cause:
+            what = cause.strerror or str(cause)
+            raise InputError(
+                f"{path}: cannot be read: {what}", hint="give the directory of the run"
+            ) from None
+        yield TauProfile(measurements, str(path))
+
+
+def _match_packed(path: Path) -> Match:
+    if not path.is_file():
+        return Match.NO
+    head = _head(path)
+    if not head:
+        return Match.NO
+    try:
+        head = zlib.decompressobj(wbits=31).decompress(head, len(packed.MAGIC))
+    except zlib.error:
+        return Match.NAME
+    return Match.CONTENT if head == packed.MAGIC else Match.NAME
+
+
+def _is_profile(path: Path) -> bool:
+    return path.is_file() and profile_files.is_profile(_head(path).decode("utf-8", "replace"))
+
+
+def _is_run(directory: Path) -> bool:
+    """Tell whether a directory holds the profiles of a run, or directories of its metrics."""
+    if not _stands_for_run(directory):
+        return False
+    with os.scandir(directory) as entries:
+        names = [entry.name for entry in entries]
+    profiles = [name for name in names if profile_files.location_of(name) is not None]
+    if profiles:
+        return _is_profile(directory / min(profiles))
+    if any(name.startswith(profile_files.MULTI) for name in names):
+        folders = profile_files.metric_directories(directory)
+        return any(profile_files.files_in(folder) for folder in folders[:1])
+    return False
+
+
+def _stands_for_run(directory: Path) -> bool:
+    """Tell whether a directory is that of a run, or its first metric is the wall-clock time."""
+    if not directory.name.startswith(profile_files.MULTI):
+        return True
+    others = profile_files.metric_directories(directory.absolute().parent)
+    return bool(others) and others[0].name == directory.name and directory.name.endswith("TIME")
+
+
+def _run_of(path: Path) -> Path:
+    """Return the directory of a run, given that directory, or one of a metric, or a file."""
+    directory = path if path.is_dir() else path.absolute().parent
+    if not path.exists():
+        raise InputError(f"{path}: no such file or directory", hint="check the spelling")
+    if directory.name.startswith(profile_files.MULTI):
+        return directory.absolute().parent
+    return directory
+
+
+def _refuse_other_forms(directory: Path) -> None:
+    """Name the forms that TAU writes instead of profiles."""
+    if profile_files.files_in(directory) or profile_files.metric_directories(directory):
+        return
+    for path in sorted(directory.iterdir())[:1000]:
+        for name, content in _OTHER_FORMS.items():
+            if path.name.startswith(name) and path.is_file() and content in _head(path):
+                raise InputError(f"{path}: this form of TAU profiles is not read", hint=_PACK)
+
+
+def _head(path: Path) -> bytes:
+    # Opening a pipe would wait for its other end.
+    if not path.is_file():
+        return b""
+    with path.open("rb") as file:
+        return file.read(_BLOCK)

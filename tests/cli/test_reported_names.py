@@ -1,0 +1,72 @@
+"""Reported cases of run names and identifier columns, each with its right value."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+import callpath_modeler as cpm
+
+
+@pytest.fixture
+def reports(shared_data):
+    return shared_data / "reports"
+
+
+def values_of(folder):
+    experiment = cpm.load([folder])
+    return {each.name: list(each.values) for each in experiment.parameters}, experiment
+
+
+def test_a_comma_is_a_decimal_point(reports):
+    values, _ = values_of(reports / "b04_decimal_comma")
+    assert values == {"x": [1.25, 1.5, 1.75, 2.0]}
+
+
+def test_a_file_alone_in_its_directory_keeps_the_numbers_of_its_name(reports):
+    values, experiment = values_of(reports / "b07_name_of_a_file_alone_in_its_directory" / "runs")
+    assert values == {"p": [2, 4, 8, 16], "n": [100, 200, 400]}
+    assert len(experiment.runs) == 10
+
+
+@pytest.mark.parametrize("folder", ["a", "b"])
+def test_a_word_and_its_number_may_be_apart(reports, folder):
+    values, experiment = values_of(reports / "b11_names_word_underscore_number" / folder)
+    assert values == {"p": [4, 8, 16]}
+    assert experiment.constants.get("threads", 2) == 2
+
+
+def test_a_column_of_job_ids_is_no_parameter(reports, run):
+    folder = reports / "b15_table_identifier_column_becomes_a_parameter"
+    asked = [
+        run("rank", folder / name, "--target", "256", "-f", "json")
+        for name in ("jobid2.csv", "jobid2_ok.csv")
+    ]
+    with_ids, without = (json.loads(one.out)["rows"] for one in asked)
+    assert with_ids == without
+    assert "CPM141" in run("rank", folder / "jobid2.csv", "--target", "256").err
+
+
+def test_a_number_that_was_not_used_can_be_made_a_parameter(run, tmp_path):
+    lines = ["callpath,p,batch,time"]
+    numbers = iter(range(7000, 7100, 7))
+    lines += [f"main,{p},{next(numbers)},{p}" for p in (2, 4, 8, 16) for _ in (1, 2)]
+    (tmp_path / "runs.csv").write_text("\n".join([*lines, ""]))
+    told = run("info", tmp_path / "runs.csv")
+    assert "CPM141" in told.err
+    assert "batch" in told.err
+    as_parameter = run("info", tmp_path / "runs.csv", "--param", "batch=name")
+    assert "batch" in as_parameter.out
+    assert "CPM141" not in as_parameter.err
+
+
+def test_sizes_in_names_that_differ_in_every_run_are_asked_about(run, tmp_path):
+    sizes = iter([100, 230, 450, 900, 1800, 3700])
+    for p in (2, 4, 8):
+        for _ in (1, 2):
+            name = f"app.p{p}.cells{next(sizes)}.csv"
+            (tmp_path / name).write_text(f"callpath,time\nmain,{p}\n")
+    run("rank", tmp_path, "--target", "64").fails(2, "cells", "--param cells=name")
+    asked = run("rank", tmp_path, "--target", "64", "--param", "cells=none")
+    assert asked.status == 0, asked.err
