@@ -145,7 +145,8 @@ KINDS: dict[str, Kind] = {
     "CPM140": Kind("call paths counted as their callers", "without --hide they stand alone"),
     "CPM141": Kind(
         "a number in names is not used",
-        "if it is a parameter, give --param NAME=name; --param NAME=none confirms that it is none",
+        "if it is a parameter, give --param NAME=name (for a column: a manifest or another table); "
+        "--param NAME=none confirms that it is none",
     ),
     "CPM142": Kind(
         "a number in names is taken for a parameter",
