@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 from callpath_modeler.diagnostics import Finding
+from callpath_modeler.printable import shell_word
 from callpath_modeler.profile.experiment import Run
 from callpath_modeler.readers.words import Word, word_of
 from callpath_modeler.units import counted, setting_text
@@ -70,7 +71,8 @@ def _input(key: str, count: Counter[str], mixed: int, points: int) -> Finding:
     if all(_is_number(value) for value in count):
         choice = f"--param '{key}=metadata:{key}' makes it a parameter"
     else:
-        choice = f"choose with --where '{key}={count.most_common(1)[0][0]}'"
+        chosen = shell_word(f"{key}={count.most_common(1)[0][0]}")
+        choice = f"choose with --where {chosen}"
     return Finding("CPM143", key, f"{listed}{more}, at {mixed} of {points} points; {choice}")
 
 

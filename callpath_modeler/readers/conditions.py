@@ -10,6 +10,7 @@ from fnmatch import fnmatchcase
 from typing import Protocol, TypeVar
 
 from callpath_modeler.errors import DataError, UsageError
+from callpath_modeler.printable import shell_word
 from callpath_modeler.readers.parameters import FROM_PROFILE
 
 _COMPARE = {
@@ -68,7 +69,8 @@ class Condition:
         if self.sign not in {"=", "==", "!="}:
             raise UsageError(
                 f"--where {self.name}{self.sign}{self.text}: the value {value!r} is no number",
-                hint=f"compare words with = or !=, e.g. --where '{self.name}={value}'",
+                hint="compare words with = or !=, e.g. --where "
+                + shell_word(f"{self.name}={value}"),
             )
         is_like = fnmatchcase(str(value).lower(), self.text.lower())
         return is_like is not (self.sign == "!=")

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from callpath_modeler.errors import UsageError
+from callpath_modeler.printable import shell_word
 from callpath_modeler.profile.calltree import CallTree
 from callpath_modeler.profile.experiment import Experiment, Run, Scaling, Values
 from callpath_modeler.profile.schema import PROGRAM, Reduction
@@ -86,7 +87,8 @@ def _choice(groups: Sequence[Sequence[_Read]]) -> str:
     first = _program(groups[0][0])
     plain = not set(first) & set(",<>=!") and "program" in groups[0][0].metadata
     if plain and len(names[0]) == 1 and first not in others:
-        return f"choose one, e.g. --where 'program={first}', or give the files of one program"
+        chosen = shell_word(f"program={first}")
+        return f"choose one, e.g. --where {chosen}, or give the files of one program"
     return "give the files or the directory of one program"
 
 

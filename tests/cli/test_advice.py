@@ -60,4 +60,4 @@ def test_of_several_parameters_the_others_are_to_be_held(run, tmp_path):
     table = tmp_path / "runs.csv"
     rows = [f"main,{p},{n},{n * p**0.5}" for p in (2, 4, 8, 16, 32) for n in (10, 20, 40)]
     table.write_text("\n".join(["callpath,p,n,time[s]", *rows]) + "\n", "utf-8")
-    run("info", table, "--advise").fails(4, "several parameters vary: p, n", "--where 'n=40'")
+    run("info", table, "--advise").fails(4, "several parameters vary: p, n", "--where n=40")
