@@ -34,7 +34,7 @@ _BEFORE_THE_COMMAND = frozenset(
      "--ignore-findings", "--config"}
 )  # fmt: skip
 _PROGRESS_AFTER = 0.5
-_SHOWN_FINDINGS = 6
+_SHOWN_FINDINGS = 3
 
 
 class ClosedPipeError(Exception):
@@ -130,7 +130,7 @@ class Console:
             _say(self.dress(text))
 
     def findings(self, findings: Sequence[Finding], *, every: bool = False) -> None:
-        """Say what the user should know, one line per kind with its count and remedy."""
+        """Say the findings that change the answer most, and count the others."""
         from callpath_modeler.diagnostics import summarise
 
         lines = summarise(

@@ -28,6 +28,7 @@ _COMMANDS = {
     "check": "Hold expectations against the models; for continuous integration.",
     "report": "Write one page of HTML: ranking, charts, call tree, data quality.",
     "export": "Write models, values, ranking or the call-path graph to a file.",
+    "explain": "Explain a finding, e.g. CPM115: what it means and what to do.",
     "plugins": "List readers and commands, and what keeps any from loading.",
     "completion": "Print what makes a shell complete commands and options.",
 }

@@ -53,7 +53,7 @@ def test_good_profiles_beside_bad_ones_are_used_and_the_bad_ones_are_named(run, 
     assert outcome.out == good.out
     for name in bad:
         line = next(x for x in outcome.err.splitlines() if f"app.p32.{name}/" in x)
-        assert line.startswith("CPM101 ")
+        assert line.endswith(" (CPM101)")
         assert line.count(f"app.p32.{name}/") == 1
     run("rank", runs, *RANK, "--strict").fails(3, "app.p32.")
 

@@ -42,7 +42,7 @@ def test_a_scale_that_is_missing_because_its_run_is_broken_is_named(run, series)
             profile.write_bytes(profile.read_bytes()[:1000])
     told = run("excess", folder)
     told.fails(4, "all runs are at one scale")
-    assert told.err.startswith("CPM101 profile left out: ")
+    assert told.err.startswith("A profile was not used: ")
 
 
 def test_a_stored_experiment_needs_no_profiles(run, stored, lulesh):

@@ -92,7 +92,7 @@ def test_what_is_not_said_is_held_at_its_largest_value_and_said_so(run, table):
     assert outcome.status == 0
     assert "at p = 4096, n = 40 (p 32 × the largest run; " in outcome.out
     assert "measured at n = 40" in outcome.out
-    held = "CPM206 parameter held: target: n = 40, the largest measured -> say where: --at NAME="
+    held = "keeps its largest measured value: target: n = 40, the largest measured. "
     assert held in outcome.err
     said = run("rank", table, "--at", "p=4096,n=40")
     assert said.out == outcome.out.replace("--target 4096", "--at p=4096,n=40")

@@ -41,7 +41,7 @@ def findings_table(findings: Sequence[Finding]) -> list[Html]:
     body = [
         tag(
             "tr",
-            tag("th", tag("code", finding.code), f" {KINDS[finding.code].title}", scope="row"),
+            tag("th", tag("code", finding.code), f" {KINDS[finding.code].what}", scope="row"),
             cell(str(count), right=True),
             cell(cut(f"{finding.subject}: {finding.message}", 600)),
             cell(finding.remedy),

@@ -225,7 +225,7 @@ no_progress = true
         "baseline": ["-o", tmp_path / "e.toml"], "check": [tmp_path / "e.toml"],
         "report": ["-o", tmp_path / "r.html"],
     }  # fmt: skip
-    without_runs = {"plugins": [], "completion": ["bash"]}
+    without_runs = {"plugins": [], "completion": ["bash"], "explain": []}
     others = {"browse", "guidelines", "trace"}
     assert {*commands, *without_runs, *others} == set(cpmodel.list_commands(click.Context(cpmodel)))
     called = {command: [runs, *words] for command, words in commands.items()} | without_runs

@@ -216,7 +216,7 @@ def test_expectations_are_told_with_their_status(tmp_path):
 
 def test_findings_are_told_with_what_to_do():
     told = parsed(findings=[Finding("CPM203", "models", "3 call paths", 3)]).words["quality"]
-    for words in ("CPM203", "too noisy for a model", "3 call paths", "repeat the measurements"):
+    for words in ("CPM203", "too noisy for a model", "3 call paths", "Repeat the measurements"):
         assert words in told
     assert "Nothing was found" in parsed().words["quality"]
 

@@ -1,0 +1,128 @@
+"""Numbered and counted findings about data, models and comparisons."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from callpath_modeler.diagnostics.kind import Kind
+from callpath_modeler.diagnostics.models import OF_MODELS
+from callpath_modeler.diagnostics.profiles import OF_PROFILES
+from callpath_modeler.diagnostics.series import OF_SERIES
+from callpath_modeler.printable import printable
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing a user should know.
+
+    Attributes
+    ----------
+    code : key into `KINDS`, e.g. ``"CPM102"``
+    subject : the file, run, metric or call path it is about
+    message : what was found there, in one line
+    count : how many items (rows, call paths, values) it stands for
+    """
+
+    code: str
+    subject: str
+    message: str
+    count: int = 1
+
+    def __post_init__(self) -> None:
+        # Names of files and call paths may hold anything.
+        for name in ("subject", "message"):
+            text: str = getattr(self, name)
+            if not text.isprintable():
+                object.__setattr__(self, name, printable(text))
+
+    @property
+    def remedy(self) -> str:
+        """Return what to do about it."""
+        return KINDS[self.code].remedy
+
+
+# 1xx: profiles and series.  2xx: models.  3xx: comparisons.
+KINDS: dict[str, Kind] = dict(sorted({**OF_PROFILES, **OF_SERIES, **OF_MODELS}.items()))
+
+_MOST_INFLUENTIAL = (
+    "CPM101", "CPM121", "CPM143", "CPM142", "CPM141", "CPM102", "CPM131", "CPM155", "CPM135",
+    "CPM103", "CPM114", "CPM132", "CPM205", "CPM207", "CPM206", "CPM201", "CPM208", "CPM202",
+    "CPM116", "CPM204", "CPM136", "CPM134", "CPM115",
+)  # fmt: skip
+"""Kinds by how much they change an answer: its data, its meaning, its uncertainty."""
+
+_REQUESTED = ("CPM139", "CPM140")
+"""Kinds that repeat a request of the user, and come last."""
+
+
+class Notices:
+    """Findings about one subject; what is found again counts once."""
+
+    def __init__(self, subject: str) -> None:
+        self._subject = subject
+        self._found: dict[tuple[str, str], Finding] = {}
+
+    def findings(self) -> list[Finding]:
+        """Return all findings so far, in order of their codes."""
+        return sorted(self._found.values(), key=lambda finding: finding.code)
+
+    def note(self, code: str, message: str, count: int = 1, about: str = "") -> None:
+        """Keep a finding; a later one of the same code about the same thing replaces it."""
+        self._found[code, about] = Finding(code, self._subject, message, count)
+
+
+_EACH_COUNTS = frozenset({"CPM101"})
+
+
+def count_by_code(findings: Iterable[Finding]) -> dict[str, int]:
+    """Return how many items each code stands for, in order of code."""
+    counts: Counter[str] = Counter()
+    for finding in findings:
+        counts[finding.code] += finding.count
+    return dict(sorted(counts.items()))
+
+
+def by_kind(findings: Sequence[Finding]) -> list[tuple[Finding, int]]:
+    """Return the first finding of each kind with the number of items of all, by influence.
+
+    Profiles that were not used are listed one by one.
+    """
+    alone = [(finding, 1) for finding in findings if finding.code in _EACH_COUNTS]
+    counts = count_by_code(findings)
+    first = {finding.code: finding for finding in reversed(findings)}
+    kinds = [(first[code], count) for code, count in counts.items() if code not in _EACH_COUNTS]
+    return sorted(alone + kinds, key=lambda each: _influence(each[0].code))
+
+
+def _influence(code: str) -> int:
+    """Return the place of a kind in a list that begins with the most influential ones."""
+    if code in _MOST_INFLUENTIAL:
+        return _MOST_INFLUENTIAL.index(code)
+    return len(_MOST_INFLUENTIAL) + (code in _REQUESTED)
+
+
+def summarise(findings: Sequence[Finding], limit: int | None = None) -> list[str]:
+    """Return one line per kind, the most influential first: what happened, why, what to do.
+
+    Profiles that were not used are listed one by one.
+
+    Parameters
+    ----------
+    limit : largest number of findings; one more line counts the others
+    """
+    lines = [_line(finding, count) for finding, count in by_kind(findings)]
+    if limit is not None and len(lines) > limit:
+        more = len(lines) - limit
+        notes = "note" if more == 1 else "notes"
+        lines[limit:] = [f"{more} more {notes}: cpmodel -v shows all"]
+    return lines
+
+
+def _line(finding: Finding, count: int) -> str:
+    kind = KINDS[finding.code]
+    times = f" x{count}" if count > 1 else ""
+    stop = "" if finding.message.endswith((".", "!", "?")) else "."
+    what = f"{kind.what}: {finding.subject}: {finding.message}{stop}"
+    return f"{what} {kind.why} {kind.remedy} ({finding.code}{times})"

@@ -1,0 +1,62 @@
+"""Explanations of findings, for `cpmodel explain` and the reference page."""
+
+from __future__ import annotations
+
+import textwrap
+
+from callpath_modeler.diagnostics import KINDS
+
+_WIDTH = 80
+_INTRODUCTION = """\
+# Findings
+
+A finding is a message about the data or the models that you should know. Codes 1xx are about
+profiles and series of runs, 2xx about models, 3xx about comparisons. `cpmodel explain CPM115`
+prints one of these sections.
+"""
+
+
+def explanation(code: str) -> list[str]:
+    """Return the lines of `cpmodel explain CODE`: meaning, consequence, remedy, example."""
+    kind = KINDS[code]
+    parts = {
+        "Why it matters": kind.why,
+        "What to do": kind.remedy,
+        "Example": kind.example,
+    }
+    lines = [f"{code}  {kind.what}", ""]
+    for title, text in parts.items():
+        head = f"{title}: ".ljust(max(map(len, parts)) + 2)
+        indent = " " * len(head)
+        # Commands stay whole, or they could not be pasted.
+        lines += textwrap.wrap(
+            head + text,
+            _WIDTH,
+            subsequent_indent=indent,
+            break_long_words=False,
+            break_on_hyphens=False,
+        )
+    return lines
+
+
+def overview() -> list[str]:
+    """Return one line for each kind of finding."""
+    return [f"{code}  {kind.what}" for code, kind in KINDS.items()]
+
+
+def reference_page() -> str:
+    """Return the page of all findings, in Markdown."""
+    return "\n".join([_INTRODUCTION, *map(_section, KINDS)])
+
+
+def _section(code: str) -> str:
+    kind = KINDS[code]
+    return f"""\
+## {code}
+
+**{kind.what}.** {kind.why}
+
+What to do: {kind.remedy}
+
+Example: `{kind.example}`
+"""
