@@ -36,9 +36,11 @@ def test_findings_that_are_ignored_are_not_spoken_of(run, runs, ours):
 
     every = codes()
     assert "CPM205" in every
-    assert codes("--ignore-findings", "cpm205") == every - {"CPM205"}
+    others = codes("--ignore-findings", "cpm205")
+    assert "CPM205" not in others
+    assert every - {"CPM205"} <= others
     ours('[defaults]\nignore_findings = ["CPM205"]\n')
-    assert codes() == every - {"CPM205"}
+    assert codes() == others
     assert "CPM205" in codes("-v")
     assert "CPM205" in codes("--ignore-findings", "CPM101")
     told_all = run("rank", runs, "--target", "1000", "-f", "json").out
