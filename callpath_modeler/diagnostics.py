@@ -158,6 +158,10 @@ KINDS: dict[str, Kind] = {
     "CPM152": Kind(
         "timers that repeat the time of others left out", "none: every time counts once"
     ),
+    "CPM160": Kind(
+        "time without a unit",
+        "if the values are no seconds, say what they are, e.g. --unit time=us",
+    ),
     "CPM201": Kind("too few points for a model", "measure at more scales"),
     "CPM202": Kind(
         "outside the model class", "measure more scales; read the band, not the formula"

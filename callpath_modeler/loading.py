@@ -38,7 +38,7 @@ _COMPARE = {
 _CONDITION = re.compile(r"\s*([^\s<>=!][^<>=!]*?)\s*(>=|<=|!=|==|=|>|<)\s*([^\s]+)\s*")
 
 
-OF_PROFILES = ("--locations", "--param", "--name", "--reader")
+OF_PROFILES = ("--locations", "--param", "--unit", "--name", "--reader")
 """Options that say how profiles are read, and mean nothing to what was read already."""
 
 
@@ -184,6 +184,7 @@ def _opened(path: Path, options: LoadOptions) -> Experiment:
     given = (
         read.locations not in {None, experiment.reduction},
         bool(read.parameter_sources),
+        bool(read.units),
         options.name_pattern is not None,
         options.reader is not None,
     )
