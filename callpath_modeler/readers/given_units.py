@@ -40,9 +40,7 @@ class DeclaredUnits:
             run_time=found.run_time * factor,
         )
 
-    def findings(
-        self, subject: str, metrics: Iterable[str], reduction: Reduction
-    ) -> list[Finding]:
+    def findings(self, subject: str, metrics: Iterable[str], reduction: Reduction) -> list[Finding]:
         """Return a finding for each of the `metrics` that is taken to be in seconds.
 
         A table states its units in its titles, and a column `time` of a table is in seconds by

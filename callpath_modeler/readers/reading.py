@@ -84,9 +84,7 @@ def _tried(
     file: RunFile,
 ) -> Outcome:
     try:
-        return read_runs(
-            file, registry, metrics, reduction, requirements=requirements, units=units
-        )
+        return read_runs(file, registry, metrics, reduction, requirements=requirements, units=units)
     except InputError as error:
         return error
 

@@ -21,6 +21,7 @@ from cpmodel_tables import grid as cells
 from cpmodel_tables.delimited import of_delimited, titles_of_delimited
 from cpmodel_tables.grid import Grid
 from cpmodel_tables.layout import Layout, is_table, layout_of
+from cpmodel_tables.lists import with_repetitions
 from cpmodel_tables.series import WHOLE
 from cpmodel_tables.text import COPY_IT_AGAIN, first_text, whole_text
 
@@ -50,7 +51,8 @@ class TableReader:
         if not text.strip():
             return Match.NO
         if path.name.endswith(_JSON):
-            return Match.CONTENT if cells.is_json_of_rows(text) else Match.NO
+            is_ours = cells.is_json_of_rows(text) or _is_json_lines(text)
+            return Match.CONTENT if is_ours else Match.NO
         if path.name.endswith(_DELIMITED):
             known = is_table(titles_of_delimited(text))
         else:
@@ -72,12 +74,18 @@ class TableReader:
 
 def _grid(path: Path) -> Grid:
     if path.name.endswith(_PARQUET):
-        return cells.of_parquet(path)
+        return with_repetitions(cells.of_parquet(path))
     if path.name.endswith(_DELIMITED):
         return of_delimited(path)
-    if path.name.endswith(_JSON):
-        return cells.of_json(path, whole_text(path))
-    return cells.of_json_lines(path)
+    if path.name.endswith(_JSON) and not _is_json_lines(first_text(path)):
+        return with_repetitions(cells.of_json(path, whole_text(path)))
+    return with_repetitions(cells.of_json_lines(path))
+
+
+def _is_json_lines(text: str) -> bool:
+    """Tell whether a text is JSON Lines of Extra-P, which may also be called ``.json``."""
+    row = cells.first_of_json_lines(text)
+    return row is not None and bool(row.parameters) and "value" in row.columns
 
 
 def runs_of_grid(grid: Grid) -> list[RunSource]:

@@ -76,7 +76,7 @@ def test_of_a_decimal_comma_it_is_said_how_to_write_the_number(load, cell, hint)
         ("[1]", "line 2: no JSON object"),
         ("[" * 100_000, "line 2: JSON nested too deeply"),
         ('{"params": {"p": 1e999}, "callpath": "main", "value": 1}', "line 2: no number"),
-        ('{"params": {"p": 4}, "callpath": 5, "value": [1]}', "line 2: value: [1]"),
+        ('{"params": {"p": 4}, "callpath": 5, "value": ["1"]}', "line 2: value: ['1']"),
         ('{"params": {"p": 4}, "callpath": ["main", 3], "value": 1}', "callpath"),
         ('{"params": {"p": 4}, "value": 1}', "line 2: no callpath"),
         ('{"params": {"p": ' + "9" * 5000 + '}, "callpath": "main", "value": 1}', "line 2"),
