@@ -162,6 +162,10 @@ KINDS: dict[str, Kind] = {
         "time without a unit",
         "if the values are no seconds, say what they are, e.g. --unit time=us",
     ),
+    "CPM161": Kind(
+        "number of processes counted from sums and averages",
+        "record mpi.world.size: enable the mpi service, or Adiak's jobsize",
+    ),
     "CPM201": Kind("too few points for a model", "measure at more scales"),
     "CPM202": Kind(
         "outside the model class", "measure more scales; read the band, not the formula"
