@@ -143,14 +143,23 @@ KINDS: dict[str, Kind] = {
     ),
     "CPM139": Kind("call paths left out as asked", "without --ignore they count"),
     "CPM140": Kind("call paths counted as their callers", "without --hide they stand alone"),
+    "CPM141": Kind(
+        "a number in names is not used",
+        "if it is a parameter, give --param NAME=name (for a column: a manifest or another table); "
+        "--param NAME=none confirms that it is none",
+    ),
+    "CPM142": Kind(
+        "a number in names is taken for a parameter",
+        "if it is none, give --param NAME=none, or --name PATTERN with braces around each number",
+    ),
+    "CPM143": Kind(
+        "runs of one point have different inputs",
+        "choose one input with --where, or they count as repetitions of each other",
+    ),
     "CPM155": Kind(
         "times of functions contain each other, so there is no total",
         "name the callers: main->solve rather than solve; if times are exclusive, call them "
         "time (exc)",
-    ),
-    "CPM141": Kind(
-        "number that differs in every run",
-        "it is taken for the number of the run; make it a parameter if it is one",
     ),
     "CPM151": Kind(
         "call paths cut at a depth", "raise TAU_CALLPATH_DEPTH above the depth of the program"
@@ -209,7 +218,7 @@ class Notices:
         self._found[code, about] = Finding(code, self._subject, message, count)
 
 
-_EACH_COUNTS = frozenset({"CPM101", "CPM121"})
+_EACH_COUNTS = frozenset({"CPM101"})
 
 
 def count_by_code(findings: Iterable[Finding]) -> dict[str, int]:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import glob
-import operator
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -21,22 +19,13 @@ from callpath_modeler.profile.experiment import Experiment
 from callpath_modeler.profile.pruning import folded, refuse_unnamed, without
 from callpath_modeler.readers.assemble import ReadOptions, assemble
 from callpath_modeler.readers.base import Agreement, VerifyingReader
+from callpath_modeler.readers.conditions import Selection, is_metadata, metadata_value
 from callpath_modeler.readers.coverage import covered_anew
 from callpath_modeler.readers.discover import discover, write_manifest
+from callpath_modeler.readers.parameters import FROM_PROFILE
 from callpath_modeler.readers.program import AS_TOLD, scaling_anew
 from callpath_modeler.readers.reading import Progress
 from callpath_modeler.readers.registry import Registry, blaming
-
-_COMPARE = {
-    ">=": operator.ge,
-    "<=": operator.le,
-    "!=": operator.ne,
-    "=": operator.eq,
-    ">": operator.gt,
-    "<": operator.lt,
-}
-_CONDITION = re.compile(r"\s*([^\s<>=!][^<>=!]*?)\s*(>=|<=|!=|==|=|>|<)\s*([^\s]+)\s*")
-
 
 OF_PROFILES = ("--locations", "--param", "--unit", "--name", "--reader")
 """Options that say how profiles are read, and mean nothing to what was read already."""
@@ -49,7 +38,7 @@ class LoadOptions:
     Attributes
     ----------
     read : what to read of each profile
-    where : conditions on parameters, e.g. ``"p>=64,n=30"``
+    where : conditions on parameters and metadata, e.g. ``"p>=64,InputType=Random"``
     ignore : patterns, or one, of call paths that are left out with all that they call
     hide : patterns, or one, of call paths that count as what calls them
     name_pattern : pattern of run names, e.g. ``"app.p{p}.r{rep}"``
@@ -120,9 +109,10 @@ def load(
     """
     check_kind(options, (LoadOptions, NoneType), "options")
     options = options or LoadOptions()
-    whole = _whole(sources, options, progress)
+    selection = Selection(options.where)
+    whole = _whole(sources, options, selection, progress)
     _refuse_unnamed([whole], options)
-    return _chosen(whole, options)
+    return _chosen(whole, options, selection)
 
 
 def load_both(
@@ -132,9 +122,11 @@ def load_both(
     progress: Progress | None = None,
 ) -> tuple[Experiment, Experiment]:
     """Do as `load` for two experiments; of call paths to take away, one side may have none."""
-    first, second = (_whole(sources, options, progress) for sources in (base, new))
+    selections = Selection(options.where), Selection(options.where)
+    first = _whole(base, options, selections[0], progress)
+    second = _whole(new, options, selections[1], progress)
     _refuse_unnamed([first, second], options)
-    return _chosen(first, options), _chosen(second, options)
+    return _chosen(first, options, selections[0]), _chosen(second, options, selections[1])
 
 
 def _refuse_unnamed(experiments: Sequence[Experiment], options: LoadOptions) -> None:
@@ -146,9 +138,12 @@ def _refuse_unnamed(experiments: Sequence[Experiment], options: LoadOptions) -> 
 
 
 def _whole(
-    sources: str | Path | Sequence[str | Path], options: LoadOptions, progress: Progress | None
+    sources: str | Path | Sequence[str | Path],
+    options: LoadOptions,
+    selection: Selection,
+    progress: Progress | None,
 ) -> Experiment:
-    """Return all runs and call paths that were read."""
+    """Return all call paths of the runs that were read and whose metadata were selected."""
     # The characters of a text are texts, too, and "/" is the whole file system.
     paths = _expand([sources] if isinstance(sources, str | Path) else sources)
     stored = [path for path in paths if store.is_stored(path)]
@@ -161,14 +156,14 @@ def _whole(
         return _opened(stored[0], options)
     registry = Registry.of_installed(options.reader)
     files = discover(paths, registry, name_pattern=options.name_pattern)
-    return assemble(files, registry, options.read, progress)
+    return assemble(files, registry, options.read, progress, select=selection.by_metadata)
 
 
-def _chosen(experiment: Experiment, options: LoadOptions) -> Experiment:
+def _chosen(experiment: Experiment, options: LoadOptions, selection: Selection) -> Experiment:
     """Return the runs and call paths that were chosen."""
     whole = experiment
-    if options.where:
-        experiment = experiment.where(_kept(experiment, options.where))
+    if selection.open:
+        experiment = experiment.where(_kept(experiment, selection))
     experiment = without(experiment, options.ignore)
     if experiment is not whole:
         experiment = scaling_anew(experiment)
@@ -237,25 +232,26 @@ def _is_there(path: str) -> bool:
         raise InputError(what, hint="check the name and its permissions") from cause
 
 
-def _kept(experiment: Experiment, conditions: str) -> NDArray[np.bool_]:
+def _kept(experiment: Experiment, selection: Selection) -> NDArray[np.bool_]:
     keep = np.ones(len(experiment.runs), bool)
-    for condition in conditions.split(","):
-        parsed = _CONDITION.fullmatch(condition)
-        if parsed is None:
+    runs = experiment.runs
+    for condition in selection.open:
+        name = condition.name
+        if name in runs[0].parameters:
+            parse_number(condition.text, name)
+            keep &= [condition.holds(run.parameters[name]) for run in runs]
+        elif is_metadata(runs, name):
+            keep &= [condition.holds(metadata_value(run, name)) for run in runs]
+        else:
+            keys = dict.fromkeys(key for run in runs for key in run.metadata)
+            told = f"; metadata: {', '.join(keys)}" if keys else ""
             raise UsageError(
-                f"condition {condition!r} is malformed", hint="e.g. --where 'p>=64,n=30'"
+                f"no parameter {name!r} in --where, and no such metadata",
+                hint=f"parameters: {', '.join(runs[0].parameters)}{told}",
             )
-        name, sign, text = parsed.groups()
-        known = experiment.runs[0].parameters
-        if name not in known:
-            raise UsageError(
-                f"no parameter {name!r} in --where", hint=f"parameters: {', '.join(known)}"
-            )
-        compare = _COMPARE["=" if sign == "==" else sign]
-        bound = parse_number(text, name)
-        keep &= [bool(compare(run.parameters[name], bound)) for run in experiment.runs]
     if not keep.any():
-        raise DataError(f"no run is left where {conditions}", hint="see `cpmodel info`")
+        told = ",".join(f"{c.name}{c.sign}{c.text}" for c in selection.open)
+        raise DataError(f"no run is left where {told}", hint="see `cpmodel info`")
     return keep
 
 
@@ -270,10 +266,25 @@ def parse_number(text: str, what: str) -> float:
 
 
 def manifest(sources: Sequence[str | Path], options: LoadOptions, directory: Path) -> str:
-    """Return the text of a manifest of the runs that `sources` stand for."""
+    """Return the text of a manifest of the runs that `sources` stand for.
+
+    It holds the parameters that come from the names of runs, and the repetitions.
+    """
     registry = Registry.of_installed(options.reader)
     files = discover(_profiles(sources), registry, name_pattern=options.name_pattern)
-    return write_manifest(files, directory)
+    select = Selection(options.where).by_metadata
+    experiment = assemble(files, registry, options.read, select=select)
+    of_names = [p.name for p in experiment.parameters if p.origin == "name"]
+    of_names += [name for name in experiment.constants if name not in FROM_PROFILE]
+    runs = {run.source: run for run in experiment.runs}
+    told = []
+    for file in files:
+        run = runs.get(str(file.path))
+        parameters = {name: run.parameters[name] for name in of_names} if run else {}
+        told.append(
+            replace(file, parameters=parameters, repetition=run.repetition if run else None)
+        )
+    return write_manifest(told, directory)
 
 
 def verify(

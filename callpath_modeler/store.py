@@ -26,7 +26,14 @@ from callpath_modeler.atomic import new_directory
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.errors import InputError, OutputError
 from callpath_modeler.profile.calltree import CallTree
-from callpath_modeler.profile.experiment import Experiment, Parameter, Run, Scaling, Values
+from callpath_modeler.profile.experiment import (
+    Experiment,
+    Number,
+    Parameter,
+    Run,
+    Scaling,
+    Values,
+)
 from callpath_modeler.profile.schema import Metric, Reduction, Region
 
 if TYPE_CHECKING:
@@ -74,6 +81,7 @@ class _Header(msgspec.Struct):
     scaling_reason: str
     findings: list[Finding]
     models: list[_ModelsHeader]
+    numbers: list[Number] = []
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,6 +195,7 @@ def _fill(folder: _Folder, fits: Sequence[Fitted]) -> None:
             scaling_reason=experiment.scaling_reason,
             findings=list(experiment.findings),
             models=models,
+            numbers=list(experiment.numbers),
         )
     )
 
@@ -261,6 +270,7 @@ def read_experiment(path: Path) -> Experiment:
         scaling=header.scaling,
         scaling_reason=header.scaling_reason,
         findings=tuple(header.findings),
+        numbers=tuple(header.numbers),
     )
 
 

@@ -81,7 +81,7 @@ _LOAD = (
         metavar="NAME=SOURCE",
         multiple=True,
         callback=_every_parameter,
-        help="Where it comes from: name, profile, processes, threads, nodes, metadata:KEY.",
+        help="Its source: name, profile, processes, threads, nodes, metadata:KEY, none.",
     ),
     click.option(
         "--unit",

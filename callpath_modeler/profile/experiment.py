@@ -77,6 +77,24 @@ class Parameter:
 
 
 @dataclass(frozen=True, slots=True)
+class Number:
+    """A number in the names of runs, and how it was understood.
+
+    Attributes
+    ----------
+    name : the word beside it
+    values : its values, for people
+    place : where it stands: file names, directory names, a column
+    reason : what it is, and why
+    """
+
+    name: str
+    values: str
+    place: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class Values:
     """One metric of all runs.
 
@@ -125,6 +143,7 @@ class Experiment(Displayed):
     scaling : how the problem grows with p
     scaling_reason : why we think so
     findings : what a user should know about the data
+    numbers : the numbers in the names of runs, and how they were understood
     """
 
     name: str
@@ -138,6 +157,7 @@ class Experiment(Displayed):
     scaling: Scaling
     scaling_reason: str
     findings: tuple[Finding, ...]
+    numbers: tuple[Number, ...] = ()
 
     def __repr__(self) -> str:
         points = (f"{counted(len(p.values), 'point')} of {p.name}" for p in self.parameters)

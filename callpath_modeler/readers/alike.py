@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+import math
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 from callpath_modeler.diagnostics import Finding
+from callpath_modeler.printable import shell_word
 from callpath_modeler.profile.experiment import Run
+from callpath_modeler.readers.words import Word, word_of
 from callpath_modeler.units import counted, setting_text
 
 _OF_MACHINES = ("machine", "cluster")
 _OF_BUILDS = ("compiler", "compilerversion", "Compiler Name", "Compiler Version", "mpi")
 _ARGUMENTS = ("command line", "cmdline")
 """What profiles call the program with its arguments."""
+_OTHERS = frozenset({*_OF_MACHINES, *_OF_BUILDS, *_ARGUMENTS, "program", "creator"})
+_CHANCE = re.compile(
+    r"date|time|host|user|path|output|file|log|pid|seed|version|launch", re.IGNORECASE
+)
+"""Metadata that differ between runs by chance, or by where they were started."""
 _MOST = 3
 """So many values are named."""
 _ALL_NEW = 2
@@ -23,7 +32,7 @@ def unlike(runs: Sequence[Run]) -> list[Finding]:
     """Say in what runs differ that are taken for scales and repetitions of one program.
 
     Machines and compilers may differ nowhere. Arguments may change with the scale, so they are
-    compared among the repetitions of each point.
+    compared among the repetitions of each point, as are all other metadata whose values recur.
     """
     findings = []
     for key in (*_OF_MACHINES, *_OF_BUILDS):
@@ -36,7 +45,42 @@ def unlike(runs: Sequence[Run]) -> list[Finding]:
         told = _odd((_arguments(run.metadata), run) for run in at)
         where = setting_text(at[0].parameters)
         findings += [Finding("CPM131", f"arguments at {where}", told)] if told else []
+    return [*findings, *_inputs(runs, [*points.values()])]
+
+
+def _inputs(runs: Sequence[Run], points: Sequence[Sequence[Run]]) -> list[Finding]:
+    """Name the metadata that differ between the runs of a point, and whose values recur."""
+    findings = []
+    for key in dict.fromkeys(key for run in runs for key in run.metadata):
+        if key in _OTHERS or word_of(key) is Word.IDENTIFIER or _CHANCE.search(key):
+            continue
+        count = Counter(run.metadata[key] for run in runs if key in run.metadata)
+        if len(count) < 2 or 2 * len(count) > len(runs) or min(count.values()) < 2:
+            continue
+        mixed = sum(len({run.metadata.get(key) for run in of}) > 1 for of in points)
+        if mixed:
+            findings.append(_input(key, count, mixed, len(points)))
     return findings
+
+
+def _input(key: str, count: Counter[str], mixed: int, points: int) -> Finding:
+    listed = ", ".join(
+        f"{value} in {counted(number, 'run')}" for value, number in count.most_common(_MOST)
+    )
+    more = f", {len(count) - _MOST} more" if len(count) > _MOST else ""
+    if all(_is_number(value) for value in count):
+        choice = f"--param '{key}=metadata:{key}' makes it a parameter"
+    else:
+        chosen = shell_word(f"{key}={count.most_common(1)[0][0]}")
+        choice = f"choose with --where {chosen}"
+    return Finding("CPM143", key, f"{listed}{more}, at {mixed} of {points} points; {choice}")
+
+
+def _is_number(text: str) -> bool:
+    try:
+        return math.isfinite(float(text))
+    except ValueError:
+        return False
 
 
 def _arguments(metadata: Mapping[str, str]) -> str:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import NoneType
 
@@ -33,8 +33,8 @@ from callpath_modeler.readers.alike import unlike
 from callpath_modeler.readers.base import RunSource
 from callpath_modeler.readers.coverage import coverage_findings
 from callpath_modeler.readers.discover import RunFile
-from callpath_modeler.readers.parameters import settle_parameters
-from callpath_modeler.readers.program import AS_TOLD, one_program, recognise_scaling
+from callpath_modeler.readers.parameters import Settled, settle_parameters
+from callpath_modeler.readers.program import AS_TOLD, recognise_scaling, refuse_several_programs
 from callpath_modeler.readers.reading import Progress, read_files
 from callpath_modeler.readers.registry import Registry
 from callpath_modeler.readers.runs import READABLE, ReadRun, read_run, reduction_of
@@ -91,8 +91,14 @@ def assemble(
     registry: Registry,
     options: ReadOptions,
     progress: Progress | None = None,
+    *,
+    select: Callable[[list[ReadRun]], list[ReadRun]] | None = None,
 ) -> Experiment:
     """Read profiles and make them one experiment.
+
+    Parameters
+    ----------
+    select : chooses runs before anything else is decided
 
     Raises
     ------
@@ -101,14 +107,14 @@ def assemble(
     DataError
         If the profiles do not belong together.
     UsageError
-        If a metric that was asked for is in none of them.
+        If they are of several programs, or a metric that was asked for is in none of them.
     """
     if not files:
         raise InputError("no profiles were given", hint="give profiles or directories of runs")
     findings: list[Finding] = []
     distinct = _without_repeats(files, findings)
     read = _read_all(distinct, registry, options, findings, progress)
-    return _experiment_of(read, options, findings)
+    return _experiment_of(select(read) if select else read, options, findings)
 
 
 def assemble_runs(name: str, runs: Sequence[RunSource], options: ReadOptions) -> Experiment:
@@ -144,17 +150,14 @@ def _experiment_of(
     _refuse_mixture(read)
     if options.metrics is not None and not options.metrics:
         _refuse_several_metrics(read)
-    read, strangers = one_program(read)
-    findings += strangers
-    if strangers and options.strict:
-        raise DataError(strangers[0].message, hint="without --strict such profiles are left out")
+    refuse_several_programs(read)
     findings += [finding for run in read for finding in run.findings]
     _refuse_units(read)
-    parameters, origins, disagreements = settle_parameters(read, options.parameter_sources)
-    findings += disagreements
-    read, runs = _in_order(read, parameters)
+    settled = settle_parameters(read, options.parameter_sources)
+    findings += settled.findings
+    read, runs = _in_order(read, settled)
     findings += unlike(runs)
-    return _unite(read, runs, origins, options, findings)
+    return replace(_unite(read, runs, settled.origins, options, findings), numbers=settled.numbers)
 
 
 def _without_repeats(files: Sequence[RunFile], findings: list[Finding]) -> list[RunFile]:
@@ -263,13 +266,12 @@ def _refuse_units(read: Sequence[ReadRun]) -> None:
             raise DataError(f"{name} is {listed}", hint="give runs that measured it in one unit")
 
 
-def _in_order(
-    read: Sequence[ReadRun], parameters: Sequence[dict[str, float]]
-) -> tuple[list[ReadRun], tuple[Run, ...]]:
+def _in_order(read: Sequence[ReadRun], settled: Settled) -> tuple[list[ReadRun], tuple[Run, ...]]:
     """Order the runs by point and repetition; number the repetitions of each point from 1."""
+    parameters = settled.parameters
 
     def key(i: int) -> tuple[tuple[float, ...], int, int]:
-        return tuple(parameters[i].values()), read[i].file.repetition or 0, i
+        return tuple(parameters[i].values()), settled.repetitions[i] or 0, i
 
     order = sorted(range(len(read)), key=key)
     count: Counter[tuple[float, ...]] = Counter()

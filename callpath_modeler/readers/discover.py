@@ -16,22 +16,12 @@ from callpath_modeler.errors import InputError, UsageError
 from callpath_modeler.printable import printable
 from callpath_modeler.readers.base import Match
 from callpath_modeler.readers.registry import Registry
-from callpath_modeler.readers.titles import is_processes
+from callpath_modeler.readers.tokens import NUMBER
+from callpath_modeler.readers.words import REPETITIONS
 
 MANIFEST = "runs.toml"
 """A file of this name in a directory says which runs there are and what their parameters were."""
 
-REPETITION_NAMES = frozenset({"r", "rep", "run", "trial", "seed"})
-
-_NUMBER = r"\d+(?:[.,]\d+)?(?:e[+-]?\d+)?"
-_PAIR = re.compile(rf"([A-Za-z]+)=?({_NUMBER})(?![0-9])")
-_TOKEN = re.compile(rf"(?<![A-Za-z0-9])(?:[A-Za-z]+=?{_NUMBER})+(?![A-Za-z0-9])")
-_ENDING = re.compile(rf"(?:^|[._-])({_NUMBER})$")
-_COUNT = r"(?:n|num|mpi)?_?(?:tasks|ranks|procs|processes|cores|cpus|threads|nodes)|np|p|t|n"
-_APART = re.compile(rf"(?<![A-Za-z0-9])({_COUNT})[_-]({_NUMBER})(?![A-Za-z0-9])", re.IGNORECASE)
-"""A count and its number apart, as in ``ntasks_16``."""
-_BEFORE = re.compile(rf"(?<![A-Za-z0-9])({_NUMBER})({_COUNT})(?![A-Za-z0-9])", re.IGNORECASE)
-"""A number before its count, as in ``16ranks``."""
 # Where a run directory holds a profile of this stem, what lies beside it (summary.cubex,
 # trace.cubex) was derived from the same run and measures other things.
 _MAIN_STEM = "profile"
@@ -44,29 +34,43 @@ _TRACE, _PROFILE = ".otf2", ".cubex"
 _GENERAL = (".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".parquet", ".txt", ".extra-p",
             ".folded", ".collapsed")  # fmt: skip
 
-_Parser = Callable[[str], dict[str, float]]
+_Pattern = re.Pattern[str]
 
 
 @dataclass(frozen=True, slots=True)
 class RunFile:
-    """One profile on disk and what its name, or a manifest, says of it.
+    """One profile on disk and what a manifest, or a pattern of names, says of it.
 
     Attributes
     ----------
     path : the profile
-    parameters : parameter values by name
+    parameters : parameter values by name, as a manifest or a pattern states them
     repetition : number of the repetition, or None
     from_manifest : True if a manifest gave the parameters: they then count as they are
-    is_explicit : True if the user said what the numbers are, in a manifest or a pattern of names
-    ending : the number that ends the name, as in ``app_64``, or None
+    from_pattern : True if a pattern of names says what the numbers of the name are
+    names : the name of the profile without its ending, and those of the directories above it,
+        the nearest first
     """
 
     path: Path
     parameters: Mapping[str, float] = field(default_factory=dict)
     repetition: int | None = None
     from_manifest: bool = False
-    is_explicit: bool = False
-    ending: float | None = None
+    from_pattern: bool = False
+    names: tuple[str, ...] = ()
+
+    @property
+    def components(self) -> tuple[str, ...]:
+        """Return the names, by default those of the path."""
+        if self.names:
+            return self.names
+        path = self.path.absolute()
+        return (path.name, *(folder.name for folder in path.parents))
+
+    @property
+    def is_explicit(self) -> bool:
+        """Tell whether the parameters are given, so that nothing is inferred from the name."""
+        return self.from_pattern or (self.from_manifest and bool(self.parameters))
 
 
 class _ManifestRun(msgspec.Struct, forbid_unknown_fields=True):
@@ -99,21 +103,19 @@ def discover(
         If the pattern is malformed, or fits no run.
     """
     runs: list[RunFile] = []
-    parse = parameters_in if name_pattern is None else _pattern_parser(name_pattern)
+    pattern = None if name_pattern is None else _compiled(name_pattern)
     for source in sources:
         if source.suffix == ".toml" and source.is_file():
             runs += _from_manifest(source, registry)
         elif source.is_dir() and registry.match(source) is None:
-            runs += _in_directory(source, registry, parse)
+            runs += _in_directory(source, registry, pattern)
         elif source.is_file() and _is_one(source.parent, [source], registry):
-            runs.append(_named(source.parent, registry, parse, alone=False))
+            runs.append(_named(source.parent, registry, pattern))
         else:
-            alone = _is_alone(source, registry)
-            runs.append(_named(source, registry, parse, alone=alone))
-    if name_pattern is None:
-        return runs
-    _require_matches(runs, name_pattern)
-    return [replace(run, is_explicit=True) for run in runs]
+            runs.append(_named(source, registry, pattern))
+    if name_pattern is not None:
+        _require_matches(runs, name_pattern)
+    return runs
 
 
 def _require_matches(runs: Sequence[RunFile], pattern: str) -> None:
@@ -124,44 +126,6 @@ def _require_matches(runs: Sequence[RunFile], pattern: str) -> None:
             hint=f"names are those of directories, or of files without their ending; the first is "
             f"{named[0].path.absolute().parent.name}/{named[0].path.name}",
         )
-
-
-def parameters_in(name: str) -> dict[str, float]:
-    """Return the parameters that a run name spells out as letters and a number.
-
-    Tokens stand between ``. _ -``; several pairs may share a token. A comma is a decimal point.
-    Counts may stand before or after their number.
-
-    >>> parameters_in("app.p64.n1e6.r1"), parameters_in("mm.x1000y1z1.r1")
-    ({'p': 64.0, 'n': 1000000.0, 'r': 1.0}, {'x': 1000.0, 'y': 1.0, 'z': 1.0, 'r': 1.0})
-    >>> parameters_in("mm.x1,25"), parameters_in("ntasks_16_threads_2"), parameters_in("lu-16cores")
-    ({'x': 1.25}, {'p': 16.0, 'threads': 2.0}, {'p': 16.0})
-    """
-    found: dict[str, float] = {}
-    for token in _TOKEN.findall(name):
-        for key, number in _PAIR.findall(token):
-            found.setdefault(_common(key), _number(number))
-    for key, number in _APART.findall(name):
-        found.setdefault(_common(key), _number(number))
-    for number, key in _BEFORE.findall(name):
-        found.setdefault(_common(key), _number(number))
-    return found
-
-
-def _common(key: str) -> str:
-    """Return the name of a parameter by which cpmodel knows it: ``ntasks`` and ``cores`` are p."""
-    plain = key.lower()
-    words = plain.removeprefix("num").removeprefix("mpi").removeprefix("n").strip("_")
-    if words in {"threads", "nodes"} and plain != "n":
-        return words
-    return (
-        "p" if is_processes(plain) or words in {"tasks", "ranks", "procs", "cores", "cpus"} else key
-    )
-
-
-def _number(text: str) -> float:
-    """Return a number whose decimal point may be a comma."""
-    return float(text.replace(",", "."))
 
 
 def write_manifest(runs: Iterable[RunFile], directory: Path) -> str:
@@ -184,7 +148,7 @@ def _toml(text: str) -> str:
         raise InputError(f"{text}: the name is no UTF-8 text", hint="rename the run") from cause
 
 
-def _in_directory(directory: Path, registry: Registry, parse: _Parser) -> list[RunFile]:
+def _in_directory(directory: Path, registry: Registry, pattern: _Pattern | None) -> list[RunFile]:
     if not os.access(directory, os.R_OK | os.X_OK):
         raise InputError(f"{directory}: may not be read", hint="check its permissions")
     if (directory / MANIFEST).is_file():
@@ -194,13 +158,13 @@ def _in_directory(directory: Path, registry: Registry, parse: _Parser) -> list[R
         for profiles in _walk(directory, registry, is_profile):
             main = [path for path in profiles if path.name.split(".")[0] == _MAIN_STEM]
             chosen = _without_traces(main or profiles)
-            runs += [_named(path, registry, parse, alone=len(chosen) == 1) for path in chosen]
+            runs += [_named(path, registry, pattern) for path in chosen]
         if runs:
             break
     # What is no profile yet is opened all the same, to hear what is to be done about it.
     known = {path for run in runs for path in (run.path, *run.path.parents)}
     runs += [
-        _named(path, registry, parse, alone=False)
+        _named(path, registry, pattern)
         for path, _ in _folders(directory)
         if path not in known
         and registry.match(path) is not None
@@ -293,7 +257,7 @@ def _is_made_of(profile: Path, raw: Path) -> bool:
 
 def _is_profile(path: Path, registry: Registry) -> bool:
     # By name first: a directory may hold thousands of other files on a slow file system.
-    if not path.name.endswith(_telling(registry)):
+    if not path.name.lower().endswith(_telling(registry)):
         return False
     # What is named like a profile and cannot be one is to be named, not passed over.
     if not path.is_file() or path.stat().st_size == 0 or not os.access(path, os.R_OK):
@@ -302,7 +266,7 @@ def _is_profile(path: Path, registry: Registry) -> bool:
 
 
 def _is_recognised(path: Path, registry: Registry) -> bool:
-    if not path.name.endswith(registry.suffixes()):
+    if not path.name.lower().endswith(registry.suffixes()):
         return False
     return registry.surest(path)[1] is Match.CONTENT
 
@@ -313,36 +277,40 @@ def _telling(registry: Registry) -> tuple[str, ...]:
     return tuple(ending for ending in registry.suffixes() if ending not in general)
 
 
-def _is_alone(path: Path, registry: Registry) -> bool:
-    """Tell whether `path` is the only profile of its directory, which then names the run."""
-    if not path.parent.is_dir():
-        return False
-    suffixes = _telling(registry)
-    files = [file for file in path.parent.iterdir() if file.name.endswith(suffixes)]
-    return path.name.endswith(suffixes) and len(_without_traces(files)) == 1
-
-
 def natural_order(name: str) -> tuple[tuple[int, float, str], ...]:
     """Return a sort key that puts ``p8`` before ``p64``."""
     parts = re.split(r"(\d+)", name)
     return tuple((0, float(part), "") if part.isdigit() else (1, 0.0, part) for part in parts)
 
 
-def _named(path: Path, registry: Registry, parse: _Parser, *, alone: bool) -> RunFile:
-    ending = next((end for end in registry.suffixes() if path.name.endswith(end)), "")
-    stem = path.name.removesuffix(ending)
-    folder = path.absolute().parent.name
-    of_folder, own = parse(folder), parse(stem)
-    is_folder = path.is_dir()
-    final = _ENDING.search(folder if alone and not is_folder else stem)
-    if is_folder:
-        values = own if own or final else of_folder
-    else:
-        # What the directory of a profile lacks is taken from the name of the file.
-        values = {**own, **of_folder} if alone and of_folder else {**of_folder, **own}
-    repetition = next((int(values[k]) for k in values if k.lower() in REPETITION_NAMES), None)
-    parameters = {k: v for k, v in values.items() if k.lower() not in REPETITION_NAMES}
-    return RunFile(path, parameters, repetition, ending=_number(final[1]) if final else None)
+def _named(path: Path, registry: Registry, pattern: _Pattern | None) -> RunFile:
+    """Return a run with its names, or with what the pattern finds in them."""
+    lower = path.name.lower()
+    endings = (end for end in registry.suffixes() if lower.endswith(end.lower()))
+    ending = max(endings, key=len, default="")
+    place = path.absolute()
+    stem = path.name[: len(path.name) - len(ending)]
+    names = (stem, *(folder.name for folder in place.parents))
+    if pattern is None:
+        return RunFile(path, names=names)
+    values = _matched(pattern, names)
+    repetition = next((int(values[k]) for k in values if k in REPETITIONS), None)
+    parameters = {k: v for k, v in values.items() if k not in REPETITIONS}
+    return RunFile(path, parameters, repetition, from_pattern=True, names=names)
+
+
+def _matched(pattern: _Pattern, names: Sequence[str]) -> dict[str, float]:
+    """Return what a pattern finds: in the path from above, or in the directory and the file."""
+    texts = [names[1] if len(names) > 1 else "", names[0]]
+    levels = pattern.pattern.count("/")
+    if levels:
+        texts = ["/".join(reversed(names[: levels + 1])), "/".join(reversed(names[1 : levels + 2]))]
+    found: dict[str, float] = {}
+    for text in texts:
+        match = pattern.fullmatch(text) or pattern.search(text)
+        if match is not None:
+            found |= {k: float(v.replace(",", ".")) for k, v in match.groupdict().items()}
+    return found
 
 
 def _from_manifest(path: Path, registry: Registry) -> list[RunFile]:
@@ -362,7 +330,15 @@ def _from_manifest(path: Path, registry: Registry) -> list[RunFile]:
         for name, value in run.parameters.items():
             if not math.isfinite(value):
                 raise InputError(f"{path}: {name} = {value} of {run.path}", hint="give a number")
-    return [_told(run, path.parent / run.path, registry) for run in manifest.run]
+    return [
+        replace(
+            _named(path.parent / run.path, registry, None),
+            parameters={printable(name): value for name, value in run.parameters.items()},
+            repetition=run.repetition,
+            from_manifest=True,
+        )
+        for run in manifest.run
+    ]
 
 
 def _check_length(manifest: Path, name: str) -> None:
@@ -380,22 +356,8 @@ def _check_length(manifest: Path, name: str) -> None:
         ) from None
 
 
-def _told(run: _ManifestRun, path: Path, registry: Registry) -> RunFile:
-    """Return a run as its manifest has it; of parameters untold, the name may end in one."""
-    ending = None
-    if not run.parameters:
-        alone = _is_alone(path, registry)
-        ending = _named(path, registry, parameters_in, alone=alone).ending
-    return RunFile(
-        *(path, {printable(k): v for k, v in run.parameters.items()}, run.repetition),
-        from_manifest=True,
-        is_explicit=True,
-        ending=ending,
-    )
-
-
-def _pattern_parser(pattern: str) -> _Parser:
-    """Turn ``"app.p{p}.r{rep}"`` into a parser of run names."""
+def _compiled(pattern: str) -> _Pattern:
+    """Turn ``"app.p{p}.r{rep}"`` into an expression that finds the numbers in run names."""
     pieces = re.split(r"\{([A-Za-z]+)\}", pattern)
     names = pieces[1::2]
     if not names or len(set(names)) < len(names) or re.search(r"[{}]", "".join(pieces[::2])):
@@ -404,13 +366,7 @@ def _pattern_parser(pattern: str) -> _Parser:
             hint="write each parameter once in braces, e.g. --name 'app.p{p}.n{n}.r{rep}'",
         )
     expression = "".join(
-        re.escape(piece) if k % 2 == 0 else f"(?P<{piece}>{_NUMBER})"
+        re.escape(piece) if k % 2 == 0 else f"(?P<{piece}>{NUMBER})"
         for k, piece in enumerate(pieces)
     )
-    compiled = re.compile(expression)
-
-    def parse(name: str) -> dict[str, float]:
-        found = compiled.fullmatch(name) or compiled.search(name)
-        return {} if found is None else {k: _number(v) for k, v in found.groupdict().items()}
-
-    return parse
+    return re.compile(expression)

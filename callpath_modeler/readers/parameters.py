@@ -1,26 +1,33 @@
-"""Which value of which parameter each run has, from its profile and its name."""
+"""The value of every parameter of every run, from its profile and its name."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.errors import UsageError
+from callpath_modeler.profile.experiment import Number
 from callpath_modeler.profile.schema import Extent
+from callpath_modeler.readers.columns import Column, columns_of
 from callpath_modeler.readers.discover import RunFile
-from callpath_modeler.readers.run_numbers import without_run_numbers
+from callpath_modeler.readers.inference import Decision, Role, infer
+from callpath_modeler.readers.undecided import named_number, refuse_undecided
+from callpath_modeler.readers.words import Word
 
 FROM_PROFILE = {"p": "processes", "threads": "threads", "nodes": "nodes"}
-"""Parameters that a profile tells by itself, and of what."""
+"""Parameters that a profile states, and the count that each of them is."""
 
 METADATA = "metadata:"
-EXCLUDED = "none"
-SOURCES = ("name", "profile", *FROM_PROFILE.values(), EXCLUDED)
+NOT_USED = "none"
+SOURCES = ("name", "profile", *FROM_PROFILE.values(), NOT_USED)
 
 
-class _Read(Protocol):
+class _ProfileRun(Protocol):
+    """The properties of a run that its parameters depend on."""
+
     @property
     def name(self) -> str: ...
     @property
@@ -33,64 +40,228 @@ class _Read(Protocol):
     def metadata(self) -> Mapping[str, str]: ...
 
 
-def settle_parameters(
-    runs: Sequence[_Read], sources: Mapping[str, str]
-) -> tuple[list[dict[str, float]], dict[str, str], list[Finding]]:
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """The parameters of all runs.
+
+    Attributes
+    ----------
+    parameters : per run, the value of every parameter, in the order of the origins
+    origins : the source of each parameter, by name, in order
+    repetitions : per run, the number of the repetition, or None
+    numbers : the numbers in names and what each of them is
+    findings : disagreements between profile and name, and numbers whose role is in doubt
+    """
+
+    parameters: list[dict[str, float]]
+    origins: dict[str, str]
+    repetitions: list[int | None]
+    numbers: tuple[Number, ...]
+    findings: list[Finding]
+
+
+def settle_parameters(runs: Sequence[_ProfileRun], sources: Mapping[str, str]) -> Settled:
     """Decide every parameter of every run.
 
-    A manifest counts as it is. Else `sources` decide where given, else the profile: what it
-    states as parameters; its number of processes is p, its threads count where they vary.
-    Where that number never varies, though larger ones in the names do, those count: some of the
-    processes were measured. What is left comes from the name.
-
-    Returns
-    -------
-    parameters : per run, the value of every parameter, in the order of the origins
-    origins : where each parameter comes from, by name, in order
-    findings : disagreements between profile and name
+    A manifest counts unchanged. Otherwise `sources` decide where given, then the profile: the
+    parameters that it states, its number of processes as p, and its threads where they vary. If
+    every profile holds the same number of processes and larger ones in the names vary, the names
+    count, because only some of the processes were measured. All other parameters come from names.
 
     Raises
     ------
     UsageError
-        If a source is unknown, or a run lacks a parameter that others have.
+        If a source is unknown, a run lacks a parameter that others have, or the runs leave open
+        what a number in their names is.
     """
     for name, source in sources.items():
         check_source(name, source)
-    excluded = [name for name, source in sources.items() if source == EXCLUDED]
-    sources = {name: source for name, source in sources.items() if source != EXCLUDED}
-    origins = _origins(runs, sources)
-    for name in excluded:
-        origins.pop(name, None)
-    settled, findings = _settled(runs, origins)
-    if "p" not in sources and origins.get("p") == "name" and runs[0].extent.processes:
-        message = f"p varies in the names, each profile holds {runs[0].extent.processes} processes"
-        sampled = Finding("CPM102", runs[0].name, f"{message}: the names count", len(runs))
-        findings.insert(0, sampled)
-    if not any(run.file.is_explicit for run in runs):
-        findings += without_run_numbers(settled, origins, sources)
+    columns = [] if any(run.file.is_explicit for run in runs) else _columns(runs, sources)
+    origins = _origins_of_profiles(runs, sources, columns)
+    decisions = infer(
+        columns,
+        _values_of_profiles(runs, origins),
+        counts=_counts(runs),
+        required=[name for name, source in sources.items() if source == "name"],
+    )
+    refuse_undecided(decisions, [run.name for run in runs])
+    named = _named(runs, decisions, sources)
+    _add_origins_of_names(runs, named, decisions, origins)
+    settled, findings = _settled(runs, named, origins)
     if "threads" not in sources and origins.get("threads") == FROM_PROFILE["threads"]:
         findings += _without_dependent(settled, origins, "threads")
-    return settled, origins, findings
+    sampling = _sampling(runs, origins, sources)
+    return Settled(
+        settled,
+        origins,
+        _repetitions(runs, decisions),
+        tuple(named_number(decision) for decision in decisions),
+        [*sampling, *findings, *_in_doubt(decisions, is_sample=bool(sampling))],
+    )
+
+
+def check_source(name: str, source: str) -> None:
+    """Raise `UsageError` where parameter `name` cannot come from `source`."""
+    if source not in SOURCES and not source.startswith(METADATA):
+        raise UsageError(
+            f"unknown source {source!r} of parameter {name!r}",
+            hint=f"--param NAME=SOURCE with one of {', '.join(SOURCES)}, {METADATA}KEY",
+        )
+
+
+def _columns(runs: Sequence[_ProfileRun], sources: Mapping[str, str]) -> list[Column]:
+    """Return the numbers in the names of runs, without those that the user excluded."""
+    columns = columns_of([run.file.components for run in runs])
+    return [column for column in columns if sources.get(column.label) != NOT_USED]
+
+
+def _origins_of_profiles(
+    runs: Sequence[_ProfileRun], sources: Mapping[str, str], columns: Sequence[Column]
+) -> dict[str, str]:
+    """Return the sources of the parameters that the user or the profiles state."""
+    origins = {name: source for name, source in sources.items() if source != NOT_USED}
+    excluded = {name for name, source in sources.items() if source == NOT_USED}
+    for name in dict.fromkeys(name for run in runs for name in run.stated):
+        if name not in excluded and not _is_named_as_well(runs, name, columns):
+            origins.setdefault(name, "profile")
+    if "p" not in excluded and any(run.extent.processes for run in runs):
+        is_sample = _is_sample(runs, columns)
+        origins.setdefault("p", "name" if is_sample else FROM_PROFILE["p"])
+    threads = {run.extent.threads for run in runs}
+    if len(threads) > 1 and min(threads) > 0 and "threads" not in excluded:
+        origins.setdefault("threads", FROM_PROFILE["threads"])
+    return origins
+
+
+def _is_named_as_well(runs: Sequence[_ProfileRun], stated: str, columns: Sequence[Column]) -> bool:
+    """Tell whether the names hold a stated parameter under another name, in every run."""
+    values = tuple(run.stated.get(stated) for run in runs)
+    return None not in values and any(
+        column.values == values
+        and column.word in {Word.SIZE, Word.OTHER}
+        and column.joined
+        and column.label not in {"p", *runs[0].stated}
+        for column in columns
+    )
+
+
+def _values_of_profiles(
+    runs: Sequence[_ProfileRun], origins: Mapping[str, str]
+) -> dict[str, list[float]]:
+    known = {}
+    for name, origin in origins.items():
+        values = [_of_profile(run, name, origin) for run in runs]
+        told = [value for value in values if value is not None]
+        if told and len(told) == len(values):
+            known[name] = told
+    return known
+
+
+def _counts(runs: Sequence[_ProfileRun]) -> dict[str, list[float]]:
+    """Return the counts that all profiles hold."""
+    counts = {
+        name: [float(getattr(run.extent, of)) for run in runs] for name, of in FROM_PROFILE.items()
+    }
+    return {name: values for name, values in counts.items() if all(values)}
+
+
+def _is_sample(runs: Sequence[_ProfileRun], columns: Sequence[Column]) -> bool:
+    """Tell whether names scale while every profile holds the same, smaller number of processes.
+
+    Measurements of large runs are often taken on some of their processes only.
+    """
+    if len({(run.extent.processes, run.extent.threads) for run in runs}) != 1:
+        return False
+    measured = float(runs[0].extent.processes)
+    if any(run.file.is_explicit for run in runs):
+        told = [run.file.parameters.get("p") for run in runs]
+        return not runs[0].file.from_manifest and _scales(told, measured)
+    varying = [column for column in columns if len({*column.values}) > 1]
+    for column in varying:
+        if column.label == "p" or column.word is Word.PROCESSES:
+            return _scales(column.values, measured)
+    loose = [c for c in varying if c.word in {Word.NONE, Word.OTHER} and not c.joined]
+    others = [c for c in varying if c.joined and c.word is not Word.REPETITION]
+    if len(loose) != 1 or others:
+        return False
+    (decision,) = infer(loose, {})
+    return decision.role is Role.PARAMETER and _scales(loose[0].values, measured)
+
+
+def _scales(values: Sequence[float | None], measured: float) -> bool:
+    """Tell whether all numbers are at least that of the measured processes, and vary by 2."""
+    told = [value for value in values if value is not None]
+    if not told or len(told) < len(values):
+        return False
+    return max(told) >= 2 * min(told) and min(told) >= measured
+
+
+def _named(
+    runs: Sequence[_ProfileRun], decisions: Sequence[Decision], sources: Mapping[str, str]
+) -> list[dict[str, float]]:
+    """Return what the names, manifests and patterns say of the parameters of each run."""
+    if any(run.file.is_explicit for run in runs):
+        told = [_explicit(run.file) for run in runs]
+        return [{k: v for k, v in own.items() if sources.get(k) != NOT_USED} for own in told]
+    parameters = (Role.PARAMETER, Role.DEPENDENT, Role.CONSTANT, Role.CONTRADICTED)
+    used = [each for each in decisions if each.role in parameters and each.name]
+    return [
+        {
+            decision.name: value
+            for decision in reversed(used)
+            if (value := decision.column.values[i]) is not None
+        }
+        for i in range(len(runs))
+    ]
+
+
+def _explicit(file: RunFile) -> Mapping[str, float]:
+    """Return the parameters of a run beside others that a manifest or a pattern tells of."""
+    if file.is_explicit:
+        return file.parameters
+    columns = columns_of([file.components])
+    return {c.label: v for c in columns if c.joined and (v := c.values[0]) is not None
+            and c.word is not Word.REPETITION}  # fmt: skip
+
+
+def _add_origins_of_names(
+    runs: Sequence[_ProfileRun],
+    named: Sequence[Mapping[str, float]],
+    decisions: Sequence[Decision],
+    origins: dict[str, str],
+) -> None:
+    if decisions:
+        names = dict.fromkeys(each.name for each in decisions)
+        for name in names:
+            if name and any(name in of for of in named):
+                origins.setdefault(name, "name")
+        return
+    for name in dict.fromkeys(key for parameters in named for key in parameters):
+        values = {parameters.get(name) for parameters in named}
+        told = any(run.file.from_manifest and name in run.file.parameters for run in runs)
+        # A number that only some names have, and always the same, is no parameter.
+        if told or None not in values or len(values) > 2:
+            origins.setdefault(name, "name")
 
 
 def _settled(
-    runs: Sequence[_Read], origins: Mapping[str, str]
+    runs: Sequence[_ProfileRun], named: Sequence[Mapping[str, float]], origins: Mapping[str, str]
 ) -> tuple[list[dict[str, float]], list[Finding]]:
     """Return the parameters of each run, and where profile and name disagree."""
     settled: list[dict[str, float]] = []
     findings: list[Finding] = []
-    for run in runs:
+    for run, of_name in zip(runs, named, strict=True):
         parameters = {}
+        # The name of a file of several runs cannot tell one run's parameters from another's.
+        several = bool(run.stated) and run.name != str(run.file.path)
         for name, origin in origins.items():
-            measured, named = _of_profile(run, name, origin), run.file.parameters.get(name)
-            if origin == "name" and name == "p":
-                named = _processes_in_name(run)
-            if measured is not None and named is not None and named != measured:
-                counts = "name" if run.file.from_manifest else "profile"
-                message = f"{name} = {named:g} in the name, {measured:g} in the profile"
+            measured, told = _of_profile(run, name, origin), of_name.get(name)
+            is_manifest = run.file.from_manifest and told is not None
+            if measured is not None and told not in {None, measured} and not several:
+                counts = "manifest" if is_manifest else "profile"
+                message = f"{name} = {told:g} in the name, {measured:g} in the profile"
                 findings.append(Finding("CPM102", run.name, f"{message}: the {counts} counts"))
-            value = named if measured is None or run.file.from_manifest else measured
-            value = measured if value is None else value
+            value = told if measured is None or (is_manifest and not several) else measured
             if value is None:
                 where = "name" if origin == "name" else "profile or the name"
                 raise UsageError(
@@ -102,13 +273,38 @@ def _settled(
     return settled, findings
 
 
-def check_source(name: str, source: str) -> None:
-    """Raise `UsageError` where parameter `name` cannot come from `source`."""
-    if source not in SOURCES and not source.startswith(METADATA):
-        raise UsageError(
-            f"unknown source {source!r} of parameter {name!r}",
-            hint=f"--param NAME=SOURCE with one of {', '.join(SOURCES)}, {METADATA}KEY",
-        )
+def _repetitions(runs: Sequence[_ProfileRun], decisions: Sequence[Decision]) -> list[int | None]:
+    """Return the number of the repetition of each run, as far as it is told."""
+    columns = [each.column.values for each in decisions if each.role is Role.REPETITION]
+    found: list[int | None] = []
+    for i, run in enumerate(runs):
+        told = next((values[i] for values in columns if values[i] is not None), None)
+        in_name = None if told is None else int(told)
+        found.append(in_name if run.file.repetition is None else run.file.repetition)
+    return found
+
+
+def _sampling(
+    runs: Sequence[_ProfileRun], origins: Mapping[str, str], sources: Mapping[str, str]
+) -> list[Finding]:
+    if "p" in sources or origins.get("p") != "name" or not runs[0].extent.processes:
+        return []
+    message = f"p varies in the names, each profile holds {runs[0].extent.processes} processes"
+    return [Finding("CPM102", runs[0].name, f"{message}: the names count", len(runs))]
+
+
+def _in_doubt(decisions: Sequence[Decision], *, is_sample: bool) -> list[Finding]:
+    """Name the numbers that vary and are not used, and those whose role is in doubt."""
+    findings = []
+    for decision in decisions:
+        if decision.is_doubtful and not (is_sample and decision.name == "p"):
+            number = named_number(decision)
+            code = "CPM142" if decision.role is Role.PARAMETER else "CPM141"
+            option = f"--param {decision.column.label or 'NAME'}=name"
+            other = f"; {option} makes it a parameter" if code == "CPM141" else ""
+            message = f"{number.values} in {number.place}: {number.reason}{other}"
+            findings.append(Finding(code, number.name, message))
+    return findings
 
 
 def _without_dependent(
@@ -135,32 +331,7 @@ def _without_dependent(
     return [Finding("CPM131", name, f"{name} vary with the scale: {spread}")]
 
 
-def _processes_in_name(run: _Read) -> float | None:
-    """Return the p of a run's name, or the number that ends a name without parameters."""
-    file = run.file
-    return file.parameters.get("p", None if file.parameters else file.ending)
-
-
-def _is_sample(runs: Sequence[_Read]) -> bool:
-    """Tell whether names scale while every profile holds the same, smaller number of processes.
-
-    Measurements of large runs are often taken on some of their processes only.
-    """
-    measured = {(run.extent.processes, run.extent.threads) for run in runs}
-    named = [value for run in runs if (value := _processes_in_name(run)) is not None]
-    if len(measured) != 1 or len(named) < len(runs) or _counts_up(runs):
-        return False
-    return max(named) >= 2 * min(named) and min(named) >= runs[0].extent.processes
-
-
-def _counts_up(runs: Sequence[_Read]) -> bool:
-    """Tell whether the numbers that end names are those of repetitions: 1, 2, 3."""
-    files = [run.file for run in runs if not run.file.parameters]
-    endings = {file.ending for file in files if file.ending is not None}
-    return bool(endings) and max(endings) - min(endings) == len(endings) - 1
-
-
-def _of_profile(run: _Read, name: str, origin: str) -> float | None:
+def _of_profile(run: _ProfileRun, name: str, origin: str) -> float | None:
     if origin == "name":
         return None
     if origin == "profile":
@@ -170,7 +341,7 @@ def _of_profile(run: _Read, name: str, origin: str) -> float | None:
     return float(getattr(run.extent, origin)) or None
 
 
-def _of_metadata(run: _Read, key: str) -> float:
+def _of_metadata(run: _ProfileRun, key: str) -> float:
     try:
         value = float(run.metadata[key])
     except KeyError:
@@ -191,39 +362,3 @@ def _is_number(text: str) -> bool:
         return math.isfinite(float(text))
     except ValueError:
         return False
-
-
-def _named_as_well(runs: Sequence[_Read], stated: str) -> bool:
-    """Tell whether the names have what profiles state, under another name and in every run."""
-    return any(
-        all(
-            key in run.file.parameters
-            and key not in run.stated
-            and run.file.parameters[key] == run.stated.get(stated)
-            for run in runs
-        )
-        for key in runs[0].file.parameters
-        if key != "p"
-    )
-
-
-def _origins(runs: Sequence[_Read], sources: Mapping[str, str]) -> dict[str, str]:
-    origins = dict(sources)
-    for name in dict.fromkeys(name for run in runs for name in run.stated):
-        if not _named_as_well(runs, name):
-            origins.setdefault(name, "profile")
-    if _is_sample(runs):
-        origins.setdefault("p", "name")
-    elif any(run.extent.processes for run in runs):
-        origins.setdefault("p", FROM_PROFILE["p"])
-    threads = {run.extent.threads for run in runs}
-    if len(threads) > 1 and min(threads) > 0:
-        origins.setdefault("threads", FROM_PROFILE["threads"])
-    named = [run.file.parameters for run in runs]
-    for name in dict.fromkeys(key for parameters in named for key in parameters):
-        values = {parameters.get(name) for parameters in named}
-        told = any(run.file.from_manifest and name in run.file.parameters for run in runs)
-        # A number that only some names have, and always the same, is no parameter.
-        if told or None not in values or len(values) > 2:
-            origins.setdefault(name, "name")
-    return origins

@@ -4,21 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Protocol, TypeVar
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from callpath_modeler.diagnostics import Finding
-from callpath_modeler.errors import DataError
+from callpath_modeler.errors import UsageError
+from callpath_modeler.printable import shell_word
 from callpath_modeler.profile.calltree import CallTree
 from callpath_modeler.profile.experiment import Experiment, Run, Scaling, Values
 from callpath_modeler.profile.schema import PROGRAM, Reduction
+from callpath_modeler.units import counted
 
 FloatArray = npt.NDArray[np.float64]
 
 _SAME_PROGRAM = 0.5
 """Smallest share of the smaller program's function names that both must have."""
+
+_MOST = 4
+"""So many programs are listed."""
 
 AS_TOLD = "as told"
 """The reason for a scaling that the user gave."""
@@ -40,23 +44,20 @@ class _Read(Protocol):
     def metadata(self) -> Mapping[str, str]: ...
 
 
-_R = TypeVar("_R", bound=_Read)
-
-
-def one_program(runs: Sequence[_R]) -> tuple[list[_R], list[Finding]]:
-    """Keep the runs of the program that most profiles are of; say which others there are.
+def refuse_several_programs(runs: Sequence[_Read]) -> None:
+    """Refuse profiles of several programs.
 
     Programs are told apart by the names of their own functions, not by the executable's name,
     which often carries the number of processes.
 
     Raises
     ------
-    DataError
-        If no program has more than half of the profiles.
+    UsageError
+        With the programs, how many runs each of them has, and how to choose one.
     """
     trees = {id(run.tree): run.tree for run in runs}
     functions = {key: _own_functions(tree) for key, tree in trees.items()}
-    groups: list[tuple[frozenset[str], list[_R]]] = []
+    groups: list[tuple[frozenset[str], list[_Read]]] = []
     for run in runs:
         names = functions[id(run.tree)]
         for known, members in groups:
@@ -65,28 +66,34 @@ def one_program(runs: Sequence[_R]) -> tuple[list[_R], list[Finding]]:
                 break
         else:
             groups.append((names, [run]))
+    if len(groups) < 2:
+        return
     groups.sort(key=lambda group: -len(group[1]))
-    if len(groups) > 1 and len(groups[0][1]) * 2 <= len(runs):
-        examples = ", ".join(f"{g[0].name} ({_program(g[0])})" for _, g in groups[:3])
-        raise DataError(
-            f"profiles of {len(groups)} different programs: {examples}",
-            hint="give the profiles of one program",
-        )
-    findings = [
-        Finding(
-            "CPM121",
-            run.name,
-            f"left out: shares hardly a function with {groups[0][1][0].name}",
-        )
-        for _, members in groups[1:]
-        for run in members
-    ]
-    kept = {id(run) for run in groups[0][1]}
-    return [run for run in runs if id(run) in kept], findings
+    listed = "; ".join(
+        f"{_program(of[0])} in {counted(len(of), 'run')} (first {of[0].name})"
+        for _, of in groups[:_MOST]
+    )
+    more = f"; {len(groups) - _MOST} more" if len(groups) > _MOST else ""
+    raise UsageError(
+        f"profiles of {len(groups)} programs: {listed}{more}",
+        hint=_choice([of for _, of in groups]),
+    )
+
+
+def _choice(groups: Sequence[Sequence[_Read]]) -> str:
+    """Say how to choose one program: by its name, if no other program is called the same."""
+    names = [{_program(run) for run in group} for group in groups]
+    others = {name for of in names[1:] for name in of}
+    first = _program(groups[0][0])
+    plain = not set(first) & set(",<>=!") and "program" in groups[0][0].metadata
+    if plain and len(names[0]) == 1 and first not in others:
+        chosen = shell_word(f"program={first}")
+        return f"choose one, e.g. --where {chosen}, or give the files of one program"
+    return "give the files or the directory of one program"
 
 
 def of_one_program(one: CallTree, other: CallTree) -> bool:
-    """Tell whether two call trees are of one program, as `one_program` does."""
+    """Tell whether two call trees are of one program, as `refuse_several_programs` does."""
     return _are_of_one(_own_functions(one), _own_functions(other))
 
 

@@ -52,6 +52,7 @@ class Records:
     lines : [n] where each row stands, or None
     program : name of the program, or ""
     creator : name of the tool that wrote the file, or ""
+    words : texts about the runs, by title, [n]; those that a run has one of are its metadata
     """
 
     subject: str
@@ -66,6 +67,7 @@ class Records:
     lines: _Index | None = None
     program: str = ""
     creator: str = ""
+    words: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
 
 class RecordedRun:
@@ -162,6 +164,7 @@ def runs_of(records: Records, noticed: Sequence[Finding] = ()) -> list[RunSource
         columns = list(_columns(records, tree, row, run, notices))
     metadata = {"program": records.program, "creator": records.creator}
     metadata = {key: text for key, text in metadata.items() if text}
+    texts = _texts(records, run, len(keys))
     numbered = records.repetition is not None or max(number for _, number in keys) > 1
     runs = []
     for k, (of, number) in enumerate(keys):
@@ -176,9 +179,23 @@ def runs_of(records: Records, noticed: Sequence[Finding] = ()) -> list[RunSource
             if not np.isnan(column.exclusive[:, k]).all()
         }
         findings = [*noticed, *notices[k].findings()] if k == 0 else notices[k].findings()
-        source = RecordedRun(tree, _extent(settings[of]), metadata, held, findings)
+        told = {**metadata, **texts[k]}
+        source = RecordedRun(tree, _extent(settings[of]), told, held, findings)
         runs.append(RunSource(source, settings[of], number if numbered else None))
     return runs
+
+
+def _texts(records: Records, run: _Index, runs: int) -> list[dict[str, str]]:
+    """Return the texts of each run that are the same in all its rows."""
+    texts: list[dict[str, str]] = [{} for _ in range(runs)]
+    for title, column in records.words.items():
+        found: dict[int, set[str]] = {}
+        for k, text in zip(run.tolist(), column, strict=True):
+            found.setdefault(k, set()).add(text)
+        for k, own in found.items():
+            if len(own) == 1:
+                texts[k][title] = next(iter(own))
+    return texts
 
 
 def _settings(records: Records) -> tuple[list[dict[str, float]], _Index]:

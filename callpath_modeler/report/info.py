@@ -15,7 +15,8 @@ from callpath_modeler.units import counted, parameter_value, percent
 def info_text(experiment: Experiment) -> list[str]:
     """Return the lines of `cpmodel info`."""
     tables = aligned(parameter_rows(experiment)), aligned(metric_rows(experiment))
-    lines = [summary(experiment), "", *tables[0], "", *tables[1], ""]
+    numbers = [*aligned(number_rows(experiment)), ""] if experiment.numbers else []
+    lines = [summary(experiment), "", *tables[0], "", *numbers, *tables[1], ""]
     unread = {name: why for name, why in experiment.declared.items() if why}
     if unread:
         lines += [f"not readable: {', '.join(f'{n} ({why})' for n, why in unread.items())}", ""]
@@ -49,6 +50,13 @@ def parameter_rows(experiment: Experiment) -> list[Row]:
         rows.append((parameter.name, values, _origin(parameter.origin)))
     for name, value in experiment.constants.items():
         rows.append((name, parameter_value(value), "never varies, not modelled"))
+    return rows
+
+
+def number_rows(experiment: Experiment) -> list[Row]:
+    """Return a header and one row per number in run names: values, place, what it is and why."""
+    rows: list[Row] = [("number", "values", "in", "understood as")]
+    rows += [(each.name, each.values, each.place, each.reason) for each in experiment.numbers]
     return rows
 
 
@@ -100,6 +108,10 @@ def info_table(experiment: Experiment) -> Table:
         "metrics": [
             {"name": v.metric.name, "unit": v.metric.unit, "description": v.metric.description}
             for v in experiment.columns.values()
+        ],
+        "numbers": [
+            {"name": n.name, "values": n.values, "in": n.place, "understood_as": n.reason}
+            for n in experiment.numbers
         ],
         "unreadable": {name: why for name, why in experiment.declared.items() if why},
         "findings": [

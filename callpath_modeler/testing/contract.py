@@ -27,9 +27,10 @@ from callpath_modeler.readers.base import (
     VerifyingReader,
     opened_runs,
 )
-from callpath_modeler.readers.discover import REPETITION_NAMES, RunFile
+from callpath_modeler.readers.discover import RunFile
 from callpath_modeler.readers.registry import Registry
 from callpath_modeler.readers.runs import READABLE, read_runs
+from callpath_modeler.readers.words import REPETITIONS
 from callpath_modeler.testing import damage
 from callpath_modeler.testing.checks import (
     CLOSE,
@@ -258,7 +259,7 @@ class ReaderContract:
         for run in runs:
             for name, value in run.parameters.items():
                 assert name
-                assert name not in REPETITION_NAMES, "state it as `repetition`"
+                assert name not in REPETITIONS, "state it as `repetition`"
                 assert math.isfinite(value)
 
     def test_the_call_tree_is_in_preorder(self, runs: Runs) -> None:

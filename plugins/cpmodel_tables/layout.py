@@ -10,15 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from callpath_modeler.errors import InputError
-from callpath_modeler.readers.discover import REPETITION_NAMES
 from callpath_modeler.readers.titles import is_measured, is_processes
+from callpath_modeler.readers.words import REPETITIONS
 from cpmodel_tables.grid import HINT, Grid
 
 _CALL_PATHS = ("callpath", "call path", "call tree path", "callstack", "call stack")
 _REGIONS = ("path", "region", "function", "routine", "kernel", "name", "node", "call site", "stack")
 _METRICS = ("metric", "metric name", "counter")
 _VALUES = ("value", "val", "measurement", "measured", "result")
-_REPETITIONS = sorted(REPETITION_NAMES | {"repetition", "repeat"})
+_REPETITIONS = sorted(REPETITIONS)
 _UNITS = ("unit", "units")
 _RUNS = ("file", "source", "profile", "file name", "filename", "directory", "run")
 _PASSED_OVER = frozenset({"", "id", "nid", "index", "depth", "type", "line", "unnamed 0"})

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.profile.schema import base_unit
 from callpath_modeler.readers.base import API_VERSION, Match, RunSource
-from callpath_modeler.readers.discover import REPETITION_NAMES, parameters_in
 from callpath_modeler.readers.paths import split_at_arrows, split_at_slashes, split_paths
 from callpath_modeler.readers.records import Records, runs_of
 from callpath_modeler.readers.titles import read_title
@@ -22,6 +21,7 @@ from cpmodel_tables.delimited import of_delimited, titles_of_delimited
 from cpmodel_tables.grid import Grid
 from cpmodel_tables.layout import Layout, is_table, layout_of
 from cpmodel_tables.lists import with_repetitions
+from cpmodel_tables.roles import Roles, roles_of
 from cpmodel_tables.series import WHOLE
 from cpmodel_tables.text import COPY_IT_AGAIN, first_text, whole_text
 
@@ -101,25 +101,32 @@ def runs_of_grid(grid: Grid) -> list[RunSource]:
     if layout.left_out:
         titles = ", ".join(layout.left_out)
         findings.append(Finding("CPM125", str(grid.path), titles, len(layout.left_out)))
-    return runs_of(_records(grid, layout), findings)
-
-
-def _records(grid: Grid, layout: Layout) -> Records:
     paths, path = _paths(grid, layout)
-    parameters, repetition = _of_runs(grid, layout)
+    roles = _of_runs(grid, layout, path)
+    return runs_of(_records(grid, layout, (paths, path), roles), [*findings, *roles.findings])
+
+
+def _records(
+    grid: Grid,
+    layout: Layout,
+    of_rows: tuple[list[tuple[str, ...]], NDArray[np.intp]],
+    roles: Roles,
+) -> Records:
+    paths, path = of_rows
     titles, title, values, units = _values(grid, layout)
     copies = len(values) // len(path)
     return Records(
         subject=str(grid.path),
         paths=paths,
         path=_copied(path, copies),
-        parameters={name: _copied(column, copies) for name, column in parameters.items()},
-        repetition=None if repetition is None else _copied(repetition, copies),
+        parameters={name: _copied(column, copies) for name, column in roles.parameters.items()},
+        repetition=None if roles.repetition is None else _copied(roles.repetition, copies),
         titles=titles,
         title=title,
         values=values,
         units=units,
         lines=_copied(grid.lines, copies),
+        words={title: [*texts] * copies for title, texts in roles.words.items()},
     )
 
 
@@ -172,32 +179,21 @@ def _distinct(items: Sequence[_T]) -> tuple[list[_T], NDArray[np.intp]]:
     return distinct, np.fromiter(map(number.__getitem__, items), np.intp, len(items))
 
 
-def _of_runs(
-    grid: Grid, layout: Layout
-) -> tuple[dict[str, NDArray[np.float64]], NDArray[np.intp] | None]:
-    """Return parameters and repetition of each row."""
-    parameters = {}
+def _of_runs(grid: Grid, layout: Layout, path: NDArray[np.intp]) -> Roles:
+    """Return what the columns say of the run of each row."""
+    numbers = {}
     for title in layout.parameters:
         column = grid.numbers(title)
         for row in np.flatnonzero(~np.isfinite(column))[:1].tolist():
             raise grid.error(row, f"no number for parameter {title}")
-        parameters[title] = column
+        numbers[title] = column
     repetition = None
     if layout.repetition is not None:
         repetition = _whole_numbers(grid, layout.repetition)
-    if layout.run is not None:
-        told = [parameters_in(text) for text in grid.texts(layout.run)]
-        numbers = [[v for k, v in of.items() if k in REPETITION_NAMES] for of in told]
-        if repetition is None and all(numbers):
-            repetition = np.array([int(found[0]) for found in numbers], np.intp)
-        names = dict.fromkeys(k for of in told for k in of if k not in REPETITION_NAMES)
-        for name in names:
-            if name not in parameters and all(name in of for of in told):
-                column = np.array([of[name] for of in told])
-                # A column may tell the same under another title.
-                parameters = {k: v for k, v in parameters.items() if not np.array_equal(v, column)}
-                parameters[name] = column
-    return parameters, repetition
+    if layout.metric is not None:
+        _, metric = _distinct(grid.texts(layout.metric))
+        path = path * (int(metric.max()) + 1) + metric
+    return roles_of(grid, layout, path, numbers, repetition)
 
 
 def _whole_numbers(grid: Grid, title: str) -> NDArray[np.intp]:

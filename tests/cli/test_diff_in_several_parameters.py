@@ -147,7 +147,7 @@ def test_experiments_of_other_parameters_are_refused(run, table, tmp_path):
     other.write_text(before.read_text().replace("callpath,p,n,", "callpath,p,m,"))
     run("diff", before, other, "--where", "n=20").fails(2, "no parameter 'n' in --where")
     run("diff", before, other).fails(
-        4, "new: nothing says at which n its runs were made", "cpmodel fit --where 'n=...'"
+        4, "new: nothing says at which n its runs were made", "cpmodel fit --where n=..."
     )
     for runs, where in ((before, "n=20"), (other, "m=20")):
         run("fit", runs, "--where", where, "-o", tmp_path / f"{where}.cpm")

@@ -32,11 +32,7 @@ def test_directories_that_are_databases_are_runs(tmp_path, database):
         tmp_path / "app.p16.r1",
         tmp_path / "app.p16.r2",
     ]
-    assert [(run.parameters, run.repetition) for run in runs] == [
-        ({"p": 8}, 1),
-        ({"p": 16}, 1),
-        ({"p": 16}, 2),
-    ]
+    assert [run.components[0] for run in runs] == ["app.p8.r1", "app.p16.r1", "app.p16.r2"]
     assert discover([run.path for run in runs], READERS) == runs
     assert discover([run.path / "meta.db" for run in runs], READERS) == runs
 
@@ -45,14 +41,7 @@ def test_a_database_without_a_name_of_its_own_has_that_of_its_directory(tmp_path
     database(tmp_path / "app.p8.n30" / "hpctoolkit-app-database")
     (run,) = discover([tmp_path], READERS)
     assert run.path == tmp_path / "app.p8.n30" / "hpctoolkit-app-database"
-    assert run.parameters == {"p": 8, "n": 30}
-
-
-def test_numbers_that_end_names_are_kept_apart(tmp_path, database):
-    for name in ("app_8", "app_16"):
-        database(tmp_path / "scal2000" / name)
-    runs = discover([tmp_path], READERS)
-    assert [(run.parameters, run.ending) for run in runs] == [({}, 8), ({}, 16)]
+    assert run.components[:2] == ("hpctoolkit-app-database", "app.p8.n30")
 
 
 def measure(folder):

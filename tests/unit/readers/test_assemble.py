@@ -8,6 +8,7 @@ from callpath_modeler.errors import DataError, InputError, UsageError
 from callpath_modeler.profile.experiment import Scaling
 from callpath_modeler.profile.schema import Extent, Metric, Reduction
 from callpath_modeler.readers.assemble import ReadOptions, assemble
+from callpath_modeler.readers.conditions import Selection
 from synthetic import TIME, VISITS, FakeMean, FakeReader, FakeSource, call_tree, registry
 
 PATHS = ["main", "main/f", "main/g"]
@@ -134,14 +135,14 @@ def test_a_post_processed_profile_among_plain_ones_is_a_data_error(reader, tmp_p
         assemble(files, registry(reader), ReadOptions())
 
 
-def test_a_profile_of_another_program_is_left_out_or_refused(reader, tmp_path):
+def test_a_profile_of_another_program_is_refused_and_can_be_left_out(reader, tmp_path):
     stranger = profile(16, paths=["snap", "snap/sweep", "snap/solve"])
+    stranger.metadata = {"program": "snap"}
     files = [*series(reader, tmp_path), reader.add(tmp_path, "app.p16", stranger)]
-    made = assemble(files, registry(reader), ReadOptions())
-    assert codes(made) == ["CPM121"]
-    assert len(made.runs) == 3
-    with pytest.raises(DataError):
-        assemble(files, registry(reader), ReadOptions(strict=True))
+    with pytest.raises(UsageError, match="2 programs"):
+        assemble(files, registry(reader), ReadOptions())
+    select = Selection("program!=snap").by_metadata
+    assert len(assemble(files, registry(reader), ReadOptions(), select=select).runs) == 3
 
 
 def test_call_paths_that_come_and_go_are_kept_and_counted(reader, tmp_path):

@@ -9,7 +9,6 @@ from callpath_modeler.readers.discover import (
     RunFile,
     discover,
     natural_order,
-    parameters_in,
     write_manifest,
 )
 from synthetic import FakeReader, registry
@@ -28,27 +27,6 @@ def names(runs, directory):
     return [run.path.relative_to(directory).as_posix() for run in runs]
 
 
-@pytest.mark.parametrize(
-    ("name", "found"),
-    [
-        ("app.p64.n1e6.r1", {"p": 64, "n": 1e6, "r": 1}),
-        ("mm.x1000y1z1.r1", {"x": 1000, "y": 1, "z": 1, "r": 1}),
-        ("t.X11.postfix.r1", {"X": 11, "r": 1}),
-        ("app_p=64_size=2.5", {"p": 64, "size": 2.5}),
-        ("lulesh-p27-rep3", {"p": 27, "rep": 3}),
-        ("p8", {"p": 8}),
-        ("app.p8.p16", {"p": 8}),
-        ("run.n1e-3", {"n": 1e-3}),
-        ("64", {}),
-        ("app.64.p8", {"p": 8}),
-        ("no numbers here", {}),
-        ("", {}),
-    ],
-)
-def test_names_of_runs_spell_out_parameters(name, found):
-    assert parameters_in(name) == found
-
-
 def test_numbers_sort_as_numbers():
     assert sorted(["p64", "p8", "p125", "a"], key=natural_order) == ["a", "p8", "p64", "p125"]
 
@@ -64,26 +42,12 @@ def test_a_directory_is_searched_to_any_depth_in_natural_order(tmp_path):
     ]
 
 
-def test_the_only_profile_of_a_directory_has_the_directory_for_a_name(tmp_path):
-    put(tmp_path, "app.p8.r2/profile.fake")
-    (run,) = discover([tmp_path], KNOWN)
-    assert run.parameters == {"p": 8}
-    assert run.repetition == 2
-
-
-def test_profiles_that_share_a_directory_go_by_their_own_names(tmp_path):
-    put(tmp_path, "series.n30/app.p8.r1.fake", "series.n30/app.p16.r1.fake")
-    runs = discover([tmp_path], KNOWN)
-    assert [run.parameters for run in runs] == [{"n": 30, "p": 8}, {"n": 30, "p": 16}]
-
-
-def test_a_profile_given_alone_is_named_by_its_file_or_directory(tmp_path):
-    put(tmp_path, "app.p8.fake", "app.p9.r1/profile.fake")
-    first, second = discover(
-        [tmp_path / "app.p8.fake", tmp_path / "app.p9.r1" / "profile.fake"], KNOWN
-    )
-    assert first.parameters == {"p": 8}
-    assert second.parameters == {"p": 9}
+def test_a_run_is_named_by_its_file_and_the_directories_above_it(tmp_path):
+    put(tmp_path, "series.n30/app.p8.r2/profile.fake", "series.n30/app.p16.r1.FAKE.fake")
+    below, beside = discover([tmp_path], KNOWN)
+    assert below.components[:3] == ("app.p16.r1.FAKE", "series.n30", tmp_path.name)
+    assert beside.components[:3] == ("profile", "app.p8.r2", "series.n30")
+    assert not below.is_explicit
 
 
 def test_what_lies_beside_the_profile_of_a_run_is_not_another_run(tmp_path):
@@ -98,9 +62,7 @@ def test_a_trace_beside_a_profile_of_the_run_is_left_alone(tmp_path, profile):
     put(tmp_path / "app.p8.r1", "traces.otf2", "traces.def", "traces/0.evt")
     runs = discover([tmp_path], known)
     assert names(runs, tmp_path) == [f"app.p4.r1/{profile}", "app.p8.r1/traces.otf2"]
-    assert [run.parameters for run in runs] == [{"p": 4}, {"p": 8}]
-    (alone,) = discover([tmp_path / "app.p4.r1" / profile], known)
-    assert alone.parameters == {"p": 4}
+    assert [run.components[1] for run in runs] == ["app.p4.r1", "app.p8.r1"]
 
 
 def test_a_directory_without_profiles_is_an_input_error(tmp_path):
@@ -156,6 +118,8 @@ def test_links_to_runs_elsewhere_are_followed_and_each_place_is_looked_into_once
         ("app.p{p}.n{n}.r{rep}", "app.p8.n2e3.r4", {"p": 8, "n": 2000}),
         ("{nodes}nodes", "job-16nodes-x", {"nodes": 16}),
         ("a+b{p}", "a+b7", {"p": 7}),
+        ("{p}/{n}", "8/100", {"p": 8, "n": 100}),
+        ("x{x}", "x1,25", {"x": 1.25}),
     ],
 )
 def test_a_pattern_of_names_says_where_parameters_stand(tmp_path, pattern, name, parameters):
@@ -188,8 +152,11 @@ def test_a_manifest_says_which_runs_there_are(tmp_path):
     assert runs == discover([tmp_path / "runs.toml"], KNOWN)
     assert names(runs, tmp_path) == ["two.fake", "one.fake"]
     assert runs[0] == RunFile(
-        *(tmp_path / "two.fake", {"p": 64, "n": 0.5}, 3), from_manifest=True, is_explicit=True
+        *(tmp_path / "two.fake", {"p": 64, "n": 0.5}, 3),
+        from_manifest=True,
+        names=runs[0].components,
     )
+    assert [run.is_explicit for run in runs] == [True, False]
 
 
 @pytest.mark.parametrize(
@@ -221,12 +188,8 @@ def test_a_manifest_of_bytes_that_are_no_text_is_an_input_error(tmp_path):
 
 def test_a_manifest_that_was_written_reads_back(tmp_path):
     put(tmp_path, 'odd "name" é.p8.r2/profile.fake', "app.p16.n1e-3/profile.fake")
-    put(tmp_path, "app_64/profile.fake")
-    runs = discover([tmp_path], KNOWN)
+    runs = discover([tmp_path], KNOWN, name_pattern="p{p}")
     (tmp_path / "runs.toml").write_text(write_manifest(runs, tmp_path))
-    again = discover([tmp_path], KNOWN)
-    assert [(r.path, r.parameters, r.repetition, r.ending) for r in again] == [
-        (r.path, r.parameters, r.repetition, None if r.parameters else r.ending) for r in runs
-    ]
-    assert [run.ending for run in again if not run.parameters] == [64.0]
-    assert all(run.from_manifest for run in again)
+    read = discover([tmp_path], KNOWN)
+    assert [(r.path, r.parameters) for r in read] == [(r.path, r.parameters) for r in runs]
+    assert all(run.from_manifest for run in read)

@@ -8,7 +8,7 @@ import pytest
 from callpath_modeler.errors import UsageError
 from callpath_modeler.profile.schema import Extent
 from callpath_modeler.readers.discover import RunFile
-from callpath_modeler.readers.parameters import settle_parameters
+from callpath_modeler.readers.parameters import settle_parameters as settle
 
 
 @dataclass
@@ -23,6 +23,11 @@ class Read:
         return str(self.file.path)
 
 
+def settle_parameters(runs, sources):
+    settled = settle(runs, sources)
+    return settled.parameters, settled.origins, settled.findings
+
+
 def run(
     processes,
     *,
@@ -34,7 +39,8 @@ def run(
     **named,
 ):
     name = ".".join(f"{k}{v}" for k, v in named.items())
-    file = RunFile(Path(f"app.{name}"), named, from_manifest=from_manifest)
+    told = named if from_manifest else {}
+    file = RunFile(Path(f"app.{name}"), told, from_manifest=from_manifest, names=(f"app.{name}",))
     return Read(file, Extent(processes, threads, nodes), stated or {}, metadata or {})
 
 
@@ -56,7 +62,7 @@ def test_a_disagreement_with_the_name_is_a_finding_and_the_profile_counts():
 def test_a_manifest_wins_over_the_profile_and_the_disagreement_is_said():
     settled, _, findings = settle_parameters([run(16, p=64, from_manifest=True)], {})
     assert settled == [{"p": 64}]
-    assert "the name counts" in findings[0].message
+    assert "the manifest counts" in findings[0].message
 
 
 def test_the_user_may_have_p_from_the_name():
@@ -130,7 +136,8 @@ def test_a_number_of_processes_that_one_run_lacks_is_a_usage_error():
 
 
 def numbered(processes, ending, **named):
-    return Read(RunFile(Path(f"app_{ending}"), named, ending=ending), Extent(processes))
+    name = "_".join(["app", f"{ending:.0f}", *(f"{k}{v:g}" for k, v in named.items())])
+    return Read(RunFile(Path(name), names=(name,)), Extent(processes))
 
 
 def test_names_count_where_profiles_hold_a_sample_of_the_processes():
@@ -157,7 +164,7 @@ def test_other_numbers_that_end_names_are_no_processes(endings):
     settled, origins, findings = settle_parameters([numbered(8, end) for end in endings], {})
     assert {point["p"] for point in settled} == {8}
     assert origins == {"p": "processes"}
-    assert findings == []
+    assert [found.code for found in findings] == ["CPM141"] * (len({*endings}) > 1)
 
 
 def test_a_number_that_ends_a_name_with_parameters_is_no_p():

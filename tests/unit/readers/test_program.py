@@ -5,11 +5,11 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import pytest
 
-from callpath_modeler.errors import DataError
+from callpath_modeler.errors import UsageError
 from callpath_modeler.profile.calltree import CallTree
 from callpath_modeler.profile.experiment import Scaling
 from callpath_modeler.profile.schema import Reduction
-from callpath_modeler.readers.program import one_program, recognise_scaling
+from callpath_modeler.readers.program import recognise_scaling, refuse_several_programs
 from synthetic import TIME, VISITS, call_tree, experiment
 
 LULESH = call_tree(["main", "main/Lagrange", "main/Lagrange/CalcForce", "main/MPI_Init"])
@@ -30,28 +30,31 @@ def scaling_of(values, **changes):
     return recognise_scaling(made.tree, made.columns, made.runs, made.reduction)[0]
 
 
-def test_profiles_of_one_program_stay_together():
+def test_similar_trees_of_several_builds_are_one_program():
     runs = [Profile(LULESH), Profile(call_tree(["main", "main/Lagrange", "main/Other"]))]
-    assert one_program(runs) == (runs, [])
+    refuse_several_programs(runs)
 
 
-def test_a_profile_of_another_program_is_left_out_by_name():
-    kept, findings = one_program([Profile(LULESH), Profile(SNAP, "snap.p4"), Profile(LULESH)])
-    assert [run.tree for run in kept] == [LULESH, LULESH]
-    assert [(f.code, f.subject) for f in findings] == [("CPM121", "snap.p4")]
+def test_several_programs_are_refused_with_their_names_counts_and_how_to_choose():
+    snap = Profile(SNAP, "snap.p4", {"program": "snap"})
+    with pytest.raises(UsageError, match="2 programs: app in 2 runs") as caught:
+        refuse_several_programs([Profile(LULESH), snap, Profile(LULESH)])
+    assert "snap in 1 run (first snap.p4)" in caught.value.message
+    assert "--where program=app" in caught.value.hint
 
 
-def test_as_many_profiles_of_one_program_as_of_another_are_a_data_error():
-    with pytest.raises(DataError, match="2 different programs"):
-        one_program([Profile(LULESH), Profile(SNAP)])
+def test_programs_of_one_name_cannot_be_chosen_by_it():
+    with pytest.raises(UsageError, match="2 programs") as caught:
+        refuse_several_programs([Profile(LULESH), Profile(SNAP)])
+    assert "--where" not in caught.value.hint
 
 
 def test_common_library_functions_make_no_common_program():
     only_mpi = ["MPI_Init", "MPI_Send", "MPI_Recv", "MPI_Finalize"]
     first = call_tree(["a", *[f"a/{name}" for name in only_mpi]])
     second = call_tree(["b", *[f"b/{name}" for name in only_mpi]])
-    with pytest.raises(DataError):
-        one_program([Profile(first), Profile(second)])
+    with pytest.raises(UsageError):
+        refuse_several_programs([Profile(first), Profile(second)])
 
 
 def test_constant_computation_per_process_is_weak_scaling():

@@ -52,19 +52,17 @@ def test_each_run_is_named_by_its_file_and_its_setting(reader, tmp_path):
     assert made(reader, alone).runs[0].source == str(alone.path)
 
 
-def test_findings_and_strangers_are_of_one_run_not_of_the_file(reader, tmp_path):
+def test_findings_are_of_one_run_not_of_the_file(reader, tmp_path):
     held = runs()
     noticed = Finding("CPM105", "x", "three values")
     held.append(RunSource(source([1, 2, 3], noticed=[noticed]), {"p": 16, "n": 30}))
-    held.append(RunSource(source([1, 2], paths=["snap", "snap/h"]), {"p": 32, "n": 30}))
     experiment = made(reader, reader.add(tmp_path, "app", held))
-    assert [f.code for f in experiment.findings] == ["CPM121", "CPM105"]
-    assert experiment.findings[0].subject.endswith("app.series[p=32,n=30]")
+    assert [f.code for f in experiment.findings] == ["CPM105"]
     assert len(experiment.runs) == 7
 
 
-def test_the_name_of_a_file_adds_only_what_its_runs_do_not_state(reader, tmp_path):
-    file = reader.add(tmp_path, "app", runs(), parameters={"p": 2, "size": 7})
+def test_a_file_name_adds_only_what_its_runs_do_not_state(reader, tmp_path):
+    file = reader.add(tmp_path, "app.p2.size7", runs())
     experiment = made(reader, file)
     assert experiment.points("p").tolist() == [2, 4, 8]
     assert experiment.constants == {"n": 30, "size": 7}

@@ -1,0 +1,198 @@
+"""The numbers in the names of runs as columns: one value per run, by the word beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+
+from callpath_modeler.readers.tokens import Token, tokens_in
+from callpath_modeler.readers.words import Word, word_of
+
+_MOST_LEVELS = 8
+"""So many directories above a profile name its run."""
+_MOST_NUMBERS = 32
+"""So many numbers of one name are looked at."""
+_WHOLE = (Word.PROCESSES, Word.CORES, Word.THREADS, Word.NODES, Word.REPETITION, Word.IDENTIFIER)
+"""Words of counts: 8.1 is not one of them, but 8 and another number."""
+_LARGE = 10
+"""From this whole number on, 30.1 and 30.2 are rather two runs of size 30 than two sizes."""
+
+Key = tuple[str, int, float]
+"""Word, or for a number without a word the level of the name and the position in it."""
+Values = tuple[float | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One number of every run.
+
+    Attributes
+    ----------
+    label : the word beside the number, or ""
+    word : its meaning
+    values : [runs]; None = the name has no such number
+    joined : word and number are one piece in all names, as in ``p64``
+    place : where the number stands, for people
+    """
+
+    label: str
+    word: Word
+    values: Values
+    joined: bool = True
+    place: str = "run names"
+
+    @property
+    def shown(self) -> str:
+        """Return the name of the column for people."""
+        return self.label or f"the number in {self.place}"
+
+
+def columns_of(names: Sequence[Sequence[str]]) -> list[Column]:
+    """Return the numbers in the names of runs.
+
+    Parameters
+    ----------
+    names : per run the name of the file without its ending, and those of the directories above it,
+        the nearest first
+
+    Returns
+    -------
+    columns in the order in which they first occur; numbers with the same word are one column,
+    whichever of the names they stand in
+    """
+    parts: dict[Key, dict[tuple[int, int], dict[int, Token]]] = {}
+    different, shared = _different(names)
+    for run, own in enumerate(different):
+        for key, level, occurrence, token in _keyed(own):
+            if level and level >= len(own) - shared and word_of(key[0]) in {Word.OTHER, Word.NONE}:
+                continue
+            parts.setdefault(key, {}).setdefault((level, occurrence), {})[run] = token
+    columns = []
+    for (word, *_), places in parts.items():
+        level, tokens = _merged(places, len(names))
+        kind, place = word_of(word), _place(level)
+        is_split = _is_split(tokens.values(), kind)
+        joined = all(token.joined for token in tokens.values())
+        whole = _values(tokens, len(names), is_split=is_split)
+        columns.append(Column(word, kind, whole, joined, place))
+        if is_split:
+            columns.append(Column("", Word.NONE, _endings(tokens, len(names)), False, place))
+    return _completed(columns)
+
+
+def _completed(columns: Sequence[Column]) -> list[Column]:
+    """Join counts that some runs call by one word and the other runs by another."""
+    done: list[Column] = []
+    for column in columns:
+        for k, other in enumerate(done):
+            pairs = [*zip(other.values, column.values, strict=True)]
+            if (
+                column.word is other.word
+                and column.word in _WHOLE[:-1]
+                and all(None in pair for pair in pairs)
+            ):
+                values = tuple(b if a is None else a for a, b in pairs)
+                done[k] = replace(other, values=values, joined=other.joined and column.joined)
+                break
+        else:
+            done.append(column)
+    return done
+
+
+def _different(names: Sequence[Sequence[str]]) -> tuple[list[Sequence[str]], int]:
+    """Leave out the directories above the nearest one that all runs have in common.
+
+    Returns
+    -------
+    names, and 1 if the last one of each run is that directory, else 0
+    """
+    above = [tuple(reversed(own[1:])) for own in names]
+    shared = 0
+    for parts in zip(*above, strict=False):
+        if len({*parts}) > 1:
+            break
+        shared += 1
+    # The directory of a file that lies beside all others is one that they have in common.
+    is_near = any(len(own) - shared < 2 for own in names)
+    levels = [max(2, min(len(own) - shared, _MOST_LEVELS)) for own in names]
+    return [own[:most] for own, most in zip(names, levels, strict=True)], int(is_near)
+
+
+def _keyed(own: Sequence[str]) -> Iterator[tuple[Key, int, int, Token]]:
+    """Yield the numbers of one run with their key, level and occurrence at that level."""
+    for level, name in enumerate(own):
+        count: dict[str, int] = {}
+        for token in islice(tokens_in(name), _MOST_NUMBERS):
+            number = count.setdefault(token.word, 0)
+            count[token.word] += 1
+            if token.word:
+                yield (token.word, -1, -1), level, number, token
+            else:
+                yield ("", level, number), level, 0, token
+
+
+def _place(level: int) -> str:
+    return "file names" if level == 0 else "directory names"
+
+
+_Tokens = Mapping[int, Token]
+
+
+def _merged(places: Mapping[tuple[int, int], _Tokens], runs: int) -> tuple[int, _Tokens]:
+    """Return the level of a word and its number in each run.
+
+    Where it occurs in several names of a run, those that vary count. What one name lacks is taken
+    from the next, from the file's name to that of the outermost directory.
+    """
+    varying = [at for at, tokens in places.items() if len({t.text for t in tokens.values()}) > 1]
+    order = sorted(varying or places)
+    merged: dict[int, Token] = {}
+    for at in (*order, *sorted(places)):
+        if len(merged) < runs:
+            for run, token in places[at].items():
+                merged.setdefault(run, token)
+    return order[0][0], merged
+
+
+def _is_split(tokens: Iterable[Token], kind: Word) -> bool:
+    """Tell whether numbers such as 8.1 are two: 8, and the number 1 of a run."""
+    texts = {token.text.lower() for token in tokens}
+    if any("e" in text for text in texts):
+        return False
+    if kind in _WHOLE:
+        return any("." in text or "," in text for text in texts)
+    endings: dict[str, set[str]] = {}
+    for text in texts:
+        whole, _, ending = text.partition(".")
+        endings.setdefault(whole, set()).add(ending)
+    if len(endings) < 2 or not any(len(found) > 1 for found in endings.values()):
+        return False
+    if not all(_counts(found) for found in endings.values()):
+        return False
+    return kind is not Word.SIZE or max(map(int, endings)) >= _LARGE
+
+
+def _counts(texts: set[str]) -> bool:
+    """Tell whether texts are the numbers from 1 on, or from 0."""
+    if not all(text.isdigit() for text in texts):
+        return False
+    numbers = sorted(int(text) for text in texts)
+    return numbers[0] <= 1 and numbers == [*range(numbers[0], numbers[0] + len(numbers))]
+
+
+def _values(tokens: _Tokens, runs: int, *, is_split: bool) -> Values:
+    values: list[float | None] = [None] * runs
+    for run, token in tokens.items():
+        whole = token.text.replace(",", ".").partition(".")[0]
+        values[run] = float(whole) if is_split else token.value
+    return tuple(values)
+
+
+def _endings(tokens: _Tokens, runs: int) -> Values:
+    """Return the second one of numbers such as 8.1."""
+    values: list[float | None] = [None] * runs
+    for run, token in tokens.items():
+        ending = token.text.replace(",", ".").partition(".")[2]
+        values[run] = float(ending) if ending else None
+    return tuple(values)

@@ -1,0 +1,350 @@
+"""Roles of numbers that come with runs: parameter, repetition, run number, identifier.
+
+The numbers stand in names of files and directories or in columns of a table. The design of the
+experiment decides their roles, not their words alone:
+
+- A number that never varies is a constant.
+- A number that equals the processes, threads or nodes of the profile confirms the profile.
+- A number that follows from the known parameters, such as a total size under weak scaling, varies
+  along with them.
+- A number that differs in every run while other parameters tell the scales is a run number.
+- A number whose values recur at several settings is a parameter. Small numbers that count the runs
+  of each setting from 1 number repetitions, unless their word is that of a size.
+- The only number that varies is a parameter, unless it counts the runs or looks like identifiers.
+
+Where the runs leave two readings open, the decision is in doubt, and a finding says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from callpath_modeler.readers.columns import Column
+from callpath_modeler.readers.words import Word
+
+
+class Role(StrEnum):
+    """What a number is."""
+
+    PARAMETER = "parameter"
+    REPETITION = "repetition"
+    RUN_NUMBER = "run number"
+    CONSTANT = "constant"
+    CONFIRMED = "confirmed"
+    CONTRADICTED = "contradicted"
+    DEPENDENT = "dependent"
+    UNUSED = "unused"
+    UNDECIDED = "undecided"
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """The role of one number.
+
+    Attributes
+    ----------
+    column : the number in every run
+    role : what it is
+    reason : why, as the end of a sentence about the number
+    name : of the parameter; "" for other roles
+    is_doubtful : another reading is possible, or the number varies and is not used
+    """
+
+    column: Column
+    role: Role
+    reason: str
+    name: str = ""
+    is_doubtful: bool = False
+
+
+_ORDER = (
+    Word.PROCESSES, Word.CORES, Word.THREADS, Word.NODES, Word.SIZE, Word.OTHER, Word.NONE,
+    Word.IDENTIFIER, Word.REPETITION,
+)  # fmt: skip
+_NAMES = {Word.PROCESSES: "p", Word.CORES: "p", Word.THREADS: "threads", Word.NODES: "nodes"}
+_DENSE = 1.5
+"""Numbers that fill their range up to this factor count the runs, of which some may be missing."""
+_ALIKE = (0.05, 0.25)
+"""Identifiers of 4 digits, and of 6, lie within these shares of the largest one."""
+_GROWTH = 1.5
+"""A size that follows from p spans this factor at least."""
+_ALMOST_ALL = 0.8
+"""Share of the runs from which on numbers that differ recur by chance."""
+
+
+def infer(
+    columns: Sequence[Column],
+    known: Mapping[str, Sequence[float]],
+    *,
+    counts: Mapping[str, Sequence[float]] | None = None,
+    required: Collection[str] = (),
+) -> list[Decision]:
+    """Decide the role of every number.
+
+    Parameters
+    ----------
+    columns : numbers of all runs, at least one
+    known : parameters that the profiles state, by name, [runs]
+    counts : other counts of the profiles, such as nodes, which a number may confirm, [runs]
+    required : names of parameters that the user takes from these numbers
+
+    Returns
+    -------
+    decisions in the order of `columns`
+    """
+    state = _State(columns, known, counts or {})
+    decided: dict[int, Decision] = {}
+    for k in _required(columns, required):
+        name = columns[k].label if columns[k].label in required else next(iter(required))
+        name = _NAMES.get(columns[k].word, name) if name not in required else name
+        decided[k] = Decision(columns[k], Role.PARAMETER, "a parameter, as given", name)
+        state.add(name, columns[k])
+    order = sorted(range(len(columns)), key=lambda k: _ORDER.index(columns[k].word))
+    for k in order:
+        if k not in decided:
+            decided[k] = state.decide(columns[k])
+            if decided[k].role is Role.PARAMETER:
+                state.add(decided[k].name, columns[k])
+    return [decided[k] for k in range(len(columns))]
+
+
+def _required(columns: Sequence[Column], required: Collection[str]) -> list[int]:
+    """Return the columns that the user named; for a name of none, the only bare column."""
+    found = []
+    for name in required:
+        named = [k for k, c in enumerate(columns) if c.label == name or _NAMES.get(c.word) == name]
+        bare = [k for k, c in enumerate(columns) if c.word in {Word.NONE, Word.OTHER}
+                and len({*c.values}) > 1 and None not in c.values]  # fmt: skip
+        found += named[:1] or (bare if len(bare) == 1 else [])
+    return found
+
+
+class _State:
+    """What is known of the runs while columns are decided one after the other."""
+
+    def __init__(
+        self,
+        columns: Sequence[Column],
+        known: Mapping[str, Sequence[float]],
+        counts: Mapping[str, Sequence[float]],
+    ) -> None:
+        self.runs = len(columns[0].values) if columns else 0
+        self.known = {name: tuple(values) for name, values in known.items()}
+        self.counts = {name: tuple(values) for name, values in counts.items()}
+        # ``t`` means threads beside a number of processes, where profiles do not say otherwise.
+        words = {column.word for column in columns} | {_word(column) for column in columns}
+        self.is_t = Word.PROCESSES in words and "threads" not in {*known, *counts}
+
+    def add(self, name: str, column: Column) -> None:
+        """Count a column among the known parameters."""
+        self.known[name] = tuple(value if value is not None else -1.0 for value in column.values)
+
+    def settings(self) -> list[tuple[float, ...]]:
+        """Return the known parameters that vary, of each run."""
+        varying = [values for values in self.known.values() if len({*values}) > 1]
+        return [tuple(values[run] for values in varying) for run in range(self.runs)]
+
+    def decide(self, column: Column) -> Decision:  # noqa: PLR0911 - one per role
+        """Decide the role of one column."""
+        word = self._word(column)
+        present = {value for value in column.values if value is not None}
+        if None in column.values:
+            return self._incomplete(column, word, present)
+        values = tuple(value for value in column.values if value is not None)
+        same = self._same(word, values)
+        if same:
+            return Decision(column, Role.CONFIRMED, f"equals {same}")
+        if self._name(column, word) in self.known and word is not Word.NONE:
+            name = self._name(column, word)
+            return Decision(column, Role.CONTRADICTED, f"differs from {name} in the profile", name)
+        if word is Word.REPETITION:
+            return self._repetition(column, values)
+        if len(present) == 1:
+            role = Role.CONSTANT if self._is_telling(column, word) else Role.UNUSED
+            return Decision(column, role, "never varies", self._name(column, word))
+        if word is Word.IDENTIFIER:
+            return Decision(column, Role.RUN_NUMBER, "an identifier of the runs", "", True)
+        settings = self.settings()
+        if len({*settings}) < 2:
+            return self._only(column, word, values)
+        return self._beside(column, word, values, settings)
+
+    def _word(self, column: Column) -> Word:
+        return Word.THREADS if column.label == "t" and self.is_t else _word(column)
+
+    def _name(self, column: Column, word: Word) -> str:
+        if word is Word.CORES and "p" in self.known:
+            return column.label
+        return _NAMES.get(word, column.label)
+
+    @staticmethod
+    def _is_telling(column: Column, word: Word) -> bool:
+        return word in _NAMES or (column.joined and word not in {Word.IDENTIFIER, Word.NONE})
+
+    def _same(self, word: Word, values: tuple[float, ...]) -> str:
+        """Return which of the profile's numbers a column equals in every run, or ""."""
+        if len({*values}) == 1 and word not in _NAMES:
+            return ""
+        told = {**self.counts, **self.known}
+        p, threads = told.get("p"), told.get("threads")
+        products = (
+            {"p x threads": tuple(a * b for a, b in zip(p, threads, strict=True))}
+            if p and threads
+            else {}
+        )
+        for name, known in {**told, **products}.items():
+            if known == values:
+                return name
+        return ""
+
+    def _incomplete(self, column: Column, word: Word, present: set[float]) -> Decision:
+        missing = sum(value is None for value in column.values)
+        reason = f"{missing} of {self.runs} runs have no such number"
+        if word is Word.REPETITION:
+            return Decision(column, Role.REPETITION, "numbers the repetitions")
+        if len(present) == 1 or self._is_confirmed_where_present(column, word):
+            return Decision(column, Role.UNUSED, reason)
+        if word in {Word.SIZE, *_NAMES} and _NAMES.get(word, "") not in self.known:
+            return Decision(column, Role.UNDECIDED, reason, self._name(column, word), True)
+        return Decision(column, Role.UNUSED, reason, "", word is not Word.NONE)
+
+    def _is_confirmed_where_present(self, column: Column, word: Word) -> bool:
+        known = self.known.get(_NAMES.get(word, column.label))
+        pairs = zip(column.values, known or (), strict=False)
+        return known is not None and all(value in {None, other} for value, other in pairs)
+
+    def _repetition(self, column: Column, values: tuple[float, ...]) -> Decision:
+        alone = len({*self.settings()}) < 2 and not _is_counting({*values}) and self.runs > 1
+        return Decision(column, Role.REPETITION, "numbers the repetitions", "",
+                        alone and len({*values}) > 1)  # fmt: skip
+
+    def _only(self, column: Column, word: Word, values: tuple[float, ...]) -> Decision:
+        """Decide a number that varies while nothing known does."""
+        distinct = {*values}
+        loose = word is Word.NONE or (word is Word.OTHER and not column.joined)
+        if word in {Word.OTHER, Word.NONE} and (
+            _is_counting(distinct) or _are_identifiers(distinct)
+        ):
+            reason = "taken for a run number, because it only counts the runs"
+            if not _is_counting(distinct):
+                reason = "taken for an identifier, because its values lie close together"
+            return Decision(column, Role.RUN_NUMBER, reason, "", True)
+        reason = "a parameter, because it is the only number that varies"
+        if not loose:
+            return Decision(column, Role.PARAMETER, reason, self._name(column, word))
+        if "p" not in self.known:
+            doubt = "taken for the number of processes, because it is the only number that varies"
+            return Decision(column, Role.PARAMETER, doubt, "p", True)
+        if not column.label:
+            return Decision(column, Role.UNDECIDED, "the only number that varies", "", True)
+        return Decision(column, Role.PARAMETER, reason, column.label, True)
+
+    def _beside(  # noqa: PLR0911 - one per role
+        self,
+        column: Column,
+        word: Word,
+        values: tuple[float, ...],
+        settings: Sequence[tuple[float, ...]],
+    ) -> Decision:
+        """Decide a number that varies beside known parameters that vary."""
+        distinct = {*values}
+        groups: dict[tuple[float, ...], list[float]] = {}
+        for setting, value in zip(settings, values, strict=True):
+            groups.setdefault(setting, []).append(value)
+        name = self._name(column, word)
+        if all(len({*group}) == 1 for group in groups.values()):
+            return self._following(column, word, values, groups)
+        if len(distinct) == len(values):
+            if _is_ambiguous(column, word, groups.values()):
+                reason = "differs in every run, though runs of one setting differ much in it"
+                return Decision(column, Role.UNDECIDED, reason, name, True)
+            reason = "a run number, because it differs in every run"
+            return Decision(column, Role.RUN_NUMBER, reason, "", True)
+        loose = word in {Word.OTHER, Word.NONE}
+        if loose and _numbers_repetitions(groups.values()):
+            reason = "numbers the repetitions, because it counts the runs of each setting"
+            return Decision(
+                column, Role.REPETITION, reason, "", word is Word.OTHER and column.joined
+            )
+        by_chance = len(distinct) > _ALMOST_ALL * len(values) and len(values) >= 10
+        if loose and (by_chance or _are_identifiers(distinct)):
+            return Decision(
+                column, Role.RUN_NUMBER, "taken for an identifier of the runs", "", True
+            )
+        reason = "a parameter, because its values recur"
+        if word is Word.NONE:
+            return Decision(column, Role.UNDECIDED, reason, "", True)
+        return Decision(column, Role.PARAMETER, reason, name)
+
+    def _following(
+        self,
+        column: Column,
+        word: Word,
+        values: tuple[float, ...],
+        groups: Mapping[tuple[float, ...], Sequence[float]],
+    ) -> Decision:
+        """Decide a number of which each setting has one value."""
+        distinct = {*values}
+        telling = word is Word.SIZE or word in _NAMES or (word is Word.OTHER and column.joined)
+        counts = _is_counting(distinct) and word not in _NAMES
+        if telling and not counts and _is_monotone(groups) and _spans(distinct):
+            along = " and ".join(name for name, known in self.known.items() if len({*known}) > 1)
+            reason = f"follows from {along}, so it has no model of its own"
+            return Decision(column, Role.DEPENDENT, reason, self._name(column, word))
+        if len(distinct) == len(values):
+            reason = "a run number, because it differs in every run"
+            return Decision(column, Role.RUN_NUMBER, reason, "", True)
+        return Decision(column, Role.UNUSED, "each scale has its own", "", word is not Word.NONE)
+
+
+def _word(column: Column) -> Word:
+    return Word.PROCESSES if column.label == "p" else column.word
+
+
+def _is_counting(values: set[float]) -> bool:
+    """Tell whether whole numbers fill their range, as numbers of runs do."""
+    if not all(value == int(value) for value in values) or len(values) < 2:
+        return False
+    width = max(values) - min(values) + 1
+    return width <= (_DENSE * len(values) if len(values) > 3 else len(values))
+
+
+def _are_identifiers(values: set[float]) -> bool:
+    """Tell whether numbers are long and close together, as job numbers are."""
+    if not all(value == int(value) for value in values):
+        return False
+    least, most = min(values), max(values)
+    share = (most - least) / most if most > 0 else 1.0
+    return (least >= 1e3 and share <= _ALIKE[0]) or (least >= 1e5 and share <= _ALIKE[1])
+
+
+def _is_monotone(groups: Mapping[tuple[float, ...], Sequence[float]]) -> bool:
+    """Tell whether a number grows, or falls, all along the first known parameter."""
+    along = [values[0] for _, values in sorted(groups.items())]
+    return along in (sorted(along), sorted(along, reverse=True))
+
+
+def _spans(values: set[float]) -> bool:
+    return min(values) > 0 and max(values) >= _GROWTH * min(values)
+
+
+def _is_ambiguous(column: Column, word: Word, groups: Iterable[Sequence[float]]) -> bool:
+    """Tell whether a size that differs in every run may be designed: it varies at each setting."""
+    several = [group for group in groups if len(group) > 1]
+    counts = _is_counting({value for value in column.values if value is not None})
+    return word is Word.SIZE and not counts and all(_spans({*group}) for group in several)
+
+
+def _numbers_repetitions(groups: Iterable[Sequence[float]]) -> bool:
+    """Tell whether numbers count the runs of each setting from 1 or 0; some may be missing."""
+    sizes = [*groups]
+    most = max(map(len, sizes))
+    every = {value for group in sizes for value in group}
+    return (
+        all(len({*group}) == len(group) for group in sizes)
+        and all(value == int(value) for value in every)
+        and min(every) in {0, 1}
+        and max(every) <= most + 1
+    )

@@ -1,0 +1,169 @@
+"""Numbers in the names of files and directories, with the word that each belongs to."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from callpath_modeler.readers.words import Word, word_of
+
+_LONGEST_NAME = 255
+"""Letters of a name that are looked at; file systems allow no more."""
+
+_DATE = r"(?:19|20)\d\d(?P<d>[-_.]?)(?:0[1-9]|1[0-2])(?P=d)(?:0[1-9]|[12]\d|3[01])"
+_CLOCK = r"(?:[01]\d|2[0-3])(?P<c>[-:_.]?)[0-5]\d(?P=c)[0-5]\d(?:[.,]\d{1,9})?"
+_OPAQUE = re.compile(
+    r"[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}"
+    rf"|(?<!\d){_DATE}(?:[T_ -]?{_CLOCK}|T\d{{4}}|T\d\d[:-]\d\d)?(?:Z|[+-]\d\d:?\d\d)?(?!\d)"
+    r"|(?<!\d)(?:[01]\d|2[0-3])(?P<t>[-:])[0-5]\d(?P=t)[0-5]\d(?!\d)"
+    r"|(?<![A-Za-z0-9])[rx]\d+c\d+(?:s\d+)?(?:b\d+)?n\d+(?![A-Za-z0-9])"
+    r"|(?<!\d)\d{16,}(?!\d)"
+)
+"""Identifiers that are no numbers: a UUID, a date with or without the time of day, a time of day,
+a node by rack and slot, and more digits than a number has."""
+_HEXADECIMAL = re.compile(r"(?<![A-Za-z0-9])[0-9A-Fa-f]{7,64}(?![A-Za-z0-9])")
+_FEWEST_CHANGES = 3
+"""A hexadecimal hash changes between digits and letters as often as this at least."""
+
+NUMBER = r"\d+(?:[.,]\d+)?(?:[eE][+-]?\d+)?"
+"""A number in a name; a comma may stand for the decimal point."""
+_PARTS = re.compile(rf"(?P<number>{NUMBER})|(?P<word>[A-Za-zµ]+)|(?P<sign>[^A-Za-zµ0-9]+)")
+_MULTIPLES = {"k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9,
+              "kB": 1e3, "KB": 1e3, "MB": 1e6, "GB": 1e9, "TB": 1e12,
+              "KiB": 2.0**10, "MiB": 2.0**20, "GiB": 2.0**30}  # fmt: skip
+_COUNTS = (Word.PROCESSES, Word.CORES, Word.THREADS, Word.NODES, Word.REPETITION)
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """A number in a name.
+
+    Attributes
+    ----------
+    word : what stands beside the number, or ""
+    value : the number
+    text : the number as it is written
+    joined : the word and the number are one piece, as in ``p64``, ``p=64`` and ``64ranks``
+    """
+
+    word: str
+    value: float
+    text: str
+    joined: bool
+
+
+def tokens_in(name: str) -> list[Token]:
+    """Return the numbers in a name of a file or directory, in order.
+
+    Dates, times of day, UUIDs and hexadecimal hashes are identifiers and hold no numbers.
+
+    >>> [(t.word, t.value) for t in tokens_in("mm.x1,25y1.r1")]
+    [('x', 1.25), ('y', 1.0), ('r', 1.0)]
+    >>> [(t.word, t.value) for t in tokens_in("lulesh_2024-05-17_ntasks_16_threads_2")]
+    [('ntasks', 16.0), ('threads', 2.0)]
+    >>> [(t.word, t.value) for t in tokens_in("lulesh-16cores-001")]
+    [('cores', 16.0), ('', 1.0)]
+    """
+    name = _OPAQUE.sub("|", name[:_LONGEST_NAME])
+    name = _HEXADECIMAL.sub(lambda found: "|" if _is_hash(found[0]) else found[0], name)
+    return list(_tokens([(found.lastgroup or "", found[0]) for found in _PARTS.finditer(name)]))
+
+
+def _is_hash(text: str) -> bool:
+    digits = [letter.isdigit() for letter in text]
+    changes = sum(one is not other for one, other in pairwise(digits))
+    return changes >= _FEWEST_CHANGES
+
+
+def _tokens(parts: Sequence[tuple[str, str]]) -> Iterator[Token]:
+    """Yield the numbers among the words, numbers and signs of a name; a word belongs to one."""
+    used: set[int] = set()
+    for k, (kind, text) in enumerate(parts):
+        if kind != "number":
+            continue
+        value = float(text.replace(",", "."))
+        behind = parts[k + 1] if k + 1 < len(parts) else ("", "")
+        # A prefix ends the piece: the b of 10b5 is the next number's word.
+        ends = k + 2 == len(parts) or (k + 2 < len(parts) and parts[k + 2][0] == "sign")
+        if behind[0] == "word" and behind[1] in _MULTIPLES and ends:
+            value *= _MULTIPLES[behind[1]]
+            used.add(k + 1)
+        word, joined, at = _word_of_number(parts, k, used)
+        if not word and k + 1 in used and behind[1].endswith("B"):
+            word, joined = "size", True
+        used |= at
+        yield Token(word, value, text, joined)
+
+
+def _word_of_number(  # noqa: C901, PLR0911 - one case per form of a name
+    parts: Sequence[tuple[str, str]], k: int, used: set[int]
+) -> tuple[str, bool, set[int]]:
+    """Return the word of the number at `k`, whether they are one piece, and which parts it is."""
+
+    def is_word(i: int) -> bool:
+        return 0 <= i < len(parts) and parts[i][0] == "word" and i not in used
+
+    before, after = is_word(k - 1), is_word(k + 1)
+    first = k
+    while first > 0 and parts[first - 1][0] != "sign":
+        first -= 1
+    last = k
+    while last + 1 < len(parts) and parts[last + 1][0] != "sign":
+        last += 1
+    if parts[first][0] == "number" and last > k:
+        # 16ranks; of 10x20x30, the words are signs of multiplication.
+        ends = parts[last][0] == "word"
+        return (parts[k + 1][1], True, {k + 1}) if after and ends else ("", False, set())
+    if parts[first][0] == parts[last][0] == "number" and first < k:
+        return "", False, set()
+    if before:
+        return _with_words_before(parts, k - 1, used, joined=True)
+    if k > 1 and parts[k - 1][0] == "sign" and "|" not in parts[k - 1][1] and is_word(k - 2):
+        found = _with_words_before(parts, k - 2, used, joined=parts[k - 1][1].strip() in "=:")
+        meaning = word_of(found[0])
+        following = k + 2 if k + 1 < len(parts) and parts[k + 1][0] == "sign" else len(parts)
+        other = word_of(parts[following][1]) if is_word(following) else Word.NONE
+        if meaning is not Word.OTHER or other not in _COUNTS or found[1]:
+            return found
+        if _has_own_number(parts, following):
+            return found
+        return parts[following][1], False, {following}
+    following = k + 2
+    is_count = is_word(following) and word_of(parts[following][1]) in _COUNTS
+    if is_count and not _has_own_number(parts, following):
+        return parts[following][1], False, {following}
+    return ("", False, set()) if not after else (parts[k + 1][1], True, {k + 1})
+
+
+def _has_own_number(parts: Sequence[tuple[str, str]], word: int) -> bool:
+    """Tell whether a number is attached to a word from behind, as in ``8_rep1``."""
+    return word + 1 < len(parts) and parts[word + 1][0] == "number"
+
+
+def _with_words_before(
+    parts: Sequence[tuple[str, str]], last: int, used: set[int], *, joined: bool
+) -> tuple[str, bool, set[int]]:
+    """Return a word with those before it that it means something together with.
+
+    These are ``ntasks-per-node`` and such, and ``num_ranks``.
+    """
+    chain = [last]
+    while (
+        len(chain) < 4
+        and chain[0] >= 2
+        and parts[chain[0] - 1] in {("sign", "_"), ("sign", "-"), ("sign", " ")}
+        and parts[chain[0] - 2][0] == "word"
+        and chain[0] - 2 not in used
+    ):
+        chain.insert(0, chain[0] - 2)
+    own = word_of(parts[last][1])
+    for begin in range(len(chain) - 1):
+        words = [parts[i][1] for i in chain[begin:]]
+        if words[1].lower() == "per" or (
+            own in {Word.OTHER, Word.SIZE, *_COUNTS}
+            and word_of(" ".join(words)) in {Word.PROCESSES, Word.THREADS, Word.NODES, Word.CORES}
+        ):
+            return "_".join(words), joined, {*chain[begin:]}
+    return parts[last][1], joined, {last}
