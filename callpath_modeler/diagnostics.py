@@ -175,6 +175,15 @@ KINDS: dict[str, Kind] = {
         "number of processes counted from sums and averages",
         "record mpi.world.size: enable the mpi service, or Adiak's jobsize",
     ),
+    "CPM162": Kind(
+        "stacks with frames that have no name",
+        "build with symbols, so that the profiler finds the names of functions",
+    ),
+    "CPM163": Kind("two counts for each stack", "model the second with -m samples_2"),
+    "CPM164": Kind(
+        "files that no reader recognises",
+        "give one of them alone to learn why, or move them out of the directory",
+    ),
     "CPM201": Kind("too few points for a model", "measure at more scales"),
     "CPM202": Kind(
         "outside the model class", "measure more scales; read the band, not the formula"

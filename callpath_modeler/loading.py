@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from callpath_modeler import store
 from callpath_modeler.choices import check_kind
 from callpath_modeler.config import NAME as CONFIGURATION
+from callpath_modeler.diagnostics import Finding
 from callpath_modeler.errors import DataError, InputError, UsageError
 from callpath_modeler.profile.experiment import Experiment
 from callpath_modeler.profile.pruning import folded, refuse_unnamed, without
@@ -155,8 +156,12 @@ def _whole(
             )
         return _opened(stored[0], options)
     registry = Registry.of_installed(options.reader)
-    files = discover(paths, registry, name_pattern=options.name_pattern)
-    return assemble(files, registry, options.read, progress, select=selection.by_metadata)
+    findings: list[Finding] = []
+    files = discover(paths, registry, name_pattern=options.name_pattern, findings=findings)
+    experiment = assemble(files, registry, options.read, progress, select=selection.by_metadata)
+    if findings:
+        experiment = replace(experiment, findings=(*findings, *experiment.findings))
+    return experiment
 
 
 def _chosen(experiment: Experiment, options: LoadOptions, selection: Selection) -> Experiment:

@@ -30,7 +30,7 @@ class CaliperReader:
         head = _head(path)
         if head.startswith(cali.MAGIC) or cali_json.is_json(head):
             return Match.CONTENT
-        return Match.NAME if head and path.name.endswith(".cali") else Match.NO
+        return Match.NAME if head and path.name.lower().endswith(".cali") else Match.NO
 
     @contextmanager
     def open_runs(self, path: Path) -> Iterator[Sequence[RunSource]]:
@@ -61,7 +61,7 @@ def contents_of(path: Path) -> Contents:
     """
     try:
         with path.open(encoding="utf-8-sig", errors="backslashreplace", newline="\n") as file:
-            if _head(path).startswith(cali.MAGIC) or path.name.endswith(".cali"):
+            if _head(path).startswith(cali.MAGIC) or path.name.lower().endswith(".cali"):
                 return cali.read(file)
             return cali_json.read(file.read())
     except OSError as cause:

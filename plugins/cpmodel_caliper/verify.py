@@ -19,7 +19,7 @@ def verify(path: Path, contents: Contents) -> Sequence[Agreement]:
     UsageError
         If the other reader is not installed.
     """
-    if not path.name.endswith(".cali"):
+    if not path.name.lower().endswith(".cali"):
         return [Agreement(name, 0, 0, "JSON: nothing to compare with") for name in contents.columns]
     try:
         import caliperreader

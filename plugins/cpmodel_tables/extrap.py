@@ -30,11 +30,11 @@ class ExtrapReader:
 
     def match(self, path: Path) -> Match:
         """Say by its beginning whether `path` is of Extra-P."""
-        if not path.is_file() or not path.name.endswith(self.suffixes):
+        if not path.is_file() or not path.name.lower().endswith(self.suffixes):
             return Match.NO
-        if path.name.endswith(_EXPERIMENT):
+        if path.name.lower().endswith(_EXPERIMENT):
             return Match.CONTENT if extrap_experiment.is_experiment(path) else _by_name(path)
-        if path.name.endswith(_JSON):
+        if path.name.lower().endswith(_JSON):
             return Match.CONTENT if extrap_json.is_json(path) else Match.NO
         text = first_text(path)
         return Match.CONTENT if extrap_text.is_text(text) or is_talpas(text) else Match.NO
@@ -49,12 +49,12 @@ class ExtrapReader:
             If it is damaged.
         """
         findings: list[Finding] = []
-        if path.name.endswith(_EXPERIMENT):
+        if path.name.lower().endswith(_EXPERIMENT):
             series, means = extrap_experiment.read(path)
             if means:
                 message = f"{means} values are means of repetitions that the file does not hold"
                 findings.append(Finding("CPM130", str(path), message, means))
-        elif path.name.endswith(_JSON):
+        elif path.name.lower().endswith(_JSON):
             series = extrap_json.read(path, whole_text(path))
         elif is_talpas(first_text(path)):
             yield runs_of_grid(talpas.read(path))

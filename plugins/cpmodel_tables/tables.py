@@ -43,17 +43,17 @@ class TableReader:
 
     def match(self, path: Path) -> Match:
         """Say by its titles whether `path` is a table of measurements."""
-        if not path.is_file() or not path.name.endswith(self.suffixes):
+        if not path.is_file() or not path.name.lower().endswith(self.suffixes):
             return Match.NO
-        if path.name.endswith(_PARQUET):
+        if path.name.lower().endswith(_PARQUET):
             return Match.CONTENT if cells.is_parquet(path) else Match.NO
         text = first_text(path)
         if not text.strip():
             return Match.NO
-        if path.name.endswith(_JSON):
+        if path.name.lower().endswith(_JSON):
             is_ours = cells.is_json_of_rows(text) or _is_json_lines(text)
             return Match.CONTENT if is_ours else Match.NO
-        if path.name.endswith(_DELIMITED):
+        if path.name.lower().endswith(_DELIMITED):
             known = is_table(titles_of_delimited(text))
         else:
             row = cells.first_of_json_lines(text)
@@ -73,11 +73,11 @@ class TableReader:
 
 
 def _grid(path: Path) -> Grid:
-    if path.name.endswith(_PARQUET):
+    if path.name.lower().endswith(_PARQUET):
         return with_repetitions(cells.of_parquet(path))
-    if path.name.endswith(_DELIMITED):
+    if path.name.lower().endswith(_DELIMITED):
         return of_delimited(path)
-    if path.name.endswith(_JSON) and not _is_json_lines(first_text(path)):
+    if path.name.lower().endswith(_JSON) and not _is_json_lines(first_text(path)):
         return with_repetitions(cells.of_json(path, whole_text(path)))
     return with_repetitions(cells.of_json_lines(path))
 

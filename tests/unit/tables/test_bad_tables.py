@@ -163,7 +163,8 @@ def test_a_directory_of_tables_is_an_experiment(tmp_path):
     (tmp_path / "empty.csv").touch()
     experiment = loading.load([tmp_path])
     assert experiment.points("p").tolist() == [2, 4, 8]
-    assert experiment.findings == ()
+    found = [(finding.code, finding.message) for finding in experiment.findings]
+    assert found == [("CPM164", "empty.csv, notes.csv")]
 
 
 def test_a_number_of_processes_below_one_is_no_bug(load):
