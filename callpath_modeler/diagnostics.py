@@ -110,7 +110,8 @@ KINDS: dict[str, Kind] = {
     "CPM127": Kind("regions never left", "they end with the trace; let the run end by itself"),
     "CPM128": Kind(
         "calls that do not nest",
-        "each return ends the innermost call; check the instrumentation by hand",
+        "a call without return ends with its caller, and a return without call does not count; "
+        "check the instrumentation by hand",
     ),
     "CPM129": Kind(
         "measurement paused", "raise SCOREP_TOTAL_MEMORY if the trace was flushed in between"

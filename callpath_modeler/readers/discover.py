@@ -284,7 +284,7 @@ def _is_profile(path: Path, registry: Registry) -> bool:
 
 
 def _is_recognised(unknown: list[Path], path: Path, registry: Registry) -> bool:
-    """Tell whether a reader recognises a file; add one that only has a known ending to `unknown`."""
+    """Tell whether a reader recognises a file; add others with a known ending to `unknown`."""
     if not path.name.lower().endswith(registry.suffixes()):
         return False
     is_recognised = registry.surest(path)[1] is Match.CONTENT
