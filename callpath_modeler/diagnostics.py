@@ -185,6 +185,10 @@ KINDS: dict[str, Kind] = {
         "files that no reader recognises",
         "give one of them alone to learn why, or move them out of the directory",
     ),
+    "CPM165": Kind(
+        "texts taken as call paths",
+        "call the column of call paths callpath; texts about runs are no part of them then",
+    ),
     "CPM201": Kind("too few points for a model", "measure at more scales"),
     "CPM202": Kind(
         "outside the model class", "measure more scales; read the band, not the formula"

@@ -19,7 +19,7 @@ from callpath_modeler.readers.titles import read_title
 from cpmodel_tables import grid as cells
 from cpmodel_tables.delimited import of_delimited, titles_of_delimited
 from cpmodel_tables.grid import Grid
-from cpmodel_tables.layout import Layout, is_table, layout_of
+from cpmodel_tables.layout import Layout, is_table, layout_of, names_call_paths
 from cpmodel_tables.lists import with_repetitions
 from cpmodel_tables.roles import Roles, roles_of
 from cpmodel_tables.series import WHOLE
@@ -102,6 +102,9 @@ def runs_of_grid(grid: Grid) -> list[RunSource]:
         titles = ", ".join(layout.left_out)
         findings.append(Finding("CPM125", str(grid.path), titles, len(layout.left_out)))
     paths, path = _paths(grid, layout)
+    if len(paths) > 1 and not names_call_paths(layout):
+        titles = ", ".join(layout.callpath)
+        findings.append(Finding("CPM165", str(grid.path), titles, len(layout.callpath)))
     roles = _of_runs(grid, layout, path)
     return runs_of(_records(grid, layout, (paths, path), roles), [*findings, *roles.findings])
 

@@ -30,7 +30,6 @@ GOOD = "callpath,p,time\nmain,2,1\nmain/f,2,2\nmain,4,3\n"
         (GOOD + ",8,1\n", "line 5: no callpath"),
         (GOOD + "main//f,8,1\n", "line 5: callpath: a name is empty"),
         (GOOD + '"main,8,1\n', "line 5: unexpected end of data"),
-        ("p,time\n2,1\n", "no column of call paths"),
         ("name,age\nAnn,30\n", "no table of measurements"),
         ("city,population\nUlm,130000\n", "no table of measurements"),
         ("callpath,p\nmain,x\n", "no column of values"),
