@@ -23,6 +23,7 @@ _NEVER_ZERO = frozenset({"time", "visits"})
 _DURATIONS = frozenset(
     {"time", "min_time", "max_time", "wall_time", "walltime", "runtime", "wall clock time"}
 )
+_DOUBLE = np.dtype("f8")
 _REAL = frozenset({"", "DOUBLE", "FLOAT", "MINDOUBLE", "MAXDOUBLE", "TAU_ATOMIC"})
 """Whole numbers without a unit may as well be nanoseconds."""
 
@@ -91,7 +92,9 @@ def _declare(
     are_threads: bool,
 ) -> StoredMetric:
     dtype_name = definition.dtype.upper()
-    dtype = type_of(definition.dtype)
+    # Values that stand as text have any type; CubeLib takes those without a type as double.
+    is_double = held is not None or not definition.dtype
+    dtype = type_of(definition.dtype) or (_DOUBLE if is_double else None)
     kind = definition.kind
     is_assumed = _lacks_unit(definition)
     unit, scale = ("s", 1.0) if is_assumed else base_unit(definition.unit)
@@ -108,7 +111,7 @@ def _declare(
         definition.number,
         definition.kind,
         kind,
-        np.dtype("f8") if dtype is None else dtype,
+        _DOUBLE if dtype is None else dtype,
         extreme or (Fold.MAX if unit in {"s", "ticks"} else Fold.SUM),
         scale,
         dtype == np.dtype("u8"),

@@ -109,6 +109,21 @@ def test_only_real_numbers_called_time_are_taken_as_seconds(tmp_path, name, dtyp
         assert [(d.metric.unit, d.unit_is_assumed) for d in profile.metrics] == [("1", False)]
 
 
+@pytest.mark.parametrize("dtype", ["", "REAL"])
+def test_values_of_cube_3_are_read_whatever_their_type(tmp_path, dtype):
+    document = cw.cube3(TREE, times(), MACHINE)
+    path = tmp_path / "a.cube"
+    path.write_bytes(document.replace(b"<dtype>FLOAT</dtype>", f"<dtype>{dtype}</dtype>".encode()))
+    assert mean_of(path)[0] == pytest.approx(COST.sum() / 2)
+
+
+def test_values_without_a_type_are_double(tmp_path):
+    *rows, (name, anchor) = cw.members_of(TREE, times(), MACHINE)
+    anchor = anchor.replace(b"<dtype>DOUBLE</dtype>", b"<dtype></dtype>")
+    path = cw.pack(tmp_path / "a.cubex", [*rows, (name, anchor)])
+    assert mean_of(path)[0] == pytest.approx(COST.sum() / 2)
+
+
 def tasks(*, stub):
     """Call paths of a program whose tasks are a root of their own."""
     return cw.Tree(
