@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar, cast
 
 from callpath_modeler.profile.calltree import ROOT
@@ -20,19 +20,37 @@ from cpmodel_caliper.contents import (
 )
 
 _T = TypeVar("_T")
-_SPLIT = re.compile(r'\s*\{\s*"data"\s*:\s*\[\s*\[')
+_SPLIT = re.compile(r'\s*\{\s*"(?:data"\s*:\s*\[\s*\[|(?:columns|column_metadata|nodes)"\s*:\s*\[)')
+_PARTS = tuple(
+    re.compile(pattern)
+    for pattern in (r'"data"\s*:\s*\[\s*\[', r'"columns"\s*:\s*\[', r'"nodes"\s*:\s*\[')
+)
 _RECORDS = re.compile(r'\s*(?:\{\s*"records"\s*:\s*)?\[\s*\{')
+_OBJECT = re.compile(r'\s*\{\s*"(?:attributes|globals|records)"\s*:')
 _TELLING = re.compile(r'"(?:mpi\.rank|time\.duration(?:\.ns)?|[a-z_]+#[^"]+)"\s*:')
 _FEW = 4096
 _SHOWN = 40
 _SECTIONS = frozenset({"data", "columns", "column_metadata", "nodes", "records", "attributes"})
 
 
-def is_json(text: str) -> bool:
-    """Tell from the beginning of a text whether it is JSON as Caliper writes it."""
+def is_json(text: str, whole: Callable[[], str]) -> bool:
+    """Tell whether a text is JSON as Caliper writes it, whatever the order of its keys.
+
+    Parameters
+    ----------
+    text : its beginning
+    whole : returns all of it
+    """
     if _SPLIT.match(text):
-        return True
-    return bool(_RECORDS.match(text)) and _TELLING.search(text[:_FEW]) is not None
+        return _begins_with_data(text) or all(part.search(whole()) for part in _PARTS)
+    if _RECORDS.match(text):
+        return _TELLING.search(text[:_FEW]) is not None
+    return bool(_OBJECT.match(text)) and _TELLING.search(whole()) is not None
+
+
+def _begins_with_data(text: str) -> bool:
+    found = _PARTS[0].search(text)
+    return found is not None and text[: found.start()].strip() == "{"
 
 
 def read(text: str) -> Contents:

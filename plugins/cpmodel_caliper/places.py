@@ -32,7 +32,10 @@ class Places:
         numbers = contents.thread
         # What tells no thread is of the first one.
         first = min(numbers.values(), default=0)
-        _, thread = np.unique([numbers.get(k, first) for k in range(count)], return_inverse=True)
+        thread = np.zeros(count, np.intp)
+        if numbers:
+            known_threads = [numbers.get(k, first) for k in range(count)]
+            thread = np.unique(known_threads, return_inverse=True)[1]
         width = int(thread.max(initial=0)) + 1
         of_all = np.arange(self._processes) * width
         used, column = np.unique(np.append(process * width + thread, of_all), return_inverse=True)

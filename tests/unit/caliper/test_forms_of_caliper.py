@@ -11,6 +11,7 @@ import caliper_writer as cw
 from callpath_modeler.errors import InputError
 from callpath_modeler.loading import load
 from callpath_modeler.profile.schema import Reduction
+from callpath_modeler.readers.base import Match
 from cpmodel_caliper import CaliperReader
 
 SPOT = ("min", "max", "avg", "sum")
@@ -159,6 +160,29 @@ def test_samples_are_along_the_functions_of_the_call_stack(opened, name):
         "<program>": 0, "main": 0, "main/solve": 100,
         "main/solve/exp": 20,
     }  # fmt: skip
+
+
+@pytest.mark.parametrize("first", ["columns", "column_metadata", "nodes"])
+def test_json_is_recognised_whatever_the_order_of_its_keys(tmp_path, first):
+    document = json.loads(samples_as_json())
+    # More than what a reader looks at first.
+    document["nodes"] += [{"column": MODULE, "label": "x" * 1000}] * 100
+    path = tmp_path / "x.json"
+    path.write_text(json.dumps({first: document.pop(first), **document}))
+    assert CaliperReader().match(path) is Match.CONTENT
+
+
+def test_metadata_may_stand_before_the_records(opened, tmp_path):
+    record = {"path": "main", "mpi.rank": 0, "sum#time.duration.ns": 5e9}
+    source = opened(json.dumps({"globals": {"jobsize": 1}, "records": [record]}), "x.json")
+    assert values(source)["main"] == 5.0
+    assert CaliperReader().match(tmp_path / "x.json") is Match.CONTENT
+
+
+def test_other_json_with_nodes_is_not_taken_for_caliper(tmp_path):
+    path = tmp_path / "x.json"
+    path.write_text(json.dumps({"nodes": [1], "edges": [2]}))
+    assert CaliperReader().match(path) is Match.NO
 
 
 def test_what_has_no_call_stack_is_along_its_regions(opened):
