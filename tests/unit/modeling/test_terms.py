@@ -49,7 +49,7 @@ def test_a_space_survives_json() -> None:
         DEFAULT_SPACE
     )
     for damage in ({}, {**DEFAULT_SPACE.to_header(), "exponents": ["1/0"]}):
-        with pytest.raises(ValueError, match="not a search space|not an exponent"):
+        with pytest.raises(ValueError, match=r"not a search space|not an exponent"):
             SearchSpace.from_header(damage)
 
 
