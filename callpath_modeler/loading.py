@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from callpath_modeler import store
 from callpath_modeler.choices import check_kind
 from callpath_modeler.config import NAME as CONFIGURATION
+from callpath_modeler.diagnostics import Finding
 from callpath_modeler.errors import DataError, InputError, UsageError
 from callpath_modeler.profile.experiment import Experiment
 from callpath_modeler.profile.pruning import folded, refuse_unnamed, without
@@ -27,7 +28,7 @@ from callpath_modeler.readers.program import AS_TOLD, scaling_anew
 from callpath_modeler.readers.reading import Progress
 from callpath_modeler.readers.registry import Registry, blaming
 
-OF_PROFILES = ("--locations", "--param", "--name", "--reader")
+OF_PROFILES = ("--locations", "--param", "--unit", "--name", "--reader")
 """Options that say how profiles are read, and mean nothing to what was read already."""
 
 
@@ -155,8 +156,12 @@ def _whole(
             )
         return _opened(stored[0], options)
     registry = Registry.of_installed(options.reader)
-    files = discover(paths, registry, name_pattern=options.name_pattern)
-    return assemble(files, registry, options.read, progress, select=selection.by_metadata)
+    findings: list[Finding] = []
+    files = discover(paths, registry, name_pattern=options.name_pattern, findings=findings)
+    experiment = assemble(files, registry, options.read, progress, select=selection.by_metadata)
+    if findings:
+        experiment = replace(experiment, findings=(*findings, *experiment.findings))
+    return experiment
 
 
 def _chosen(experiment: Experiment, options: LoadOptions, selection: Selection) -> Experiment:
@@ -179,6 +184,7 @@ def _opened(path: Path, options: LoadOptions) -> Experiment:
     given = (
         read.locations not in {None, experiment.reduction},
         bool(read.parameter_sources),
+        bool(read.units),
         options.name_pattern is not None,
         options.reader is not None,
     )

@@ -79,7 +79,7 @@ def command(
     Graphs are graphml and dot. extra-p is the experiment for Extra-P: JSON Lines, or what FILE
     ends in: .txt, .json, .extra-p. folded, speedscope and hatchet are one profile: as measured in
     the largest runs, or with --target at that, measured where it was run two times or more, else
-    predicted. python is a module with the models as functions.
+    predicted; folded has whole microseconds. python is a module with the models as functions.
     """
     from callpath_modeler import pipeline
     from callpath_modeler.asking import FURTHER
@@ -183,7 +183,7 @@ def _profile(
             f"{metric.name} does not add up over call paths: stacks would",
             hint="-m with one that does",
         )
-    return exchange.folded(tree, exclusive)
+    return exchange.folded(tree, exclusive, metric.unit)
 
 
 def _form(format_: str | None, output: Path | None) -> str:

@@ -83,6 +83,13 @@ _LOAD = (
         callback=_every_parameter,
         help="Its source: name, profile, processes, threads, nodes, metadata:KEY, none.",
     ),
+    click.option(
+        "--unit",
+        "units",
+        metavar="METRIC=UNIT",
+        multiple=True,
+        help="Unit of a metric whose profiles state none, e.g. time=us.",
+    ),
     click.option("--name", "pattern", metavar="PATTERN", help="Run names: 'app.p{p}.n{n}.r{rep}'."),
     click.option(
         "--reader",
@@ -212,6 +219,7 @@ def _make_load(
     locations: str | None,
     scaling: str | None,
     parameters: tuple[str, ...],
+    units: tuple[str, ...],
     pattern: str | None,
     reader: str | None,
     strict: bool,
@@ -231,11 +239,23 @@ def _make_load(
     read = ReadOptions(
         locations=None if locations is None else Reduction(locations),
         parameter_sources=sources,
+        units=_units(units),
         scaling=None if scaling is None else Scaling(scaling),
         strict=strict,
         jobs=jobs,
     )
     return LoadOptions(read, where, ignore, hide, pattern, reader, preset=_preset())
+
+
+def _units(given: tuple[str, ...]) -> dict[str, str]:
+    """Return the unit of each metric that the user states one of."""
+    units = {}
+    for text in given:
+        name, sign, unit = text.rpartition("=")
+        if not (sign and name.strip() and unit.strip()):
+            raise UsageError(f"--unit {text!r} is malformed", hint="e.g. --unit time=us")
+        units[name.strip()] = unit.strip()
+    return units
 
 
 def _preset() -> frozenset[str]:

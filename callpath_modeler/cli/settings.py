@@ -57,6 +57,7 @@ _EXAMPLES = {
     "metric": '"time"',
     "select": '"main/**/MPI_*"',
     "target": "4096",
+    "unit": '["time=us"]',
     "where": '["p>=64", "n=30"]',
     "rule": '["Allgather <= Gather + Bcast(p*m)"]',
 }

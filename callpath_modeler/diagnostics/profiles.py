@@ -121,7 +121,7 @@ OF_PROFILES = {
     ),
     "CPM128": Kind(
         what="Calls and returns in the trace do not match",
-        why="Each return ends the innermost call, so times may be in the wrong call path.",
+        why="A call without a return ends with its caller, and a return without a call does not count.",
         remedy="Check the manual instrumentation of the program.",
         example="app.p16: 2 returns name another region than was called last",
     ),
@@ -166,5 +166,41 @@ OF_PROFILES = {
         why="Every time counts once.",
         remedy="You need not do anything.",
         example="app.p16: 9 timers of samples, parameters or call sites repeat the time of others",
+    ),
+    "CPM160": Kind(
+        what="A time has no unit in the profile",
+        why="The values are read as seconds.",
+        remedy="Give the unit if it is another one, e.g. `--unit time=us`.",
+        example="app.p16: time has no unit: read as seconds",
+    ),
+    "CPM161": Kind(
+        what="The number of processes was counted from sums and averages",
+        why="It is wrong where processes without a call path were not averaged.",
+        remedy="Record mpi.world.size: enable Caliper's mpi service, or Adiak's jobsize.",
+        example="app.p16: sums are 16 times the averages, so p = 16",
+    ),
+    "CPM162": Kind(
+        what="Stacks have frames without a name",
+        why="Their time counts for the caller with a name, or for a frame without one.",
+        remedy="Build the program with symbols, so that the profiler finds the names of functions.",
+        example="app.folded: 3 stacks have frames without a name",
+    ),
+    "CPM163": Kind(
+        what="The stacks have two counts each",
+        why="The first is the default metric; the second is another profile.",
+        remedy="Model the second with `-m samples_2`.",
+        example="diff.folded: 120 stacks have two counts",
+    ),
+    "CPM164": Kind(
+        what="No reader recognises some files",
+        why="They are not part of the answer.",
+        remedy="Give one of them alone to learn the reason, or move them out of the directory.",
+        example="runs: notes.csv and 2 more",
+    ),
+    "CPM165": Kind(
+        what="Texts of a table were taken as call paths",
+        why="The table has no column that is called callpath, and texts about runs look the same.",
+        remedy="Call the column of call paths `callpath`.",
+        example="runs.csv: the columns kernel, variant",
     ),
 }

@@ -135,11 +135,20 @@ class MetricStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class DeclaredMetric:
-    """A metric as one profile declares it, with what can be had of it there."""
+    """A metric as one profile declares it, with what can be had of it there.
+
+    Attributes
+    ----------
+    metric : the metric
+    status : what the profile holds of it
+    note : why it has no values, or ""
+    unit_is_assumed : True if the profile does not state the unit
+    """
 
     metric: Metric
     status: MetricStatus
     note: str = ""
+    unit_is_assumed: bool = False
 
     @property
     def is_requirement(self) -> bool:

@@ -59,6 +59,7 @@ class ReadOptions:
         profiles hold that were reduced before
     parameter_sources : where a parameter comes from: ``"name"``, ``"profile"``, ``"processes"``,
         ``"threads"``, ``"nodes"`` or ``"metadata:KEY"``
+    units : units of metrics whose profiles do not state them, e.g. ``{"time": "us"}``
     scaling : None = recognise it
     strict : a profile that cannot be used is an error, not a finding
     jobs : how many processes may read; 0 = one for each processor; where files are few and small,
@@ -69,6 +70,7 @@ class ReadOptions:
     requirements: bool = False
     locations: Reduction | None = None
     parameter_sources: Mapping[str, str] = field(default_factory=dict)
+    units: Mapping[str, str] = field(default_factory=dict)
     scaling: Scaling | None = None
     strict: bool = False
     jobs: int = 1
@@ -80,6 +82,7 @@ class ReadOptions:
             object.__setattr__(self, "scaling", member(Scaling, self.scaling, "scaling"))
         check_kind(self.metrics, (tuple, list, NoneType), "metrics")
         check_kind(self.parameter_sources, Mapping, "parameter_sources")
+        check_kind(self.units, Mapping, "units")
         check_count(self.jobs, 0, "--jobs")
 
 
@@ -133,9 +136,11 @@ def assemble_runs(name: str, runs: Sequence[RunSource], options: ReadOptions) ->
             *(RunFile(Path(name)), run, name, options.metrics, reduction),
             several=several,
             requirements=options.requirements,
+            units=options.units,
         )
         for run in runs
     ]
+    _require_units(read, options)
     return _experiment_of(read, options, [])
 
 
@@ -176,6 +181,7 @@ def _read_all(
     outcomes = read_files(
         *(files, registry, options.metrics, options.locations),
         requirements=options.requirements,
+        units=options.units,
         jobs=options.jobs,
         progress=progress,
     )
@@ -191,6 +197,7 @@ def _read_all(
         others = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
         raise InputError(first.message + others, hint=first.hint)
     _require(read, options)
+    _require_units(read, options)
     return read
 
 
@@ -204,6 +211,14 @@ def _require(read: Sequence[ReadRun], options: ReadOptions) -> None:
                     hint=f"readable here: {', '.join(sorted(have))}",
                 )
             known = {d.metric.name: 0 for r in read for d in r.declared if d.status in READABLE}
+            raise unknown_metric(name, known)
+
+
+def _require_units(read: Sequence[ReadRun], options: ReadOptions) -> None:
+    """Refuse units of metrics that no profile has."""
+    known = {declared.metric.name: 0 for run in read for declared in run.declared}
+    for name in options.units:
+        if name not in known:
             raise unknown_metric(name, known)
 
 

@@ -8,10 +8,12 @@ import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
 import msgspec
 
+from callpath_modeler.diagnostics import Finding
 from callpath_modeler.errors import InputError, UsageError
 from callpath_modeler.printable import printable
 from callpath_modeler.readers.base import Match
@@ -33,6 +35,9 @@ _TRACE, _PROFILE = ".otf2", ".cubex"
 # program: beside profiles of a measurement tool, such files were made from them.
 _GENERAL = (".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".parquet", ".txt", ".extra-p",
             ".folded", ".collapsed")  # fmt: skip
+
+_NAMED = 3
+"""Files that one finding names."""
 
 _Pattern = re.Pattern[str]
 
@@ -85,7 +90,11 @@ class _Manifest(msgspec.Struct, forbid_unknown_fields=True):
 
 
 def discover(
-    sources: Sequence[Path], registry: Registry, *, name_pattern: str | None = None
+    sources: Sequence[Path],
+    registry: Registry,
+    *,
+    name_pattern: str | None = None,
+    findings: list[Finding] | None = None,
 ) -> list[RunFile]:
     """Find the profiles that `sources` stand for, in a deterministic order.
 
@@ -94,6 +103,7 @@ def discover(
     sources : profiles, directories (searched to any depth), manifests
     registry : the readers that say what a profile is
     name_pattern : pattern of run names such as ``"app.p{p}.n{n}.r{rep}"``
+    findings : takes in a finding for each directory with files that no reader recognises
 
     Raises
     ------
@@ -105,10 +115,10 @@ def discover(
     runs: list[RunFile] = []
     pattern = None if name_pattern is None else _compiled(name_pattern)
     for source in sources:
-        if source.suffix == ".toml" and source.is_file():
+        if source.suffix.lower() == ".toml" and source.is_file():
             runs += _from_manifest(source, registry)
         elif source.is_dir() and registry.match(source) is None:
-            runs += _in_directory(source, registry, pattern)
+            runs += _in_directory(source, registry, pattern, findings)
         elif source.is_file() and _is_one(source.parent, [source], registry):
             runs.append(_named(source.parent, registry, pattern))
         else:
@@ -148,19 +158,27 @@ def _toml(text: str) -> str:
         raise InputError(f"{text}: the name is no UTF-8 text", hint="rename the run") from cause
 
 
-def _in_directory(directory: Path, registry: Registry, pattern: _Pattern | None) -> list[RunFile]:
+def _in_directory(
+    directory: Path,
+    registry: Registry,
+    pattern: _Pattern | None,
+    findings: list[Finding] | None,
+) -> list[RunFile]:
     if not os.access(directory, os.R_OK | os.X_OK):
         raise InputError(f"{directory}: may not be read", hint="check its permissions")
     if (directory / MANIFEST).is_file():
         return _from_manifest(directory / MANIFEST, registry)
     runs = []
-    for is_profile in (_is_profile, _is_recognised):
+    unknown: list[Path] = []
+    for is_profile in (_is_profile, partial(_is_recognised, unknown)):
         for profiles in _walk(directory, registry, is_profile):
-            main = [path for path in profiles if path.name.split(".")[0] == _MAIN_STEM]
+            main = [path for path in profiles if path.name.split(".")[0].lower() == _MAIN_STEM]
             chosen = _without_traces(main or profiles)
             runs += [_named(path, registry, pattern) for path in chosen]
         if runs:
             break
+    if findings is not None and unknown and runs:
+        findings.append(_unrecognised(directory, unknown))
     # What is no profile yet is opened all the same, to hear what is to be done about it.
     known = {path for run in runs for path in (run.path, *run.path.parents)}
     runs += [
@@ -194,9 +212,9 @@ def _walk(
 
 def _without_traces(paths: Sequence[Path]) -> Sequence[Path]:
     """Leave out the traces of runs that there are profiles of."""
-    if not any(path.name.endswith(_PROFILE) for path in paths):
+    if not any(path.name.lower().endswith(_PROFILE) for path in paths):
         return paths
-    return [path for path in paths if not path.name.endswith(_TRACE)]
+    return [path for path in paths if not path.name.lower().endswith(_TRACE)]
 
 
 def _is_one(folder: Path, files: Sequence[Path], registry: Registry) -> bool:
@@ -265,10 +283,20 @@ def _is_profile(path: Path, registry: Registry) -> bool:
     return registry.match(path) is not None
 
 
-def _is_recognised(path: Path, registry: Registry) -> bool:
+def _is_recognised(unknown: list[Path], path: Path, registry: Registry) -> bool:
+    """Tell whether a reader recognises a file; add others with a known ending to `unknown`."""
     if not path.name.lower().endswith(registry.suffixes()):
         return False
-    return registry.surest(path)[1] is Match.CONTENT
+    is_recognised = registry.surest(path)[1] is Match.CONTENT
+    if not is_recognised:
+        unknown.append(path)
+    return is_recognised
+
+
+def _unrecognised(directory: Path, files: Sequence[Path]) -> Finding:
+    names = ", ".join(str(path.relative_to(directory)) for path in files[:_NAMED])
+    more = f" and {len(files) - _NAMED} more" if len(files) > _NAMED else ""
+    return Finding("CPM164", str(directory), f"{names}{more}", len(files))
 
 
 def _telling(registry: Registry) -> tuple[str, ...]:

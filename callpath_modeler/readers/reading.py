@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -27,6 +27,7 @@ def read_files(
     reduction: Reduction | None,
     *,
     requirements: bool = False,
+    units: Mapping[str, str] | None = None,
     jobs: int = 1,
     progress: Progress | None = None,
 ) -> Iterator[tuple[RunFile, Outcome]]:
@@ -34,7 +35,7 @@ def read_files(
 
     Parameters
     ----------
-    metrics, reduction, requirements : as of `read_runs`
+    metrics, reduction, requirements, units : as of `read_runs`
     jobs : how many processes may read; 0 = one for each processor
     progress : is told how many profiles were read, and of how many
 
@@ -54,7 +55,7 @@ def read_files(
         if progress:
             progress(done, len(files))
 
-    tried = partial(_tried, registry, metrics, requirements)
+    tried = partial(_tried, registry, metrics, requirements, units)
     sizes = [_size(file.path) for file in files] if jobs != 1 else None
     seconds = _SECONDS_PER_FILE * len(files) + _SECONDS_PER_BYTE * sum(sizes or ())
     agreed = reader = None
@@ -78,11 +79,12 @@ def _tried(
     registry: Registry,
     metrics: Sequence[str] | None,
     requirements: bool,
+    units: Mapping[str, str] | None,
     reduction: Reduction | None,
     file: RunFile,
 ) -> Outcome:
     try:
-        return read_runs(file, registry, metrics, reduction, requirements=requirements)
+        return read_runs(file, registry, metrics, reduction, requirements=requirements, units=units)
     except InputError as error:
         return error
 

@@ -78,7 +78,7 @@ class RecordedRun:
         call_tree: CallTree,
         extent: Extent,
         metadata: Mapping[str, str],
-        columns: Mapping[str, tuple[Metric, Reduced]],
+        columns: Mapping[str, tuple[DeclaredMetric, Reduced]],
         findings: Sequence[Finding],
     ) -> None:
         self._tree = call_tree
@@ -95,7 +95,7 @@ class RecordedRun:
     @property
     def metrics(self) -> Sequence[DeclaredMetric]:
         """The metrics that have values in this run."""
-        return [DeclaredMetric(metric, MetricStatus.DATA) for metric, _ in self._columns.values()]
+        return [declared for declared, _ in self._columns.values()]
 
     @property
     def extent(self) -> Extent:
@@ -134,6 +134,7 @@ class _Column:
     metric: Metric
     exclusive: _Array
     total: _Array
+    unit_is_assumed: bool = False
 
 
 def runs_of(records: Records, noticed: Sequence[Finding] = ()) -> list[RunSource]:
@@ -169,7 +170,9 @@ def runs_of(records: Records, noticed: Sequence[Finding] = ()) -> list[RunSource
     for k, (of, number) in enumerate(keys):
         held = {
             column.metric.name: (
-                column.metric,
+                DeclaredMetric(
+                    column.metric, MetricStatus.DATA, unit_is_assumed=column.unit_is_assumed
+                ),
                 Reduced(column.exclusive[:, k], float(column.total[k])),
             )
             for column in columns
@@ -310,7 +313,7 @@ def _columns(
             metric = column.metric
         if metric.additive and len(only_named):
             _fill_named(column, tree, only_named)
-        yield column
+        yield replace(column, unit_is_assumed=title.is_assumed)
 
 
 def _by_looks(

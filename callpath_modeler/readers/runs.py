@@ -27,6 +27,7 @@ from callpath_modeler.readers.base import (
     opened_runs,
 )
 from callpath_modeler.readers.discover import RunFile
+from callpath_modeler.readers.given_units import in_given_units
 from callpath_modeler.readers.registry import Registry, blaming
 from callpath_modeler.units import counted, parameter_value
 
@@ -67,6 +68,7 @@ def read_runs(
     reduction: Reduction | None,
     *,
     requirements: bool = False,
+    units: Mapping[str, str] | None = None,
 ) -> list[ReadRun]:
     """Read the run or the runs of a profile.
 
@@ -75,6 +77,7 @@ def read_runs(
     metrics : names to read; empty = the first duration, or else the first metric; None = all
     reduction : over locations; None = the mean, or what there is
     requirements : read besides what call paths need beside time
+    units : units of metrics whose profiles do not state them
 
     Raises
     ------
@@ -96,6 +99,7 @@ def read_runs(
                     *(file, run, reader.name, metrics, reduction),
                     several=several,
                     requirements=requirements,
+                    units=units,
                 )
             )
     return read
@@ -125,6 +129,7 @@ def read_run(
     *,
     several: bool,
     requirements: bool = False,
+    units: Mapping[str, str] | None = None,
 ) -> ReadRun:
     """Read one run, which may be one of `several` in its file.
 
@@ -137,14 +142,17 @@ def read_run(
         file, name = replace(file, parameters=others), f"{name}[{_which(run)}]"
     if run.repetition is not None:
         file = replace(file, repetition=run.repetition)
-    declared = tuple(source.metrics)
+    stated = in_given_units(tuple(source.metrics), units or {}, source.extent)
+    declared = stated.declared
     values: dict[str, Reduced] = {}
     noticed: list[Finding] = []
     for metric in _wanted(declared, metrics, requirements=requirements):
-        values[metric], beyond = _sensible(source.reduce(metric, reduction))
+        found = stated.converted(metric, source.reduce(metric, reduction), reduction)
+        values[metric], beyond = _sensible(found)
         if beyond:
             message = f"{metric}: {counted(beyond, 'value')} beyond {_LARGEST:g}"
             noticed.append(Finding("CPM117", name, message, beyond))
+    noticed += stated.findings(name, values, reduction)
     return ReadRun(
         name,
         file,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from callpath_modeler.profile.schema import base_unit
 
@@ -50,6 +50,7 @@ class Title:
     inclusive : None where the title does not say
     additive : False for spreads and ratios, and for inclusive extremes, of which no exclusive
         ones can be made
+    is_assumed : True for durations whose unit the title does not state
     """
 
     name: str
@@ -57,6 +58,7 @@ class Title:
     factor: float
     inclusive: bool | None
     additive: bool
+    is_assumed: bool = field(default=False, repr=False)
 
 
 def read_title(title: str, unit: str | None = None) -> Title:
@@ -87,9 +89,10 @@ def read_title(title: str, unit: str | None = None) -> Title:
     if base == "s" and {*map(str.lower, kept)} <= _STATISTICS:
         name = "_".join(["time", *kept])
     additive = not {*lower} & (_SPREADS | _RATIOS)
+    is_assumed = base == "s" and not (unit or units)
     if inclusive and {*lower} & _EXTREMES:
-        return Title(title, base, factor, inclusive, additive=False)
-    return Title(name or title, base, factor, inclusive, additive)
+        return Title(title, base, factor, inclusive, additive=False, is_assumed=is_assumed)
+    return Title(name or title, base, factor, inclusive, additive, is_assumed)
 
 
 def is_measured(title: str) -> bool:

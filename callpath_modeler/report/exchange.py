@@ -28,6 +28,7 @@ EXTRAP_VERSION = "4.0.2"
 """The version whose layout of experiments is written: later ones read it as well."""
 
 
+_MICROSECONDS = 1e6
 _QUICK = 2
 """Level of compression: less than half of the time of the usual one, and an eighth larger."""
 
@@ -270,19 +271,35 @@ def at_largest(
     return centre(values[:, None], how)[:, 0]
 
 
-def folded(tree: CallTree, exclusive: NDArray[np.float64]) -> str:
-    """Return folded stacks: a line per call path that costs anything.
+def folded(tree: CallTree, exclusive: NDArray[np.float64], unit: str = "1") -> str:
+    """Return folded stacks: a line per call path, with a whole number, as all tools read them.
+
+    Times are in microseconds. Numbers are rounded such that their sum is the rounded total.
 
     Parameters
     ----------
     exclusive : [call paths]
+    unit : base unit of the values
     """
+    is_cost = (exclusive > 0) & np.isfinite(exclusive)
+    values = np.where(is_cost, exclusive, 0.0) * (_MICROSECONDS if unit == "s" else 1.0)
     lines = []
-    for row in np.flatnonzero(exclusive > 0).tolist():
-        names = (name.replace(";", ":") for name in tree.names(row))
-        value = np.format_float_positional(exclusive[row], trim="-")
-        lines.append(f"{';'.join(names)} {value}\n")
+    for row, count in enumerate(_whole(values)):
+        if count:
+            names = (name.replace(";", ":") for name in tree.names(row))
+            lines.append(f"{';'.join(names)} {count}\n")
     return "".join(lines)
+
+
+def _whole(values: NDArray[np.float64]) -> list[int]:
+    """Round values so that they add up to the rounded sum: the largest fractions go up."""
+    down = np.floor(values)
+    fractions = values - down
+    missing = round(float(fractions.sum()))
+    whole = [int(value) for value in down.tolist()]
+    for row in np.argsort(-fractions, kind="stable")[:missing].tolist():
+        whole[row] += 1
+    return whole
 
 
 def speedscope(tree: CallTree, columns: Mapping[Metric, NDArray[np.float64]], name: str) -> str:

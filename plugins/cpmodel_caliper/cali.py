@@ -7,18 +7,28 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from callpath_modeler.profile.calltree import ROOT
-from cpmodel_caliper.contents import CHANNELS, RANK, Column, Contents, MalformedError, Quantity
+from cpmodel_caliper.contents import (
+    FUNCTIONS,
+    LABELS,
+    REGIONS,
+    Column,
+    Contents,
+    MalformedError,
+    Quantity,
+)
 
 MAGIC = "__rec="
-_NAME, _PROPERTIES = 8, 10
+_NAME, _TYPE, _PROPERTIES = 8, 9, 10
+_STRING = 3
 _NUMERIC = frozenset({1, 2, 5})  # int, uint, double
 _TYPES = (0, 1, 2, 3, 4, 5, 6, 7, 11)
 _HIDDEN, _NESTED, _GLOBAL = 128, 256, 512
-_LABELS = frozenset({RANK, *CHANNELS})
 _UNITS = ("attribute.unit", "time.unit")
 _FIELD = re.compile(r"(?:[^\\,]|\\.)+", re.DOTALL)
 _VALUE = re.compile(r"((?:[^\\=]|\\.)*)(=?)", re.DOTALL)
 _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
+_OF_CALIPER = ("cali.", "event.", "time.", "offs.", "source.", "module", "mpi.", "cpuinfo.")
+"""Attributes of texts that Caliper 1 wrote on its own."""
 _MOST_DESCRIBED = 1000
 _NO_LABELS: Mapping[str, str] = {}
 
@@ -27,7 +37,8 @@ _NO_LABELS: Mapping[str, str] = {}
 class _Node:
     """A node of the context tree: an attribute with a value, below others.
 
-    `path` is the call path that it stands in, `labels` what else counts of its ancestors.
+    `path` is the call path of regions that it stands in, `calls` that of functions on the call
+    stack, `labels` what else counts of its ancestors.
     """
 
     parent: _Node | None
@@ -35,6 +46,7 @@ class _Node:
     data: str
     path: int
     labels: Mapping[str, str]
+    calls: int = ROOT
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,11 +54,15 @@ class _Attribute:
     name: str
     properties: int
     is_numeric: bool
+    is_old_text: bool = False
 
     @property
     def is_nested(self) -> bool:
-        """Tell whether its values are regions."""
-        return bool(self.properties & _NESTED)
+        """Tell whether its values are regions. Caliper 1 did not say so of all annotations."""
+        if self.properties & (_NESTED | _HIDDEN | _GLOBAL):
+            return bool(self.properties & _NESTED)
+        is_annotation = self.is_old_text and not self.name.startswith(_OF_CALIPER)
+        return is_annotation or self.name in REGIONS
 
     @property
     def is_measured(self) -> bool:
@@ -93,6 +109,7 @@ def read(lines: Iterable[str]) -> Contents:
 class _Reader:
     def __init__(self) -> None:
         self.contents = Contents()
+        self.contents.is_cut = True
         self._nodes: dict[int, _Node] = {}
         self._attributes: dict[int, _Attribute] = {
             _NAME: _Attribute("cali.attribute.name", 0, is_numeric=False),
@@ -110,6 +127,8 @@ class _Reader:
         self._told: set[int] = set()
         self._places: dict[str, tuple[int, Mapping[str, str]]] = {}
         self._plans: dict[str, _Plan] = {}
+        # Caliper 1 wrote the first nodes, too.
+        self._is_old = False
 
     def take(self, line: str) -> None:
         if not line.endswith("\n"):
@@ -136,13 +155,19 @@ class _Reader:
         known = self._attribute(attribute)
         parent = self._known(_one(fields, "parent")) if "parent" in fields else None
         path = ROOT if parent is None else parent.path
+        calls = ROOT if parent is None else parent.calls
         labels = _NO_LABELS if parent is None else parent.labels
         value = _values(fields.get("data", ""))[0]
         if known.is_nested:
             path = self.contents.path(path, value)
-        if known.name in _LABELS:
+        elif known.name == FUNCTIONS:
+            calls = self.contents.path(calls, value)
+        if known.name in LABELS:
             labels = {**labels, known.name: value}
-        node = _Node(parent, attribute, value, path, labels)
+        node = _Node(parent, attribute, value, path, labels, calls)
+        if number in _TYPES and attribute == _TYPE:
+            self._is_old = True
+            self._type_of[id(node)] = number
         if number in self._nodes:
             # A second stream of records begins, which counts anew.
             self._places.clear()
@@ -162,7 +187,10 @@ class _Reader:
             described.setdefault(self._attribute(above.attribute).name, above.data)
         properties = int(described.get("cali.attribute.prop") or 0)
         is_numeric = self._type_of.get(id(top)) in _NUMERIC
-        self._attributes[number] = _Attribute(node.data, properties, is_numeric)
+        is_text = self._type_of.get(id(top)) == _STRING
+        self._attributes[number] = _Attribute(
+            node.data, properties, is_numeric, is_old_text=self._is_old and is_text
+        )
         unit = next((described[key] for key in _UNITS if key in described), "")
         self.contents.quantities[node.data] = Quantity(unit, described.get("attribute.alias", ""))
 
@@ -182,14 +210,15 @@ class _Reader:
         """Return the call path that references lead to, and the labels on the way."""
         found = self._places.get(refs)
         if found is None:
-            path, labels = ROOT, _NO_LABELS
+            path, calls, labels = ROOT, ROOT, _NO_LABELS
             for ref in _values(refs) if refs else ():
                 node = self._known(int(ref))
                 if node.path != ROOT:
                     below = self.contents.path_below
                     path = node.path if path == ROOT else below(path, node.path)
+                calls = node.calls if node.calls != ROOT else calls
                 labels = {**labels, **node.labels} if node.labels else labels
-            found = self._places[refs] = path, labels
+            found = self._places[refs] = path if calls == ROOT else calls, labels
         return found
 
     def _planned(self, fields: Mapping[str, str]) -> tuple[_Plan, list[str]]:
@@ -200,11 +229,11 @@ class _Reader:
             attributes = tuple(self._attribute(int(k)) for k in _values(listed) if listed)
             plan = self._plans[listed] = _Plan(
                 attributes,
-                tuple((k, a.name) for k, a in enumerate(attributes) if a.name in _LABELS),
+                tuple((k, a.name) for k, a in enumerate(attributes) if a.name in LABELS),
                 tuple(
                     (k, self.contents.column(a.name))
                     for k, a in enumerate(attributes)
-                    if a.is_measured and a.name not in _LABELS
+                    if a.is_measured and a.name not in LABELS
                 ),
             )
         texts = _values(fields["data"]) if "data" in fields else []
@@ -213,6 +242,7 @@ class _Reader:
         return plan, texts
 
     def _globals(self, fields: Mapping[str, str]) -> None:
+        self.contents.is_cut = False
         refs = fields.get("ref", "")
         for ref in _values(refs) if refs else ():
             for node in _up(self._known(int(ref))):

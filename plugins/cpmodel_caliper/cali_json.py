@@ -4,29 +4,53 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar, cast
 
 from callpath_modeler.profile.calltree import ROOT
 from callpath_modeler.readers.json_text import json_value
-from cpmodel_caliper.contents import CHANNELS, RANK, Contents, MalformedError, Quantity
+from cpmodel_caliper.contents import (
+    FUNCTIONS,
+    LABELS,
+    RANK,
+    REGIONS,
+    Contents,
+    MalformedError,
+    Quantity,
+)
 
 _T = TypeVar("_T")
-_SPLIT = re.compile(r'\s*\{\s*"data"\s*:\s*\[\s*\[')
+_SPLIT = re.compile(r'\s*\{\s*"(?:data"\s*:\s*\[\s*\[|(?:columns|column_metadata|nodes)"\s*:\s*\[)')
+_PARTS = tuple(
+    re.compile(pattern)
+    for pattern in (r'"data"\s*:\s*\[\s*\[', r'"columns"\s*:\s*\[', r'"nodes"\s*:\s*\[')
+)
 _RECORDS = re.compile(r'\s*(?:\{\s*"records"\s*:\s*)?\[\s*\{')
+_OBJECT = re.compile(r'\s*\{\s*"(?:attributes|globals|records)"\s*:')
 _TELLING = re.compile(r'"(?:mpi\.rank|time\.duration(?:\.ns)?|[a-z_]+#[^"]+)"\s*:')
 _FEW = 4096
 _SHOWN = 40
-_LABELS = frozenset({RANK, *CHANNELS})
-_NESTED = ("path", "region", "function", "annotation", "loop", "mpi.function")
 _SECTIONS = frozenset({"data", "columns", "column_metadata", "nodes", "records", "attributes"})
 
 
-def is_json(text: str) -> bool:
-    """Tell from the beginning of a text whether it is JSON as Caliper writes it."""
+def is_json(text: str, whole: Callable[[], str]) -> bool:
+    """Tell whether a text is JSON as Caliper writes it, whatever the order of its keys.
+
+    Parameters
+    ----------
+    text : its beginning
+    whole : returns all of it
+    """
     if _SPLIT.match(text):
-        return True
-    return bool(_RECORDS.match(text)) and _TELLING.search(text[:_FEW]) is not None
+        return _begins_with_data(text) or all(part.search(whole()) for part in _PARTS)
+    if _RECORDS.match(text):
+        return _TELLING.search(text[:_FEW]) is not None
+    return bool(_OBJECT.match(text)) and _TELLING.search(whole()) is not None
+
+
+def _begins_with_data(text: str) -> bool:
+    found = _PARTS[0].search(text)
+    return found is not None and text[: found.start()].strip() == "{"
 
 
 def read(text: str) -> Contents:
@@ -64,26 +88,42 @@ def _of_table(document: Mapping[str, object]) -> Contents:
     for number, row in enumerate(rows, 1):
         if not isinstance(row, list) or len(row) != len(titles):
             raise MalformedError(f"row {number} of the data has not one value per column")
-    on_path = _path_columns(titles, described)
-    node = [ROOT] * len(rows)
     said: dict[str, Sequence[object]] = {}
     measured: list[tuple[str, Sequence[object]]] = []
     # Column by column: there may be millions of rows.
-    for title, about, cells in zip(titles, described, zip(*rows, strict=True), strict=False):
-        if _is_value(about):
-            if title in _LABELS:
-                said[title] = cells
-            else:
-                measured.append((title, cells))
-        elif title in on_path:
-            node = _below(contents, node, _told(paths, cells, ROOT))
-        elif title in _LABELS:
-            said[title] = _told(labels, cells, None)
+    cells_of = dict(zip(titles, zip(*rows, strict=True), strict=False))
+    for title, about in zip(titles, described, strict=False):
+        cells = cells_of.get(title, ())
+        if not _is_value(about):
+            said |= {title: _told(labels, cells, None)} if title in LABELS else {}
+        elif title in LABELS:
+            said[title] = cells
+        else:
+            measured.append((title, cells))
+    on_path = _path_columns(titles, described, _list(document, "nodes"))
+    node = _call_paths(contents, on_path, cells_of, paths, len(rows))
     kept = _begin(contents, node, said)
     for title, cells in measured:
         _add_column(contents, title, cells, kept)
     _take_globals(contents, document)
     return contents
+
+
+def _call_paths(
+    contents: Contents,
+    columns: Sequence[Sequence[str]],
+    cells: Mapping[str, Sequence[object]],
+    paths: Sequence[int],
+    rows: int,
+) -> list[int]:
+    """Return the call path of each row: that of the first columns in which it has one."""
+    found = [ROOT] * rows
+    for titles in reversed(columns):
+        node = [ROOT] * rows
+        for title in titles:
+            node = _below(contents, node, _told(paths, cells.get(title, ()), ROOT))
+        found = [own if own != ROOT else other for own, other in zip(node, found, strict=True)]
+    return found
 
 
 def _told(of_node: Sequence[_T], cells: Sequence[object], nothing: _T) -> list[_T]:
@@ -153,20 +193,34 @@ def _nodes(contents: Contents, nodes: Sequence[object]) -> tuple[list[str], list
         above = ROOT if parent is None else paths[_node_number(parent, number, number)]
         labels.append(_text(node["label"], f"the label of node {number}"))
         # Nodes of other columns (the channel, say) make no call paths, but may be many.
-        of_path = _text(node.get("column", "path"), f"the column of node {number}") not in _LABELS
+        of_path = _text(node.get("column", "path"), f"the column of node {number}") not in LABELS
         paths.append(contents.path(above, labels[-1]) if of_path else ROOT)
     return labels, paths
 
 
-def _path_columns(titles: Sequence[str], described: Sequence[object]) -> set[str]:
-    if "path" in titles:
-        return {"path"}
+def _path_columns(
+    titles: Sequence[str], described: Sequence[object], nodes: Sequence[object]
+) -> list[list[str]]:
+    """Return the columns that name call paths; where the first ones do not, the next ones do.
+
+    Functions on the call stack come before regions, and what is nested before what is not: a
+    sample also tells its module and its function alone.
+    """
     hierarchic = [
         title
         for title, about in zip(titles, described, strict=False)
-        if not _is_value(about) and title not in _LABELS
+        if not _is_value(about) and title not in LABELS
     ]
-    return {title for title in hierarchic if title in _NESTED} or set(hierarchic[:1])
+    regions = ["path"] if "path" in hierarchic else [t for t in hierarchic if t in REGIONS]
+    found = [columns for columns in ([FUNCTIONS] * (FUNCTIONS in hierarchic), regions) if columns]
+    if found:
+        return found
+    nested = {node.get("column") for node in nodes if isinstance(node, dict) and "parent" in node}
+    ordered = sorted(
+        hierarchic,
+        key=lambda title: (title not in nested, not title.startswith("source.function")),
+    )
+    return [ordered[:1]] if ordered else []
 
 
 def _node_number(cell: object, count: int, row: int) -> int:
@@ -183,7 +237,8 @@ def _of_records(records: Sequence[object], document: Mapping[str, object]) -> Co
     for number, record in enumerate(records, 1):
         if not isinstance(record, dict):
             raise MalformedError(f"record {number} is no object")
-        nested = [key for key in _NESTED if key in record]
+        regions = [key for key in REGIONS if key in record]
+        nested = [FUNCTIONS] if FUNCTIONS in record else regions
         if len(nested) > 1 and "path" not in nested:
             raise MalformedError(
                 f"record {number}: the order of {' and '.join(nested)} is not told; "
@@ -194,10 +249,10 @@ def _of_records(records: Sequence[object], document: Mapping[str, object]) -> Co
         told = _text(record[nested[0]], f"{where}: {nested[0]}").split("/") if nested else ()
         for name in told:
             node = contents.path(node, name)
-        labels = {name: _text(record[name], f"{where}: {name}") for name in _LABELS & record.keys()}
+        labels = {name: _text(record[name], f"{where}: {name}") for name in LABELS & record.keys()}
         begun = _record(contents, node, labels, where)
         for name, cell in record.items():
-            value = None if name in _LABELS or name in _NESTED else _number(name, cell, where)
+            value = None if name in LABELS or name in REGIONS else _number(name, cell, where)
             if begun is not None and value is not None:
                 contents.column(name).add(begun, value)
     _take_globals(contents, document)

@@ -8,12 +8,21 @@ from dataclasses import dataclass
 from callpath_modeler.profile.calltree import ROOT
 
 RANK = "mpi.rank"
+THREADS = ("omp.thread.id", "pthread.id", "thread.id")
+"""Attributes that tell the thread of a record."""
+REGIONS = ("path", "region", "function", "annotation", "loop", "mpi.function")
+"""Attributes whose values are regions, one within the other."""
+FUNCTIONS = "source.function#callpath.address"
+"""The attribute of the functions on the call stack, which samples have."""
 CHANNELS = ("spot.channel", "channel")
+LABELS = frozenset({RANK, *THREADS, *CHANNELS})
+"""Attributes that tell where a record was measured."""
 _SERIES = "timeseries"
 """The channel of this name repeats the profile, one slice of time after the other."""
 
 
 _MOST_RANKS = 1 << 31
+_MOST_THREADS = 1 << 64
 _MOST_COPIED = 1_000_000
 """Names of call paths that records may repeat below other ones: a few bytes each ask for all."""
 
@@ -57,9 +66,11 @@ class Contents:
     callers, names : the call paths as nodes of a tree; callers come first
     node : per record the call path, or `ROOT` for what happened in no region
     rank : per record the MPI rank, or None where the file does not tell
+    thread : by record the number of the thread; only where the file tells
     columns : values by attribute
     quantities : what is said of attributes
     globals : what is said of the run
+    is_cut : whether the end of the file may be missing: a `.cali` file ends with its metadata
     """
 
     def __init__(self) -> None:
@@ -67,9 +78,11 @@ class Contents:
         self.names: list[str] = []
         self.node: list[int] = []
         self.rank: list[int | None] = []
+        self.thread: dict[int, int] = {}
         self.columns: dict[str, Column] = {}
         self.quantities: dict[str, Quantity] = {}
         self.globals: dict[str, str] = {}
+        self.is_cut = False
         self._below: dict[tuple[int, int], int] = {}
         self._number_of: dict[tuple[int, str], int] = {}
 
@@ -109,13 +122,16 @@ class Contents:
         Raises
         ------
         ValueError
-            If the rank is no number, or out of range.
+            If the rank or the thread is no number, or out of range.
         """
         rank = None
         if labels:
             if any(labels.get(channel) == _SERIES for channel in CHANNELS):
                 return None
-            rank = _rank(labels[RANK]) if RANK in labels else None
+            rank = _number(RANK, labels[RANK], _MOST_RANKS) if RANK in labels else None
+            thread = next((name for name in THREADS if name in labels), None)
+            if thread is not None:
+                self.thread[len(self.node)] = _number(thread, labels[thread], _MOST_THREADS)
         self.node.append(node)
         self.rank.append(rank)
         return len(self.node) - 1
@@ -136,11 +152,11 @@ class Contents:
         return range(first, len(self.node))
 
 
-def _rank(text: str) -> int:
+def _number(name: str, text: str, limit: int) -> int:
     try:
-        rank = int(text)
+        number = int(text)
     except ValueError:
-        raise ValueError(f"{RANK} is no number") from None
-    if not 0 <= rank < _MOST_RANKS:
-        raise ValueError(f"{RANK} is out of range")
-    return rank
+        raise ValueError(f"{name} is no number") from None
+    if not 0 <= number < limit:
+        raise ValueError(f"{name} is out of range")
+    return number

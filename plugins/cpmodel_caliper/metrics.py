@@ -7,18 +7,26 @@ summed up in each process, taken with all that is called, and summed over proces
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from callpath_modeler.profile.schema import Metric, base_unit
 from cpmodel_caliper.contents import Contents, Quantity
 
-_SUMS = frozenset({"sum", "inclusive", "scale", "inclusive_scale"})
+_INCLUSIVE = frozenset({"inclusive", "inclusive_scale", "iscale"})
+_SUMS = frozenset({"sum", "scale", *_INCLUSIVE})
 _AVERAGES = frozenset({"avg", *_SUMS})
-_ALONE = frozenset({"count", "scount", "time.duration", "time.duration.ns"})
+_ALONE = frozenset(
+    {"count", "scount", "time.duration", "time.duration.ns", "time.inclusive.duration"}
+)
 _NO_COST = frozenset({"aggregate.slot"})
 """Attributes that can be added up and mean nothing when they are."""
-_DURATION = re.compile(r"time\.duration(\.ns)?")
+_DURATION = re.compile(r"time\.(?:inclusive\.)?duration(\.ns)?")
+_ON_GPUS = frozenset(
+    {"cupti.activity.duration", "rocm.activity.duration", "rocm.activity.duration.ns", "t.gpu.c",
+     "t.gpu.r"}
+)  # fmt: skip
+"""Durations in nanoseconds, whatever their names say."""
 _TIMES = re.compile(r"time(?: \(?(I|E|inc|exc)\)?)?")
 _INCLUSIVE_WORDS = ("I", "inc")
 
@@ -80,7 +88,7 @@ def _recognise(name: str, quantity: Quantity) -> Stored | None:
     chain = set(operations)
     if not (operations or base in _ALONE) or not chain <= _AVERAGES:
         return None
-    inclusive = bool(chain & {"inclusive", "inclusive_scale"})
+    inclusive = bool(chain & _INCLUSIVE) or ".inclusive." in base
     if "avg" in chain:
         # Averages of a process over its records say nothing; those over processes would.
         if operations[0] != "avg" or len(operations) < 2:
@@ -89,17 +97,25 @@ def _recognise(name: str, quantity: Quantity) -> Stored | None:
     else:
         note = ""
     called = "time" if _DURATION.fullmatch(base) else base
-    scaled = bool(chain & {"scale", "inclusive_scale"})
+    scaled = bool(chain & {"scale", "inclusive_scale", "iscale"})
+    nanoseconds = base.endswith(".ns") or base in _ON_GPUS
     return _stored(
         name,
         called,
         quantity,
         inclusive=inclusive,
-        summed=operations.count("sum") > 1,
-        nanoseconds=base.endswith(".ns") and not scaled,
-        seconds=base.endswith(".ns") and scaled,
+        summed=_is_over_processes(operations, base),
+        nanoseconds=nanoseconds and not scaled,
+        seconds=nanoseconds and scaled,
         note=note,
     )
+
+
+def _is_over_processes(operations: Sequence[str], base: str) -> bool:
+    """Tell whether a value is a sum over processes of what each of them has aggregated."""
+    first, rest = operations[:1], operations[1:]
+    is_aggregated = "sum" in rest or bool(_INCLUSIVE & {*rest}) or (rest and base in _ON_GPUS)
+    return first == ["sum"] and bool(is_aggregated)
 
 
 def _stored(

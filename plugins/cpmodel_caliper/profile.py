@@ -25,6 +25,8 @@ from callpath_modeler.readers.paths import exclusive_of, tree_of_nodes
 from callpath_modeler.readers.reductions import imbalance, is_plain, statistic, statistic_of_present
 from cpmodel_caliper.contents import Contents
 from cpmodel_caliper.metrics import Stored, stored_metrics
+from cpmodel_caliper.places import Places
+from cpmodel_caliper.processes import processes_of_averages
 from cpmodel_caliper.slowest import run_time_of_maxima
 
 _Array = NDArray[np.float64]
@@ -54,6 +56,7 @@ class CaliperProfile:
         if self._ranks and not self._per_process:
             self._per_process = True
             self._leave_out_others()
+        self._places = Places(contents, self._ranks, per_process=self._per_process)
         self._tree, self._row_of = _tree(contents)
         found = stored_metrics(contents, per_process=self._per_process)
         self._stored = {stored.metric.name: stored for stored in found}
@@ -69,7 +72,10 @@ class CaliperProfile:
     @property
     def metrics(self) -> Sequence[DeclaredMetric]:
         """Times first, then what else can be added up."""
-        ordered = sorted(self._stored.values(), key=lambda stored: not stored.metric.is_time)
+        ordered = sorted(
+            self._stored.values(),
+            key=lambda stored: (not stored.metric.is_time, stored.metric.name != "time"),
+        )
         return [
             DeclaredMetric(
                 stored.metric,
@@ -128,7 +134,10 @@ class CaliperProfile:
         stored = self._stored[metric]
         if stored.note:
             raise KeyError(metric)
-        values, total = self._exclusive(stored)
+        is_time = stored.metric.is_time
+        values, total = (
+            self._places.folded(array, slowest=is_time) for array in self._exclusive(stored)
+        )
         run_time = self._run_time(stored, total)
         if over_locations is Reduction.MEAN and self._is_summed(stored):
             share = 1 / self._extent.processes
@@ -157,7 +166,7 @@ class CaliperProfile:
         return stored.summed and not self._per_process
 
     def _exclusive(self, stored: Stored) -> tuple[_Array, _Array]:
-        """Return values [call paths x processes] or sums of them [call paths x 1], and totals."""
+        """Return values [call paths x threads] or sums of processes, and totals [threads]."""
         table = self._table(stored)
         if stored.inclusive:
             # The root was measured by itself: it is nobody's sum.
@@ -190,10 +199,8 @@ class CaliperProfile:
             self._notices.note("CPM117", f"{name}: {count} values", count, about=name)
             records, values = records[~endless], values[~endless]
         row = self._row_of[np.array(self._contents.node, np.intp)[records]]
-        place = np.zeros(len(records), np.intp)
-        if self._per_process:
-            place = np.searchsorted(self._ranks, np.array(self._contents.rank, float)[records])
-        table = np.zeros((len(self._tree), max(1, len(self._ranks))))
+        place = self._places.of(records)
+        table = np.zeros((len(self._tree), self._places.columns))
         with np.errstate(over="ignore"):
             np.add.at(table, (row, place), values)
         table = np.nan_to_num(table, posinf=0.0, neginf=0.0)
@@ -226,7 +233,21 @@ class CaliperProfile:
         processes = _count(told, _PROCESSES) or len(self._ranks)
         if not processes and not any(stored.summed for stored in self._stored.values()):
             processes = 1
-        return Extent(processes, _count(told, _THREADS), _count(told, _NODES))
+        if not processes:
+            processes = self._counted_by_averages()
+        threads = _count(told, _THREADS) or self._places.threads
+        return Extent(processes, threads, _count(told, _NODES))
+
+    def _counted_by_averages(self) -> int:
+        """Return the number of processes that sums and averages tell; 0 where they do not."""
+        if self._contents.is_cut:
+            return 0
+        summed = [stored.attribute for stored in self._stored.values() if stored.summed]
+        processes = max((processes_of_averages(self._contents, name) for name in summed), default=0)
+        if processes > 1:
+            message = f"{processes} processes, which is the largest sum divided by its average"
+            self._notices.note("CPM161", message)
+        return processes
 
     def _refuse_what_tells_nothing(self) -> None:
         if not any(not stored.note for stored in self._stored.values()):

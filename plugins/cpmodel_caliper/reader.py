@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import ClassVar
 
@@ -28,9 +29,9 @@ class CaliperReader:
     def match(self, path: Path) -> Match:
         """Say whether `path` is a Caliper profile, reading its first block."""
         head = _head(path)
-        if head.startswith(cali.MAGIC) or cali_json.is_json(head):
+        if head.startswith(cali.MAGIC) or cali_json.is_json(head, partial(_whole, path)):
             return Match.CONTENT
-        return Match.NAME if head and path.name.endswith(".cali") else Match.NO
+        return Match.NAME if head and path.name.lower().endswith(".cali") else Match.NO
 
     @contextmanager
     def open_runs(self, path: Path) -> Iterator[Sequence[RunSource]]:
@@ -61,7 +62,7 @@ def contents_of(path: Path) -> Contents:
     """
     try:
         with path.open(encoding="utf-8-sig", errors="backslashreplace", newline="\n") as file:
-            if _head(path).startswith(cali.MAGIC) or path.name.endswith(".cali"):
+            if _head(path).startswith(cali.MAGIC) or path.name.lower().endswith(".cali"):
                 return cali.read(file)
             return cali_json.read(file.read())
     except OSError as cause:
@@ -69,6 +70,14 @@ def contents_of(path: Path) -> Contents:
         raise InputError(f"{path}: cannot be read: {what}", hint=_COPY_IT_AGAIN) from None
     except MalformedError as error:
         raise InputError(f"{path}: {error}", hint=_COPY_IT_AGAIN) from None
+
+
+def _whole(path: Path) -> str:
+    """Return the text of a file; "" if it cannot be read."""
+    try:
+        return path.read_text(encoding="utf-8-sig", errors="backslashreplace")
+    except OSError:
+        return ""
 
 
 def _head(path: Path) -> str:

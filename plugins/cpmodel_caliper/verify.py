@@ -8,7 +8,7 @@ from pathlib import Path
 from callpath_modeler.errors import UsageError
 from callpath_modeler.profile.calltree import ROOT
 from callpath_modeler.readers.base import Agreement
-from cpmodel_caliper.contents import Contents
+from cpmodel_caliper.contents import FUNCTIONS, Contents
 
 
 def verify(path: Path, contents: Contents) -> Sequence[Agreement]:
@@ -19,7 +19,7 @@ def verify(path: Path, contents: Contents) -> Sequence[Agreement]:
     UsageError
         If the other reader is not installed.
     """
-    if not path.name.endswith(".cali"):
+    if not path.name.lower().endswith(".cali"):
         return [Agreement(name, 0, 0, "JSON: nothing to compare with") for name in contents.columns]
     try:
         import caliperreader
@@ -37,7 +37,7 @@ def verify(path: Path, contents: Contents) -> Sequence[Agreement]:
             for record, value in zip(column.records, column.values, strict=True)
         ]
         theirs = [
-            (tuple(record.get("path", ())), float(record[name]))
+            (_told(record.get(FUNCTIONS) or record.get("path", ())), float(record[name]))
             for record in other.records
             if name in record and record.get("spot.channel") != "timeseries"
         ]
@@ -45,6 +45,11 @@ def verify(path: Path, contents: Contents) -> Sequence[Agreement]:
         differing += sum(a != b for a, b in zip(ours, theirs, strict=False))
         agreements.append(Agreement(name, len(ours), differing))
     return agreements
+
+
+def _told(path: str | Sequence[str]) -> tuple[str, ...]:
+    """Return the names of a path; the other reader gives one name as a text."""
+    return (path,) if isinstance(path, str) else tuple(path)
 
 
 def _paths(contents: Contents) -> dict[int, tuple[str, ...]]:

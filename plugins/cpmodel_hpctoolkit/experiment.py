@@ -19,7 +19,8 @@ from cpmodel_hpctoolkit.names import UNKNOWN_PROCEDURE, function_region, loop_re
 _FRAME, _INLINED, _CALL_SITE, _LOOP, _STATEMENT = range(5)
 _KINDS = {"PF": _FRAME, "Pr": _INLINED, "C": _CALL_SITE, "L": _LOOP, "S": _STATEMENT}
 _TABLES = {"LoadModule": "modules", "File": "files", "Procedure": "procedures"}
-_FLAVOUR = re.compile(r"(.+?)(?::(\w+))? \(([IE])\)")
+_NAME = re.compile(r"(.+?)(?::(Sum|Mean|Min|Max|StdDev|CoefVar|CfVar))?(?: \(([IE])\))?")
+_FLAVOURS = {"inclusive": "I", "exclusive": "E"}
 _BLOCK = 1 << 16
 _LARGEST = 1 << 40
 
@@ -140,18 +141,30 @@ class _Builder:
         )  # fmt: skip
 
     def _metric(self, given: dict[str, str]) -> None:
-        found = _FLAVOUR.fullmatch(given.get("n", ""))
-        if found and found[2] in {None, "Sum"}:
-            metric = self.metrics.setdefault(found[1], SummedMetric(found[1]))
-            metric.columns.setdefault(found[3], _integer(given, "i"))
+        name, statistic, flavour = _named(given)
+        if name and statistic in {None, "Sum"}:
+            metric = self.metrics.setdefault(name, SummedMetric(name))
+            metric.columns.setdefault(flavour, _integer(given, "i"))
             metric.description = metric.description or given.get("md", "")
 
     def _stored_metric(self, given: dict[str, str]) -> None:
-        found = _FLAVOUR.fullmatch(given.get("n", ""))
-        if found:
-            metric = self.metrics.setdefault(found[1], SummedMetric(found[1]))
-            metric.stored.setdefault(found[3], _integer(given, "db-id"))
+        name, _, flavour = _named(given)
+        if name:
+            metric = self.metrics.setdefault(name, SummedMetric(name))
+            metric.stored.setdefault(flavour, _integer(given, "db-id"))
             metric.stored_columns = _integer(given, "db-num-metrics")
+
+
+def _named(given: dict[str, str]) -> tuple[str, str | None, str]:
+    """Return name, statistic and flavour of a metric; "" for no name.
+
+    The flavour stands in an attribute or at the end of the name. A metric without one has values
+    of statements, which are exclusive.
+    """
+    found = _NAME.fullmatch(given.get("n", ""))
+    if found is None:
+        return "", None, "E"
+    return found[1], found[2], _FLAVOURS.get(given.get("t", "")) or found[3] or "E"
 
 
 def read_experiment(path: Path) -> Experiment:

@@ -97,15 +97,17 @@ class Version2:
                 hint=COPY_IT_AGAIN,
             )
         self._check_columns(metric)
-        values = self._attributed(stored[rows, metric.stored["E"]], self._rows)
-        return Exclusive(values, 0.0, float(stored[0, metric.stored["I"]]))
+        values = self._attributed(stored[rows, _of_statements(metric.stored)], self._rows)
+        has_total = "I" in metric.stored
+        total = float(stored[0, metric.stored["I"]]) if has_total else float(values.sum())
+        return Exclusive(values, 0.0, total)
 
     def _check_columns(self, metric: SummedMetric) -> None:
-        for flavour in ("I", "E"):
-            if metric.stored[flavour] >= metric.stored_columns:
+        for column in metric.stored.values():
+            if column >= metric.stored_columns:
                 raise InputError(
                     f"{self.path}/experiment.xml: metric {metric.name!r} is in column "
-                    f"{metric.stored[flavour]} of {metric.stored_columns}",
+                    f"{column} of {metric.stored_columns}",
                     hint=COPY_IT_AGAIN,
                 )
 
@@ -123,9 +125,11 @@ class Version2:
 
     def _of_all(self, measure: Measure) -> Exclusive:
         columns = self._metrics[measure.number].columns
-        contexts, values = self._summed(columns["E"])
+        contexts, values = self._summed(_of_statements(columns))
         known = contexts >= 0
         exclusive = self._attributed(values[known], self._rows[contexts[known]])
+        if "I" not in columns:
+            return Exclusive(exclusive, 0.0, float(exclusive.sum()))
         contexts, values = self._summed(columns["I"])
         total, parts = float(values[contexts < 0].sum()), float(exclusive.sum())
         # The printed total has six digits; where these agree, the sum has more.
@@ -133,7 +137,7 @@ class Version2:
         return Exclusive(exclusive, 0.0, parts if is_same else total)
 
     def _is_readable(self, metric: SummedMetric) -> bool:
-        return {"I", "E"} <= (metric.stored if self._files else metric.columns).keys()
+        return bool(metric.stored if self._files else metric.columns)
 
     def _occurs(self, metric: SummedMetric) -> bool:
         if "I" not in metric.columns:
@@ -152,6 +156,11 @@ class Version2:
         known = rows >= 0
         total = np.bincount(rows[known], values[known], len(self._tree))
         return total.astype(np.float64)
+
+
+def _of_statements(columns: Mapping[str, int]) -> int:
+    """Return the column with the values of statements: theirs are exclusive in both flavours."""
+    return columns.get("E", columns.get("I", -1))
 
 
 def _places(directory: Path) -> tuple[list[Path], Places]:

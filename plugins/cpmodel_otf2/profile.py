@@ -192,7 +192,7 @@ class TraceProfile:
         mended = sum(tally.mended for tally in self._tallies)
         if mended:
             self._notices.note(
-                "CPM128", f"{mended} returns name another region than was called last", mended
+                "CPM128", f"{mended} returns without their call, or calls without return", mended
             )
         paused = sum(tally.paused for tally in self._tallies) * self._scales["time"]
         if paused > 0:

@@ -36,7 +36,7 @@ class TraceReader:
             return Match.NO
         if head[1:] in _MAGIC:
             return Match.CONTENT
-        return Match.NAME if head and path.name.endswith(self.suffixes) else Match.NO
+        return Match.NAME if head and path.name.lower().endswith(self.suffixes) else Match.NO
 
     @contextmanager
     def open(self, path: Path) -> Iterator[TraceProfile]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -27,7 +28,7 @@ class Tally:
     totals : by metric, counted without call paths
     outside : number of messages and other operations outside any region
     left_open : number of regions that were never left
-    mended : number of calls that do not nest
+    mended : number of returns that were added or left out, so that calls nest
     paused : ticks that do not count, because measurement was off or the trace was written
     sampled : number of events that have no place among calls
     program : the program that ran, as it was called, or ""
@@ -215,7 +216,10 @@ class Replay:
 
 
 def nested(calls: Calls, stack: list[int]) -> tuple[Calls, Column, int]:
-    """Return calls that nest: what is left is the innermost open region, whatever its name.
+    """Return calls that nest.
+
+    A return ends the innermost open call of its region, with all calls within it, whose returns
+    were lost. A return whose region is not open is left out: its call was lost.
 
     Parameters
     ----------
@@ -223,22 +227,40 @@ def nested(calls: Calls, stack: list[int]) -> tuple[Calls, Column, int]:
 
     Returns
     -------
-    calls : the same, without those that leave a region when none is open
+    calls : the same, with the returns that were lost and without those whose calls were lost
     place : int64 [n + 1], how many of the new calls came before each old one, and at the end
-    mended : how many calls named another region than the one they left
+    mended : how many returns were added or left out
     """
-    code = calls.code.tolist()
-    stack, kept, mended = list(stack), np.ones(len(code), np.bool_), 0
-    for k, what in enumerate(code):
+    stack, is_open = list(stack), Counter(stack)
+    times: list[int] = []
+    codes: list[int] = []
+    place, mended = [0], 0
+    for time, what in zip(calls.time.tolist(), calls.code.tolist(), strict=True):
         if what < LEAVE:
             stack.append(what)
-            continue
-        left = stack.pop() if stack else -1
-        kept[k] = left >= 0
-        code[k] = LEAVE + left
-        mended += what not in {LEAVE + left, LEAVE + UNDEFINED}
-    place = np.concatenate(([0], np.cumsum(kept)))
-    return Calls(calls.time[kept], np.array(code, np.int64)[kept]), place, mended
+            is_open[what] += 1
+            ended = [what]
+        else:
+            region = what - LEAVE
+            ended = _ended(stack, is_open, region)
+            mended += len(ended) - 1 if ended else 1
+        codes += ended
+        times += [time] * len(ended)
+        place.append(len(codes))
+    return Calls(np.array(times, np.int64), np.array(codes, np.int64)), np.array(place), mended
+
+
+def _ended(stack: list[int], is_open: Counter[int], region: int) -> list[int]:
+    """Take the calls from the stack that a return ends, innermost first, and return their codes."""
+    if region == UNDEFINED and stack:
+        region = stack[-1]
+    if not is_open[region]:
+        return []
+    ended: list[int] = []
+    while not ended or ended[-1] != LEAVE + region:
+        ended.append(LEAVE + stack.pop())
+        is_open[ended[-1] - LEAVE] -= 1
+    return ended
 
 
 def _last_times(batch: Batch) -> list[int]:

@@ -14,6 +14,7 @@ from cpmodel_scorep.definitions import Definitions, MalformedError
 
 _LARGEST = 1 << 28  # bytes of unpacked definitions: twenty times the largest ever seen
 
+_PADDING = b"\0 \t\r\n"
 _STRAY_AMPERSAND = re.compile(rb"&(?!(?:amp|lt|gt|quot|apos|#\d+|#x[0-9a-fA-F]+);)")
 _CONTROL = bytes(c for c in range(32) if c not in b"\t\n\r")
 _QUESTIONED = bytes(ord("?") if c in _CONTROL else c for c in range(256))
@@ -41,7 +42,8 @@ def parse(raw: bytes, where: str) -> tuple[Definitions, bool]:
     InputError
         If the definitions cannot be made sense of.
     """
-    text = _unpacked(raw, where)
+    # Writers and tar fill the last block with zeros: nothing is lost with them.
+    text = _unpacked(raw, where).rstrip(_PADDING)
     damaged = _is_damaged(text)
     if damaged:
         text = repair(text)

@@ -20,6 +20,14 @@ _NEVER_ZERO = frozenset({"time", "visits"})
 """Every run takes time: where these are not stored, they were lost."""
 
 
+_DURATIONS = frozenset(
+    {"time", "min_time", "max_time", "wall_time", "walltime", "runtime", "wall clock time"}
+)
+_DOUBLE = np.dtype("f8")
+_REAL = frozenset({"", "DOUBLE", "FLOAT", "MINDOUBLE", "MAXDOUBLE", "TAU_ATOMIC"})
+"""Whole numbers without a unit may as well be nanoseconds."""
+
+
 @dataclass(frozen=True, slots=True)
 class StoredMetric:
     """A metric, and how its values lie in the file.
@@ -84,9 +92,12 @@ def _declare(
     are_threads: bool,
 ) -> StoredMetric:
     dtype_name = definition.dtype.upper()
-    dtype = type_of(definition.dtype)
+    # Values that stand as text have any type; CubeLib takes those without a type as double.
+    is_double = held is not None or not definition.dtype
+    dtype = type_of(definition.dtype) or (_DOUBLE if is_double else None)
     kind = definition.kind
-    unit, scale = base_unit(definition.unit)
+    is_assumed = _lacks_unit(definition)
+    unit, scale = ("s", 1.0) if is_assumed else base_unit(definition.unit)
     if is_ticks(definition, are_threads=are_threads):
         # These values are durations of whole visits in ticks of a clock whose rate is not
         # stored, whatever unit and kind the metric is declared with.
@@ -96,16 +107,22 @@ def _declare(
     additive = extreme is None and definition.kind is not MetricKind.SIMPLE
     metric = Metric(definition.name, unit, definition.description, additive)
     return StoredMetric(
-        DeclaredMetric(metric, status, note),
+        DeclaredMetric(metric, status, note, unit_is_assumed=is_assumed and unit == "s"),
         definition.number,
         definition.kind,
         kind,
-        np.dtype("f8") if dtype is None else dtype,
+        _DOUBLE if dtype is None else dtype,
         extreme or (Fold.MAX if unit in {"s", "ticks"} else Fold.SUM),
         scale,
         dtype == np.dtype("u8"),
         members,
     )
+
+
+def _lacks_unit(definition: MetricDefinition) -> bool:
+    """Tell whether a metric is a duration by name and type, and does not state its unit."""
+    is_real = definition.dtype.upper() in _REAL
+    return not definition.unit and is_real and definition.name.lower() in _DURATIONS
 
 
 def is_ticks(definition: MetricDefinition, *, are_threads: bool) -> bool:

@@ -54,7 +54,7 @@ class CubexReader:
             return Match.CONTENT
         if shape is Shape.XML and b"<cube" in head:
             return Match.CONTENT
-        return Match.NAME if path.name.endswith(self.suffixes) else Match.NO
+        return Match.NAME if path.name.lower().endswith(self.suffixes) else Match.NO
 
     @contextmanager
     def open(self, path: Path) -> Iterator[CubeProfile]:

@@ -96,7 +96,11 @@ def layout_of(definitions: Definitions) -> Layout:
 def _task_rows(
     paths: CallPaths, region: NDArray[np.intp], regions: list[Region]
 ) -> NDArray[np.bool_]:
-    """Mark the trees of tasks: the regions that ran the tasks already hold their time."""
+    """Mark the trees of tasks: the regions that ran the tasks already hold their time.
+
+    Score-P puts them below the program; before it had a program root, they were roots themselves.
+    A root is marked only if all its tasks occur in the rest of the call tree, too.
+    """
     tasks = np.array([r.name == "TASKS" and _is_artificial(r) for r in regions])[region]
     dropped = np.zeros(len(region), np.bool_)
     if not tasks.any():
@@ -106,6 +110,14 @@ def _task_rows(
     for row in np.flatnonzero(tasks):
         caller = paths.parents[row]
         if caller >= 0 and paths.parents[caller] < 0 and artificial[caller]:
+            dropped[row : ends[row]] = True
+    outside = np.ones(len(region), np.bool_)
+    roots = np.flatnonzero(tasks & (paths.parents < 0))
+    for row in roots:
+        outside[row : ends[row]] = False
+    elsewhere = np.unique(region[outside])
+    for row in roots:
+        if np.isin(region[paths.parents == row], elsewhere).all():
             dropped[row : ends[row]] = True
     return dropped
 

@@ -10,7 +10,9 @@ from typing import ClassVar
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.readers.base import API_VERSION, Match, RunSource
 from callpath_modeler.readers.records import runs_of
-from cpmodel_tables import extrap_experiment, extrap_json, extrap_text
+from cpmodel_tables import extrap_experiment, extrap_json, extrap_text, talpas
+from cpmodel_tables.tables import runs_of_grid
+from cpmodel_tables.talpas import is_talpas
 from cpmodel_tables.text import first_text, whole_text
 
 _EXPERIMENT = (".extra-p",)
@@ -28,12 +30,14 @@ class ExtrapReader:
 
     def match(self, path: Path) -> Match:
         """Say by its beginning whether `path` is of Extra-P."""
-        if not path.is_file() or not path.name.endswith(self.suffixes):
+        if not path.is_file() or not path.name.lower().endswith(self.suffixes):
             return Match.NO
-        if path.name.endswith(_EXPERIMENT):
+        if path.name.lower().endswith(_EXPERIMENT):
             return Match.CONTENT if extrap_experiment.is_experiment(path) else _by_name(path)
-        begins = extrap_json.is_json if path.name.endswith(_JSON) else extrap_text.is_text
-        return Match.CONTENT if begins(first_text(path)) else Match.NO
+        if path.name.lower().endswith(_JSON):
+            return Match.CONTENT if extrap_json.is_json(path) else Match.NO
+        text = first_text(path)
+        return Match.CONTENT if extrap_text.is_text(text) or is_talpas(text) else Match.NO
 
     @contextmanager
     def open_runs(self, path: Path) -> Iterator[Sequence[RunSource]]:
@@ -45,13 +49,16 @@ class ExtrapReader:
             If it is damaged.
         """
         findings: list[Finding] = []
-        if path.name.endswith(_EXPERIMENT):
+        if path.name.lower().endswith(_EXPERIMENT):
             series, means = extrap_experiment.read(path)
             if means:
                 message = f"{means} values are means of repetitions that the file does not hold"
                 findings.append(Finding("CPM130", str(path), message, means))
-        elif path.name.endswith(_JSON):
+        elif path.name.lower().endswith(_JSON):
             series = extrap_json.read(path, whole_text(path))
+        elif is_talpas(first_text(path)):
+            yield runs_of_grid(talpas.read(path))
+            return
         else:
             series = extrap_text.read(path, whole_text(path))
         yield runs_of(series.records(), findings)

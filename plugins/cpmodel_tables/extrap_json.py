@@ -11,11 +11,12 @@ import msgspec
 
 from callpath_modeler.errors import InputError
 from cpmodel_tables.series import Series
-from cpmodel_tables.text import COPY_IT_AGAIN, json_of
+from cpmodel_tables.text import COPY_IT_AGAIN, first_text, holds, json_of
 
 _BEGINS = re.compile(r'\s*\{\s*"')
 _PARAMETERS = re.compile(r'"parameters"\s*:\s*\[')
 _REST = re.compile(r'"(?:measurements|callpaths|coordinates|metrics)"\s*:\s*[\[{]')
+_FIRST = re.compile(r"\s*\{\s*" + _REST.pattern)
 
 Stored = Callable[[int, int], Sequence[float] | None]
 """Returns the repetitions that an experiment stores under two numbers, or None."""
@@ -76,9 +77,15 @@ class _Old(msgspec.Struct):
 _Layout = TypeVar("_Layout")
 
 
-def is_json(text: str) -> bool:
-    """Tell by its beginning whether a text is in one of these layouts."""
-    return all(sign.search(text) for sign in (_PARAMETERS, _REST)) and bool(_BEGINS.match(text))
+def is_json(path: Path) -> bool:
+    """Tell whether a file is in one of these layouts, whatever the order of its keys."""
+    text = first_text(path)
+    if not _BEGINS.match(text):
+        return False
+    if _PARAMETERS.search(text):
+        return bool(_REST.search(text)) or holds(path, _REST)
+    # The parameters may stand behind all measurements.
+    return bool(_FIRST.match(text)) and holds(path, _PARAMETERS)
 
 
 def read(path: Path, text: str) -> Series:

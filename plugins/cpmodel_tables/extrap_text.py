@@ -109,8 +109,13 @@ class _Text:
     def _points(self, number: int, words: list[str]) -> None:
         rest, size = " ".join(words), len(self.series.parameters)
         groups = [group.split() for group in _GROUP.findall(rest)]
-        if _GROUP.sub("", rest).split():
+        around = _GROUP.sub("", rest)
+        if around.strip("() \t"):
             groups = [[word] for word in words] if size == 1 else [words]
+        elif around.strip():
+            # Each coordinate has parentheses of its own: ((32) (5000)) ((64) (5000)).
+            numbers = [number for group in groups for number in group]
+            groups = [numbers[k : k + size] for k in range(0, len(numbers), max(1, size))]
         for group in groups:
             point = self._numbers(number, group)
             if len(point) != size or not all(map(math.isfinite, point)):

@@ -87,6 +87,13 @@ class Grid:
             return True
         return sum(as_numbers([cell]) is not None for cell in there) * 2 >= len(there)
 
+    def texts_among_numbers(self, title: str) -> int:
+        """Return how many cells of a column are neither numbers nor empty."""
+        cells = self.columns[title]
+        if as_numbers(cells) is not None:
+            return 0
+        return sum(as_numbers([cell]) is None for cell in cells)
+
     def texts(self, title: str) -> list[str]:
         """Return a column as text.
 

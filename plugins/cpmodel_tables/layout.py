@@ -25,6 +25,14 @@ _PASSED_OVER = frozenset({"", "id", "nid", "index", "depth", "type", "line", "un
 _LOCATIONS = frozenset(
     {"rank", "process", "process id", "mpi rank", "thread", "thread id", "location", "location id"}
 )
+_ABOUT_RUNS = frozenset(
+    {"compiler", "host", "hostname", "host name", "machine", "cluster", "system", "platform",
+     "architecture", "arch", "partition", "queue", "user", "date", "time stamp", "timestamp",
+     "version", "commit", "branch", "build", "status", "state", "comment", "comments", "note",
+     "notes", "job", "job id", "jobid", "job name", "jobname", "environment", "input",
+     "dataset", "configuration", "config", "variant"}
+)  # fmt: skip
+"""Titles of texts about runs, which name no call path."""
 _OF_RESULTS = frozenset({"growth", "model"})
 
 _FILLED = 0.5
@@ -74,6 +82,12 @@ def is_table(titles: Sequence[str]) -> bool:
     return about_runs and any(map(is_measured, titles))
 
 
+def names_call_paths(layout: Layout) -> bool:
+    """Tell whether the titles of the call path say that they are one."""
+    known = {*_CALL_PATHS, *_REGIONS}
+    return not layout.callpath or any(plain(title) in known for title in layout.callpath)
+
+
 def layout_of(grid: Grid) -> Layout:
     """Find out the role of every column.
 
@@ -88,11 +102,11 @@ def layout_of(grid: Grid) -> Layout:
     search = _Search(grid)
     metric = search.take(_METRICS)
     unit = search.take(_UNITS)
-    callpath = search.take_call_path(metric)
+    callpath = search.take_call_path()
     run = search.take(_RUNS, numeric=False)
     repetition = search.take(_REPETITIONS, numeric=True)
     told = [title for title in grid.parameters if title in search.free]
-    numeric = [t for t in search.free if t not in told and grid.is_numeric(t)]
+    numeric = [t for t in search.free if t not in told and search.is_numeric(t)]
     values = search.values(metric, numeric)
     parameters = told
     if not told:
@@ -123,7 +137,8 @@ def _refuse(grid: Grid) -> None:
             hint="cpmodel export EXP --what values writes measurements",
         )
     for title, name in names.items():
-        if name in _LOCATIONS:
+        is_one_word = not grid.is_numeric(title) and len({*map(str, grid.columns[title])}) == 1
+        if name in _LOCATIONS and not is_one_word:
             raise InputError(
                 f"{grid.path}: column {title!r} tells locations apart",
                 hint="a table has one value per call path and run: take the maximum or the mean "
@@ -153,21 +168,36 @@ class _Search:
                     return title
         return None
 
-    def take_call_path(self, metric: str | None) -> list[str]:
-        """Take the column of call paths, or else the texts that a row begins with."""
+    def take_call_path(self) -> list[str]:
+        """Take the column of call paths, or else the texts that a row begins with.
+
+        Texts about runs are none. Without any column, all rows are about the program.
+        """
         title = self.take(_CALL_PATHS) or self.take(_REGIONS, numeric=False)
         if title is not None:
             return [title]
         leading: list[str] = []
-        for title in self.free:
+        for title, name in self.free.items():
+            if name in _ABOUT_RUNS | _LOCATIONS:
+                continue
             if self.grid.is_numeric(title):
                 break
             leading.append(title)
-        if not leading and metric is None and not self.grid.parameters:
-            raise InputError(f"{self.grid.path}: no column of call paths", hint=HINT)
         for title in leading:
             del self.free[title]
         return leading
+
+    def is_numeric(self, title: str) -> bool:
+        """Tell whether a column holds numbers.
+
+        One that is titled like numbers is refused with the line if it does not. In others, one
+        text is a mistake, and several make it a column of texts.
+        """
+        if not self.grid.is_numeric(title):
+            return False
+        if is_processes(title) or is_measured(title) or self.free[title] in _VALUES:
+            return True
+        return self.grid.texts_among_numbers(title) <= 1
 
     def values(self, metric: str | None, numeric: Sequence[str]) -> list[str]:
         """Return the columns that are titled like values; the one of all metrics if `metric`."""

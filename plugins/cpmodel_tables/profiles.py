@@ -16,11 +16,10 @@ from callpath_modeler.diagnostics import Finding
 from callpath_modeler.errors import InputError
 from callpath_modeler.readers.base import API_VERSION, Match, RunSource
 from callpath_modeler.readers.records import Records, runs_of
+from cpmodel_tables import stacks
 from cpmodel_tables.text import COPY_IT_AGAIN, first_text, json_of, whole_text
 
-_STACK = re.compile(r"(\S.*?)\s+(-?\d+(?:\.\d+)?(?:e[+-]?\d+)?)\s*")
 _LITERAL = re.compile(r'\s*\[\s*\{\s*"')
-_SAMPLES = "samples"
 _NO_VALUES = frozenset({"_hatchet_nid"})
 
 
@@ -68,13 +67,11 @@ class FoldedReader:
 
     def match(self, path: Path) -> Match:
         """Say by its first line whether `path` holds folded stacks."""
-        if not path.is_file() or not path.name.endswith(self.suffixes):
+        if not path.is_file() or not path.name.lower().endswith(self.suffixes):
             return Match.NO
-        lines = (line for line in first_text(path).splitlines() if line.strip())
-        first = next(lines, "")
-        if not first:
+        if stacks.is_empty(path):
             return Match.NO
-        return Match.CONTENT if _STACK.fullmatch(first) else Match.NAME
+        return Match.CONTENT if stacks.begins(path) else Match.NAME
 
     @contextmanager
     def open_runs(self, path: Path) -> Iterator[Sequence[RunSource]]:
@@ -85,18 +82,8 @@ class FoldedReader:
         InputError
             If a line is no stack with a number.
         """
-        profile = _Profile(path)
-        for number, line in enumerate(whole_text(path).split("\n"), start=1):
-            if not line.strip() or line.startswith("#"):
-                continue
-            found = _STACK.fullmatch(line)
-            names = tuple(found[1].split(";")) if found else ()
-            if found is None or "" in names:
-                raise InputError(
-                    f"{path}: line {number}: no stack with a number", hint="e.g. main;solve 12"
-                )
-            profile.add(names, _SAMPLES, float(found[2]))
-        yield profile.runs("folded stacks")
+        values, findings = stacks.read(path)
+        yield _Profile(path, values).runs("folded stacks", findings)
 
 
 class HatchetReader:
@@ -109,7 +96,7 @@ class HatchetReader:
 
     def match(self, path: Path) -> Match:
         """Say by its beginning whether `path` is a list of Hatchet's nodes."""
-        if not path.is_file() or not path.name.endswith(self.suffixes):
+        if not path.is_file() or not path.name.lower().endswith(self.suffixes):
             return Match.NO
         text = first_text(path)
         known = _LITERAL.match(text) and '"frame"' in text and '"metrics"' in text

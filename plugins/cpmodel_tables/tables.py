@@ -19,7 +19,8 @@ from callpath_modeler.readers.titles import read_title
 from cpmodel_tables import grid as cells
 from cpmodel_tables.delimited import of_delimited, titles_of_delimited
 from cpmodel_tables.grid import Grid
-from cpmodel_tables.layout import Layout, is_table, layout_of
+from cpmodel_tables.layout import Layout, is_table, layout_of, names_call_paths
+from cpmodel_tables.lists import with_repetitions
 from cpmodel_tables.roles import Roles, roles_of
 from cpmodel_tables.series import WHOLE
 from cpmodel_tables.text import COPY_IT_AGAIN, first_text, whole_text
@@ -42,16 +43,17 @@ class TableReader:
 
     def match(self, path: Path) -> Match:
         """Say by its titles whether `path` is a table of measurements."""
-        if not path.is_file() or not path.name.endswith(self.suffixes):
+        if not path.is_file() or not path.name.lower().endswith(self.suffixes):
             return Match.NO
-        if path.name.endswith(_PARQUET):
+        if path.name.lower().endswith(_PARQUET):
             return Match.CONTENT if cells.is_parquet(path) else Match.NO
         text = first_text(path)
         if not text.strip():
             return Match.NO
-        if path.name.endswith(_JSON):
-            return Match.CONTENT if cells.is_json_of_rows(text) else Match.NO
-        if path.name.endswith(_DELIMITED):
+        if path.name.lower().endswith(_JSON):
+            is_ours = cells.is_json_of_rows(text) or _is_json_lines(text)
+            return Match.CONTENT if is_ours else Match.NO
+        if path.name.lower().endswith(_DELIMITED):
             known = is_table(titles_of_delimited(text))
         else:
             row = cells.first_of_json_lines(text)
@@ -71,13 +73,19 @@ class TableReader:
 
 
 def _grid(path: Path) -> Grid:
-    if path.name.endswith(_PARQUET):
-        return cells.of_parquet(path)
-    if path.name.endswith(_DELIMITED):
+    if path.name.lower().endswith(_PARQUET):
+        return with_repetitions(cells.of_parquet(path))
+    if path.name.lower().endswith(_DELIMITED):
         return of_delimited(path)
-    if path.name.endswith(_JSON):
-        return cells.of_json(path, whole_text(path))
-    return cells.of_json_lines(path)
+    if path.name.lower().endswith(_JSON) and not _is_json_lines(first_text(path)):
+        return with_repetitions(cells.of_json(path, whole_text(path)))
+    return with_repetitions(cells.of_json_lines(path))
+
+
+def _is_json_lines(text: str) -> bool:
+    """Tell whether a text is JSON Lines of Extra-P, which may also be called ``.json``."""
+    row = cells.first_of_json_lines(text)
+    return row is not None and bool(row.parameters) and "value" in row.columns
 
 
 def runs_of_grid(grid: Grid) -> list[RunSource]:
@@ -94,6 +102,9 @@ def runs_of_grid(grid: Grid) -> list[RunSource]:
         titles = ", ".join(layout.left_out)
         findings.append(Finding("CPM125", str(grid.path), titles, len(layout.left_out)))
     paths, path = _paths(grid, layout)
+    if len(paths) > 1 and not names_call_paths(layout):
+        titles = ", ".join(layout.callpath)
+        findings.append(Finding("CPM165", str(grid.path), titles, len(layout.callpath)))
     roles = _of_runs(grid, layout, path)
     return runs_of(_records(grid, layout, (paths, path), roles), [*findings, *roles.findings])
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import json
+import re
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,6 +19,7 @@ from callpath_modeler.readers.unpacking import BoundedStream, budget_of, unpacke
 COPY_IT_AGAIN = "copy it again, or export it anew"
 
 _BLOCK = 1 << 16
+_AT_ONCE = 1 << 20
 _GZIP = b"\x1f\x8b"
 _MARKS = (
     (b"\xef\xbb\xbf", "utf-8-sig"),
@@ -37,6 +39,25 @@ def first_text(path: Path) -> str:
         return ""
     text = block.decode(_encoding(block), errors="ignore")
     return "" if "\0" in text else text
+
+
+def holds(path: Path, sign: re.Pattern[str], longest: int = 256) -> bool:
+    """Tell whether a sign stands anywhere in the text of a file; False if it cannot be read.
+
+    Parameters
+    ----------
+    longest : most characters of the sign
+    """
+    rest = ""
+    try:
+        with opened_text(path, newline="") as text:
+            while some := text.read(_AT_ONCE):
+                if sign.search(rest + some):
+                    return True
+                rest = some[-longest:]
+    except (InputError, UnicodeDecodeError):
+        return False
+    return False
 
 
 @contextmanager

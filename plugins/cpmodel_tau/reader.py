@@ -39,7 +39,7 @@ class TauReader:
         try:
             if path.is_dir():
                 return Match.CONTENT if _is_run(path) else Match.NO
-            if path.name.endswith(_PACKED):
+            if path.name.lower().endswith(_PACKED):
                 return _match_packed(path)
             if profile_files.location_of(path.name) is None or not _is_profile(path):
                 return Match.NO
@@ -58,7 +58,7 @@ class TauReader:
         """
         from cpmodel_tau.profile import TauProfile
 
-        if path.is_file() and path.name.endswith(_PACKED):
+        if path.is_file() and path.name.lower().endswith(_PACKED):
             yield TauProfile(packed.PackedProfile(path), str(path))
             return
         try:

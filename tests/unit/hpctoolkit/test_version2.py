@@ -212,3 +212,43 @@ def test_a_broken_metric_db_file_is_named_with_its_place(reader, tmp_path, conte
             source.reduce("CPUTIME", Reduction.MAX)
         assert name in caught.value.message
         assert "byte 0x" in caught.value.message
+
+
+WITHOUT_SUFFIX = XML.replace(" (I)", "").replace(" (E)", "")
+
+
+def without(xml, *numbers):
+    """Return a database without some of its metrics."""
+    lines = [
+        line for line in xml.splitlines() if not any(f'<Metric i="{n}"' in line for n in numbers)
+    ]
+    return "\n".join(lines)
+
+
+@pytest.mark.parametrize(
+    "xml",
+    [
+        WITHOUT_SUFFIX.replace('db-id="0"', 'db-id="0" t="inclusive"'),
+        WITHOUT_SUFFIX.replace(":Sum", "").replace('db-id="0"', 'db-id="0" t="inclusive"'),
+        without(WITHOUT_SUFFIX, 10, 12, 13),
+        without(WITHOUT_SUFFIX, 10, 12, 13).replace(' t="exclusive"', ' t="nil"'),
+        without(WITHOUT_SUFFIX, 11, 12, 13),
+    ],
+    ids=["attributes", "no statistic", "exclusive only", "no flavour", "inclusive only"],
+)
+@pytest.mark.parametrize("has_files", [False, True])
+def test_metrics_without_a_flavour_in_their_name_are_read(reader, tmp_path, xml, has_files):
+    write(tmp_path, xml)
+    if has_files:
+        write_metric_db(tmp_path, 0, 0, 1.0)
+    with reader.open(tmp_path) as source:
+        assert exclusive(source, Reduction.SUM) == pytest.approx(
+            {PROGRAM: 0, "main": 12, RENAMED: 18}
+        )
+        assert source.reduce("CPUTIME", Reduction.SUM).total == pytest.approx(30e-6)
+
+
+def test_a_name_with_colons_is_no_statistic(reader, tmp_path):
+    write(tmp_path, WITHOUT_SUFFIX.replace("CPUTIME (usec):Sum", "amd64::CYCLES"))
+    with reader.open(tmp_path) as source:
+        assert "amd64::CYCLES" in {declared.metric.name for declared in source.metrics}

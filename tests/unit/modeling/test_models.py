@@ -102,7 +102,7 @@ def test_models_survive_a_store(models: Models, tmp_path: Path) -> None:
         for code in (-2, len(models.shapes)):
             codes = np.array(mapped[name])
             codes.flat[-1] = code
-            with pytest.raises(ValueError, match=f"^{name} are of shapes"):
+            with pytest.raises(ValueError, match=f"^{name} holds a value"):
                 from_arrays({**mapped, name: codes}, header)
     mapped.pop("terms")
     with pytest.raises(ValueError, match="columns missing: terms"):

@@ -49,7 +49,7 @@ def test_a_space_survives_json() -> None:
         DEFAULT_SPACE
     )
     for damage in ({}, {**DEFAULT_SPACE.to_header(), "exponents": ["1/0"]}):
-        with pytest.raises(ValueError, match="not a search space"):
+        with pytest.raises(ValueError, match=r"not a search space|not an exponent"):
             SearchSpace.from_header(damage)
 
 
@@ -59,7 +59,7 @@ def test_a_space_survives_json() -> None:
         (["x"], [0], 1, "'x' is not an exponent"),
         ([float("nan")], [0], 1, "nan is not an exponent"),
         (["1/0"], [0], 1, "not an exponent"),
-        ([1], [-1], 1, "zero or more"),
+        ([1], [-1], 1, "powers of the logarithm are 0 to"),
         ([1], [0], 0, "at least one term"),
         ([0], [0], 3, "no term besides the constant"),
         ([], [0], 3, "no term besides the constant"),

@@ -140,7 +140,7 @@ def test_measurement_that_stays_off_does_not_count_to_the_end(replayed):
     assert codes(profile) == {"CPM129": 1}
 
 
-def test_a_return_ends_the_innermost_call_whatever_it_names(replayed):
+def test_a_return_ends_the_calls_within_its_region_too(replayed):
     profile = replayed(
         one_rank(
             ("leave", 0, "before the trace"),
@@ -153,9 +153,76 @@ def test_a_return_ends_the_innermost_call_whatever_it_names(replayed):
             resolution=1,
         )
     )
-    assert values(profile, "time") == {"main": 30.0, "main/loop": 10.0}
-    assert values(profile, "bytes_sent") == {"main": 100.0, "main/loop": 8.0}
+    assert values(profile, "time") == {"main": 10.0, "main/loop": 10.0}
+    assert values(profile, "bytes_sent") == {"main": 0.0, "main/loop": 8.0}
+    assert codes(profile) == {"CPM128": 3, "CPM133": 1}
+
+
+def test_a_return_whose_region_is_not_open_is_left_out(replayed):
+    profile = replayed(
+        one_rank(
+            ("enter", 0, "main"),
+            ("leave", 1, "solve"),
+            ("enter", 2, "a;b"),
+            ("mpi_send", 2, 0, Comm("WORLD"), 0, 8),
+            ("leave", 3, "a;b"),
+            ("leave", 10, "main"),
+            resolution=1,
+        )
+    )
+    assert values(profile, "time") == {"main": 9.0, "main/a;b": 1.0}
+    assert values(profile, "visits") == {"main": 1.0, "main/a;b": 1.0}
+    assert values(profile, "bytes_sent") == {"main": 0.0, "main/a;b": 8.0}
+    assert profile.reduce("time", Reduction.SUM).total == 10.0
+    assert codes(profile) == {"CPM128": 1}
+
+
+def test_a_call_without_return_ends_with_its_caller(replayed):
+    profile = replayed(
+        one_rank(
+            ("enter", 0, "main"),
+            ("enter", 1, "solve"),
+            ("enter", 2, "solve"),
+            ("enter", 3, "f"),
+            ("leave", 6, "solve"),
+            ("enter", 7, "g"),
+            ("leave", 8, "g"),
+            ("leave", 10, "main"),
+            ("enter", 11, "end"),
+            ("leave", 12, "end"),
+            resolution=1,
+        )
+    )
+    assert values(profile, "time") == {
+        "main": 1.0,
+        "main/solve": 4.0,
+        "main/solve/solve": 1.0,
+        "main/solve/solve/f": 3.0,
+        "main/solve/g": 1.0,
+        "end": 1.0,
+    }
     assert codes(profile) == {"CPM128": 2}
+
+
+def test_many_returns_without_call_take_linear_time(replayed):
+    deep = [("enter", k, f"f{k}") for k in range(300)]
+    stray = [("leave", 300 + k, "nobody") for k in range(20_000)]
+    profile = replayed(one_rank(*deep, *stray, resolution=1))
+    assert codes(profile)["CPM128"] == 20_000
+
+
+def test_the_reported_return_without_call_is_left_out(shared_data):
+    folder = shared_data / "reports/b13_otf2_return_without_call/trace.p4"
+    if not folder.is_dir():
+        pytest.skip("needs ../shared/data/reports")
+    with TraceReader().open(folder / "traces.otf2") as profile:
+        found = profile.reduce("time", Reduction.MEAN)
+        tree = profile.call_tree
+        assert {tree.path(row): found.exclusive[row] for row in range(len(tree))} == {
+            "main": pytest.approx(9.0),
+            "main/a;b": pytest.approx(1.0),
+        }
+        assert found.total == pytest.approx(10.0)
 
 
 def test_memory_does_not_grow_with_the_length_of_a_trace(tmp_path, monkeypatch):

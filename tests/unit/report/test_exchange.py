@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -132,10 +133,26 @@ def test_the_largest_runs_are_the_profile_of_an_experiment():
 
 def test_folded_stacks_add_up_to_the_profile(tmp_path):
     tree = call_tree(["main", "main/a;b", "main/a;b/c", "main/gone"])
-    text = exchange.folded(tree, np.array([1e-7, 2.5, 3.0, np.nan]))
-    assert text == "main 0.0000001\nmain;a:b 2.5\nmain;a:b;c 3\n"
+    text = exchange.folded(tree, np.array([2e-6, 2.5, 3.0, np.nan]), "s")
+    assert text == "main 2\nmain;a:b 2500000\nmain;a:b;c 3000000\n"
     again = read(tmp_path, "a.folded", text)
-    assert again.values("samples").ravel().tolist() == [1e-7, 2.5, 3.0]
+    assert again.values("samples").ravel().tolist() == [2, 2_500_000, 3_000_000]
+
+
+@pytest.mark.parametrize("unit", ["s", "1", "B"])
+def test_numbers_of_folded_stacks_are_whole_and_add_up_to_the_rounded_total(unit):
+    tree = call_tree([f"f{k}" for k in range(40)])
+    values = np.random.default_rng(3).random(40) * (1e-6 if unit == "s" else 1.0)
+    lines = exchange.folded(tree, values, unit).splitlines()
+    assert all(re.fullmatch(r"f\d+ [1-9]\d*", line) for line in lines)
+    total = sum(int(line.split()[1]) for line in lines)
+    assert total == round(values.sum() * (1e6 if unit == "s" else 1.0))
+
+
+def test_values_that_are_no_finite_cost_are_in_no_folded_stack():
+    tree = call_tree(["a", "b", "c", "d"])
+    values = np.array([np.inf, np.nan, -5.0, 7.0])
+    assert exchange.folded(tree, values) == "d 7\n"
 
 
 def test_the_literal_of_hatchet_is_read_back_as_it_was(tmp_path):

@@ -177,7 +177,8 @@ def test_texts_name_the_call_path_where_no_column_is_called_so(load, value_of):
     assert [p.name for p in experiment.parameters] == ["p"]
     assert "N" in experiment.columns
     assert not experiment.metric("sd").additive
-    assert [(f.code, f.message) for f in experiment.findings] == [("CPM125", "note")]
+    found = [(f.code, f.message) for f in experiment.findings]
+    assert found == [("CPM125", "note"), ("CPM165", "library, call")]
 
 
 def test_words_for_processes_beside_their_number_are_left_out(load):

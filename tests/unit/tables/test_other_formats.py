@@ -206,7 +206,7 @@ def test_folded_stacks_add_up(load):
     assert experiment.values("samples").ravel().tolist() == [1.5, 0, 6, 2]
 
 
-@pytest.mark.parametrize("line", ["main;f", "main;;f 5", "12", "main;f 5x"])
+@pytest.mark.parametrize("line", ["main;f", ";; 5", "12", "main;f 5x"])
 def test_a_line_that_is_no_stack_is_an_input_error(load, line):
     with pytest.raises(InputError, match="line 2: no stack with a number"):
         load("bad.folded", f"main 1\n{line}\n")

@@ -1,0 +1,71 @@
+"""Lists of repetitions in the cells of a table, as Extra-P's JSON Lines may hold them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from cpmodel_tables.grid import Grid
+
+REPETITION = "repetition"
+"""The title of the column that numbers the values of lists."""
+
+
+def with_repetitions(grid: Grid) -> Grid:
+    """Return a table with one number per cell: a list of numbers becomes a row for each.
+
+    Values that agree in all other cells are numbered as repetitions, in the order of the file.
+    """
+    listed = [title for title, cells in grid.columns.items() if _has_lists(cells)]
+    if not listed:
+        return grid
+    counts = np.ones(len(grid.lines), np.intp)
+    for title in listed:
+        counts = np.maximum(counts, [_length(cell) for cell in grid.columns[title]])
+    row = np.repeat(np.arange(len(counts)), counts)
+    within = np.arange(len(row)) - np.repeat(np.cumsum(counts) - counts, counts)
+    columns: dict[str, Sequence[object]] = {}
+    for title, cells in grid.columns.items():
+        of_row = row.tolist()
+        if title in listed:
+            places = zip(of_row, within.tolist(), strict=True)
+            columns[title] = [_cell(cells[k], number) for k, number in places]
+        else:
+            columns[title] = [cells[k] for k in of_row]
+    if REPETITION not in columns:
+        others = [cells for title, cells in columns.items() if title not in listed]
+        columns[REPETITION] = _numbered(others, len(row))
+    return replace(grid, columns=columns, lines=grid.lines[row])
+
+
+def _has_lists(cells: Sequence[object]) -> bool:
+    lists = [cell for cell in cells if isinstance(cell, list)]
+    return bool(lists) and all(_is_number(value) for cell in lists for value in cell)
+
+
+def _is_number(value: object) -> bool:
+    return value is None or (isinstance(value, int | float) and not isinstance(value, bool))
+
+
+def _length(cell: object) -> int:
+    return max(1, len(cell)) if isinstance(cell, list) else 1
+
+
+def _cell(cell: object, number: int) -> object:
+    if not isinstance(cell, list):
+        return cell
+    return cell[number] if number < len(cell) else None
+
+
+def _numbered(columns: Sequence[Sequence[object]], rows: int) -> list[object]:
+    """Return the number of each row among those that agree with it in all `columns`."""
+    seen: Counter[tuple[str, ...]] = Counter()
+    numbers: list[object] = []
+    for cells in zip(*columns, strict=True) if columns else [()] * rows:
+        key = tuple(map(repr, cells))
+        seen[key] += 1
+        numbers.append(seen[key])
+    return numbers
