@@ -121,7 +121,7 @@ OF_PROFILES = {
     ),
     "CPM128": Kind(
         what="Calls and returns in the trace do not match",
-        why="A call without a return ends with its caller, and a return without a call does not count.",
+        why="A call without a return ends with its caller. A return without a call does not count.",
         remedy="Check the manual instrumentation of the program.",
         example="app.p16: 2 returns name another region than was called last",
     ),
@@ -181,9 +181,9 @@ OF_PROFILES = {
     ),
     "CPM162": Kind(
         what="Stacks have frames without a name",
-        why="Their time counts for the caller with a name, or for a frame without one.",
+        why="Such a frame is called (unnamed), so different functions may share one call path.",
         remedy="Build the program with symbols, so that the profiler finds the names of functions.",
-        example="app.folded: 3 stacks have frames without a name",
+        example="app.folded: 3 stacks with frames called (unnamed)",
     ),
     "CPM163": Kind(
         what="The stacks have two counts each",

@@ -108,7 +108,7 @@ def test_a_finding_on_many_points_is_a_line_that_people_read():
     assert len(line) < 350
     assert "to know means to 5 %" in line
     assert "to add: " in line
-    assert line.endswith("Add repetitions, or measure on a quieter machine. (CPM134)")
+    assert line.endswith("Add repetitions, or measure on a quieter machine. (CPM134 x8)")
 
 
 def test_a_fit_says_so_too():
