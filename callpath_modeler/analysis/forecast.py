@@ -345,6 +345,7 @@ class Forecast:
             intervals = Intervals(self.known.runs, self.known.measured, point)
             return replace(self, bands=intervals, total=total_at(self.known.measured, point))
         models, modelled, where = self.fitted.models, self.known.modelled, np.array([self.target])
+        times = self.fitted.times_largest(self.target)
         added = np.zeros((len(models), COLUMNS + LIMITS), order="F")
         for start in range(0, len(models), _CHUNK):
             if not is_wanted():
@@ -353,7 +354,7 @@ class Forecast:
             some = models.take(np.arange(start, min(start + _CHUNK, len(models))))
             band = some.predict(where)
             parts = addable(some, where, band)[:, 0]
-            parts = np.concatenate([parts, limited(some, band.value[:, 0], self.target)], axis=1)
+            parts = np.concatenate([parts, limited(some, band.value[:, 0], times)], axis=1)
             added[part] = np.where(modelled[part, None], parts, 0.0)
         bands = Widths(Costs.of(self.fitted.experiment.tree, added))
         total = np.array(self.total[:1])

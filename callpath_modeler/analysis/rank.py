@@ -245,8 +245,9 @@ def _trust(
         leader = view.leader
         probability = np.where(leader >= 0, fitted.models.weight[leader], np.nan)
         marks, one = marks_of_probability(probability), np.ones(len(leader))
-        return at_most(marks, one, limited(fitted.models, one, target)[leader])
-    parts = limited(fitted.models, np.where(fitted.modelled, found.own, np.nan), target)
+        return at_most(marks, one, limited(fitted.models, one, np.inf)[leader])
+    own = np.where(fitted.modelled, found.own, np.nan)
+    parts = limited(fitted.models, own, fitted.times_largest(target))
     if inclusive:
         parts = fitted.experiment.tree.inclusive(parts)
     return at_most(marks_of_trust(found.value, found.low, found.high), found.value, parts)

@@ -56,6 +56,12 @@ OF_MODELS = {
         remedy="Repeat it on the same machine, with as many processes per node as the others.",
         example="models: at p = 128 nearly all call paths are 1.6 times what the other scales say",
     ),
+    "CPM214": Kind(
+        what="The target combines values that no run has at once",
+        why="The prediction rests on runs that were each smaller in some parameter.",
+        remedy="Measure one run with all parameters at such values.",
+        example="target: no run has p >= 256 and n >= 800000",
+    ),
     "CPM301": Kind(
         what="The sizes of messages are unknown",
         why="They are assumed to be equal, which may hide violated guidelines.",

@@ -17,6 +17,7 @@ from callpath_modeler.modeling.noise import Aggregate, Centre, Repetitions, summ
 from callpath_modeler.modeling.notation import GrowthSyntaxError, ParsedGrowth, parse_growth
 from callpath_modeler.modeling.products import Product
 from callpath_modeler.modeling.several.lines import along_with_runs
+from callpath_modeler.modeling.several.runs import runs_along
 from callpath_modeler.modeling.several.slices import along
 from callpath_modeler.modeling.shapes import Shape
 from callpath_modeler.modeling.status import FitStatus
@@ -53,5 +54,6 @@ __all__ = [
     "default_space",
     "fit",
     "parse_growth",
+    "runs_along",
     "summarise",
 ]

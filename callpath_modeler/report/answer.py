@@ -253,25 +253,18 @@ def culprit(ranking: Ranking) -> int:
 
 def beyond(fitted: Fitted, target: float) -> str:
     """Say where a target is, seen from the data."""
-    outside = [
-        (name, value / largest)
-        for name, value, smallest, largest in _reaches(fitted, target)
-        if not smallest <= value <= largest
-    ]
+    ranges = {name: fitted.measured_range(name) for name in fitted.at(target)}
+    outside = {
+        name: value / ranges[name][1]
+        for name, value in fitted.at(target).items()
+        if not ranges[name][0] <= value <= ranges[name][1]
+    }
     if not outside:
-        return "inside the data"
-    if any(times <= 1 for _, times in outside):
+        alone = fitted.never_combined(target)
+        return "no run is as large in all parameters" if alone else "inside the data"
+    if any(times <= 1 for times in outside.values()):
         return "below the smallest run"
     if not fitted.held:
-        return f"{factor_text(outside[0][1])} × the largest run"
-    each = (f"{name} {factor_text(times)} ×" for name, times in outside)
+        return f"{factor_text(outside[fitted.parameter])} × the largest run"
+    each = (f"{name} {factor_text(times)} ×" for name, times in outside.items())
     return f"{', '.join(each)} the largest run"
-
-
-def _reaches(fitted: Fitted, target: float) -> list[tuple[str, float, float, float]]:
-    """Return each parameter with its value, and its smallest and largest measured one."""
-    measured = {p.name: p.values for p in fitted.experiment.parameters}
-    ends = {name: (values[0], values[-1]) for name, values in measured.items()}
-    ends[fitted.parameter] = float(fitted.points[0]), float(fitted.points[-1])
-    wanted = {fitted.parameter: target, **fitted.held}
-    return [(name, value, *ends[name]) for name, value in wanted.items()]
