@@ -248,7 +248,7 @@ def read_experiment(path: Path) -> Experiment:
     if not runs or any(names - run.parameters.keys() for run in header.runs):
         raise _broken(path, f"{_HEADER}: a run lacks a parameter")
     columns = {}
-    for k, metric in enumerate(header.metrics):
+    for k, metric in enumerate(metric.in_one_line() for metric in header.metrics):
         values = _array(store, f"values-{k}", "<f8", (len(tree), runs))
         total = _array(store, f"total-{k}", "<f8", (runs,))
         imbalance = run_time = None

@@ -222,6 +222,17 @@ def test_a_header_that_is_none_is_an_input_error(path, fit, content):
         opened(path, fit)
 
 
+def test_names_in_a_header_hold_no_control_character(path):
+    header = json.loads((path / "header.json").read_text())
+    header["name"] += "\x1b[31m"
+    header["metrics"][0]["unit"] += "\x07"
+    replaced(path, "header.json", json.dumps(header).encode())
+    found = store.read_experiment(path)
+    assert found.name.endswith("\\x1b[31m")
+    (values,) = found.columns.values()
+    assert values.metric.unit.endswith("\\x07")
+
+
 def test_a_store_of_another_version_says_so(path, fit):
     header = json.loads((path / "header.json").read_text())
     (path / "header.json").write_text(json.dumps({"schema": header["schema"] + 1}))
