@@ -13,6 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from callpath_modeler import modeling, store
+from callpath_modeler.analysis.fit_findings import (
+    RECOMMENDED_POINTS,
+    findings_of_models,
+    findings_of_parameters,
+)
 from callpath_modeler.analysis.rank import By, Ranking, rank
 from callpath_modeler.analysis.repetitions import repetition_findings
 from callpath_modeler.asking import (
@@ -28,16 +33,14 @@ from callpath_modeler.diagnostics import Finding
 from callpath_modeler.errors import DataError, UsageError
 from callpath_modeler.fitted import Fitted, Surface, sliced
 from callpath_modeler.loading import LoadOptions, load
-from callpath_modeler.modeling import Aggregate, FitStatus, Method, Models, SearchSpace
+from callpath_modeler.modeling import Aggregate, Method, Models, SearchSpace
 from callpath_modeler.modeling.compiled.library import compiled
 from callpath_modeler.parallel import Threads, Workers, worth
 from callpath_modeler.printable import shell_word
 from callpath_modeler.profile.experiment import Experiment
 from callpath_modeler.profile.schema import Metric
 from callpath_modeler.readers.reading import Progress
-from callpath_modeler.units import as_option, counted, percent, setting_text, significant
-
-RECOMMENDED_POINTS = 5
+from callpath_modeler.units import as_option, counted, setting_text
 
 _LEFT_OUT = ("CPM101", "CPM125")
 """Findings about profiles and columns that were not used."""
@@ -128,8 +131,8 @@ def fit(
     settings = _settings(options, parameters)
     findings = (
         *repetition_findings(experiment, chosen.name),
-        *_covariates(experiment, parameters),
-        *_fit_findings(models, points, parameters, centres),
+        *findings_of_parameters(experiment, parameters),
+        *findings_of_models(models, points, parameters, centres),
     )
     found = _fitted(experiment, chosen, options, points, models, centres, settings)
     run_time = _run_time(experiment, chosen, options, (points, values), models, settings)
@@ -235,16 +238,6 @@ def _check_method(options: FitOptions) -> None:
         )
 
 
-def _covariates(experiment: Experiment, parameters: tuple[str, ...]) -> list[Finding]:
-    """Name the parameters that change together with those that are modelled."""
-    others = [other for other in experiment.parameters if other.name not in parameters]
-    main = parameters[0]
-    return [
-        Finding("CPM116", other.name, f"{len(other.values)} values over those of {main}")
-        for other in others
-    ]
-
-
 def _check_points(
     points: NDArray[np.float64], parameters: tuple[str, ...], options: FitOptions
 ) -> None:
@@ -302,51 +295,6 @@ def fit_options_of(fitted: Fitted, jobs: int = 1) -> FitOptions:
         confidence=models.confidence,
         jobs=jobs,
     )
-
-
-def _fit_findings(
-    models: Models,
-    points: NDArray[np.float64],
-    parameters: tuple[str, ...],
-    centres: NDArray[np.float64],
-) -> list[Finding]:
-    total = np.nansum(centres)
-    found = []
-    for code, status, words in (
-        ("CPM201", FitStatus.TOO_FEW_POINTS, "measured at too few points"),
-        ("CPM202", FitStatus.OUTSIDE, "off every model by more than noise explains"),
-        ("CPM203", FitStatus.NOISY, "with repetitions further apart than points"),
-    ):
-        rows = models.status == status
-        if rows.any():
-            share = percent(np.nansum(centres[rows]) / total if total > 0 else 0.0)
-            count = int(rows.sum())
-            message = f"{counted(count, 'call path')}, {share} of the cost of all scales, {words}"
-            found.append(Finding(code, "models", message, count))
-    for parameter, column in zip(parameters, points.T, strict=True):
-        if (count := len(np.unique(column))) < RECOMMENDED_POINTS:
-            found.append(Finding("CPM204", "models", f"{counted(count, 'point')} of {parameter}"))
-    if len(parameters) > 1 and _vary_one_at_a_time(points):
-        largest = setting_text(dict(zip(parameters, points.max(axis=0).tolist(), strict=True)))
-        message = f"whether they add up or multiply is assumed; a run at {largest} would tell"
-        found.append(Finding("CPM207", "models", message))
-    if models.odd_scale is not None:
-        odd, factor = models.odd_scale
-        held = {name: at for name, at in zip(parameters, odd, strict=True) if at is not None}
-        where, times = setting_text(held), significant(factor)
-        message = f"at {where} nearly all call paths are {times} times what the other scales say"
-        found.append(Finding("CPM208", "models", message))
-    return found
-
-
-def _vary_one_at_a_time(points: NDArray[np.float64]) -> bool:
-    """Tell whether no point of [K, D] has two parameters at other values than they usually have."""
-    apart = np.zeros(len(points), dtype=np.intp)
-    for column in points.T:
-        values, which, count = np.unique(column, return_inverse=True, return_counts=True)
-        if len(values) > 1:
-            apart += which.ravel() != count.argmax()
-    return bool((apart <= 1).all())
 
 
 def models_of(

@@ -1,4 +1,4 @@
-"""Reported cases of run names and identifier columns, each with its right value."""
+"""What commands answer where numbers in names and columns are no parameters."""
 
 from __future__ import annotations
 
@@ -6,35 +6,10 @@ import json
 
 import pytest
 
-import callpath_modeler as cpm
-
 
 @pytest.fixture
 def reports(shared_data):
     return shared_data / "reports"
-
-
-def values_of(folder):
-    experiment = cpm.load([folder])
-    return {each.name: list(each.values) for each in experiment.parameters}, experiment
-
-
-def test_a_comma_is_a_decimal_point(reports):
-    values, _ = values_of(reports / "b04_decimal_comma")
-    assert values == {"x": [1.25, 1.5, 1.75, 2.0]}
-
-
-def test_a_file_alone_in_its_directory_keeps_the_numbers_of_its_name(reports):
-    values, experiment = values_of(reports / "b07_name_of_a_file_alone_in_its_directory" / "runs")
-    assert values == {"p": [2, 4, 8, 16], "n": [100, 200, 400]}
-    assert len(experiment.runs) == 10
-
-
-@pytest.mark.parametrize("folder", ["a", "b"])
-def test_a_word_and_its_number_may_be_apart(reports, folder):
-    values, experiment = values_of(reports / "b11_names_word_underscore_number" / folder)
-    assert values == {"p": [4, 8, 16]}
-    assert experiment.constants.get("threads", 2) == 2
 
 
 def test_a_column_of_job_ids_is_no_parameter(reports, run):
