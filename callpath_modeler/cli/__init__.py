@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-_INTERRUPTED = 130
+EXIT_INTERRUPT = 130
+"""Exit status after Ctrl-C. It lives here because no other module may be loaded by then."""
 
 
 def main() -> None:
@@ -18,5 +19,5 @@ def main() -> None:
         from callpath_modeler.cli.group import cpmodel
     except KeyboardInterrupt:
         # The imports take a few tenths of a second, longer on a slow file system.
-        raise SystemExit(_INTERRUPTED) from None
+        raise SystemExit(EXIT_INTERRUPT) from None
     run(cpmodel)

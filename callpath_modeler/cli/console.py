@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 
 import click
 
+from callpath_modeler.cli import EXIT_INTERRUPT
 from callpath_modeler.errors import CallpathModelerError, InputError, OutputError, PluginError
 from callpath_modeler.printable import in_one_line, printable
 from callpath_modeler.units import to_ascii
@@ -27,7 +28,6 @@ EXIT_NO = 1
 """The answer is no: said by `click.Context.exit` once the answer is out."""
 
 EXIT_BUG = 70
-EXIT_INTERRUPT = 130
 EXIT_CLOSED_PIPE = 141
 _BEFORE_THE_COMMAND = frozenset(
     {"-v", "--verbose", "-q", "--quiet", "--color", "--ascii", "--no-progress",

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from callpath_modeler.errors import InputError
+from callpath_modeler.printable import csv_text
 from cpmodel_tables.columns import CHUNK, Columns
 from cpmodel_tables.grid import HINT, Grid, without_rows
 from cpmodel_tables.text import first_text, opened_text
@@ -70,7 +71,10 @@ class _Delimited:
             return
         if {*map(len, rows)} != {len(self._titles)}:
             self._refuse_lengths(rows, lines)
-        cells = zip(*rows, strict=True)
+        cells = (
+            [csv_text(cell) if cell[:1] == "'" else cell for cell in column]
+            for column in zip(*rows, strict=True)
+        )
         self._columns.extend(dict(zip(self._titles, cells, strict=True)), len(rows))
         self._lines.extend(lines)
 
@@ -79,7 +83,7 @@ class _Delimited:
         while kept:
             first, *kept = kept
             if not rows[first][0].startswith("#"):
-                self._titles = [title.strip() for title in rows[first]]
+                self._titles = [csv_text(title.strip()) for title in rows[first]]
                 break
         return kept
 
@@ -107,7 +111,7 @@ def titles_of_delimited(text: str) -> list[str]:
     """Return the titles in the header of delimited text; none if it is no such text."""
     rows = csv.reader([_header(text)], delimiter=_delimiter(text))
     try:
-        return [title.strip() for title in next(rows, [])]
+        return [csv_text(title.strip()) for title in next(rows, [])]
     except csv.Error:
         return []
 

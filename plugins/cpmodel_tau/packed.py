@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from callpath_modeler.errors import InputError
+from callpath_modeler.readers.unpacking import Budget, budget_of
 from cpmodel_tau.measurements import (
     COPY_OR_MEASURE,
     Location,
@@ -27,8 +28,6 @@ GZIP = b"\x1f\x8b"
 
 _NEWEST = 2
 """The newest format; a file states which one its readers need at least."""
-_LARGEST = 1 << 30
-"""Bytes that a file may unpack to."""
 _PIECE = 1 << 20
 _MOST_METADATA = 10_000
 _USER_EVENT = 4 + 4 + 4 * 8
@@ -36,24 +35,23 @@ _HOSTS = ("Hostname", "MPI Processor Name", "Node Name")
 
 
 class _Stream:
-    """Numbers and texts as Java's DataOutputStream writes them; no more than `_LARGEST` bytes."""
+    """Numbers and texts as Java's DataOutputStream writes them, within a budget of bytes."""
 
-    def __init__(self, file: BinaryIO) -> None:
-        self._file = file
-        self._left = _LARGEST
+    def __init__(self, file: BinaryIO, budget: Budget) -> None:
+        self._file, self._budget = file, budget
+        self._size = 0
 
     def bytes(self, count: int) -> bytes:
         if count < 0:
             raise MalformedError("a length is negative")
-        if count > self._left:
-            raise MalformedError("unpacks to more than 1 GiB")
-        self._left -= count
         # Piece by piece: a false length must not take memory that the file does not fill.
         pieces = []
         while count > 0:
             piece = self._file.read(min(count, _PIECE))
             if not piece:
                 raise MalformedError("ends early")
+            self._size += len(piece)
+            self._budget.check(self._size)
             pieces.append(piece)
             count -= len(piece)
         return b"".join(pieces)
@@ -105,7 +103,8 @@ class PackedProfile:
         self._places: list[Location] = []
         try:
             with gzip.open(path) as file:
-                self._read(_Stream(cast("BinaryIO", file)))
+                budget = budget_of(path, in_memory=True)
+                self._read(_Stream(cast("BinaryIO", file), budget))
         except MalformedError as error:
             raise InputError(f"{path}: {error}", hint=COPY_OR_MEASURE) from None
         except (OSError, EOFError, zlib.error) as cause:
