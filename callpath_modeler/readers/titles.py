@@ -28,6 +28,7 @@ _RATIOS = frozenset(
 )  # fmt: skip
 _RATE = re.compile(r"\S+\s*/\s*\S+|%|[kMGTPE]?(flops|ips|teps|iops|dofs)", re.IGNORECASE)
 """Units of rates and percentages."""
+_LONGEST_UNIT = 40
 _COUNTS = frozenset(
     {"visits", "calls", "count", "counts", "hits", "samples", "instructions", "cycles", "flops",
      "papi", "misses", "messages", "energy", "power", "memory", "value", "values"}
@@ -92,7 +93,7 @@ def read_title(title: str, unit: str | None = None) -> Title:
     if base == "s" and {*map(str.lower, kept)} <= _STATISTICS:
         name = "_".join(["time", *kept])
     stated = unit or (units[0] if units else "")
-    additive = not ({*lower} & (_SPREADS | _RATIOS) or _RATE.fullmatch(stated.strip()))
+    additive = not ({*lower} & (_SPREADS | _RATIOS) or _is_rate(stated))
     is_assumed = base == "s" and not (unit or units)
     if inclusive and {*lower} & _EXTREMES:
         return Title(title, base, factor, inclusive, additive=False, is_assumed=is_assumed)
@@ -113,7 +114,7 @@ def is_measured(title: str) -> bool:
         words & (_MEASURED | _DURATIONS)
         or notes & (_INCLUSIVE | _EXCLUSIVE)
         or units & {"s", "B"}
-        or any(_RATE.fullmatch(note) for note in notes)
+        or any(map(_is_rate, notes))
     )
 
 
@@ -124,6 +125,11 @@ def is_processes(name: str) -> bool:
     [True, True, True, False, False]
     """
     return " ".join(_SEPARATORS.split(name.strip())).lower() in _PROCESSES
+
+
+def _is_rate(unit: str) -> bool:
+    # Of a longer text the expression would try too many divisions.
+    return len(unit) <= _LONGEST_UNIT and bool(_RATE.fullmatch(unit.strip()))
 
 
 def _usual_unit(words: list[str]) -> str:

@@ -14,11 +14,11 @@ from callpath_modeler.diagnostics import Finding
 from callpath_modeler.errors import InputError
 from callpath_modeler.readers.titles import is_measured
 from cpmodel_tables.delimited import delimiter_of, refuse_twice
-from cpmodel_tables.grid import HINT, Grid, as_numbers, without_rows
+from cpmodel_tables.grid import Grid, as_numbers, without_rows
 from cpmodel_tables.layout import Layout, is_table, layout_of
 from cpmodel_tables.text import whole_text
 
-_RULE = re.compile(r"\|?[ :]*-+[-:| +]*")
+_RULE = frozenset("-+|: ")
 _NAME = re.compile(r"\s*(\S[^|]*):\s*")
 _MOST_NAME = 200
 _LEAST_ROWS = 2
@@ -70,7 +70,10 @@ def read(path: Path) -> tuple[Grid, Layout, list[Finding]]:
     tables = list(_tables(whole_text(path).split("\n")))
     tables = [table for table in tables if table.is_ruled or _is_transposed(table)]
     if not tables:
-        raise InputError(f"{path}: no table of results", hint=HINT)
+        raise InputError(
+            f"{path}: no table of results",
+            hint="recognised here: tables of JUBE, CSV, logs of ReFrame 4, results of Ramble",
+        )
     grids = [(table, _grid(path, table)) for table in tables]
     usable = [(table, grid) for table, grid in grids if any(map(is_measured, grid.columns))]
     usable = usable or grids
@@ -129,7 +132,7 @@ def _tables(lines: Sequence[str]) -> Iterator[_Table]:
 
 
 def _is_rule(text: str) -> bool:
-    return "-" in text and bool(_RULE.fullmatch(text))
+    return "-" in text and _RULE.issuperset(text)
 
 
 def _within_bars(text: str) -> str:

@@ -50,7 +50,7 @@ def is_text(text: str) -> bool:
 
 def is_yaml(text: str) -> bool:
     """Tell whether a text looks like results in YAML."""
-    return bool(re.search(r"^\s*-?\s*RAMBLE_STATUS\s*:", text, re.MULTILINE))
+    return bool(re.search(r"^[ \t-]*RAMBLE_STATUS[ \t]*:", text, re.MULTILINE))
 
 
 def read_json(path: Path) -> list[RunSource]:

@@ -15,7 +15,7 @@ from cpmodel_tables.grid import Grid, as_numbers
 from cpmodel_tables.layout import Layout
 from cpmodel_tables.tables import runs_of_grid
 
-PROCESSES, THREADS, NODES = "p", "threads", "nodes"
+PROCESSES, THREADS, NODES = _COUNTS = ("p", "threads", "nodes")
 
 _CALL_PATH, _PROGRAM, _METRIC, _VALUE, _UNIT = "callpath", "program", "metric", "value", "unit"
 _REPETITION, _RUN = "repetition", "file"
@@ -108,9 +108,18 @@ class Results:
         columns: dict[str, list[object]] = {name: [row[0].get(name) for row in rows]
                                             for name in told}  # fmt: skip
         parameters = [name for name in told if name not in _OURS and _is_number(columns[name])]
-        parameters = [name for name in parameters if name == PROCESSES or _is_full(columns[name])]
+        parameters = [
+            name
+            for name in parameters
+            if name == PROCESSES
+            or (_is_full(columns[name]) and (name in _COUNTS or len({*columns[name]}) > 1))
+        ]
         metadata = [name for name in told if name not in {_REPETITION, _RUN, *parameters}
                     and _is_text(columns[name])]  # fmt: skip
+        # What never varies is no parameter, but something that people may ask for.
+        constant = [name for name in told if name not in {*_OURS, *parameters, *metadata}
+                    and _is_full(columns[name]) and len({*columns[name]}) == 1]  # fmt: skip
+        columns |= {name: [str(cell) for cell in columns[name]] for name in constant}
         columns |= {
             _CALL_PATH: [row[1] for row in rows],
             _METRIC: [row[2] for row in rows],
@@ -128,7 +137,7 @@ class Results:
             unit=_UNIT,
             run=_RUN if _RUN in told else None,
             left_out=(),
-            metadata=tuple(metadata),
+            metadata=(*metadata, *constant),
         )
         return grid, layout
 

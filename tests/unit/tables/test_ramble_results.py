@@ -31,7 +31,7 @@ def test_figures_of_merit_are_metrics_of_the_program(load, value_of, series):
     assert experiment.metric().name == "Time"
     assert [parameter.name for parameter in experiment.parameters] == ["p"]
     assert experiment.constants["threads"] == 2
-    assert experiment.constants["size"] == 30
+    assert experiment.runs[0].metadata["size"] == "30"
     assert experiment.runs[0].metadata["program"] == PROGRAM
     assert codes(experiment) == {"CPM125": "Compiler"}
 
