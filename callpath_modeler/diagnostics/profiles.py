@@ -203,4 +203,10 @@ OF_PROFILES = {
         remedy="Call the column of call paths `callpath`.",
         example="runs.csv: the columns kernel, variant",
     ),
+    "CPM166": Kind(
+        what="Failed runs are not part of the answer",
+        why="Models rest on the other runs, and a scale at which all runs failed is missing.",
+        remedy="Repeat the failed runs.",
+        example="results.latest.json: 2 of 12 runs failed",
+    ),
 }

@@ -15,18 +15,18 @@ from cpmodel_tables.columns import CHUNK, Columns
 from cpmodel_tables.grid import HINT, Grid, without_rows
 from cpmodel_tables.text import first_text, opened_text
 
-_DELIMITERS = (",", "\t", ";")
+_DELIMITERS = (",", "\t", ";", "|")
 
 
 def of_delimited(path: Path) -> Grid:
-    """Take delimited text apart: commas, tabs or semicolons; leading ``#`` lines are comments.
+    """Take delimited text apart: commas, tabs, semicolons, bars; leading ``#`` lines are comments.
 
     Raises
     ------
     InputError
         If it has no rows, two columns of one title, or rows of another length.
     """
-    delimiter = _delimiter(first_text(path))
+    delimiter = delimiter_of(first_text(path))
     table = _Delimited(path)
     with opened_text(path, newline="") as text:
         reader = csv.reader(text, delimiter=delimiter, strict=True)
@@ -45,6 +45,7 @@ class _Delimited:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._titles: list[str] = []
+        self._is_padded = False
         self._columns = Columns()
         self._lines = array("q")
         self._waiting: list[list[str]] = []
@@ -69,6 +70,8 @@ class _Delimited:
             rows, lines = [rows[k] for k in kept], [lines[k] for k in kept]
         if not rows:
             return
+        if self._is_padded:
+            rows = [[*map(str.strip, row)] for row in rows]
         if {*map(len, rows)} != {len(self._titles)}:
             self._refuse_lengths(rows, lines)
         cells = (
@@ -84,16 +87,15 @@ class _Delimited:
             first, *kept = kept
             if not rows[first][0].startswith("#"):
                 self._titles = [csv_text(title.strip()) for title in rows[first]]
+                # Aligned columns hold blanks around their texts, too.
+                self._is_padded = any(title != title.strip() for title in rows[first])
                 break
         return kept
 
     def grid(self) -> Grid:
         """Return the whole table."""
         self.gather()
-        titles = self._titles
-        twice = next((title for k, title in enumerate(titles) if title in titles[:k]), None)
-        if twice is not None:
-            raise InputError(f"{self._path}: two columns are titled {twice!r}", hint="rename one")
+        refuse_twice(self._path, self._titles)
         if not self._lines:
             raise without_rows(self._path)
         return Grid(self._path, self._columns.cells, np.array(self._lines, np.intp))
@@ -107,9 +109,22 @@ class _Delimited:
         )
 
 
+def refuse_twice(path: Path, titles: Sequence[str]) -> None:
+    """Raise `InputError` where two columns have one title."""
+    seen: set[str] = set()
+    for title in titles:
+        if title in seen:
+            raise InputError(f"{path}: two columns are titled {title!r}", hint="rename one")
+        seen.add(title)
+
+
 def titles_of_delimited(text: str) -> list[str]:
     """Return the titles in the header of delimited text; none if it is no such text."""
-    rows = csv.reader([_header(text)], delimiter=_delimiter(text))
+    header = _header(text)
+    if header.strip().startswith("|"):
+        # Bars around the cells are those of a table for people.
+        return []
+    rows = csv.reader([header], delimiter=delimiter_of(text))
     try:
         return [csv_text(title.strip()) for title in next(rows, [])]
     except csv.Error:
@@ -121,5 +136,6 @@ def _header(text: str) -> str:
     return next(lines, "")
 
 
-def _delimiter(text: str) -> str:
+def delimiter_of(text: str) -> str:
+    """Return the sign that stands most often in the first line of a text."""
     return max(_DELIMITERS, key=_header(text).count)

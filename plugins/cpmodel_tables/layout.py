@@ -34,6 +34,12 @@ _ABOUT_RUNS = frozenset(
 )  # fmt: skip
 """Titles of texts about runs, which name no call path."""
 _OF_RESULTS = frozenset({"growth", "model"})
+_PROGRAMS = ("program", "application", "executable")
+_COUNTS = frozenset(
+    {"tasks", "threads", "nodes", "n threads", "n nodes", "num nodes", "num threads", "cores"}
+)
+"""Titles of counts that a run has one of, wherever in a table they stand."""
+_MOST_COLUMNS = 20_000
 
 _FILLED = 0.5
 """At each setting of the parameters more than this share of the call paths has a row."""
@@ -49,6 +55,7 @@ class Layout:
     parameters, values : titles
     repetition, metric, unit, run : titles, or None; with `metric` there is one title of values
     left_out : titles of which nothing is used
+    metadata : titles of texts that say something of the runs
     """
 
     callpath: tuple[str, ...]
@@ -59,6 +66,7 @@ class Layout:
     unit: str | None
     run: str | None
     left_out: tuple[str, ...]
+    metadata: tuple[str, ...] = ()
 
 
 def plain(title: str) -> str:
@@ -78,13 +86,13 @@ def is_table(titles: Sequence[str]) -> bool:
         return False
     if names & {*_CALL_PATHS}:
         return len(names) > 1
-    about_runs = any(map(is_processes, titles)) or bool(names & {*_REGIONS})
+    about_runs = any(map(is_processes, titles)) or bool(names & {*_REGIONS, *_COUNTS, *_PROGRAMS})
     return about_runs and any(map(is_measured, titles))
 
 
 def names_call_paths(layout: Layout) -> bool:
     """Tell whether the titles of the call path say that they are one."""
-    known = {*_CALL_PATHS, *_REGIONS}
+    known = {*_CALL_PATHS, *_REGIONS, *_PROGRAMS}
     return not layout.callpath or any(plain(title) in known for title in layout.callpath)
 
 
@@ -97,7 +105,7 @@ def layout_of(grid: Grid) -> Layout:
         If a role that is needed has no column, or a column has one that cannot be heeded.
     """
     _refuse(grid)
-    if not (grid.parameters or is_table(list(grid.columns))):
+    if not (grid.parameters or grid.is_result or is_table(list(grid.columns))):
         raise InputError(f"{grid.path}: no table of measurements", hint=HINT)
     search = _Search(grid)
     metric = search.take(_METRICS)
@@ -130,6 +138,11 @@ def layout_of(grid: Grid) -> Layout:
 
 
 def _refuse(grid: Grid) -> None:
+    if len(grid.columns) > _MOST_COLUMNS:
+        raise InputError(
+            f"{grid.path}: {len(grid.columns)} columns, more than {_MOST_COLUMNS}",
+            hint="write one row per value, with columns metric and value",
+        )
     names = {title: plain(title) for title in grid.columns if title not in grid.parameters}
     if {*names.values()} >= _OF_RESULTS:
         raise InputError(
@@ -174,6 +187,7 @@ class _Search:
         Texts about runs are none. Without any column, all rows are about the program.
         """
         title = self.take(_CALL_PATHS) or self.take(_REGIONS, numeric=False)
+        title = title or self.take(_PROGRAMS, numeric=False)
         if title is not None:
             return [title]
         leading: list[str] = []
@@ -193,7 +207,7 @@ class _Search:
         One that is titled like numbers is refused with the line if it does not. In others, one
         text is a mistake, and several make it a column of texts.
         """
-        if not self.grid.is_numeric(title):
+        if not self.grid.is_numeric(title) or self.grid.is_empty(title):
             return False
         if is_processes(title) or is_measured(title) or self.free[title] in _VALUES:
             return True
@@ -241,7 +255,11 @@ class _Search:
             filled = len(np.unique(paths * settings + refined))
             full = (int(paths.max()) + 1) * settings
             telling = paths.any() or order.index(title) < first
-            if is_processes(title) or (telling and filled > _FILLED * full):
+            if (
+                is_processes(title)
+                or self.free[title] in _COUNTS
+                or (telling and filled > _FILLED * full)
+            ):
                 parameters.append(title)
                 setting = refined
         return parameters, [title for title in titles if title not in parameters]

@@ -61,7 +61,7 @@ def holds(path: Path, sign: re.Pattern[str], longest: int = 256) -> bool:
 
 
 @contextmanager
-def opened_text(path: Path, newline: str) -> Iterator[TextIO]:
+def opened_text(path: Path, newline: str | None) -> Iterator[TextIO]:
     """Open the text of a file, to be read line by line.
 
     Parameters
