@@ -189,6 +189,7 @@ def run_time_json(answer: Ranking | Forecast) -> dict[str, object] | None:
         "low": low,
         "high": high,
         "predicted": json_number(run_time.predicted),
+        "by_model": json_number(run_time.by_model),
         "repetitions": run_time.repetitions,
         "model": fitted.models.formula(0, fitted.parameter),
         "measured": [json_number(float(number)) for number in fitted.measured[0]],
