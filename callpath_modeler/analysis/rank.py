@@ -28,7 +28,7 @@ from callpath_modeler.analysis.trust import (
     marks_of_probability,
     marks_of_trust,
 )
-from callpath_modeler.analysis.turning import Turning, turning_of
+from callpath_modeler.analysis.turning import Turning, turning
 from callpath_modeler.choices import check_kind, member
 from callpath_modeler.displayed import Displayed
 from callpath_modeler.errors import UsageError
@@ -137,7 +137,8 @@ class Ranking(Displayed):
     @cached_property
     def turning(self) -> Turning | None:
         """Where the program is fastest, if that is before the target."""
-        return turning_of(self.fitted, self.target, self.predicted.total, self.run_time)
+        total = self.run_time.total if self.run_time else self.predicted.total
+        return turning(self.fitted, self.target, total)
 
     def __repr__(self) -> str:
         return (
@@ -228,7 +229,7 @@ def rank(
         total=found.total,
         unmodelled=missing,
         unmodelled_share=missing_share,
-        run_time=run_time_at(fitted, target, measured, predicted=predicted),
+        run_time=run_time_at(fitted, target, measured, said.total, predicted=predicted),
     )
 
 

@@ -9,6 +9,7 @@ import click
 
 from callpath_modeler.cli.configured import Configured
 from callpath_modeler.cli.console import Console
+from callpath_modeler.cli.expecting import EXPECT, checked
 from callpath_modeler.cli.options import (
     EXPERIMENT,
     fit_options,
@@ -59,6 +60,7 @@ largest run and beyond, and at most three where no run was repeated.
 )
 @table_options
 @click.option("--explain-trust", is_flag=True, help="Say what the marks of trust mean.")
+@EXPECT
 @target_options
 @load_options
 @fit_options
@@ -75,6 +77,7 @@ def command(
     no_header: bool,
     wide: bool,
     explain_trust: bool,
+    expect: Path | None,
     question: Question,
     load: LoadOptions,
     fitting: FitOptions,
@@ -85,11 +88,13 @@ def command(
     """Rank call paths by what they cost at a target scale.
 
     That is measured where the target was run two times or more, and predicted elsewhere.
+    Verdicts of --expect do not change the exit status; `cpmodel check` has one for them.
 
     EXP is a profile, a directory of runs, a glob, a manifest, or a stored NAME.cpm.
     """
     import numpy as np
 
+    from callpath_modeler.checking import reading_for
     from callpath_modeler.cli.render import render_lines, render_table
     from callpath_modeler.pipeline import ranking_of
     from callpath_modeler.report.ranking import ranking_text
@@ -99,6 +104,8 @@ def command(
         console.note(_TRUST.rstrip(), asked=True)
     form = format_of(format_, output)
     refuse_columns(form, columns)
+    if expect is not None:
+        load = reading_for(expect, question.metric, load)
     ranking, findings = ranking_of(
         experiment,
         question,
@@ -107,6 +114,7 @@ def command(
         fit_options=fitting,
         progress=console.progress("read"),
     )
+    check = checked(ranking, expect)
     rows = _chosen(ranking, select)
     if form == "table":
         shown = rows[np.isin(rows, ranking.order)]
@@ -118,10 +126,11 @@ def command(
             full_names=wide,
             ascii_only=console.ascii_only,
             again=retold(click.get_current_context()),
+            check=check,
         )
         render_lines(console, lines, output, force=force)
     else:
-        content = picked(ranking_table(ranking, rows[:top], findings), columns)
+        content = picked(ranking_table(ranking, rows[:top], findings, check), columns)
         render_table(console, content, form, output, force=force, header=not no_header)
     console.findings(findings)
 

@@ -122,6 +122,10 @@ def sum_notes(answer: Ranking | Forecast, *, ascii_only: bool) -> list[str]:
     total, reduction = answer.total[0], fitted.experiment.reduction
     if reduction is Reduction.SUM and fitted.parameter == "p":
         return ["Listed values are sums over all processes, the run time is that of the slowest."]
+    if not run_time.repetitions and run_time.predicted > run_time.by_model * (1 + _WORTH_A_NOTE):
+        alone = quantity(run_time.by_model, fitted.metric.unit, ascii_only=ascii_only)
+        why = "Means add up to no more than the run time, so the total is stated."
+        return [f"The model of the run time alone says {alone}, less than the total. {why}"]
     difference = total / run_time.total[0] - 1 if run_time.total[0] > 0 else 0.0
     if not abs(difference) > _WORTH_A_NOTE:
         return []

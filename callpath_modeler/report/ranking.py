@@ -33,6 +33,7 @@ from callpath_modeler.report.columns import (
 )
 from callpath_modeler.report.layout import Column, table, wrap
 from callpath_modeler.report.ranking_table import growth_texts
+from callpath_modeler.report.verdicts import verdict_cells, verdict_note
 from callpath_modeler.units import (
     counted,
     parameter_value,
@@ -45,6 +46,8 @@ from callpath_modeler.units import (
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+    from callpath_modeler.analysis.expectations.check import Check
 
 _GREY = "dim"
 _START_UP = frozenset(
@@ -69,6 +72,7 @@ def ranking_text(
     full_names: bool,
     ascii_only: bool,
     again: Again = EXPERIMENT,
+    check: Check | None = None,
 ) -> list[Text]:
     """Return the ranking for people: the answer first, then the table, then what is not in it.
 
@@ -78,15 +82,17 @@ def ranking_text(
     width : of the terminal; None = nothing is cut
     full_names : functions with return type and arguments
     again : asks for one of these call paths
+    check : what came of expectations, which then have a column; None = there are none
     """
     names = distinct_names(ranking.fitted.experiment.tree, rows, full=full_names)
     others = remainder(ranking, rows)
     # Widths are those of what is shown: characters are replaced before anything is laid out.
     say = to_ascii if ascii_only else str
-    columns = [
-        replace(c, header=say(c.header), cells=[say(cell) for cell in c.cells])
-        for c in ranking_cells(ranking, rows, others, ascii_only=ascii_only).values()
-    ]
+    made = [*ranking_cells(ranking, rows, others, ascii_only=ascii_only).values()]
+    if check is not None:
+        has_total = ranking.fitted.metric.additive
+        made.append(verdict_cells(check, rows.tolist(), bool(len(others)), has_total=has_total))
+    columns = [replace(c, header=say(c.header), cells=[*map(say, c.cells)]) for c in made]
     paths = [[say(name) for name in path] for path in (*names, *_below(ranking, others))]
     ids = ranking.fitted.experiment.tree.ids()
     marks = [f"@{ids[row]}" for row in rows]
@@ -102,7 +108,7 @@ def ranking_text(
         *body,
         *(
             part
-            for line in _footer(ranking, body[0].plain, ids, again)
+            for line in _footer(ranking, body[0].plain, ids, again, check)
             for part in wrap(say(line), width, _GREY)
         ),
     ]
@@ -247,7 +253,9 @@ def _places(ranking: Ranking, rows: NDArray[np.intp]) -> list[int]:
     return [int(k) for k in place[rows]]
 
 
-def _footer(ranking: Ranking, shown: str, ids: Sequence[str], again: Again) -> list[str]:
+def _footer(
+    ranking: Ranking, shown: str, ids: Sequence[str], again: Again, check: Check | None
+) -> list[str]:
     """Return what is to be said below the table, given its header and how to ask again."""
     lines = ["", *sum_notes(ranking, ascii_only=False)]
     lines += [*unmodelled_notes(ranking), *absent_notes(ranking)]
@@ -255,6 +263,8 @@ def _footer(ranking: Ranking, shown: str, ids: Sequence[str], again: Again) -> l
         lines += excess_notes(ranking)
     if " model " in shown:
         lines.append(MODEL_NOTE)
+    if check is not None:
+        lines.append(verdict_note(check, again))
     if len(ranking.order):
         lines += _start_up_notes(ranking, again)
         lines.append(again.hint("show", f"@{ids[culprit(ranking)]}"))

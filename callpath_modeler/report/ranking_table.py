@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from types import NoneType
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from callpath_modeler.analysis.expectations.check import Check
 from callpath_modeler.analysis.rank import Ranking
 from callpath_modeler.choices import check_kind
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.report.formats import Cell, Table, json_number, provenance
+from callpath_modeler.report.verdicts import verdict_columns, verdict_header
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -76,7 +79,10 @@ def measured_json(fitted: Fitted) -> dict[str, object]:
 
 
 def ranking_table(
-    ranking: Ranking, rows: NDArray[np.intp] | None = None, findings: Sequence[Finding] = ()
+    ranking: Ranking,
+    rows: NDArray[np.intp] | None = None,
+    findings: Sequence[Finding] = (),
+    check: Check | None = None,
 ) -> Table:
     """Return ranked call paths, worst first, and after them those without a value.
 
@@ -84,8 +90,10 @@ def ranking_table(
     ----------
     rows : the rows of the experiment to tell of, in order; None = all
     findings : what JSON is to say beside the rows
+    check : what came of expectations that were held against the same models; None = nothing was
     """
     check_kind(ranking, Ranking, "ranking")
+    check_kind(check, (Check, NoneType), "check")
     fitted, tree = ranking.fitted, ranking.fitted.experiment.tree
     rows = all_rows(ranking) if rows is None else tree.chosen(rows)
     ids = tree.ids()
@@ -133,6 +141,10 @@ def ranking_table(
     maximum, imbalance = ranking.maxima_at_largest
     columns["maximum_at_largest"] = maximum[rows].tolist()
     columns["imbalance_at_largest"] = imbalance[rows].tolist()
+    header = _header(ranking, findings)
+    if check is not None:
+        columns |= verdict_columns(check, rows.tolist())
+        header["expectations"] = verdict_header(check)
     unit = fitted.metric.unit
     united = (
         "maximum_at_largest",
@@ -143,7 +155,7 @@ def ranking_table(
         "loss",
         *of_models,
     )
-    return Table(columns, dict.fromkeys(united, unit), _header(ranking, findings))
+    return Table(columns, dict.fromkeys(united, unit), header)
 
 
 def _header(ranking: Ranking, findings: Sequence[Finding]) -> dict[str, object]:
@@ -189,6 +201,7 @@ def run_time_json(answer: Ranking | Forecast) -> dict[str, object] | None:
         "low": low,
         "high": high,
         "predicted": json_number(run_time.predicted),
+        "by_model": json_number(run_time.by_model),
         "repetitions": run_time.repetitions,
         "model": fitted.models.formula(0, fitted.parameter),
         "measured": [json_number(float(number)) for number in fitted.measured[0]],
