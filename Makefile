@@ -9,7 +9,7 @@ help:
 	@echo "make demo    install into $(VENV) and rank the sample profiles at p = 262144"
 	@echo "make test    run the tests"
 	@echo "make check   lint, types, import contracts"
-	@echo "make fuzz    fuzz the readers with Atheris: TIME=seconds for each target, TARGETS='otf2 store'"
+	@echo "make fuzz    fuzz the readers with Atheris: TIME=seconds of processor time each, TARGETS='otf2 store'"
 	@echo "make bench   speed and accuracy, side by side with peers (minutes)"
 
 demo: $(VENV)/installed

@@ -10,9 +10,14 @@ from pathlib import Path
 import numpy as np
 
 from callpath_modeler.errors import InputError
+from callpath_modeler.printable import shortened
+from callpath_modeler.readers.unpacking import packed_budget
 from cpmodel_tables.columns import CHUNK, Columns
 from cpmodel_tables.grid import HINT, Grid, without_rows
 from cpmodel_tables.text import first_text, opened_text
+
+_MOST_IDLE = 1 << 20
+"""Rows without content, or comments before the header, that may follow each other."""
 
 _DELIMITERS = (",", "\t", ";")
 
@@ -44,7 +49,8 @@ class _Delimited:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._titles: list[str] = []
-        self._columns = Columns()
+        self._columns = Columns(packed_budget(path))
+        self._idle = 0
         self._lines = array("q")
         self._waiting: list[list[str]] = []
         self._numbers: list[int] = []
@@ -60,12 +66,19 @@ class _Delimited:
         """Put the rows that are waiting into columns."""
         rows, lines = self._waiting, self._numbers
         self._waiting, self._numbers = [], []
+        given = len(rows)
         # A row with a first cell is not empty: no need to look at the others.
         if not self._titles or not all(row and row[0].strip() for row in rows):
             kept = [k for k, row in enumerate(rows) if any(map(str.strip, row))]
             if not self._titles:
                 kept = self._behind_header(rows, kept)
             rows, lines = [rows[k] for k in kept], [lines[k] for k in kept]
+        self._idle = 0 if rows else self._idle + given
+        if self._idle > _MOST_IDLE:
+            raise InputError(
+                f"{self._path}: more than {_MOST_IDLE} rows without content follow each other",
+                hint="remove them",
+            )
         if not rows:
             return
         if {*map(len, rows)} != {len(self._titles)}:
@@ -76,23 +89,28 @@ class _Delimited:
 
     def _behind_header(self, rows: Sequence[list[str]], kept: list[int]) -> list[int]:
         """Take the titles from the first of the rows to be `kept`, and return the others."""
-        while kept:
-            first, *kept = kept
+        for place, first in enumerate(kept):
             if not rows[first][0].startswith("#"):
                 self._titles = [title.strip() for title in rows[first]]
-                break
-        return kept
+                self._refuse_twice()
+                return kept[place + 1 :]
+        return []
 
     def grid(self) -> Grid:
         """Return the whole table."""
         self.gather()
-        titles = self._titles
-        twice = next((title for k, title in enumerate(titles) if title in titles[:k]), None)
-        if twice is not None:
-            raise InputError(f"{self._path}: two columns are titled {twice!r}", hint="rename one")
         if not self._lines:
             raise without_rows(self._path)
         return Grid(self._path, self._columns.cells, np.array(self._lines, np.intp))
+
+    def _refuse_twice(self) -> None:
+        """Refuse two columns of one title, before any row is read."""
+        seen: set[str] = set()
+        for title in self._titles:
+            if title in seen:
+                what = f"{self._path}: two columns are titled {shortened(title)!r}"
+                raise InputError(what, hint="rename one")
+            seen.add(title)
 
     def _refuse_lengths(self, rows: Sequence[list[str]], lines: Sequence[int]) -> None:
         wanted = len(self._titles)

@@ -7,6 +7,7 @@ once for each place that it comes from, and the run ends with status 1.
 from __future__ import annotations
 
 import argparse
+import atexit
 import contextlib
 import hashlib
 import json
@@ -59,9 +60,10 @@ class Tally:
 class _Fuzzed:
     """One target while it is fuzzed in this process."""
 
-    def __init__(self, name: str, home: Path, scratch: Path) -> None:
+    def __init__(self, name: str, home: Path, scratch: Path, seconds: float) -> None:
         from fuzz.targets import TARGETS
 
+        self.end, self.count = time.process_time() + seconds, 0
         self.target, self.home, self.scratch = TARGETS[name], home, scratch
         self.known = {path.name.split("-")[0] for path in (home / "crashes").iterdir()}
         self.places = set[str]()
@@ -72,6 +74,9 @@ class _Fuzzed:
         from fuzz import judge
 
         before = time.process_time()
+        if before > self.end:
+            self.leave()
+        self.count += 1
         try:
             judge.attempt(self.target, content, self.scratch)
         except (Exception, judge.Hang) as error:  # noqa: BLE001 - any is a crash
@@ -81,9 +86,17 @@ class _Fuzzed:
         if seconds > judge.seconds_for(content) or self._has_grown():
             self._measure(content)
 
+    def leave(self) -> None:
+        """End this process: all that the fuzzer found is on disk."""
+        (self.home / "count").write_text(str(self.count))
+        sys.stderr.flush()
+        os._exit(0)
+
     def _has_grown(self) -> bool:
+        from fuzz import judge
+
         resident = int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGESIZE")
-        peak = _peak()
+        peak = judge.peak_memory()
         grown = peak > max(_MEMORY, self.memory + (64 << 20))
         self.memory = max(self.memory, peak if grown else resident)
         return grown
@@ -116,12 +129,6 @@ class _Fuzzed:
         sys.stderr.write(f"\nCRASH {self.target.name} {name}\n{told}\n")
 
 
-def _peak() -> int:
-    import resource
-
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-
-
 def _place(error: BaseException) -> str:
     """Return what tells one crash from another: its kind, and where in our code it was."""
     here = Path(__file__).parent
@@ -149,7 +156,7 @@ def _fuzz(name: str, home: Path, seconds: float, runs: int, seed: int) -> None:
     largest = max(target.largest, *(len(content) for content in target.seeds()))
     shared = Path("/dev/shm")  # noqa: S108 - a folder of our own in it
     scratch = Path(tempfile.mkdtemp(prefix="fuzz-", dir=shared if shared.is_dir() else None))
-    fuzzed = _Fuzzed(name, home, scratch)
+    fuzzed = _Fuzzed(name, home, scratch, seconds)
 
     def change(content: bytes, size: int, number: int) -> bytes:
         return mutate.mutated(target.form, bytes(content), size, number, atheris.Mutate)
@@ -159,7 +166,7 @@ def _fuzz(name: str, home: Path, seconds: float, runs: int, seed: int) -> None:
 
     options = [
         f"-max_len={largest}", f"-seed={seed}", f"-runs={runs}", "-timeout=120", "-rss_limit_mb=0",
-        f"-max_total_time={int(seconds)}", f"-artifact_prefix={home}/crashes/died-",
+        f"-artifact_prefix={home}/crashes/died-",
         "-print_final_stats=1", "-len_control=0", "-use_value_profile=0", "-detect_leaks=0",
     ]  # fmt: skip
     has_members = type(target.form).__name__ != "Single"
@@ -168,6 +175,7 @@ def _fuzz(name: str, home: Path, seconds: float, runs: int, seed: int) -> None:
         lambda content: fuzzed.take(bytes(content)),
         **({"custom_mutator": change, "custom_crossover": cross} if has_members else {}),
     )
+    atexit.register(fuzzed.leave)
     atheris.Fuzz()
 
 
@@ -209,8 +217,12 @@ def _ended(name: str, home: Path, status: int, minutes: float) -> list[str]:
     log = (home / "log.txt").read_text(errors="replace")
     tally = Tally.of(home)
     counts = [tuple(map(int, found)) for found in _SIGNS.findall(log)]
-    tally.executions += max((count[0] for count in counts), default=0)
-    tally.edges = max([tally.edges, *(count[1] for count in counts)])
+    count = home / "count"
+    # A process that died has said how far it was.
+    known = [int(count.read_text())] if count.is_file() else [found[0] for found in counts]
+    count.unlink(missing_ok=True)
+    tally.executions += max(known, default=0)
+    tally.edges = max([tally.edges, *(found[1] for found in counts)])
     tally.minutes += minutes
     crashes = sorted(path.name for path in (home / "crashes").iterdir())
     new = [name for name in crashes if name not in tally.crashes]
@@ -229,7 +241,9 @@ def main(arguments: Sequence[str]) -> int:
     """Fuzz some targets, one after another or several at once."""
     parser = argparse.ArgumentParser(prog="fuzz.run", description=__doc__)
     parser.add_argument("targets", nargs="*", metavar="TARGET", help="default: all")
-    parser.add_argument("--time", type=float, default=60, help="seconds for each target")
+    parser.add_argument(
+        "--time", type=float, default=60, help="seconds of processor time of each target"
+    )
     parser.add_argument("--runs", type=int, default=-1, help="inputs of each target")
     parser.add_argument("--seed", type=int, default=0, help="0: another one each time")
     parser.add_argument("--corpus", type=Path, required=True, help="folder that is resumed")
