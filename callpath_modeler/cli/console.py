@@ -15,8 +15,14 @@ from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 import click
 
 from callpath_modeler.cli import EXIT_INTERRUPT
-from callpath_modeler.errors import CallpathModelerError, InputError, OutputError, PluginError
-from callpath_modeler.printable import in_one_line, printable
+from callpath_modeler.errors import (
+    LONGEST,
+    CallpathModelerError,
+    InputError,
+    OutputError,
+    PluginError,
+)
+from callpath_modeler.printable import in_one_line, printable, shortened
 from callpath_modeler.units import to_ascii
 
 if TYPE_CHECKING:
@@ -319,7 +325,7 @@ def _usage_hint(error: click.UsageError) -> str:
 
 
 def _complain(message: str, hint: str | None, status: int) -> int:
-    _say(f"cpmodel: {' '.join(message.split())}")
+    _say(f"cpmodel: {shortened(' '.join(message.split()), LONGEST)}")
     if hint:
         _say(f"  hint: {hint}")
     return status

@@ -157,7 +157,8 @@ def _verify(console: Console, sources: tuple[str, ...], load: LoadOptions) -> No
     for path, agreements in loading.verify(sources, load):
         if agreements is None:
             raise UsageError(
-                f"{path}: its reader has no independent implementation to compare with"
+                f"{path}: its reader has no independent implementation to compare with",
+                hint="leave --verify out",
             )
         for found in agreements:
             compared += found.compared

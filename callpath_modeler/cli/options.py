@@ -11,6 +11,7 @@ import click
 
 from callpath_modeler.cli.gathering import F, added, gathered
 from callpath_modeler.errors import UsageError
+from callpath_modeler.printable import shortened
 
 if TYPE_CHECKING:
     from callpath_modeler.asking import Question
@@ -362,6 +363,5 @@ def _power(text: str) -> int:
     """Return a power of the logarithm, or raise `ValueError` in words for people."""
     number = text.strip()
     if not re.fullmatch(r"[-+]?[0-9]{1,3}", number):
-        shown = number if len(number) <= 40 else f"{number[:40]}..."
-        raise ValueError(f"{shown!r} is no power of the logarithm; write 0, 1 or 2")
+        raise ValueError(f"{shortened(number)!r} is no power of the logarithm; write 0, 1 or 2")
     return int(number)

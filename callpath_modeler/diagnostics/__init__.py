@@ -10,7 +10,10 @@ from callpath_modeler.diagnostics.kind import Kind
 from callpath_modeler.diagnostics.models import OF_MODELS
 from callpath_modeler.diagnostics.profiles import OF_PROFILES
 from callpath_modeler.diagnostics.series import OF_SERIES
-from callpath_modeler.printable import printable
+from callpath_modeler.printable import printable, shortened
+
+_LONGEST = 1500
+"""Characters of what a finding says."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,8 +37,8 @@ class Finding:
         # Names of files and call paths may hold anything.
         for name in ("subject", "message"):
             text: str = getattr(self, name)
-            if not text.isprintable():
-                object.__setattr__(self, name, printable(text))
+            if not text.isprintable() or len(text) > _LONGEST:
+                object.__setattr__(self, name, printable(shortened(text, _LONGEST)))
 
     @property
     def remedy(self) -> str:
