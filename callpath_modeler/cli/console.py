@@ -137,12 +137,12 @@ class Console:
 
     def findings(self, findings: Sequence[Finding], *, every: bool = False) -> None:
         """Say the findings that change the answer most, and count the others."""
+        from callpath_modeler.cli.retelling import listing_of_findings
         from callpath_modeler.diagnostics import summarise
 
-        lines = summarise(
-            self.heard(findings), limit=None if every or self.verbose else _SHOWN_FINDINGS
-        )
-        for line in lines:
+        limit = None if every or self.verbose else _SHOWN_FINDINGS
+        listing = listing_of_findings(click.get_current_context(silent=True))
+        for line in summarise(self.heard(findings), limit, listing):
             self.note(line)
 
     def heard(self, findings: Sequence[Finding]) -> Sequence[Finding]:

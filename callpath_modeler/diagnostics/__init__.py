@@ -108,7 +108,9 @@ def _influence(code: str) -> int:
     return len(_MOST_INFLUENTIAL) + (code in _REQUESTED)
 
 
-def summarise(findings: Sequence[Finding], limit: int | None = None) -> list[str]:
+def summarise(
+    findings: Sequence[Finding], limit: int | None = None, listing: str = "cpmodel -v ..."
+) -> list[str]:
     """Return one line per kind, the most influential first: what happened, why, what to do.
 
     Profiles that were not used are listed one by one.
@@ -116,13 +118,20 @@ def summarise(findings: Sequence[Finding], limit: int | None = None) -> list[str
     Parameters
     ----------
     limit : largest number of findings; one more line counts the others
+    listing : the command that lists all of them
     """
     lines = [_line(finding, count) for finding, count in by_kind(findings)]
     if limit is not None and len(lines) > limit:
         more = len(lines) - limit
         notes = "note" if more == 1 else "notes"
-        lines[limit:] = [f"{more} more {notes}: cpmodel -v shows all"]
+        lines[limit:] = [f"{more} more {notes}: {listing}"]
     return lines
+
+
+def in_full(findings: Sequence[Finding]) -> list[str]:
+    """Return one line per finding, the most influential kinds first."""
+    ordered = sorted(findings, key=lambda finding: (_influence(finding.code), finding.code))
+    return [_line(finding, finding.count) for finding in ordered]
 
 
 def _line(finding: Finding, count: int) -> str:
