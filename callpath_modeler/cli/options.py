@@ -79,10 +79,11 @@ _LOAD = (
     click.option(
         "--param",
         "parameters",
-        metavar="NAME=SOURCE",
+        metavar="NAME[=SOURCE]",
         multiple=True,
         callback=_every_parameter,
-        help="Its source: name, profile, processes, threads, nodes, metadata:KEY, none.",
+        help="Its source: name (or column; the default), profile, processes, threads, nodes, "
+        "metadata:KEY, none.",
     ),
     click.option(
         "--unit",
@@ -246,9 +247,9 @@ def _make_load(
     sources = {}
     for text in parameters:
         name, sign, source = text.partition("=")
-        if not sign:
+        if not name.strip() or (sign and not source.strip()):
             raise UsageError(f"--param {text!r} is malformed", hint="e.g. --param p=name")
-        sources[name] = source
+        sources[name] = source if sign else "name"
     read = ReadOptions(
         locations=None if locations is None else Reduction(locations),
         parameter_sources=sources,
