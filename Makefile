@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 
-.PHONY: help demo test check lint types contracts format bench clean
+.PHONY: help demo test check lint types contracts format bench mutate-stores clean
 
 help:
 	@echo "make demo    install into $(VENV) and rank the sample profiles at p = 262144"
@@ -35,6 +35,9 @@ format: $(VENV)/installed-dev
 
 bench: $(VENV)/installed-dev
 	$(BIN)/python benchmarks/run.py
+
+mutate-stores: $(VENV)/installed-dev
+	cd tests && PYTHONPATH=../plugins ../$(BIN)/python mutated_stores.py 5000
 
 COMPILED := callpath_modeler/modeling/compiled
 $(VENV)/installed: pyproject.toml $(COMPILED)/build.py $(wildcard $(COMPILED)/*.[ch])
