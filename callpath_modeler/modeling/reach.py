@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from callpath_modeler.errors import DataError
 from callpath_modeler.modeling.compiled import bands as compiled_bands
 from callpath_modeler.modeling.compiled.library import compiled
 from callpath_modeler.modeling.evaluation import peaks
@@ -42,7 +41,6 @@ def mixture_at(models: Models, p: FloatArray) -> Mixture:
     Each hypothesis predicts a value; coefficients within their errors and signs spread it, and so
     does what measurements deviate from laws, by noise and the further out the more.
     """
-    _refuse_infinite(models)
     shapes = _Shapes.of(models, p)
     if compiled():
         return Mixture(*compiled_bands.mixtures(models, p, (shapes.peak, shapes.at, shapes.inside)))
@@ -69,25 +67,6 @@ class _Shapes:
         inside, at = np.split(every, [len(models.points)], axis=1)
         peak = peaks(inside)
         return cls(peak, np.minimum(at / peak[:, None], _LARGEST), inside / peak[:, None])
-
-
-def _refuse_infinite(models: Models) -> None:
-    """Refuse models of a store whose largest columns are not finite.
-
-    They are checked where they are used: reading a store leaves them on disk.
-
-    Raises
-    ------
-    DataError
-        If an error or a coefficient of an alternative is infinite or NaN.
-    """
-    for column in (models.root, models.alternative_coefficients):
-        if column.size and not (np.isfinite(column.min()) and np.isfinite(column.max())):
-            raise DataError(
-                "the stored models have errors or alternatives that are not finite, "
-                "so they have no bands",
-                hint="make the store anew from the profiles: cpmodel fit PROFILES -o NAME.cpm",
-            )
 
 
 def _mixture(models: Models, p: FloatArray, shapes: _Shapes) -> Mixture:
@@ -123,7 +102,6 @@ def band_at(models: Models, p: FloatArray) -> tuple[FloatArray, FloatArray]:
 
     Runners-up that all together would hardly move an end are not asked.
     """
-    _refuse_infinite(models)
     shapes, least = _Shapes.of(models, p), _HARDLY * (1 - models.confidence)
     if compiled():
         return compiled_bands.bands(models, p, (shapes.peak, shapes.at, shapes.inside), least)
@@ -161,8 +139,9 @@ def _by_covariance(
     variance = (xx * x + xz * z + xc) ** 2 + (zz * z + zc) ** 2 + cc**2
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         relative = np.where(centre > 0, variance / centre**2, 0.0)
-    # Below a step there may be next to nothing: its error is as large as numbers go.
-    np.minimum(relative, np.finfo(float).max, out=relative)
+    # Below a step there may be next to nothing: its error is as large as numbers go. So is an error
+    # that is no number, or the band would be narrow.
+    np.fmin(relative, np.finfo(float).max, out=relative)
     spread = np.sqrt(np.log1p(relative))
     return spread, spread
 
