@@ -27,6 +27,7 @@ from callpath_modeler.cli.tables import (
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+    from rich.text import Text
 
     from callpath_modeler.analysis.rank import Ranking
     from callpath_modeler.asking import Question
@@ -57,6 +58,9 @@ largest run and beyond, and at most three where no run was repeated.
 @click.option(
     "--select", metavar="PATTERN", help="Show call paths that match, e.g. 'main/**/MPI_*'."
 )
+@click.option(
+    "--group-by", metavar="NAME", help="Rank the runs of each value of a metadata or a parameter."
+)
 @table_options
 @click.option("--explain-trust", is_flag=True, help="Say what the marks of trust mean.")
 @target_options
@@ -70,6 +74,7 @@ def command(
     experiment: tuple[str, ...],
     by: str,
     select: str | None,
+    group_by: str | None,
     top: int | None,
     columns: str | None,
     no_header: bool,
@@ -91,7 +96,8 @@ def command(
     import numpy as np
 
     from callpath_modeler.cli.render import render_lines, render_table
-    from callpath_modeler.pipeline import ranking_of
+    from callpath_modeler.pipeline import rankings_of
+    from callpath_modeler.report.grouped import heading, joined, of_group, of_groups
     from callpath_modeler.report.ranking import ranking_text
     from callpath_modeler.report.ranking_table import ranking_table
 
@@ -99,31 +105,43 @@ def command(
         console.note(_TRUST.rstrip(), asked=True)
     form = format_of(format_, output)
     refuse_columns(form, columns)
-    ranking, findings = ranking_of(
+    groups = rankings_of(
         experiment,
         question,
+        group_by,
         by=by,
         load_options=load,
         fit_options=fitting,
         progress=console.progress("read"),
     )
-    rows = _chosen(ranking, select)
+    chosen = {value: _chosen(ranking, select) for value, (ranking, _) in groups.items()}
     if form == "table":
-        shown = rows[np.isin(rows, ranking.order)]
         width = None if output is not None or wide else console.width
-        lines = ranking_text(
-            ranking,
-            shown[: top or _TOP_OF_A_TABLE],
-            width=width,
-            full_names=wide,
-            ascii_only=console.ascii_only,
-            again=retold(click.get_current_context()),
-        )
+        without = ("--where",) if group_by else ()
+        again = retold(click.get_current_context(), without=without)
+        lines: list[Text | str] = []
+        for value, (ranking, _) in groups.items():
+            lines += heading(group_by, value, ranking, is_first=not lines) if group_by else []
+            rows = chosen[value]
+            lines += ranking_text(
+                ranking,
+                rows[np.isin(rows, ranking.order)][: top or _TOP_OF_A_TABLE],
+                width=width,
+                full_names=wide,
+                ascii_only=console.ascii_only,
+                again=of_group(again, load.where, group_by, value) if group_by else again,
+            )
         render_lines(console, lines, output, force=force)
     else:
-        content = picked(ranking_table(ranking, rows[:top], findings), columns)
-        render_table(console, content, form, output, force=force, header=not no_header)
-    console.findings(findings)
+        tables = {
+            value: ranking_table(ranking, chosen[value][:top], findings)
+            for value, (ranking, findings) in groups.items()
+        }
+        content = joined(tables, group_by) if group_by else tables[""]
+        render_table(
+            console, picked(content, columns), form, output, force=force, header=not no_header
+        )
+    console.findings(of_groups(group_by, groups))
 
 
 def _chosen(ranking: Ranking, select: str | None) -> NDArray[np.intp]:
