@@ -3,12 +3,13 @@ PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 
-.PHONY: help demo test check lint types contracts format bench clean
+.PHONY: help demo test check lint types contracts format bench fuzz fuzz-briefly clean
 
 help:
 	@echo "make demo    install into $(VENV) and rank the sample profiles at p = 262144"
 	@echo "make test    run the tests"
 	@echo "make check   lint, types, import contracts"
+	@echo "make fuzz    fuzz the readers with Atheris: TIME=seconds of processor time each, TARGETS='otf2 store'"
 	@echo "make bench   speed and accuracy, side by side with peers (minutes)"
 
 demo: $(VENV)/installed
@@ -36,6 +37,18 @@ format: $(VENV)/installed-dev
 bench: $(VENV)/installed-dev
 	$(BIN)/python benchmarks/run.py
 
+# The corpus is kept and resumed; a crash leaves its input there, in TARGET/crashes.
+FUZZ ?= $(CURDIR)/.fuzz
+TIME ?= 60
+fuzz: $(VENV)/installed-fuzz
+	cd tests && $(abspath $(BIN))/python -m fuzz.run --corpus $(FUZZ) --time $(TIME) $(TARGETS)
+
+# The same inputs each time; half a minute on two cores.
+fuzz-briefly: $(VENV)/installed-fuzz
+	rm -rf $(VENV)/fuzz-briefly
+	cd tests && $(abspath $(BIN))/python -m fuzz.run --corpus $(abspath $(VENV))/fuzz-briefly \
+	  --runs 150 --time 2 --seed 1 --jobs 2 --if-possible
+
 COMPILED := callpath_modeler/modeling/compiled
 $(VENV)/installed: pyproject.toml $(COMPILED)/build.py $(wildcard $(COMPILED)/*.[ch])
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -46,6 +59,11 @@ $(VENV)/installed: pyproject.toml $(COMPILED)/build.py $(wildcard $(COMPILED)/*.
 
 $(VENV)/installed-dev: $(VENV)/installed
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@touch $@
+
+# Where there is no wheel of it, fuzzing says so.
+$(VENV)/installed-fuzz: $(VENV)/installed-dev
+	-$(BIN)/python -m pip install --quiet --disable-pip-version-check --only-binary atheris --editable '.[fuzz]'
 	@touch $@
 
 clean:

@@ -16,6 +16,7 @@ from callpath_modeler.choices import check_kind
 from callpath_modeler.config import NAME as CONFIGURATION
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.errors import DataError, InputError, UsageError
+from callpath_modeler.printable import shortened
 from callpath_modeler.profile.experiment import Experiment
 from callpath_modeler.profile.pruning import folded, refuse_unnamed, without
 from callpath_modeler.readers.assemble import ReadOptions, assemble
@@ -233,7 +234,7 @@ def _is_there(path: str) -> bool:
     try:
         return Path(path).exists()
     except OSError as cause:
-        what = f"{path[:80]}: {cause.strerror}"
+        what = f"{shortened(path)}: {cause.strerror}"
         raise InputError(what, hint="check the name and its permissions") from cause
 
 

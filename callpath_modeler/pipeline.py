@@ -385,6 +385,37 @@ def ranking_of(
     return ranking, findings_at(fitted, value)
 
 
+def findings_of(
+    experiment: Experiment,
+    sources: Sequence[str | Path],
+    question: Question,
+    load_options: LoadOptions,
+    fit_options: FitOptions,
+) -> tuple[Finding, ...]:
+    """Return all findings about runs, models and a target, each once.
+
+    Where the runs allow no model, these are the findings about runs. Without a target, models are
+    asked about the largest scale.
+
+    Parameters
+    ----------
+    experiment : what `load` made of `sources`
+    question : target and metric, in the words of the command line
+    """
+    found = [*experiment.findings, *repetition_findings(experiment)]
+    target = parse_target(question.target, question.at, fit_options.parameter)
+    if target.parameter is not None:
+        fit_options = replace(fit_options, parameter=target.parameter)
+    metric = question.metric
+    try:
+        models = models_of_loaded(experiment, sources, metric, load_options, fit_options)
+    except DataError:
+        return tuple(dict.fromkeys(found))
+    fitted = held_at(models, target)
+    value = target.named.get(fitted.parameter, target.value) or float(fitted.points[-1])
+    return tuple(dict.fromkeys([*found, *findings_at(fitted, value)]))
+
+
 def asked_of(
     sources: Sequence[str | Path],
     question: Question,

@@ -25,6 +25,7 @@ import numpy as np
 from callpath_modeler.atomic import new_directory
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.errors import InputError, OutputError
+from callpath_modeler.printable import shortened
 from callpath_modeler.profile.calltree import CallTree
 from callpath_modeler.profile.experiment import (
     Experiment,
@@ -358,7 +359,7 @@ def verify(path: Path) -> int:
     for name, told in store.checksums.items():
         if Path(name).name != name or not (path / name).is_file():
             # A name with a path could lead to any file, or to a device that never ends.
-            raise _broken(path, f"{_CHECKSUMS}: no file is called {name[:80]!r}")
+            raise _broken(path, f"{_CHECKSUMS}: no file is called {shortened(name)!r}")
         try:
             found = _checksum(path / name)
         except OSError as cause:

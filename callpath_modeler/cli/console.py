@@ -15,8 +15,14 @@ from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 import click
 
 from callpath_modeler.cli import EXIT_INTERRUPT
-from callpath_modeler.errors import CallpathModelerError, InputError, OutputError, PluginError
-from callpath_modeler.printable import in_one_line, printable
+from callpath_modeler.errors import (
+    LONGEST,
+    CallpathModelerError,
+    InputError,
+    OutputError,
+    PluginError,
+)
+from callpath_modeler.printable import in_one_line, printable, shortened
 from callpath_modeler.units import to_ascii
 
 if TYPE_CHECKING:
@@ -131,12 +137,12 @@ class Console:
 
     def findings(self, findings: Sequence[Finding], *, every: bool = False) -> None:
         """Say the findings that change the answer most, and count the others."""
+        from callpath_modeler.cli.retelling import listing_of_findings
         from callpath_modeler.diagnostics import summarise
 
-        lines = summarise(
-            self.heard(findings), limit=None if every or self.verbose else _SHOWN_FINDINGS
-        )
-        for line in lines:
+        limit = None if every or self.verbose else _SHOWN_FINDINGS
+        listing = listing_of_findings(click.get_current_context(silent=True))
+        for line in summarise(self.heard(findings), limit, listing):
             self.note(line)
 
     def heard(self, findings: Sequence[Finding]) -> Sequence[Finding]:
@@ -319,7 +325,7 @@ def _usage_hint(error: click.UsageError) -> str:
 
 
 def _complain(message: str, hint: str | None, status: int) -> int:
-    _say(f"cpmodel: {' '.join(message.split())}")
+    _say(f"cpmodel: {shortened(' '.join(message.split()), LONGEST)}")
     if hint:
         _say(f"  hint: {hint}")
     return status

@@ -10,7 +10,10 @@ from callpath_modeler.diagnostics.kind import Kind
 from callpath_modeler.diagnostics.models import OF_MODELS
 from callpath_modeler.diagnostics.profiles import OF_PROFILES
 from callpath_modeler.diagnostics.series import OF_SERIES
-from callpath_modeler.printable import printable
+from callpath_modeler.printable import printable, shortened
+
+_LONGEST = 1500
+"""Characters of what a finding says."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,8 +37,8 @@ class Finding:
         # Names of files and call paths may hold anything.
         for name in ("subject", "message"):
             text: str = getattr(self, name)
-            if not text.isprintable():
-                object.__setattr__(self, name, printable(text))
+            if not text.isprintable() or len(text) > _LONGEST:
+                object.__setattr__(self, name, printable(shortened(text, _LONGEST)))
 
     @property
     def remedy(self) -> str:
@@ -105,7 +108,9 @@ def _influence(code: str) -> int:
     return len(_MOST_INFLUENTIAL) + (code in _REQUESTED)
 
 
-def summarise(findings: Sequence[Finding], limit: int | None = None) -> list[str]:
+def summarise(
+    findings: Sequence[Finding], limit: int | None = None, listing: str = "cpmodel -v ..."
+) -> list[str]:
     """Return one line per kind, the most influential first: what happened, why, what to do.
 
     Profiles that were not used are listed one by one.
@@ -113,13 +118,20 @@ def summarise(findings: Sequence[Finding], limit: int | None = None) -> list[str
     Parameters
     ----------
     limit : largest number of findings; one more line counts the others
+    listing : the command that lists all of them
     """
     lines = [_line(finding, count) for finding, count in by_kind(findings)]
     if limit is not None and len(lines) > limit:
         more = len(lines) - limit
         notes = "note" if more == 1 else "notes"
-        lines[limit:] = [f"{more} more {notes}: cpmodel -v shows all"]
+        lines[limit:] = [f"{more} more {notes}: {listing}"]
     return lines
+
+
+def in_full(findings: Sequence[Finding]) -> list[str]:
+    """Return one line per finding, the most influential kinds first."""
+    ordered = sorted(findings, key=lambda finding: (_influence(finding.code), finding.code))
+    return [_line(finding, finding.count) for finding in ordered]
 
 
 def _line(finding: Finding, count: int) -> str:

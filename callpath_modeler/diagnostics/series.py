@@ -99,8 +99,7 @@ OF_SERIES = {
     "CPM141": Kind(
         what="A number in the names of runs or in a column is not used",
         why="The models do not depend on it. If it is a parameter, they mix different experiments.",
-        remedy="Use it with `--param NAME=name` (a column: with a manifest), or confirm this "
-        "with `--param NAME=none`.",
+        remedy="Use it with `--param NAME`, or confirm this with `--param NAME=none`.",
         example="job: 1001 ... 1015 in directory names: a run number, because it differs in "
         "every run",
     ),

@@ -151,7 +151,13 @@ def _experiment_of(
     if options.metrics is not None and not options.metrics:
         _refuse_several_metrics(read)
     refuse_several_programs(read)
-    findings += [finding for run in read for finding in run.findings]
+    findings += [
+        finding
+        for run in read
+        for finding in run.findings
+        # What the user has answered is no question any more.
+        if finding.code != "CPM141" or finding.subject not in options.parameter_sources
+    ]
     _refuse_units(read)
     settled = settle_parameters(read, options.parameter_sources)
     findings += settled.findings

@@ -15,7 +15,7 @@ import msgspec
 
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.errors import InputError, UsageError
-from callpath_modeler.printable import printable
+from callpath_modeler.printable import printable, shortened
 from callpath_modeler.readers.base import Match
 from callpath_modeler.readers.registry import Registry
 from callpath_modeler.readers.tokens import NUMBER
@@ -377,11 +377,11 @@ def _check_length(manifest: Path, name: str) -> None:
     except OSError as cause:
         if cause.errno in (errno.ENAMETOOLONG, errno.ELOOP):
             raise InputError(
-                f"{manifest}: path {name[:40]!r}...: {cause.strerror}", hint="correct the path"
+                f"{manifest}: path {shortened(name)!r}: {cause.strerror}", hint="correct the path"
             ) from None
     except ValueError as cause:
         raise InputError(
-            f"{manifest}: path {name[:40]!r}: {cause}", hint="correct the path"
+            f"{manifest}: path {shortened(name)!r}: {cause}", hint="correct the path"
         ) from None
 
 

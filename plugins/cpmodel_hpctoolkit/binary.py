@@ -70,7 +70,8 @@ class BinaryFile:
                 pieces.append(piece)
                 size -= len(piece)
         except OSError as error:
-            raise InputError(f"{self.path}: cannot be read: {error.strerror or error}") from error
+            what = f"{self.path}: cannot be read: {error.strerror or error}"
+            raise InputError(what, hint=COPY_IT_AGAIN) from error
         return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
     def unpack(self, layout: struct.Struct, offset: int, what: str) -> tuple[int, ...]:

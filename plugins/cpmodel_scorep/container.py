@@ -127,7 +127,8 @@ def opened(path: Path) -> Iterator[Container]:
     try:
         # Opening a pipe would wait for its other end.
         if not stat.S_ISREG(path.stat().st_mode):
-            raise InputError(f"{path}: a directory or device, not a profile")
+            what = f"{path}: a directory or device, not a profile"
+            raise InputError(what, hint="give the profile.cubex of the run")
         stream: BinaryIO = path.open("rb", buffering=0)
     except OSError as error:
         raise unreadable(path, error) from error

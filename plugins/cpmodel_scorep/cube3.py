@@ -48,7 +48,8 @@ def values(text: bytes, definitions: Definitions, where: str) -> dict[int, HeldR
         found: dict[int, NDArray[np.float64]] = {}
         for path, row in _ROW.findall(body):
             if int(path) not in paths:
-                raise InputError(f"{where}: values of call path {int(path)}, which is not defined")
+                what = f"{where}: values of call path {int(path)}, which is not defined"
+                raise InputError(what, hint=COPY_IT_AGAIN)
             found[paths[int(path)]] = _numbers(row, columns, where)
         places = sorted(found)
         matrix = np.array([found[place] for place in places]).reshape(-1, columns)

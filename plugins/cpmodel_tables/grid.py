@@ -13,7 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from callpath_modeler.errors import InputError
-from callpath_modeler.printable import printable
+from callpath_modeler.printable import printable, shortened
+from callpath_modeler.readers.json_text import memory_of_json
+from callpath_modeler.readers.unpacking import packed_budget
 from cpmodel_tables.columns import CHUNK, Cells, Columns, columns_of
 from cpmodel_tables.text import COPY_IT_AGAIN, json_of, opened_text
 
@@ -30,6 +32,9 @@ _MANY = 1000
 _PARQUET_TEXT = ("string", "large_string")
 _AT_ONCE = 1 << 20
 """Characters of JSON Lines that are taken apart together."""
+
+_MOST_AT_ONCE = 1 << 28
+"""Bytes of the values of lines that are taken apart together."""
 
 _MANY_OBJECTS = msgspec.json.Decoder(dict[str, object])
 
@@ -75,8 +80,7 @@ class Grid:
         values = as_numbers(cells)
         if values is None:
             row = next(k for k, cell in enumerate(cells) if as_numbers([cell]) is None)
-            shown = repr(cells[row])
-            shown = shown if len(shown) <= 40 else f"{shown[:37]}..."
+            shown = shortened(repr(cells[row]), 40)
             mended = as_numbers([str(cells[row]).replace(",", ".")]) is not None
             hint = "write 1.5, not 1,5" if mended else "mend it, or leave it empty"
             raise self.error(row, f"{title}: {shown} is not a number", hint)
@@ -151,12 +155,14 @@ def of_json_lines(path: Path) -> Grid:
     InputError
         If a line is no object, or there is none.
     """
-    columns, parameters, lines = Columns(), dict[str, None](), array("q")
+    columns, parameters, lines = Columns(packed_budget(path)), dict[str, None](), array("q")
     first = 1
     # Not universal: JSON text may hold other line ends than these.
     with opened_text(path, newline="\n") as text:
         while some := text.read(_AT_ONCE):
             some += text.readline()
+            if memory_of_json(some) > _MOST_AT_ONCE:
+                raise InputError(f"{path}: line {first}: holds too much for a row", hint=HINT)
             end = first + some.count("\n") + (not some.endswith("\n"))
             rows = _objects(path, some, first, end, lines)
             columns.extend(_flat(columns_of(rows), parameters), len(rows))
