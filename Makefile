@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 
-.PHONY: help demo test check lint types contracts format bench fuzz fuzz-briefly clean
+.PHONY: help demo test check lint types contracts format bench fuzz fuzz-briefly mutate-stores clean
 
 help:
 	@echo "make demo    install into $(VENV) and rank the sample profiles at p = 262144"
@@ -48,6 +48,9 @@ fuzz-briefly: $(VENV)/installed-fuzz
 	rm -rf $(VENV)/fuzz-briefly
 	cd tests && $(abspath $(BIN))/python -m fuzz.run --corpus $(abspath $(VENV))/fuzz-briefly \
 	  --runs 150 --time 2 --seed 1 --jobs 2 --if-possible
+
+mutate-stores: $(VENV)/installed-dev
+	cd tests && PYTHONPATH=../plugins ../$(BIN)/python mutated_stores.py 5000
 
 COMPILED := callpath_modeler/modeling/compiled
 $(VENV)/installed: pyproject.toml $(COMPILED)/build.py $(wildcard $(COMPILED)/*.[ch])

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 import click
 
 from callpath_modeler.cli.configured import Configured
-from callpath_modeler.cli.console import Console
+from callpath_modeler.cli.console import Console, Notes
 from callpath_modeler.cli.expecting import EXPECT, checked
+from callpath_modeler.cli.fitting_screen import ROWS, fitted_to_screen
 from callpath_modeler.cli.options import (
     EXPERIMENT,
     fit_options,
@@ -28,13 +29,13 @@ from callpath_modeler.cli.tables import (
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+    from rich.text import Text
 
     from callpath_modeler.analysis.rank import Ranking
     from callpath_modeler.asking import Question
     from callpath_modeler.loading import LoadOptions
     from callpath_modeler.pipeline import FitOptions
 
-_TOP_OF_A_TABLE = 10
 _TRUST = """\
 ●●●● four marks: the band lies within 10 % of the value; ●●●○ within 25 %;
 ●●○○ within a factor of 2; ●○○○ within a factor of 5; ○○○○ beyond.
@@ -116,23 +117,33 @@ def command(
     )
     check = checked(ranking, expect)
     rows = _chosen(ranking, select)
+    notes = Notes.FULL
     if form == "table":
         shown = rows[np.isin(rows, ranking.order)]
         width = None if output is not None or wide else console.width
-        lines = ranking_text(
-            ranking,
-            shown[: top or _TOP_OF_A_TABLE],
-            width=width,
-            full_names=wide,
-            ascii_only=console.ascii_only,
-            again=retold(click.get_current_context()),
-            check=check,
-        )
+        again = retold(click.get_current_context())
+
+        def lay(count: int, complete: bool) -> list[Text]:
+            return ranking_text(
+                ranking,
+                shown[:count],
+                width=width,
+                full_names=wide,
+                ascii_only=console.ascii_only,
+                again=again,
+                check=check,
+                complete=complete,
+            )
+
+        if top is None and output is None and not wide:
+            lines, notes = fitted_to_screen(console, lay, len(shown), findings)
+        else:
+            lines = lay(top or ROWS, complete=True)
         render_lines(console, lines, output, force=force)
     else:
         content = picked(ranking_table(ranking, rows[:top], findings, check), columns)
         render_table(console, content, form, output, force=force, header=not no_header)
-    console.findings(findings)
+    console.findings(findings, notes)
 
 
 def _chosen(ranking: Ranking, select: str | None) -> NDArray[np.intp]:

@@ -128,6 +128,23 @@ def summarise(
     return lines
 
 
+def in_short(findings: Sequence[Finding], limit: int, listing: str) -> list[str]:
+    """Return what happened, one short line per kind, and the command that says the rest.
+
+    Parameters are those of `summarise`.
+    """
+    kinds = by_kind(findings)
+    lines = []
+    for finding, count in kinds[:limit]:
+        times = f" x{count}" if count > 1 else ""
+        about = f": {finding.subject}" if finding.code in _EACH_COUNTS else ""
+        lines.append(f"{KINDS[finding.code].what}{about}. ({finding.code}{times})")
+    if lines:
+        notes = "note" if len(kinds) == 1 else "notes"
+        lines.append(f"{len(kinds)} {notes} in full: {listing}")
+    return lines
+
+
 def in_full(findings: Sequence[Finding]) -> list[str]:
     """Return one line per finding, the most influential kinds first."""
     ordered = sorted(findings, key=lambda finding: (_influence(finding.code), finding.code))

@@ -139,8 +139,9 @@ def _by_covariance(
     variance = (xx * x + xz * z + xc) ** 2 + (zz * z + zc) ** 2 + cc**2
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         relative = np.where(centre > 0, variance / centre**2, 0.0)
-    # Below a step there may be next to nothing: its error is as large as numbers go.
-    np.minimum(relative, np.finfo(float).max, out=relative)
+    # Below a step there may be next to nothing: its error is as large as numbers go. So is an error
+    # that is no number, or the band would be narrow.
+    np.fmin(relative, np.finfo(float).max, out=relative)
     spread = np.sqrt(np.log1p(relative))
     return spread, spread
 

@@ -73,6 +73,7 @@ def ranking_text(
     ascii_only: bool,
     again: Again = EXPERIMENT,
     check: Check | None = None,
+    complete: bool = True,
 ) -> list[Text]:
     """Return the ranking for people: the answer first, then the table, then what is not in it.
 
@@ -83,6 +84,7 @@ def ranking_text(
     full_names : functions with return type and arguments
     again : asks for one of these call paths
     check : what came of expectations, which then have a column; None = there are none
+    complete : False = the answer, the table and what may be done next, without anything else
     """
     names = distinct_names(ranking.fitted.experiment.tree, rows, full=full_names)
     others = remainder(ranking, rows)
@@ -101,16 +103,14 @@ def ranking_text(
         verdict(ranking, ascii_only=ascii_only),
         *turning_notes(ranking, ascii_only=ascii_only),
     ]
+    footer = _footer(ranking, body[0].plain, ids, again, check)
+    footer = footer if complete else ["", *footer[-1:]]
     return [
         *(part for line in answer for part in wrap(say(line), width, "bold")),
-        *wrap(say(context(ranking)), width, _GREY),
+        *(wrap(say(context(ranking)), width, _GREY) if complete else ()),
         Text(""),
         *body,
-        *(
-            part
-            for line in _footer(ranking, body[0].plain, ids, again, check)
-            for part in wrap(say(line), width, _GREY)
-        ),
+        *(part for line in footer for part in wrap(say(line), width, _GREY)),
     ]
 
 

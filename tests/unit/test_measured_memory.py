@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 
 import pytest
-
-from conftest import ROOT
 
 MB = 10**6
 
 
 @pytest.fixture
 def measure(monkeypatch, tmp_path):
-    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+    monkeypatch.syspath_prepend(str(Path(__file__).resolve().parents[2] / "benchmarks"))
     import measure
 
     monkeypatch.setattr(measure, "WORK", tmp_path)
