@@ -119,7 +119,7 @@ OF_SERIES = {
     ),
     "CPM155": Kind(
         what="The times of functions contain each other",
-        why="They cannot be added, so there are no total and no shares.",
+        why="They cannot be added, so the result has neither a total nor shares.",
         remedy="Name callers in the table (`main->solve`), or name exclusive times `time (exc)`.",
         example="time: 3 functions take the same, largest time in every run",
     ),
