@@ -3,12 +3,13 @@ PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 
-.PHONY: help demo test check lint types contracts format bench clean
+.PHONY: help demo test check lint types contracts docs format bench clean
 
 help:
 	@echo "make demo    install into $(VENV) and rank the sample profiles at p = 262144"
 	@echo "make test    run the tests"
-	@echo "make check   lint, types, import contracts"
+	@echo "make check   lint, types, import contracts, documentation"
+	@echo "make docs    the documentation site: build/docs/index.html"
 	@echo "make bench   speed and accuracy, side by side with peers (minutes)"
 
 demo: $(VENV)/installed
@@ -17,7 +18,7 @@ demo: $(VENV)/installed
 test: $(VENV)/installed-dev
 	$(BIN)/python -m pytest -n 2
 
-check: lint types contracts
+check: lint types contracts docs
 
 lint: $(VENV)/installed-dev
 	$(BIN)/ruff check .
@@ -28,6 +29,9 @@ types: $(VENV)/installed-dev
 
 contracts: $(VENV)/installed-dev
 	$(BIN)/lint-imports
+
+docs: $(VENV)/installed-docs
+	$(BIN)/python docs/scripts/build_site.py
 
 format: $(VENV)/installed-dev
 	$(BIN)/ruff check --fix .
@@ -48,5 +52,9 @@ $(VENV)/installed-dev: $(VENV)/installed
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
 	@touch $@
 
+$(VENV)/installed-docs: $(VENV)/installed
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[docs]'
+	@touch $@
+
 clean:
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -7,7 +7,7 @@ import textwrap
 from callpath_modeler.diagnostics import KINDS
 
 _WIDTH = 80
-_INTRODUCTION = """\
+INTRODUCTION = """\
 # Findings
 
 A finding is a message about the data or the models that you should know. Codes 1xx are about
@@ -46,7 +46,7 @@ def overview() -> list[str]:
 
 def reference_page() -> str:
     """Return the page of all findings, in Markdown."""
-    return "\n".join([_INTRODUCTION, *map(_section, KINDS)])
+    return "\n".join([INTRODUCTION, *map(_section, KINDS)])
 
 
 def _section(code: str) -> str:
