@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from callpath_modeler.profile.schema import base_unit
 
-_BRACKETS = re.compile(r"\s*[\[(]([^\[\]()]*)[\])]")
+_BRACKETS = re.compile(r"(?<!\s)\s*[\[(]([^\[\]()]*)[\])]")
 _SEPARATORS = re.compile(r"[^0-9A-Za-zµ]+")
 
 _INCLUSIVE = frozenset({"inc", "incl", "inclusive"})

@@ -21,7 +21,7 @@ from callpath_modeler.readers.unpacking import budget_of, unpacked_pieces
 BLOCK = 512
 _SCAN = 1 << 20
 _GZIP_MAGIC = b"\x1f\x8b"
-_OCTAL = re.compile(rb"[ \0]*([0-7]*)[ \0]*\Z")
+_OCTAL = re.compile(rb"[ \0]*+([0-7]*+)[ \0]*+\Z")
 _PAX_SIZE = re.compile(rb"(?:^|\n)\d+ size=(\d{1,18})\n")
 _ROWS = re.compile(r"(.*)\.(data|index)")
 

@@ -13,8 +13,8 @@ Cells = Mapping[str, Sequence[object]]
 CHUNK = 1 << 12
 """Rows that are gathered together: they stay in the cache."""
 
-_POINTER, _OBJECT = 8, 60
-"""Bytes of a cell in its list, and of what it points to."""
+_POINTER, _OBJECT = 16, 60
+"""Bytes of a cell in its list, which is made longer than it is, and of what it points to."""
 
 _FEW, _MANY = 1 << 10, 1 << 18
 """So many texts of a column are kept once: of numbers, which are rarely alike, and of others."""
@@ -53,6 +53,8 @@ class Columns:
                 self._memory += _POINTER * rows + _new_memory(shared)
                 self._budget.check_memory(self._memory)
         self.rows += rows
+        # Of each row its number is kept as well.
+        self._memory += _POINTER * rows
 
     def _shared(self, title: str, cells: Sequence[object]) -> Sequence[object]:
         known = self._known[title]

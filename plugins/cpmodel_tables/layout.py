@@ -75,7 +75,7 @@ def plain(title: str) -> str:
     >>> plain("Call_Path"), plain("value[s]"), plain("Thread ID")
     ('call path', 'value', 'thread id')
     """
-    bare = re.sub(r"[\[(][^\])]*[\])]", "", title)
+    bare = re.sub(r"[\[(][^\[(\])]*[\])]", "", title)
     return " ".join(re.findall(r"[0-9a-z]+", bare.lower()))
 
 

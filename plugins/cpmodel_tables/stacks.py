@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,6 +20,8 @@ UNNAMED = "(unnamed)"
 
 _COUNT = re.compile(r"-?[0-9]+(?:\.[0-9]+)?(?:e[+-]?[0-9]+)?", re.IGNORECASE)
 
+_AT_ONCE = 1 << 20
+"""Letters that are taken in together."""
 _OF_A_STACK, _OF_A_FRAME = 500, 120
 """Bytes that a stack takes until it is part of a call tree, and each of its frames."""
 
@@ -94,23 +97,28 @@ class _Found:
 
 def _stacks(path: Path) -> dict[str, _Found]:
     """Return the stacks, in the order in which they come up; the same text is kept once."""
-    budget, memory = packed_budget(path), 0
+    budget, memory, start = packed_budget(path), 0, 1
     stacks: dict[str, _Found] = {}
-    with opened_text(path, newline="\n") as lines:
-        for number, line in enumerate(lines, start=1):
-            if not _is_stack(line):
-                continue
-            parted = _parted(line)
-            if parted is None:
-                raise _no_stack(path, number)
-            stack, count = parted
-            if stack not in stacks:
-                stacks[stack] = _Found(number)
-                memory += _OF_A_STACK + len(stack) + _OF_A_FRAME * stack.count(";")
-                if budget is not None:
-                    budget.check_memory(memory)
-            stacks[stack].lines += 1
-            stacks[stack].count += count
+    with opened_text(path, newline="\n") as text:
+        while lines := text.readlines(_AT_ONCE):
+            end = start + len(lines)
+            first = dict(zip(reversed(lines), range(end - 1, start - 1, -1), strict=True))
+            # A bomb is of lines that are alike: those are taken apart once.
+            for line, times in Counter(lines).items():
+                if not _is_stack(line):
+                    continue
+                parted = _parted(line)
+                if parted is None:
+                    raise _no_stack(path, first[line])
+                stack, count = parted
+                if stack not in stacks:
+                    stacks[stack] = _Found(first[line])
+                    memory += _OF_A_STACK + len(stack) + _OF_A_FRAME * stack.count(";")
+                    if budget is not None:
+                        budget.check_memory(memory)
+                stacks[stack].lines += times
+                stacks[stack].count += times * count
+            start = end
     return stacks
 
 
