@@ -18,7 +18,7 @@ from callpath_modeler.fitted import Fitted
 from callpath_modeler.modeling import Alternative, FitStatus, summarise
 from callpath_modeler.profile.calltree import ROOT
 from callpath_modeler.profile.pattern import short_name
-from callpath_modeler.report.answer import at_text, target_text
+from callpath_modeler.report.answer import at_text, cost_text, target_text
 from callpath_modeler.report.chart import draw
 from callpath_modeler.report.columns import amount_text
 from callpath_modeler.report.curve import curve_of, measured_of
@@ -99,7 +99,8 @@ def model_text(
         *_dressed(uneven_facts(uneven, row, ascii_only=ascii_only)),
         "",
     ]
-    return [*lines, *_dressed(neighbour_facts(ranking, row))]
+    program = program_facts(ranking, row, ascii_only=ascii_only)
+    return [*lines, *_dressed(neighbour_facts(ranking, row)), *_dressed(program)]
 
 
 def no_model(ranking: Ranking, row: int) -> str:
@@ -381,6 +382,16 @@ def neighbour_facts(ranking: Ranking, row: int) -> list[Fact]:
     ]
     more = f", {len(below) - 6} more" if len(below) > 6 else ""
     return [("called by", above), ("calls", f"{', '.join(named) or 'nothing'}{more}")]
+
+
+def program_facts(ranking: Ranking, row: int, *, ascii_only: bool = False) -> list[Fact]:
+    """Say how long the program runs at the target, as the ranking does, and the share of it."""
+    fitted = ranking.fitted
+    if np.isinf(ranking.target) or not fitted.metric.additive:
+        return []
+    share = float(ranking.share[row])
+    part = "" if np.isnan(share) else f". This call path takes {percent(share)} of the total"
+    return [("program", f"{cost_text(ranking, ascii_only=ascii_only)}{part}.")]
 
 
 def _part(part: float, whole: float) -> float:

@@ -20,13 +20,14 @@ from callpath_modeler.printable import shell_words
 from callpath_modeler.profile.calltree import CallTree, escape
 from callpath_modeler.profile.experiment import Scaling
 from callpath_modeler.profile.pattern import short_name
-from callpath_modeler.profile.schema import Reduction
 from callpath_modeler.report.again import EXPERIMENT, Again
 from callpath_modeler.report.answer import culprit, left_out, sum_notes, turning_notes, verdict
 from callpath_modeler.report.columns import (
     MODEL_NOTE,
     band_text,
     band_title,
+    has_maxima,
+    ratio_text,
     share_texts,
     telling,
     value_titles,
@@ -219,32 +220,20 @@ def ranking_cells(
             f"max {largest_at}", [*map(text, maximum), *of_processes], droppable=_FIRST_TO_GO
         ),
         "imbalance": Column(
-            "imbalance", [*map(_ratio_text, imbalance), *of_processes], droppable=_FIRST_TO_GO
+            "imbalance", [*map(ratio_text, imbalance), *of_processes], droppable=_FIRST_TO_GO
         ),
         "share": Column("share", [*share_texts(ranking, before, after), ""], droppable=4),
         "excess": Column("excess", excess, droppable=5),
         "growth": Column("growth", [*growth, *blank, ""], right=False, droppable=1),
         "trust": Column("trust", [*trust, *blank, ""], droppable=3),
     }
-    if not _has_maxima(ranking, maximum):
+    if ranking.inclusive or not has_maxima(fitted, ranking.maxima_at_largest[0]):
         del columns["maximum"], columns["imbalance"]
     if not fitted.metric.additive:
         # No sum means anything: neither the last row, the total, nor shares of it.
         del columns["share"], columns["excess"]
         columns = {name: replace(c, cells=c.cells[:-1]) for name, c in columns.items()}
     return telling(ranking, columns)
-
-
-def _has_maxima(ranking: Ranking, maximum: NDArray[np.float64]) -> bool:
-    """Tell whether maxima say more than the listed values do: of exclusive means or sums."""
-    reduction = ranking.fitted.experiment.reduction
-    is_listed = ranking.inclusive or reduction not in {Reduction.MEAN, Reduction.SUM}
-    several = any(run.extent.processes > 1 for run in ranking.fitted.experiment.runs)
-    return several and not is_listed and not bool(np.isnan(maximum).all())
-
-
-def _ratio_text(ratio: float) -> str:
-    return "-" if np.isnan(ratio) else f"{ratio:.2f}"
 
 
 def _places(ranking: Ranking, rows: NDArray[np.intp]) -> list[int]:
