@@ -3,12 +3,13 @@ PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 
-.PHONY: help demo test check lint types contracts format bench fuzz fuzz-briefly mutate-stores clean
+.PHONY: help demo test check lint types contracts docs format bench fuzz fuzz-briefly mutate-stores clean
 
 help:
 	@echo "make demo    install into $(VENV) and rank the sample profiles at p = 262144"
 	@echo "make test    run the tests"
-	@echo "make check   lint, types, import contracts"
+	@echo "make check   lint, types, import contracts, documentation"
+	@echo "make docs    the documentation site: build/docs/index.html"
 	@echo "make fuzz    fuzz the readers with Atheris: TIME=seconds of processor time each, TARGETS='otf2 store'"
 	@echo "make bench   speed and accuracy, side by side with peers (minutes)"
 
@@ -18,7 +19,7 @@ demo: $(VENV)/installed
 test: $(VENV)/installed-dev
 	$(BIN)/python -m pytest -n 2
 
-check: lint types contracts
+check: lint types contracts docs
 
 lint: $(VENV)/installed-dev
 	$(BIN)/ruff check .
@@ -29,6 +30,9 @@ types: $(VENV)/installed-dev
 
 contracts: $(VENV)/installed-dev
 	$(BIN)/lint-imports
+
+docs: $(VENV)/installed-docs
+	$(BIN)/python docs/scripts/build_site.py
 
 format: $(VENV)/installed-dev
 	$(BIN)/ruff check --fix .
@@ -69,5 +73,9 @@ $(VENV)/installed-fuzz: $(VENV)/installed-dev
 	-$(BIN)/python -m pip install --quiet --disable-pip-version-check --only-binary atheris --editable '.[fuzz]'
 	@touch $@
 
+$(VENV)/installed-docs: $(VENV)/installed
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[docs]'
+	@touch $@
+
 clean:
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -21,12 +21,12 @@ _FEW, _LEAST = 4, 3
 _PROMPT = 1
 """Lines that a shell takes below the answer."""
 
-Lay = Callable[[int, bool], "list[Text]"]
+Lay = Callable[[int, bool], "list[Text | str]"]
 
 
 def fitted_to_screen(
     console: Console, lay: Lay, ranked: int, findings: Sequence[Finding]
-) -> tuple[list[Text], Notes]:
+) -> tuple[list[Text | str], Notes]:
     """Return the lines of a ranking, and how findings are said, so that both fit the terminal.
 
     The first line, the table and the total stay visible. Where there is little room, findings

@@ -112,9 +112,10 @@ OF_SERIES = {
     "CPM143": Kind(
         what="Runs at one scale have different inputs",
         why="They are treated as repetitions, so the models mix the inputs.",
-        remedy="Choose one input with `--where`, or name the input as a parameter.",
+        remedy="Choose one input with `--where`, rank each with `--group-by NAME`, or name the "
+        "input as a parameter.",
         example="InputType: Random in 5 runs, Sorted in 5 runs, at 5 of 5 points; "
-        "choose with --where InputType=Random",
+        "choose with --where InputType=Random, or rank each with --group-by InputType",
     ),
     "CPM155": Kind(
         what="The times of functions contain each other",

@@ -8,7 +8,7 @@ from callpath_modeler.diagnostics import KINDS
 
 _WIDTH = 80
 _PAGE = 100
-_INTRODUCTION = """\
+INTRODUCTION = """\
 # Findings
 
 A finding is a message about the data or the models that you should know before you use a result.
@@ -47,7 +47,7 @@ def overview() -> list[str]:
 
 def reference_page() -> str:
     """Return the page of all findings, in Markdown."""
-    return "\n".join([_INTRODUCTION, *map(_section, KINDS)])
+    return "\n".join([INTRODUCTION, *map(_section, KINDS)])
 
 
 def _section(code: str) -> str:

@@ -51,9 +51,11 @@ def is_pretty(text: str) -> bool:
 def is_plain(text: str) -> bool:
     """Tell by its first two lines whether a text is delimited and a table of measurements."""
     lines = [line for line in text.splitlines() if line.strip() and not line.startswith("#")]
-    if len(lines) < _LEAST_ROWS:
+    # A quotation mark may join two lines.
+    rows = [_fields([line], delimiter_of(text)) for line in lines[:_LEAST_ROWS]]
+    if len(rows) < _LEAST_ROWS or not all(rows):
         return False
-    first, second = _fields(lines[:2], delimiter_of(text))
+    (first, *_), (second, *_) = rows
     if not 1 < len(first) == len(second):
         return False
     return is_table(first)

@@ -118,6 +118,8 @@ def test_missing_values_are_no_zeros(load, value_of):
         (wf.pretty("r", TITLES, ROWS).replace(" 6.0 ", " 6,0 "), "'6,0' is not a number"),
         ("nothing at all\n", "no table of results"),
         ("a | b\nc | d\n", "no table of results"),
+        ('"tasks,t[s]\n1,2\n2,4\n', "no table of results"),
+        ('tasks,t[s]\n1,"2\n2,4\n', "line 3: unexpected end of data"),
         ("|" * 100_000 + "\n", "no table of results"),
         ("r:\n| " + " | ".join(f"c{k}" for k in range(30_000)) + " |\n|---|\n", "without rows"),
     ],
