@@ -104,6 +104,11 @@ def load(
     options : which runs to take, and how to read them
     progress : is told how far reading is
 
+    Returns
+    -------
+    Experiment
+        The call paths of all runs in one tree, with exclusive values in SI base units.
+
     Raises
     ------
     InputError

@@ -91,12 +91,28 @@ def fit(
 ) -> Fitted:
     """Model one metric of every call path.
 
+    Parameters
+    ----------
+    experiment : the measured runs
+    metric : name of the metric; None = the run time
+    options : how to model; None = the defaults of `FitOptions`
+
+    Returns
+    -------
+    Fitted
+        One model per call path, in SI base units. A model gives the exclusive value.
+
     Raises
     ------
     DataError
         If the runs do not allow any model.
     UsageError
         If there is no such metric or parameter, or more folds than points.
+
+    References
+    ----------
+    Calotoiu, Hoefler, Poke, Wolf: Using Automated Performance Modeling to Find Scalability Bugs in
+    Complex Codes (SC 2013), for the terms of models and the classic method.
     """
     check_kind(experiment, Experiment, "experiment")
     check_kind(options, (FitOptions, NoneType), "options")

@@ -188,11 +188,17 @@ def losses(
 
     Parameters
     ----------
+    experiment : the measured runs
     metric : None = the run time
     parameter : None = p if it varies
     held : measured values of other parameters; those not named are held at their largest one
     pair, base : two scales, or the one that all larger ones are compared with
     aggregate : how repetitions become one cost; ``"auto"`` as in models of the metric
+
+    Returns
+    -------
+    Losses
+        Excess work [call paths, pairs], as fractions of the run time at the larger scale.
 
     Raises
     ------
@@ -200,6 +206,11 @@ def losses(
         If there is no such metric, parameter, scale or value, or the metric does not add up.
     DataError
         If there are not two scales to compare, or nothing was spent at one of them.
+
+    References
+    ----------
+    Coarfa, Mellor-Crummey, Froyd, Dotsenko: Scalability Analysis of SPMD Codes Using Expectations
+    (ICS 2007).
     """
     check_kind(experiment, Experiment, "experiment")
     chosen = experiment.metric(metric)

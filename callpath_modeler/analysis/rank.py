@@ -43,12 +43,20 @@ FIRST = 10
 
 
 class By(StrEnum):
-    """What call paths are ranked by."""
+    """What call paths are ranked by.
 
-    VALUE = "value"  # at the target
-    GROWTH = "growth"  # asymptotic order, then value
-    LOSS = "loss"  # value minus ideal
-    SHARE = "share"  # change of the share of the total
+    Attributes
+    ----------
+    VALUE : cost at the target
+    GROWTH : asymptotic order of the model, then cost at the target
+    LOSS : cost at the target beyond that of perfect scaling
+    SHARE : change of the share of the total, from the largest scale to the target
+    """
+
+    VALUE = "value"
+    GROWTH = "growth"
+    LOSS = "loss"
+    SHARE = "share"
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,6 +172,11 @@ def rank(
     by : what to order by; ties go to the costlier, then to the earlier call path
     inclusive : rank each call path with all that it calls
     predicted : ask the models, even where the target was measured
+
+    Returns
+    -------
+    Ranking
+        Values [call paths] at the target with bands, in SI base units, and their order.
 
     Raises
     ------

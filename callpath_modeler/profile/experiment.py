@@ -23,10 +23,16 @@ if TYPE_CHECKING:
 
 
 class Scaling(StrEnum):
-    """How the problem grows with the machine."""
+    """How the problem grows with the machine.
 
-    WEAK = "weak"  # constant work per process
-    STRONG = "strong"  # constant work in total
+    Attributes
+    ----------
+    WEAK : the work per process is constant
+    STRONG : the work of all processes together is constant
+    """
+
+    WEAK = "weak"
+    STRONG = "strong"
 
 
 @dataclass(frozen=True, slots=True)

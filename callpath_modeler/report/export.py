@@ -101,6 +101,11 @@ def graph(source: Ranking | Experiment, check: Check | None = None) -> nx.DiGrap
     check : what came of expectations that were held against the models of the ranking; nodes that
         one names have ``verdict`` and ``expectation``
 
+    Returns
+    -------
+    networkx.DiGraph
+        One node per call path, one edge from each caller to each callee.
+
     Raises
     ------
     UsageError

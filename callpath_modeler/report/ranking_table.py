@@ -88,9 +88,20 @@ def ranking_table(
 
     Parameters
     ----------
+    ranking : the ranked call paths
     rows : the rows of the experiment to tell of, in order; None = all
     findings : what JSON is to say beside the rows
     check : what came of expectations that were held against the same models; None = nothing was
+
+    Returns
+    -------
+    Table
+        The columns of ``cpmodel rank -f csv``, in SI base units; `to_frame` makes it pandas.
+
+    Raises
+    ------
+    UsageError
+        If `ranking` or `check` is something else, or there is no such row.
     """
     check_kind(ranking, Ranking, "ranking")
     check_kind(check, (Check, NoneType), "check")

@@ -6,14 +6,11 @@ the site is `build/docs`.
 
 from __future__ import annotations
 
-import os
 import posixpath
 import re
 import shutil
 import sys
 from collections.abc import Iterable, Sequence
-
-from sphinx.cmd.build import main as sphinx
 
 from command_tree import ROOT
 
@@ -109,7 +106,8 @@ def write_source() -> None:
 
 def main() -> int:
     """Build the site; a warning is an error."""
-    os.environ["COLUMNS"] = "100"
+    from sphinx.cmd.build import main as sphinx
+
     write_source()
     shutil.rmtree(SITE, ignore_errors=True)
     options = ["-q", "--fail-on-warning", "--keep-going", "-d", str(ROOT / "build" / "doctrees")]
