@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from callpath_modeler.modeling.compiled.library import compiled
+from callpath_modeler.modeling.mixture.continuation import widen
 from callpath_modeler.modeling.mixture.data import Data, Values, data_of
 from callpath_modeler.modeling.mixture.deviations import Deviations
 from callpath_modeler.modeling.mixture.facts import row_status, write_facts
@@ -118,6 +119,8 @@ def _modelled(setting: Setting, ordered: FloatArray) -> Columns:
         write_models(columns, usable, found, data, unit, known, setting.far, setting.usual)
         columns = widened(columns, setting.terms)
         _write_sums(columns, usable, found, data, unit, setting)
+        if points.ndim == 1:
+            widen(columns, usable, data, unit, known)
         columns["spread"] = np.hypot(columns["spread"], setting.off)
     return widened(columns, setting.terms)
 

@@ -58,7 +58,7 @@ _NOISY_SPREAD = 0.25
 _MISFIT = 0.05
 _FAR_BEYOND_NOISE = 3.0
 
-_MOST_DRIFT = 2.0
+MOST_DRIFT = 2.0
 """How much the variance of logarithms grows per doubling beyond the data at most: a factor of four,
 which is what p^2 does. What scatters over decades has no band over dozens of them."""
 
@@ -160,7 +160,7 @@ def _write_spread(
 ) -> None:
     columns["unit"][rows] = unit
     columns["spread"][rows] = np.sqrt(found.variance)
-    columns["drift"][rows] = np.minimum(found.drift, _MOST_DRIFT)
+    columns["drift"][rows] = np.minimum(found.drift, MOST_DRIFT)
     columns["dof"][rows] = data.dof
 
 
