@@ -167,13 +167,16 @@ def _formula(ranking: Ranking, row: int, *, ascii_only: bool) -> str:
     growth = growth_text(ranking, row, pretty=pretty)
     fitted = ranking.fitted
     formula = formula_text(ranking, row, pretty=pretty)
-    formula += formula_from_text(fitted, rows_of(ranking, row))
+    since = formula_from_text(fitted, rows_of(ranking, row))
+    formula += since
     held = "".join(f", {name}={parameter_value(value)}" for name, value in fitted.held.items())
     text = f"{fitted.metric.name}({fitted.parameter}{held}) = {formula}"
     text += f"  [{unit}]" if unit != "1" else ""
     if np.isfinite(ranking.target):
         text += f"   {predicted_text(ranking, row, ascii_only=ascii_only)}"
-    return f"{text}   growth {growth}{from_text(fitted, int(ranking.leader[row]))}"
+    # Where the formula says it, the growth need not.
+    growth += "" if since else from_text(fitted, int(ranking.leader[row]))
+    return f"{text}   growth {growth}"
 
 
 def rows_of(ranking: Ranking, row: int) -> NDArray[np.intp]:
