@@ -52,9 +52,9 @@ KINDS: dict[str, Kind] = dict(sorted({**OF_PROFILES, **OF_SERIES, **OF_MODELS}.i
 _MOST_INFLUENTIAL = (
     "CPM101", "CPM166", "CPM121", "CPM164", "CPM165", "CPM160", "CPM161",
     "CPM143", "CPM142", "CPM141", "CPM102", "CPM131", "CPM155", "CPM135",
-    "CPM103", "CPM114", "CPM118", "CPM117", "CPM104", "CPM105", "CPM132", "CPM208", "CPM205",
-    "CPM214", "CPM207", "CPM206", "CPM202", "CPM201", "CPM116", "CPM204", "CPM136", "CPM134",
-    "CPM115",
+    "CPM103", "CPM114", "CPM118", "CPM117", "CPM104", "CPM105", "CPM132", "CPM208", "CPM210",
+    "CPM209", "CPM205", "CPM214", "CPM207", "CPM206", "CPM202", "CPM201", "CPM116", "CPM204",
+    "CPM136", "CPM134", "CPM115",
 )  # fmt: skip
 """Kinds by how much they change an answer: its data, its meaning, its uncertainty."""
 

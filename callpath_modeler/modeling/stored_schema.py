@@ -59,6 +59,9 @@ COLUMNS: Mapping[str, Column] = {
     "noise": Column("f8", "n", low=0),
     "status": Column("i1", "n", low=min(FitStatus), high=max(FitStatus)),
     "used": Column("i2", "n", low=0),
+    "since": Column("f8", "n", low=0),
+    "before": Column("i2", "n", low=-1),
+    "before_coefficients": Column("f8", "n2"),
     "low_p": Column("f8", "n", low=0),
     "high_p": Column("f8", "n", low=0),
     "weight": Column("f8", "n", low=0, high=1 + _ROUNDING),
@@ -97,7 +100,8 @@ def check_columns(
         is_empty = column.empty_with == method and array.size == 0 and len(array) == rows
         if not is_empty and array.shape != expected:
             raise ValueError(f"{name} has the shape {array.shape}, expected {expected}")
-        high = shapes - 1 if name.endswith("terms") else column.high
+        is_code = column.kind == "i2" and column.low == -1
+        high = shapes - 1 if is_code else column.high
         _check_range(name, array, column, high)
     if (np.isnan(arrays["coefficients"][:, 0]) == _modelled(arrays["status"])).any():
         raise ValueError("coefficients and status disagree on which rows have a model")
@@ -116,6 +120,7 @@ def _sizes(arrays: Mapping[str, npt.NDArray[np.generic]], rows: int) -> dict[str
         raise ValueError(f"{of_terms} terms and {of_alternatives} alternatives are too many")
     return {
         "n": rows,
+        "2": 2,
         "T": of_terms,
         "C": of_terms + 1,
         "A": of_alternatives,

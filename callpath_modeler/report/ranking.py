@@ -22,6 +22,7 @@ from callpath_modeler.profile.experiment import Scaling
 from callpath_modeler.profile.pattern import short_name
 from callpath_modeler.report.again import EXPERIMENT, Again
 from callpath_modeler.report.answer import culprit, left_out, sum_notes, turning_notes, verdict
+from callpath_modeler.report.change_points import from_texts
 from callpath_modeler.report.columns import (
     MODEL_NOTE,
     band_text,
@@ -200,7 +201,14 @@ def ranking_cells(
     own = ranking.excess.exclusive
     summed = [own[others], own] if len(others) else [own]
     excess += [percent(float(part.sum())) for part in summed]
-    growth = growth_texts(ranking, rows, pretty=not ascii_only)
+    growth = [
+        text + since
+        for text, since in zip(
+            growth_texts(ranking, rows, pretty=not ascii_only),
+            from_texts(fitted, ranking.leader[rows]),
+            strict=True,
+        )
+    ]
     bands = [band(ranking.low[row], ranking.high[row]) for row in rows]
     trust = map(marks_text, ranking.trust[rows].tolist())
     before = [*np.nan_to_num(ranking.share_at_largest[rows]), *sums(ranking.share_at_largest)]
