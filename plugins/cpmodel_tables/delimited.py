@@ -11,7 +11,7 @@ import numpy as np
 
 from callpath_modeler.errors import InputError
 from cpmodel_tables.columns import CHUNK, Columns
-from cpmodel_tables.grid import HINT, Grid, without_rows
+from cpmodel_tables.grid import HINT, Grid, refuse_many, without_rows
 from cpmodel_tables.text import first_text, opened_text
 
 _DELIMITERS = (",", "\t", ";", "|")
@@ -82,6 +82,7 @@ class _Delimited:
         while kept:
             first, *kept = kept
             if not rows[first][0].startswith("#"):
+                refuse_many(self._path, len(rows[first]))
                 self._titles = [title.strip() for title in rows[first]]
                 # Aligned columns hold blanks around their texts, too.
                 self._is_padded = self._titles != rows[first]
