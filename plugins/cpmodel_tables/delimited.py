@@ -13,7 +13,7 @@ from callpath_modeler.errors import InputError
 from callpath_modeler.printable import csv_text, shortened
 from callpath_modeler.readers.unpacking import packed_budget
 from cpmodel_tables.columns import CHUNK, Columns
-from cpmodel_tables.grid import HINT, Grid, without_rows
+from cpmodel_tables.grid import HINT, Grid, refuse_many, without_rows
 from cpmodel_tables.text import first_text, opened_text
 
 _MOST_IDLE = 1 << 20
@@ -97,6 +97,7 @@ class _Delimited:
         """Take the titles from the first of the rows to be `kept`, and return the others."""
         for place, first in enumerate(kept):
             if not rows[first][0].startswith("#"):
+                refuse_many(self._path, len(rows[first]))
                 self._titles = [csv_text(title.strip()) for title in rows[first]]
                 # Aligned columns hold blanks around their texts, too.
                 self._is_padded = any(title != title.strip() for title in rows[first])

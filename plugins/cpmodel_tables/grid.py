@@ -29,6 +29,7 @@ HINT = (
 
 _MISSING = frozenset({"", "na", "n/a", "nan", "null", "none", "-"})
 _MANY = 1000
+_MOST_COLUMNS = 20_000
 _PARQUET_TEXT = ("string", "large_string")
 _AT_ONCE = 1 << 20
 """Characters of JSON Lines that are taken apart together."""
@@ -140,6 +141,15 @@ def _as_numbers_one_by_one(cells: Sequence[object]) -> NDArray[np.float64] | Non
 
 def _is_missing(cell: object) -> bool:
     return cell is None or (isinstance(cell, str) and cell.strip().lower() in _MISSING)
+
+
+def refuse_many(path: Path, columns: int) -> None:
+    """Raise `InputError` for a table of more columns than anybody measures."""
+    if columns > _MOST_COLUMNS:
+        raise InputError(
+            f"{path}: {columns} columns, more than {_MOST_COLUMNS}",
+            hint="write one row per value, with columns metric and value",
+        )
 
 
 def without_rows(path: Path) -> InputError:

@@ -14,7 +14,7 @@ from callpath_modeler.diagnostics import Finding
 from callpath_modeler.errors import InputError
 from callpath_modeler.readers.titles import is_measured
 from cpmodel_tables.delimited import delimiter_of, refuse_twice
-from cpmodel_tables.grid import Grid, as_numbers, without_rows
+from cpmodel_tables.grid import Grid, as_numbers, refuse_many, without_rows
 from cpmodel_tables.layout import Layout, is_table, layout_of
 from cpmodel_tables.text import whole_text
 
@@ -149,6 +149,7 @@ def _grid(path: Path, table: _Table) -> Grid:
     titles, *rows = table.rows
     if not rows:
         raise without_rows(path)
+    refuse_many(path, len(titles))
     refuse_twice(path, titles)
     for row, line in zip(rows, table.lines[1:], strict=True):
         if len(row) != len(titles):
