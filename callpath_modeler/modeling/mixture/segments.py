@@ -36,9 +36,9 @@ _MOST_PLACES = 12
 _PRIOR = 0.03
 """How probable two laws are, before any value is seen. The level of the second law lies near that
 of the first, which this includes."""
-_ASKED = 0.05
+_ASKED = 0.1
 """How probable hypotheses with a break are where change points are tried."""
-_MISSED = 1.5
+_MISSED = 3.0
 """From how many times the noise on deviations from laws are no noise."""
 _MATTERS = 0.05
 """How probable two laws are where they are among what could be."""
