@@ -75,12 +75,24 @@ def test_a_file_of_expectations_with_endless_numbers_is_refused_in_short(
 
 
 @pytest.mark.parametrize("text", [f"{'a.' * 20_000}b = 1", f"[defaults]\nconfidence = {LONG}",
-                                  f'[experiment]\nname = "{"{p}" * 5000}"',
                                   f"[defaults]\njobs = {LONG}"],
                          ids=lambda text: text[:24])  # fmt: skip
 def test_a_configuration_with_endless_numbers_is_refused_in_short(run, stored, tmp_path, text):
     path = tmp_path / "c.toml"
     path.write_text(text)
     done = run("--config", path, "rank", stored, *RANK)
+    done.fails(2)
+    assert all(len(line) <= LONGEST + 20 for line in done.complaint.splitlines())
+
+
+@pytest.mark.parametrize(
+    "pattern", ["{a}{b}", "{a}1{b}", "x{a}.{b}.{c}".replace("x", "{d}e{e}") * 3, "{p}" * 5000,
+                ".".join(f"{{{chr(97 + k)}}}" for k in range(13)), LONGER],
+    ids=lambda pattern: pattern[:20],
+)  # fmt: skip
+def test_a_pattern_of_names_whose_numbers_have_no_end_is_refused(run, tmp_path, pattern):
+    path = tmp_path / f"{'1.' * 100}x.csv"
+    path.write_text("callpath,time\nmain,1\n")
+    done = run("info", path, "--name", pattern)
     done.fails(2)
     assert all(len(line) <= LONGEST + 20 for line in done.complaint.splitlines())

@@ -37,7 +37,7 @@ def test_folded_stacks_with_a_very_long_first_line_are_read(tmp_path, first):
         written(tmp_path / f"p{p}" / "a.folded", f"{first}\nmain;g {p}\n")
     experiment = load([tmp_path / "p2" / "a.folded", tmp_path / "p4" / "a.folded"])
     assert len(experiment.runs) == 2
-    assert "main/g" in [experiment.tree.path(row) for row in range(len(experiment.tree))]
+    assert np.nansum(experiment.values("samples")[:, 1]) == float(first[-1]) + 4
 
 
 @pytest.mark.parametrize("first", [f"main;{LONG} 1", f"{LONG} 1"])
