@@ -13,7 +13,7 @@ Cells = Mapping[str, Sequence[object]]
 CHUNK = 1 << 12
 """Rows that are gathered together: they stay in the cache."""
 
-_POINTER, _OBJECT = 16, 60
+LEAST_OF_A_CELL, _OBJECT = 16, 60
 """Bytes of a cell in its list, which is made longer than it is, and of what it points to."""
 
 _FEW, _MANY = 1 << 10, 1 << 18
@@ -50,11 +50,11 @@ class Columns:
             shared = [None] * rows if found is None else self._shared(title, found)
             cells.extend(shared)
             if self._budget is not None:
-                self._memory += _POINTER * rows + _new_memory(shared)
+                self._memory += LEAST_OF_A_CELL * rows + _new_memory(shared)
                 self._budget.check_memory(self._memory)
         self.rows += rows
         # Of each row its number is kept as well.
-        self._memory += _POINTER * rows
+        self._memory += LEAST_OF_A_CELL * rows
 
     def _shared(self, title: str, cells: Sequence[object]) -> Sequence[object]:
         known = self._known[title]

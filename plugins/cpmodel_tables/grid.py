@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from callpath_modeler.errors import InputError
 from callpath_modeler.printable import printable, shortened
 from callpath_modeler.readers.json_text import memory_of_json
-from callpath_modeler.readers.unpacking import packed_budget
-from cpmodel_tables.columns import CHUNK, Cells, Columns, columns_of
+from callpath_modeler.readers.unpacking import budget_of, packed_budget
+from cpmodel_tables.columns import CHUNK, LEAST_OF_A_CELL, Cells, Columns, columns_of
 from cpmodel_tables.text import COPY_IT_AGAIN, json_of, opened_text
 
 PARAMETERS = ("params", "parameters")
@@ -229,9 +229,16 @@ def of_parquet(path: Path) -> Grid:
         raise InputError(
             f"{path}: parquet needs pyarrow", hint="pip install 'callpath-modeler[parquet]'"
         ) from cause
-    columns, parameters = Columns(), dict[str, None]()
+    # A column of one value takes a few bytes, whatever its length.
+    budget = budget_of(path)
+    columns, parameters = Columns(budget), dict[str, None]()
     try:
         with pq.ParquetFile(path) as file:
+            budget.check_memory(
+                LEAST_OF_A_CELL * file.metadata.num_rows * file.metadata.num_columns
+            )
+            groups = (file.metadata.row_group(k) for k in range(file.metadata.num_row_groups))
+            budget.check_memory(max((group.total_byte_size for group in groups), default=0))
             for batch in file.iter_batches(1 << 16):
                 _add_batch(columns, parameters, batch)
     except (pa.ArrowException, OSError, ValueError, MemoryError) as cause:
