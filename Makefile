@@ -3,7 +3,8 @@ PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 
-.PHONY: help demo test check lint types contracts docs format bench fuzz fuzz-briefly mutate-stores clean
+.PHONY: help demo test check lint types contracts docs format bench fuzz fuzz-briefly \
+  mutate-stores mutants sanitize clean
 
 help:
 	@echo "make demo    install into $(VENV) and rank the sample profiles at p = 262144"
@@ -12,6 +13,9 @@ help:
 	@echo "make docs    the documentation site: build/docs/index.html"
 	@echo "make fuzz    fuzz the readers with Atheris: TIME=seconds of processor time each, TARGETS='otf2 store'"
 	@echo "make bench   speed and accuracy, side by side with peers (minutes)"
+	@echo "make mutate-stores   read 5,000 changed stores (minutes)"
+	@echo "make sanitize        drive the C library under sanitizers (minutes)"
+	@echo "make mutants MODULE=FILE TESTS=FILES   change a module in each place, and see whether tests notice"
 
 demo: $(VENV)/installed
 	$(BIN)/cpmodel rank sample_profiles/lulesh --target 262144
@@ -54,7 +58,13 @@ fuzz-briefly: $(VENV)/installed-fuzz
 	  --runs 150 --time 2 --seed 1 --jobs 2 --if-possible
 
 mutate-stores: $(VENV)/installed-dev
-	cd tests && PYTHONPATH=../plugins ../$(BIN)/python mutated_stores.py 5000
+	cd tests && ../$(BIN)/python mutated_stores.py 5000
+
+sanitize: $(VENV)/installed-dev
+	cd tests && ../$(BIN)/python sanitized.py
+
+mutants: $(VENV)/installed-dev
+	$(BIN)/python tests/tools/mutants.py $(MODULE) $(TESTS)
 
 COMPILED := callpath_modeler/modeling/compiled
 $(VENV)/installed: pyproject.toml $(COMPILED)/build.py $(wildcard $(COMPILED)/*.[ch])
