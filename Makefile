@@ -3,13 +3,14 @@ PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 
-.PHONY: help demo test check lint types contracts docs format bench clean
+.PHONY: help demo test check lint types contracts docs pictures format bench clean
 
 help:
 	@echo "make demo    install into $(VENV) and rank the sample profiles at p = 262144"
 	@echo "make test    run the tests"
 	@echo "make check   lint, types, import contracts, documentation"
 	@echo "make docs    the documentation site: build/docs/index.html"
+	@echo "make pictures  take the pictures of the documentation anew (needs Chromium)"
 	@echo "make bench   speed and accuracy, side by side with peers (minutes)"
 
 demo: $(VENV)/installed
@@ -32,6 +33,9 @@ contracts: $(VENV)/installed-dev
 
 docs: $(VENV)/installed-docs
 	$(BIN)/python docs/scripts/build_site.py
+
+pictures: $(VENV)/installed
+	$(BIN)/python docs/scripts/pictures.py
 
 format: $(VENV)/installed-dev
 	$(BIN)/ruff check --fix .
