@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 
-.PHONY: help demo test check lint types contracts docs pictures format bench clean
+.PHONY: help demo test check lint types contracts docs pictures wheel format bench clean
 
 help:
 	@echo "make demo    install into $(VENV) and rank the sample profiles at p = 262144"
@@ -11,6 +11,7 @@ help:
 	@echo "make check   lint, types, import contracts, documentation"
 	@echo "make docs    the documentation site: build/docs/index.html"
 	@echo "make pictures  take the pictures of the documentation anew (needs Chromium)"
+	@echo "make wheel   sdist and wheel in dist/, checked by twine"
 	@echo "make bench   speed and accuracy, side by side with peers (minutes)"
 
 demo: $(VENV)/installed
@@ -37,6 +38,11 @@ docs: $(VENV)/installed-docs
 pictures: $(VENV)/installed
 	$(BIN)/python docs/scripts/pictures.py
 
+wheel: $(VENV)/installed-release
+	rm -rf dist
+	$(BIN)/python -m build --outdir dist .
+	$(BIN)/python -m twine check --strict dist/*
+
 format: $(VENV)/installed-dev
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
@@ -52,12 +58,8 @@ $(VENV)/installed: pyproject.toml $(COMPILED)/build.py $(wildcard $(COMPILED)/*.
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
 	@touch $@
 
-$(VENV)/installed-dev: $(VENV)/installed
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
-	@touch $@
-
-$(VENV)/installed-docs: $(VENV)/installed
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[docs]'
+$(VENV)/installed-%: $(VENV)/installed
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[$*]'
 	@touch $@
 
 clean:

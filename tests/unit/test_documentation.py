@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
+import tomllib
 from collections import Counter
 
 import click
@@ -73,6 +74,12 @@ def test_each_finding_has_a_page_with_its_parts():
     for code, kind in KINDS.items():
         page = made[f"reference/findings/{code}.md"]
         assert all(part in page for part in (kind.what, kind.why, kind.remedy, kind.example))
+
+
+def test_the_citation_has_the_version_of_the_package():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    citation = (ROOT / "CITATION.cff").read_text("utf-8").splitlines()
+    assert f"version: {project['version']}" in citation
 
 
 def test_each_page_outside_docs_exists():
