@@ -32,7 +32,7 @@ from callpath_modeler.report.columns import (
     value_titles,
 )
 from callpath_modeler.report.layout import Column, table, wrap
-from callpath_modeler.report.ranking_table import growth_texts
+from callpath_modeler.report.ranking_table import growth_range_texts
 from callpath_modeler.units import (
     counted,
     parameter_value,
@@ -193,7 +193,7 @@ def ranking_cells(
     own = ranking.excess.exclusive
     summed = [own[others], own] if len(others) else [own]
     excess += [percent(float(part.sum())) for part in summed]
-    growth = growth_texts(ranking, rows, pretty=not ascii_only)
+    growth = growth_range_texts(ranking, rows, pretty=not ascii_only)
     bands = [band(ranking.low[row], ranking.high[row]) for row in rows]
     trust = map(marks_text, ranking.trust[rows].tolist())
     before = [*np.nan_to_num(ranking.share_at_largest[rows]), *sums(ranking.share_at_largest)]
