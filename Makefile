@@ -3,15 +3,16 @@ PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 
-.PHONY: help demo test check lint types contracts docs pictures wheel format bench clean
+.PHONY: help demo test check lint types contracts docs pictures wheel format bench fuzz fuzz-briefly mutate-stores clean
 
 help:
 	@echo "make demo    install into $(VENV) and rank the sample profiles at p = 262144"
 	@echo "make test    run the tests"
 	@echo "make check   lint, types, import contracts, documentation"
 	@echo "make docs    the documentation site: build/docs/index.html"
-	@echo "make pictures  take the pictures of the documentation anew (needs Chromium)"
+	@echo "make pictures  take the pictures of the documentation again (needs Chromium)"
 	@echo "make wheel   sdist and wheel in dist/, checked by twine"
+	@echo "make fuzz    fuzz the readers with Atheris: TIME=seconds of processor time each, TARGETS='otf2 store'"
 	@echo "make bench   speed and accuracy, side by side with peers (minutes)"
 
 demo: $(VENV)/installed
@@ -50,12 +51,32 @@ format: $(VENV)/installed-dev
 bench: $(VENV)/installed-dev
 	$(BIN)/python benchmarks/run.py
 
+# The corpus is kept and resumed; a crash leaves its input there, in TARGET/crashes.
+FUZZ ?= $(CURDIR)/.fuzz
+TIME ?= 60
+fuzz: $(VENV)/installed-fuzz
+	cd tests && $(abspath $(BIN))/python -m fuzz.run --corpus $(FUZZ) --time $(TIME) $(TARGETS)
+
+# The same inputs each time; half a minute on two cores.
+fuzz-briefly: $(VENV)/installed-fuzz
+	rm -rf $(VENV)/fuzz-briefly
+	cd tests && $(abspath $(BIN))/python -m fuzz.run --corpus $(abspath $(VENV))/fuzz-briefly \
+	  --runs 150 --time 2 --seed 1 --jobs 2 --if-possible
+
+mutate-stores: $(VENV)/installed-dev
+	cd tests && PYTHONPATH=../plugins ../$(BIN)/python mutated_stores.py 5000
+
 COMPILED := callpath_modeler/modeling/compiled
 $(VENV)/installed: pyproject.toml $(COMPILED)/build.py $(wildcard $(COMPILED)/*.[ch])
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "Python 3.11 or newer is needed: make PYTHON=python3.12 ..." >&2; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
+	@touch $@
+
+# Where there is no wheel of Atheris, fuzzing says so.
+$(VENV)/installed-fuzz: $(VENV)/installed-dev
+	-$(BIN)/python -m pip install --quiet --disable-pip-version-check --only-binary atheris --editable '.[fuzz]'
 	@touch $@
 
 $(VENV)/installed-%: $(VENV)/installed

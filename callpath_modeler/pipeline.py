@@ -30,9 +30,9 @@ from callpath_modeler.asking import (
 )
 from callpath_modeler.choices import check_choice, check_count, check_kind, check_probability
 from callpath_modeler.diagnostics import Finding
-from callpath_modeler.errors import DataError, UsageError
+from callpath_modeler.errors import CallpathModelerError, DataError, UsageError
 from callpath_modeler.fitted import Fitted, Surface, sliced
-from callpath_modeler.loading import LoadOptions, load
+from callpath_modeler.loading import LoadOptions, load, load_groups
 from callpath_modeler.modeling import Aggregate, Method, Models, SearchSpace
 from callpath_modeler.modeling.compiled.library import compiled
 from callpath_modeler.parallel import Threads, Workers, worth
@@ -401,6 +401,85 @@ def ranking_of(
     return ranking, findings_at(fitted, value)
 
 
+def findings_of(
+    experiment: Experiment,
+    sources: Sequence[str | Path],
+    question: Question,
+    load_options: LoadOptions,
+    fit_options: FitOptions,
+) -> tuple[Finding, ...]:
+    """Return all findings about runs, models and a target, each once.
+
+    Where the runs allow no model, these are the findings about runs. Without a target, models are
+    asked about the largest scale.
+
+    Parameters
+    ----------
+    experiment : what `load` made of `sources`
+    question : target and metric, in the words of the command line
+    """
+    found = [*experiment.findings, *repetition_findings(experiment)]
+    target, fit_options = _wished(question, fit_options, 1.0)
+    metric = question.metric
+    try:
+        models = models_of_loaded(experiment, sources, metric, load_options, fit_options)
+    except DataError:
+        return tuple(dict.fromkeys(found))
+    return tuple(dict.fromkeys([*found, *findings_at(*_at_target(models, target, 1.0))]))
+
+
+def rankings_of(
+    sources: Sequence[str | Path],
+    question: Question,
+    group_by: str | None,
+    *,
+    by: str = "value",
+    load_options: LoadOptions | None = None,
+    fit_options: FitOptions | None = None,
+    progress: Progress | None = None,
+) -> dict[str, tuple[Ranking, tuple[Finding, ...]]]:
+    """Do as `ranking_of`, once for the runs of each value of a metadata or a parameter.
+
+    Parameters
+    ----------
+    group_by : its name; None = all runs are one group
+
+    Returns
+    -------
+    ranking and findings by value
+
+    Raises
+    ------
+    CallpathModelerError
+        As `asked_of`; it names the group.
+    """
+    if group_by is None:
+        one = ranking_of(
+            sources,
+            question,
+            by=by,
+            load_options=load_options,
+            fit_options=fit_options,
+            progress=progress,
+        )
+        return {"": one}
+    load_options = (load_options or LoadOptions()).of_metric(question.metric)
+    target, fit_options = _wished(question, fit_options, None)
+    groups = load_groups(sources, group_by, load_options, progress)
+    found = {}
+    for name, experiment in groups.items():
+        try:
+            models = models_of_loaded(experiment, (), question.metric, load_options, fit_options)
+            fitted, value = _at_target(models, target, None)
+        except CallpathModelerError as error:
+            raise type(error)(f"{group_by}={name}: {error.message}", hint=error.hint) from error
+        ranking = rank(
+            fitted, value, By(by), inclusive=question.inclusive, predicted=question.predicted
+        )
+        found[name] = ranking, findings_at(fitted, value)
+    return found
+
+
 def asked_of(
     sources: Sequence[str | Path],
     question: Question,
@@ -422,15 +501,29 @@ def asked_of(
     UsageError
         If there is no target, or it is not one.
     """
-    load_options, fit_options = load_options or LoadOptions(), fit_options or FitOptions()
+    load_options = (load_options or LoadOptions()).of_metric(question.metric)
+    target, fit_options = _wished(question, fit_options, default_factor)
+    fitted = models_of(sources, question.metric, load_options, fit_options, progress)
+    return _at_target(fitted, target, default_factor)
+
+
+def _wished(
+    question: Question, fit_options: FitOptions | None, default_factor: float | None
+) -> tuple[Target, FitOptions]:
+    """Return the target of a question, and the options to model along its parameter."""
+    fit_options = fit_options or FitOptions()
     target = parse_target(question.target, question.at, fit_options.parameter)
     if target == Target() and default_factor is None:
         raise UsageError("no target scale", hint="give --target 262144, or --target inf for growth")
     if target.parameter is not None:
         fit_options = replace(fit_options, parameter=target.parameter)
-    metric = question.metric
-    load_options = load_options.of_metric(metric)
-    fitted = held_at(models_of(sources, metric, load_options, fit_options, progress), target)
+    return target, fit_options
+
+
+def _at_target(
+    fitted: Fitted, target: Target, default_factor: float | None
+) -> tuple[Fitted, float]:
+    fitted = held_at(fitted, target)
     value = target.named.get(fitted.parameter, target.value)
     if value is None:
         value = float(fitted.points[-1]) * (default_factor or 1.0)

@@ -42,6 +42,20 @@ def printable(text: str) -> str:
     return "".join(sign if sign.isprintable() else ascii(sign)[1:-1] for sign in text)
 
 
+def shortened(text: str, most: int = 60) -> str:
+    """Return a text of at most `most` characters: where it is longer, without its middle.
+
+    Whatever an error or a finding quotes from a file passes this function.
+
+    >>> shortened("MPI_Allreduce"), shortened("x" * 1000, 13)
+    ('MPI_Allreduce', 'xxxxxxxx...xx')
+    """
+    if len(text) <= most:
+        return text
+    end = max(0, most - 3) // 4
+    return f"{text[: max(0, most - 3 - end)]}...{text[len(text) - end :]}"
+
+
 def in_one_line(text: str, other: str = " ") -> str:
     """Return a text with another sign for each that cannot be printed."""
     return "".join(sign if sign.isprintable() else other for sign in text)

@@ -10,6 +10,9 @@ from typing import NoReturn
 END = "end"
 """Kind of the token after the last."""
 
+_SHOWN = 200
+"""Characters of a text that an error quotes."""
+
 
 class ExpressionError(ValueError):
     """A text that is not understood.
@@ -25,7 +28,10 @@ class ExpressionError(ValueError):
     """
 
     def __init__(self, text: str, column: int, message: str) -> None:
-        super().__init__(f"{message}, at column {column + 1} of {text!r}")
+        # Around the fault: the text may be a file.
+        begin = max(0, column - _SHOWN // 2)
+        shown = text if len(text) <= _SHOWN else text[begin : begin + _SHOWN]
+        super().__init__(f"{message}, at column {column + 1} of {shown!r}")
         self.text = text
         self.column = column
         self.message = message

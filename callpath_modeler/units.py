@@ -6,6 +6,8 @@ import math
 import re
 from collections.abc import Mapping
 
+from callpath_modeler.printable import shortened
+
 _SMALL = ((1e-3, "m"), (1e-6, "µ"), (1e-9, "n"))
 _TO_ASCII = str.maketrans(
     {"●": "*", "○": ".", "┊": "|", "◆": "X", "…": "...", "→": "->", "░": ":", "·": "-", "×": "x",
@@ -19,7 +21,7 @@ _DECIMAL = {"": 1.0, "K": 1e3, **{prefix: scale for scale, prefix in _LARGE}}
 _BINARY = {f"{prefix}i": 1024.0**power for power, prefix in enumerate("KMGTPE", 1)}
 _SECONDS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "ns": 1e-9, "min": 60.0, "h": 3600.0}
 _QUANTITY = re.compile(
-    r"\s*([-+]?(?:\d+(?:[ _]\d{3})*\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*([^\s\d.+-].*?)?\s*"
+    r"([-+]?(?:\d++(?:[ _]\d{3})*+\.?\d*+|\.\d++)(?:[eE][-+]?\d++)?)\s*+([^\s\d.+-].*)?"
 )
 
 
@@ -199,9 +201,9 @@ def parse_quantity(text: str) -> tuple[float, str]:
     ValueError
         If there is no number at its beginning.
     """
-    found = _QUANTITY.fullmatch(text)
+    found = _QUANTITY.fullmatch(text.strip())
     if found is None:
-        raise ValueError(f"{text.strip()!r} is no quantity")
+        raise ValueError(f"{shortened(text.strip())!r} is no quantity")
     return float(re.sub("[ _]", "", found[1])), found[2] or ""
 
 

@@ -148,8 +148,8 @@ def thicket(scales=SCALES, *, inclusive=("time (inc)",), files=True, names=("mai
         inner, outer = float(p), solve_time(p)
         for node, time in enumerate((1 + inner + outer, inner + outer, inner)):
             frame.append({"node": node, "profile": profile, "nid": float(node),
-                          "spot.channel": ["regionprofile"], "Min time/rank": time / 2,
-                          inclusive[0] if inclusive else "time": time,
+                          "spot.channel": ["regionprofile"],
+                          inclusive[0] if inclusive else "time": time, "Min time/rank": time / 2,
                           "name": names[min(node, 1)]})  # fmt: skip
         metadata.append({"profile": profile, "mpi.world.size": p, "jobsize": p, "user": "me",
                          "problem_size": 30, "elapsed_time": 1.5, "libraries": ["a", "b"],

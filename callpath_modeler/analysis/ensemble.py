@@ -63,6 +63,8 @@ class Losses(Displayed):
     centre : how repetitions became one cost
     costs : [call paths, points] cost per process
     run_time : [points] cost per process of the whole program
+    slowest : [points] run time of the program, which is that of the slowest process; NaN where runs
+        do not tell it
     excess : [call paths, pairs] fractions of the run time at the larger scale of the pair
     """
 
@@ -75,6 +77,7 @@ class Losses(Displayed):
     centre: Centre
     costs: Costs
     run_time: Values
+    slowest: Values
     excess: Costs
 
     def __repr__(self) -> str:
@@ -243,7 +246,21 @@ def losses(
     scaling = scaling_over(experiment, parameter)
     relative = _relative(scaling, pairs, points, cost, costs.total, chosen, parameter)
     excess = Costs.of(experiment.tree, relative)
-    return Losses(experiment, chosen, line, scaling, pairs, points, how, costs, costs.total, excess)
+    slowest = _run_times(experiment, chosen, parameter, points, how)
+    return Losses(
+        experiment, chosen, line, scaling, pairs, points, how, costs, costs.total, slowest, excess
+    )
+
+
+def _run_times(
+    experiment: Experiment, metric: Metric, parameter: str, points: Values, how: Centre
+) -> Values:
+    """Return the run times at points, [points]; NaN where runs do not tell them."""
+    program = experiment.of_program(metric.name)
+    if program is None:
+        return np.full(len(points), np.nan)
+    known, cube = program.by_point(metric.name, parameter)
+    return np.asarray(centre(cube[:, np.searchsorted(known, points)], how)[0])
 
 
 def _pair(scales: Pair) -> Pair:

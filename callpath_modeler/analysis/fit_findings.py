@@ -5,8 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from callpath_modeler import modeling
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.modeling import FitStatus, Models
+from callpath_modeler.printable import shell_word
 from callpath_modeler.profile.experiment import Experiment
 from callpath_modeler.units import counted, percent, setting_text, significant
 
@@ -39,7 +41,7 @@ def findings_of_models(
     parameters : [D] names
     centres : [n, K] what was measured
     """
-    total = np.nansum(centres)
+    total, since = np.nansum(centres), modeling.changes_since(models)
     found = []
     for code, status, words in (
         ("CPM201", FitStatus.TOO_FEW_POINTS, "measured at too few points"),
@@ -47,11 +49,18 @@ def findings_of_models(
         ("CPM203", FitStatus.NOISY, "with repetitions further apart than points"),
     ):
         rows = models.status == status
+        if status is FitStatus.OUTSIDE:
+            rows &= since == 0
         if rows.any():
             share = percent(np.nansum(centres[rows]) / total if total > 0 else 0.0)
             count = int(rows.sum())
             message = f"{counted(count, 'call path')}, {share} of the cost of all scales, {words}"
             found.append(Finding(code, "models", message, count))
+    exponentials = modeling.better_exponentials(models, centres)
+    if exponentials is not None:
+        found.append(_exponentials(exponentials, parameters[0], np.nan_to_num(centres)))
+    if since.any():
+        found.append(_change_points(since, parameters[0], np.nan_to_num(centres)))
     for parameter, column in zip(parameters, points.T, strict=True):
         if (count := len(np.unique(column))) < RECOMMENDED_POINTS:
             found.append(Finding("CPM204", "models", f"{counted(count, 'point')} of {parameter}"))
@@ -66,6 +75,46 @@ def findings_of_models(
         message = f"at {where} nearly all call paths are {times} times what the other scales say"
         found.append(Finding("CPM208", "models", message))
     return found
+
+
+def _exponentials(
+    better: modeling.Exponentials, parameter: str, centres: NDArray[np.float64]
+) -> Finding:
+    """Name the exponential of the costliest call path that one fits far better."""
+    cost = centres.sum(axis=1)
+    worst = int(np.argmax(cost[better.rows]))
+    share = percent(cost[better.rows].sum() / cost.sum() if cost.sum() > 0 else 0.0)
+    term = better.terms[worst].text(parameter)
+    off = percent(better.error[worst], 1)
+    off_model = better.error_of_model[worst]
+    of_model = percent(off_model, 1) if off_model <= 1 else "more than 100 %"
+    count = len(better.rows)
+    message = (
+        f"{counted(count, 'call path')}, {share} of the cost of all scales; {term} is off by "
+        f"{off}, the model by {of_model}"
+    )
+    return Finding("CPM210", "models", message, count)
+
+
+def _change_points(
+    since: NDArray[np.float64], parameter: str, centres: NDArray[np.float64]
+) -> Finding:
+    """Name the change point with most of the cost, and how to select the scales beyond it.
+
+    `since` [call paths] is 0 where there is none; `centres` [call paths, K].
+    """
+    rows = since > 0
+    cost = centres.sum(axis=1)
+    places = np.unique(since[rows])
+    at = places[np.argmax([cost[since == place].sum() for place in places])]
+    share = percent(cost[rows].sum() / cost.sum() if cost.sum() > 0 else 0.0)
+    where = shell_word(f"{parameter}>={at:.17g}")
+    most = "most of it " * (len(places) > 1)
+    message = (
+        f"{counted(int(rows.sum()), 'call path')}, {share} of the cost of all scales, {most}from "
+        f"{setting_text({parameter: float(at)})} on; select these scales with --where {where}"
+    )
+    return Finding("CPM209", "models", message, int(rows.sum()))
 
 
 def _vary_one_at_a_time(points: NDArray[np.float64]) -> bool:

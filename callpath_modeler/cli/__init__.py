@@ -9,7 +9,10 @@ EXIT_INTERRUPT = 130
 def main() -> None:
     """Run `cpmodel` with the arguments of this process."""
     import os
+    import warnings
 
+    # Users can do nothing about an overflow of numpy; a model without a number says so by itself.
+    warnings.simplefilter("ignore", RuntimeWarning, append=True)
     # For matrices as small as ours, further threads of the linear algebra only wait: on a login
     # node as many as it has cores. They are made when numpy is imported.
     if "OMP_NUM_THREADS" not in os.environ:

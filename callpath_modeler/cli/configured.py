@@ -305,10 +305,16 @@ def _from_files(ctx: click.Context) -> Iterator[tuple[str, str, str]]:
 def _mentions(message: str, key: str, value: str) -> bool:
     """Tell whether a message is about an option, or the value that it has."""
     # Words and numbers alone may be there for other reasons, unless they are quoted.
-    parts = [each for each in (value, *value.split(",")) if re.search(r"[A-Za-z_].*\W", each)]
+    parts = [each for each in (value, *value.split(",")) if _says_more(each)]
     about = (f"--{key.replace('_', '-')}", f"{key} {value}", *parts)
     quoted = re.findall(r"'([^']+)'", message)
     return any(_has(message, each) for each in about) or any(_has(value, text) for text in quoted)
+
+
+def _says_more(text: str) -> bool:
+    """Tell whether a text holds a letter, and behind it something that is none."""
+    first = re.search(r"[A-Za-z_]", text)
+    return first is not None and re.search(r"\W", text[first.end() :]) is not None
 
 
 def _has(text: str, words: str) -> bool:

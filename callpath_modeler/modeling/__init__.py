@@ -1,7 +1,9 @@
 """Performance models: arrays in, arrays out; never sees a name or a path."""
 
 from callpath_modeler.modeling.breaks import Break
+from callpath_modeler.modeling.change_points import ChangePoint, change_point, changes_since
 from callpath_modeler.modeling.differences import Difference
+from callpath_modeler.modeling.exponentials import Exponentials, better_exponentials
 from callpath_modeler.modeling.fitting import (
     MOST_PARAMETERS,
     Method,
@@ -33,7 +35,9 @@ __all__ = [
     "Alternative",
     "Break",
     "Centre",
+    "ChangePoint",
     "Difference",
+    "Exponentials",
     "FitStatus",
     "Growth",
     "GrowthSyntaxError",
@@ -49,8 +53,11 @@ __all__ = [
     "Term",
     "along",
     "along_with_runs",
+    "better_exponentials",
     "centre",
     "centre_of_models",
+    "change_point",
+    "changes_since",
     "default_space",
     "fit",
     "parse_growth",

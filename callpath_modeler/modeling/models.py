@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
 
 from callpath_modeler.modeling.classic.bands import classic_band
+from callpath_modeler.modeling.earlier import Earlier
 from callpath_modeler.modeling.evaluation import evaluate, targets
 from callpath_modeler.modeling.formulas import Alternative, Names, model_texts
 from callpath_modeler.modeling.growth import Growth
@@ -78,6 +80,13 @@ class Models:
         Codes of `FitStatus`.
     used : ndarray [n] of int16
         How many points had a value.
+    since : ndarray [n]
+        The first point that follows the model, where an earlier law holds for smaller values of the
+        parameter; 0 where the model holds for all.
+    before : ndarray [n] of int16
+        The shape of the law before `since`; -1 = none.
+    before_coefficients : ndarray [n, 2]
+        The constant and the coefficient of that law, in the unit of the metric.
     low_p, high_p : ndarray [n]
         Smallest and largest point with a value; NaN with several parameters.
     weight : ndarray [n]
@@ -114,6 +123,9 @@ class Models:
     noise: FloatArray
     status: npt.NDArray[np.int8]
     used: TermArray
+    since: FloatArray
+    before: TermArray
+    before_coefficients: FloatArray
     low_p: FloatArray
     high_p: FloatArray
     weight: FloatArray
@@ -171,7 +183,12 @@ class Models:
         ValueError
             If a value of the parameter is not above zero.
         """
-        return evaluate(self.shapes, self.terms, self.coefficients, targets(p, self.axes))
+        wanted = targets(p, self.axes)
+        found = evaluate(self.shapes, self.terms, self.coefficients, wanted)
+        earlier = Earlier.of(self, wanted)
+        if earlier is not None:
+            earlier.put(found, earlier.values)
+        return found
 
     @property
     def axes(self) -> int:
@@ -275,7 +292,8 @@ class Models:
         pretty : bool
             Use superscripts and fractions beyond ASCII.
         exact : bool
-            Write numbers with all their digits instead of four.
+            Write numbers with all their digits instead of four, and with the model beyond a change
+            point the earlier law as well.
 
         Returns
         -------
@@ -296,7 +314,20 @@ class Models:
         """Write the models of some rows, each as `formula` does."""
         asked = np.asarray(rows, dtype=np.intp)
         terms, numbers = self.terms[asked], self.coefficients[asked]
-        return model_texts(self.shapes, terms, numbers, parameter, pretty=pretty, exact=exact)
+        write = partial(model_texts, self.shapes, parameter=parameter, pretty=pretty, exact=exact)
+        if not exact or not self.since[asked].any():
+            return write(terms, numbers)
+        name = parameter if isinstance(parameter, str) else parameter[0]
+        since = [repr(at).removesuffix(".0") for at in self.since[asked].tolist()]
+        there = [f"[{name} >= {at}]" if at != "0" else "" for at in since]
+        before = [f"[{name} < {at}]" if at != "0" else "" for at in since]
+        laws = write(terms, numbers, conditions=there)
+        codes, numbers = self.before[asked, None], self.before_coefficients[asked]
+        earlier = write(codes, numbers, conditions=before)
+        return [
+            f"{first} + {law}".replace("+ -", "- ") if at != "0" else law
+            for first, law, at in zip(earlier, laws, since, strict=True)
+        ]
 
     def sum_formula(
         self, rows: npt.ArrayLike, parameter: Names = "p", *, pretty: bool = False
@@ -311,7 +342,14 @@ class Models:
     def sum_values(self, rows: npt.ArrayLike, p: npt.ArrayLike) -> FloatArray:
         """Predict the sum of the models of some rows at `p` [m], without a band, [m]."""
         codes, total = self._sum(rows)
-        summed: FloatArray = evaluate(self.shapes, codes[None], total[None], targets(p))[0]
+        wanted = targets(p)
+        summed: FloatArray = evaluate(self.shapes, codes[None], total[None], wanted)[0]
+        its = self.take(rows)
+        earlier = Earlier.of(its, wanted)
+        if earlier is not None:
+            there = its.take(earlier.rows)
+            beyond = evaluate(self.shapes, there.terms, there.coefficients, wanted)
+            summed += np.where(earlier.where, earlier.values - beyond, 0.0).sum(axis=0)
         return summed
 
     def _sum(self, rows: npt.ArrayLike) -> tuple[TermArray, FloatArray]:

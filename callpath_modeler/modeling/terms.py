@@ -20,6 +20,7 @@ import numpy.typing as npt
 
 from callpath_modeler.errors import UsageError
 from callpath_modeler.modeling.growth import Growth, exponential_text, raised
+from callpath_modeler.printable import shortened
 
 FloatArray = npt.NDArray[np.float64]
 ExponentLike = Fraction | int | float | str
@@ -154,7 +155,7 @@ def _short(value: object) -> str:
         shown = repr(value)
     except ValueError:
         return "a number of thousands of digits"
-    return shown if len(shown) <= _LONGEST else f"{shown[:_LONGEST]}..."
+    return shortened(shown, _LONGEST)
 
 
 _BESIDE_EXPONENTIALS = Fraction(4), Fraction(5)

@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from callpath_modeler.errors import UsageError, closest
+from callpath_modeler.printable import shortened
 from callpath_modeler.profile.calltree import ROOT, CallTree
 from callpath_modeler.profile.schema import PROGRAM
 
@@ -30,7 +31,12 @@ _OF_PATTERNS = frozenset("/\\*?{}~@")
 """Characters that mean something in a pattern: names with them are no suggestion."""
 _BITS = 62
 """So many segments have their states in a machine's number."""
-_NOTE = re.compile(r"(?<=\))(\[[^\]]*\])?(#\d+)?$")
+_MOST_CHOICES = 1000
+"""Patterns without braces that one with braces may stand for."""
+_MOST_ANY = 100
+"""So many ``**`` may stand in a pattern."""
+_MOST_PARTS = 64
+"""Parts of a pattern that a suggestion is looked for to."""
 _SIDES: tuple[Literal["left"], Literal["right"]] = ("left", "right")
 _QUALIFIERS = frozenset({"const", "volatile", "noexcept", "&", "&&"})
 
@@ -234,6 +240,8 @@ class Patterns:
         if pattern.startswith(("@", "~")):
             return ""
         parts = pattern.replace("->", "/").split("/")
+        if len(parts) > _MOST_PARTS:
+            return ""
         spelt = [self._spelt(part) for part in parts]
         whole = "/".join(new or part for new, part in zip(spelt, parts, strict=True))
         functions = [f"**/{name}" for name in reversed(spelt) if name]
@@ -298,8 +306,7 @@ def short_name(name: str) -> str:
     """
     if "(" not in name or "operator" in name or name.startswith("!$"):
         return name
-    note = _NOTE.search(name)
-    suffix = note.group() if note else ""
+    suffix = _note(name)
     core, depth = [], 0
     # In brackets: arguments, template arguments, "[with T = int]", "[clone .cold]", "[abi:cxx11]".
     for character in name.removesuffix(suffix):
@@ -314,11 +321,31 @@ def short_name(name: str) -> str:
     return words[-1].replace("::::", "::").removeprefix("::") + suffix
 
 
+def _note(name: str) -> str:
+    """Return what follows the arguments of a function: ``[with T = int]``, ``#2``, both or none."""
+    stem, sign, number = name.rpartition("#")
+    end = len(stem) if sign and number.isdecimal() else len(name)
+    if not name.endswith("]", 0, end):
+        return name[end:] if name.endswith(")", 0, end) else ""
+    # The brackets begin behind arguments, and hold no others that end.
+    begin = name.find(")[", max(0, name.rfind("]", 0, end - 1)), end)
+    return name[begin + 1 :] if begin >= 0 else ""
+
+
 def _segments(pattern: str) -> list[str]:
-    text = re.sub(r"^/+|(?<!\\)/+$", "", pattern.replace("->", "/"))
+    text = pattern.replace("->", "/").lstrip("/")
+    ended = text.rstrip("/")
+    # A slash behind a backslash is part of a name.
+    text = text[: len(ended) + 1] if ended.endswith("\\") else ended
     if not text:
         raise UsageError("empty call-path pattern", hint="e.g. 'main/**/MPI_*'")
-    return [part.replace("\\/", "/") for part in re.split(r"(?<!\\)/", text)]
+    segments = [part.replace("\\/", "/") for part in re.split(r"(?<!\\)/", text)]
+    if segments.count(_ANY) > _MOST_ANY:
+        raise UsageError(
+            f"pattern {shortened(pattern)!r} has more than {_MOST_ANY} times **",
+            hint="e.g. 'main/**/MPI_*'",
+        )
+    return segments
 
 
 def _skip_any(states: NDArray[np.integer], any_number: Sequence[int]) -> NDArray[np.integer]:
@@ -328,20 +355,20 @@ def _skip_any(states: NDArray[np.integer], any_number: Sequence[int]) -> NDArray
 
 
 def _is_plain(segment: str) -> bool:
-    return not segment.startswith("~") and _glob(segment) == re.escape(segment)
+    return not segment.startswith("~") and not _SPECIAL.search(segment)
 
 
 def _test(segment: str) -> Callable[[str], object]:
     """Return what tells whether a segment fits a spelling."""
-    expression = segment[1:] if segment.startswith("~") else _glob(segment)
+    if not segment.startswith("~"):
+        return re.compile("|".join(map(_glob, _without_braces(segment))), re.DOTALL).fullmatch
     try:
-        compiled = re.compile(expression)
-    except re.error as cause:
+        return re.compile(segment[1:]).search
+    except (re.error, RecursionError, OverflowError) as cause:
         raise UsageError(
-            f"pattern {segment!r} is malformed: {cause}",
+            f"pattern {shortened(segment)!r} is malformed: {cause}",
             hint="what follows ~ is a regular expression of Python's",
         ) from cause
-    return compiled.search if segment.startswith("~") else compiled.fullmatch
 
 
 def _spellings(name: str) -> tuple[str, ...]:
@@ -350,16 +377,34 @@ def _spellings(name: str) -> tuple[str, ...]:
     return name, short, short.rsplit("::", 1)[-1]
 
 
+_SPECIAL = re.compile(r"[*?]|\{[^{},]*,[^{}]*\}")
+_BRACES = re.compile(r"\{([^{},]*,[^{}]*)\}")
+
+
+def _without_braces(segment: str) -> list[str]:
+    """Return the segments without ``{a,b}`` that one stands for."""
+    # Choices stand between texts; braces without a comma stand for themselves.
+    parts = _BRACES.split(segment)
+    found = [parts[0]]
+    for choices, text in zip(parts[1::2], parts[2::2], strict=True):
+        chosen = [f"{choice}{text}" for choice in choices.split(",")]
+        if len(found) * len(chosen) > _MOST_CHOICES:
+            raise UsageError(
+                f"pattern {shortened(segment)!r} stands for more than {_MOST_CHOICES} others",
+                hint="write fewer {a,b}",
+            )
+        found = [f"{before}{choice}" for before in found for choice in chosen]
+    return found
+
+
 def _glob(segment: str) -> str:
-    """Translate ``*``, ``?`` and ``{a,b}``; every other character stands for itself."""
-    parts = re.split(r"(\*|\?|\{[^{}]*,[^{}]*\})", segment)
-    special = {"*": ".*", "?": "."}
-    out = []
-    for k, part in enumerate(parts):
-        if k % 2 == 0:
-            out.append(re.escape(part))
-        elif part in special:
-            out.append(special[part])
-        else:
-            out.append("(?:" + "|".join(_glob(choice) for choice in part[1:-1].split(",")) + ")")
-    return "".join(out)
+    """Translate ``*`` and ``?``; every other character stands for itself.
+
+    What follows a star is taken where it first comes up, and no other place is tried: the first
+    leaves most for what follows. A match then takes the product of both lengths at most.
+    """
+    first, *others = (re.escape(part).replace(r"\?", ".") for part in segment.split("*"))
+    if not others:
+        return first
+    middle = "".join(f"(?>.*?{part})" for part in others[:-1] if part)
+    return f"{first}{middle}.*{others[-1]}"

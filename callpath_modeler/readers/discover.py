@@ -15,7 +15,7 @@ import msgspec
 
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.errors import InputError, UsageError
-from callpath_modeler.printable import printable
+from callpath_modeler.printable import printable, shortened
 from callpath_modeler.readers.base import Match
 from callpath_modeler.readers.registry import Registry
 from callpath_modeler.readers.tokens import NUMBER
@@ -36,6 +36,9 @@ _TRACE, _PROFILE = ".otf2", ".cubex"
 _GENERAL = (".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".parquet", ".txt", ".extra-p",
             ".folded", ".collapsed", ".dat", ".log", ".out", ".result", ".yaml", ".yml", ".pkl",
             ".pickle")  # fmt: skip
+
+_MOST_IN_A_NAME = 12
+"""Parameters in a pattern of names: a number may end in two ways at a decimal point."""
 
 _NAMED = 3
 """Files that one finding names."""
@@ -309,7 +312,7 @@ def _telling(registry: Registry) -> tuple[str, ...]:
 def natural_order(name: str) -> tuple[tuple[int, float, str], ...]:
     """Return a sort key that puts ``p8`` before ``p64``."""
     parts = re.split(r"(\d+)", name)
-    return tuple((0, float(part), "") if part.isdigit() else (1, 0.0, part) for part in parts)
+    return tuple((0, float(part), "") if part.isdecimal() else (1, 0.0, part) for part in parts)
 
 
 def _named(path: Path, registry: Registry, pattern: _Pattern | None) -> RunFile:
@@ -377,12 +380,17 @@ def _check_length(manifest: Path, name: str) -> None:
     except OSError as cause:
         if cause.errno in (errno.ENAMETOOLONG, errno.ELOOP):
             raise InputError(
-                f"{manifest}: path {name[:40]!r}...: {cause.strerror}", hint="correct the path"
+                f"{manifest}: path {shortened(name)!r}: {cause.strerror}", hint="correct the path"
             ) from None
     except ValueError as cause:
         raise InputError(
-            f"{manifest}: path {name[:40]!r}: {cause}", hint="correct the path"
+            f"{manifest}: path {shortened(name)!r}: {cause}", hint="correct the path"
         ) from None
+
+
+def _is_no_border(text: str) -> bool:
+    """Tell whether what stands between two numbers could be a part of either."""
+    return not text or text.isdecimal()
 
 
 def _compiled(pattern: str) -> _Pattern:
@@ -393,6 +401,11 @@ def _compiled(pattern: str) -> _Pattern:
         raise UsageError(
             f"run name pattern {pattern!r} is malformed",
             hint="write each parameter once in braces, e.g. --name 'app.p{p}.n{n}.r{rep}'",
+        )
+    if len(names) > _MOST_IN_A_NAME or any(_is_no_border(piece) for piece in pieces[2:-1:2]):
+        raise UsageError(
+            f"run name pattern {shortened(pattern)!r} does not say where numbers end",
+            hint=f"put letters between them, up to {_MOST_IN_A_NAME}, e.g. 'app.p{{p}}.n{{n}}'",
         )
     expression = "".join(
         re.escape(piece) if k % 2 == 0 else f"(?P<{piece}>{NUMBER})"

@@ -8,6 +8,12 @@ import re
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
 
+def memory_of_json(text: str) -> int:
+    """Return about how many bytes the values of a text of JSON take, rather more than less."""
+    objects, lists = text.count("{"), text.count("[")
+    return 240 * objects + 64 * lists + 30 * text.count('"') + 40 * text.count(",")
+
+
 def json_value(text: str) -> object:
     """Return what a text of JSON holds; NaN and infinity are numbers.
 

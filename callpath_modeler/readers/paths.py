@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from callpath_modeler.profile.calltree import ROOT, CallTree
 from callpath_modeler.profile.schema import PROGRAM, Region
 
-_ARROW = re.compile(r"(?<!operator)\s*->\s*")
+_ARROW = re.compile(r"(?:(?<!\s)(?<!operator)\s+|(?<!operator))->\s*")
 _ARROW_INSIDE = re.compile(r"(?<!operator)->")
 _SLASH = re.compile(r"(?<!\\)/")
 _MPI = re.compile(r"P?MPI_[A-Z]")

@@ -22,7 +22,7 @@ from callpath_modeler.profile.schema import (
 from callpath_modeler.readers.base import Reduced, RunSource
 from callpath_modeler.readers.inclusion import looks_inclusive, same_times
 from callpath_modeler.readers.paths import exclusive_of, tree_of
-from callpath_modeler.readers.titles import Title, is_processes, read_title
+from callpath_modeler.readers.titles import Title, is_processes, means_first, read_title
 from callpath_modeler.readers.words import Word, word_of
 from callpath_modeler.units import parameter_value
 
@@ -362,7 +362,8 @@ def _note_siblings(
 def _metrics(records: Records, notices: Notices) -> dict[str, dict[bool, tuple[int, Title]]]:
     """Return the columns of each metric: by name and flavour, True = inclusive."""
     metrics: dict[str, dict[bool, tuple[int, Title]]] = {}
-    for k, text in enumerate(records.titles):
+    for k in means_first(records.titles):
+        text = records.titles[k]
         title = read_title(text, records.units.get(text))
         flavours = metrics.setdefault(title.name, {})
         flavour = bool(title.inclusive) and title.additive

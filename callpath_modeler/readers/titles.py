@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from callpath_modeler.profile.schema import base_unit
 
-_BRACKETS = re.compile(r"\s*[\[(]([^\[\]()]*)[\])]")
+_BRACKETS = re.compile(r"(?<!\s)\s*[\[(]([^\[\]()]*)[\])]")
 _SEPARATORS = re.compile(r"[^0-9A-Za-zµ]+")
 
 _INCLUSIVE = frozenset({"inc", "incl", "inclusive"})
@@ -19,6 +20,8 @@ _TIMES = frozenset({"time", "times", "duration", "runtime", "walltime", "elapsed
 _BYTES = frozenset({"byte", "bytes"})
 # The difference of two maxima is no maximum.
 _EXTREMES = frozenset({"median", "min", "minimum", "max", "maximum"})
+_MEANS = frozenset({"mean", "avg", "average", "median"})
+_NUMBERS = frozenset({"cnt", "count", "counts"})
 _STATISTICS = _EXTREMES | {"mean", "avg", "average", "sum", "total"}
 # Values of these do not add up along the call tree.
 _SPREADS = frozenset({"sd", "std", "stddev", "stdev", "iqr", "ci", "var", "variance"})
@@ -100,6 +103,27 @@ def read_title(title: str, unit: str | None = None) -> Title:
     return Title(name or title, base, factor, inclusive, additive, is_assumed)
 
 
+def means_first(titles: Sequence[str]) -> list[int]:
+    """Return the numbers of titles in an order in which a mean comes before extremes of the same.
+
+    Only titles that differ by the word of the statistic change places.
+
+    >>> means_first(["io", "time_min", "time_max", "time_avg[s]", "time_cnt"])
+    [0, 3, 1, 2, 4]
+    """
+    groups: dict[frozenset[str], list[tuple[bool, int]]] = {}
+    of_title = []
+    for k, title in enumerate(titles):
+        words = {*map(str.lower, _SEPARATORS.split(_BRACKETS.sub("", title)))}
+        statistics = words & (_EXTREMES | _SPREADS | _MEANS | _NUMBERS)
+        group = frozenset(words - statistics)
+        is_behind = bool(statistics) and not statistics & _MEANS
+        groups.setdefault(group, []).append((is_behind, k))
+        of_title.append(group)
+    ordered = {group: iter(sorted(members)) for group, members in groups.items()}
+    return [next(ordered[group])[1] for group in of_title]
+
+
 def is_measured(title: str) -> bool:
     """Tell whether a title names a measured quantity rather than a parameter.
 
@@ -134,7 +158,7 @@ def _is_rate(unit: str) -> bool:
 
 def _usual_unit(words: list[str]) -> str:
     found = {*words}
-    if found & _RATIOS:
+    if found & _RATIOS or {*words[1:]} & _NUMBERS:
         return "1"
     if found & _TIMES:
         return "s"

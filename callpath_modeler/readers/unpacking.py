@@ -15,9 +15,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, cast
 
 from callpath_modeler.errors import InputError, UsageError
+from callpath_modeler.printable import shortened
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
+
+GZIP = b"\x1f\x8b"
+"""What packed files begin with."""
 
 VARIABLE = "CPMODEL_UNPACK_LIMIT"
 """Environment variable: the largest size in bytes that a file may unpack to."""
@@ -28,8 +32,14 @@ _RATIO = 200
 """Times its own size that a packed file may unpack to: text of tables reaches 50 to 100."""
 _ON_DISK = 16 * 2**30
 _IN_MEMORY = 192 * 2**20
-"""Bytes unpacked into memory as a whole; a refusal then stays below 512 MB with the copies."""
-_LONGEST_LINE = 32 * 2**20
+"""Bytes that a file may unpack to in memory, as a whole: those of a character may become four."""
+_RATIO_IN_MEMORY = 4
+_MEMORY = 256 * 2**20
+"""Bytes of the objects that unpacked data may become, beside the interpreter: numbers and texts of
+a few letters take ten times the memory of their text. A refusal then stays below 512 MB."""
+_MEMORY_RATIO = 32
+"""Times its own size that the objects of a packed file may take."""
+_LONGEST_LINE = 8 * 2**20
 _MOST_BLANK = 4 * 2**20
 _PIECE = 2**16
 
@@ -42,10 +52,12 @@ class Budget:
     ----------
     path : the packed file, for messages
     limit : in bytes
+    memory : bytes of the objects that these may become
     """
 
     path: Path
     limit: int
+    memory: int
 
     def check(self, size: int) -> None:
         """Refuse a size above the limit.
@@ -60,6 +72,21 @@ class Budget:
                 f"{self.path}: unpacks to more than {self.limit >> 20} MiB, which is too much "
                 "for its size",
                 hint=f"if you trust the file, set {VARIABLE} to a larger number of bytes",
+            )
+
+    def check_memory(self, size: int) -> None:
+        """Refuse objects that take more memory than the budget.
+
+        Raises
+        ------
+        InputError
+            If `size` bytes are more than that.
+        """
+        if size > self.memory:
+            raise InputError(
+                f"{self.path}: takes more than {self.memory >> 20} MiB of memory, which is too "
+                "much for its size",
+                hint=f"unpack it yourself, or set {VARIABLE} to a larger number of bytes",
             )
 
 
@@ -79,15 +106,34 @@ def budget_of(path: Path, *, in_memory: bool = False) -> Budget:
     if given:
         if not (given.isascii() and given.isdecimal() and len(given) <= 18):
             raise UsageError(
-                f"{VARIABLE}: not a number of bytes: {given[:40]!r}", hint="e.g. 8000000000"
+                f"{VARIABLE}: not a number of bytes: {shortened(given)!r}", hint="e.g. 8000000000"
             )
-        return Budget(path, int(given))
+        return Budget(path, int(given), _MEMORY_RATIO * int(given))
     try:
         size = path.stat().st_size
     except OSError:
         size = 0
-    most = _IN_MEMORY if in_memory else _ON_DISK
-    return Budget(path, min(most, max(_ALWAYS, _RATIO * size)))
+    if in_memory:
+        limit = min(_IN_MEMORY, max(_ALWAYS, _RATIO_IN_MEMORY * size))
+    else:
+        limit = min(_ON_DISK, max(_ALWAYS, _RATIO * size))
+    return Budget(path, limit, max(_MEMORY, _MEMORY_RATIO * size))
+
+
+def packed_budget(path: Path) -> Budget | None:
+    """Return the budget of a file that is packed with gzip; None of any other.
+
+    Raises
+    ------
+    UsageError
+        As `budget_of`.
+    """
+    try:
+        with path.open("rb") as file:
+            is_packed = file.read(2) == GZIP
+    except OSError:
+        return None
+    return budget_of(path) if is_packed else None
 
 
 def unpacked_pieces(stream: BinaryIO, budget: Budget) -> Iterator[bytes]:
@@ -132,7 +178,7 @@ class BoundedStream(io.RawIOBase):
         Raises
         ------
         InputError
-            If the budget is spent, a line is longer than 32 MiB, or 4 MiB of blank lines follow
+            If the budget is spent, a line is longer than 8 MiB, or 4 MiB of blank lines follow
             each other.
         """
         # Small pieces: a gzip stream otherwise unpacks all that the caller has room for.

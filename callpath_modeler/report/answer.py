@@ -10,6 +10,7 @@ import numpy as np
 from callpath_modeler.analysis.at_target import deviation
 from callpath_modeler.profile.pattern import short_name
 from callpath_modeler.profile.schema import Reduction
+from callpath_modeler.report.change_points import from_text
 from callpath_modeler.report.columns import amount_text
 from callpath_modeler.units import (
     counted,
@@ -179,7 +180,8 @@ def growth_of(fitted: Fitted, row: int, *, pretty: bool) -> str:
     """Say how a call path grows, as what it does: ``is O(p)``."""
     if not fitted.modelled[row]:
         return "has no model"
-    return f"is {fitted.models.growth(row).text(fitted.parameter, pretty=pretty)}"
+    growth = fitted.models.growth(row).text(fitted.parameter, pretty=pretty)
+    return f"is {growth}{from_text(fitted, row)}"
 
 
 def known_by(answer: Ranking | Forecast) -> list[str]:

@@ -13,7 +13,7 @@ from callpath_modeler.analysis.expectations.check import Check
 from callpath_modeler.analysis.rank import Ranking
 from callpath_modeler.choices import check_kind
 from callpath_modeler.fitted import Fitted
-from callpath_modeler.modeling import centre
+from callpath_modeler.modeling import centre, changes_since
 from callpath_modeler.profile.experiment import Experiment
 from callpath_modeler.profile.graph import Attribute, call_path_graph, to_dot, to_graphml
 from callpath_modeler.profile.schema import Metric
@@ -38,6 +38,7 @@ def models_table(fitted: Fitted) -> Table:
         "metric": [fitted.metric.name for _ in rows],
         "growth": [text if known else None for text, known in zip(growths, modelled, strict=True)],
         "model": [text if known else None for text, known in zip(formulas, modelled, strict=True)],
+        "since": [at or None for at in changes_since(models).tolist()],
         "status": [*fitted.statuses(rows)],
         "points": models.used.tolist(),
         "cv_error": models.cv_error.tolist(),

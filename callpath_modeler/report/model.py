@@ -18,7 +18,8 @@ from callpath_modeler.fitted import Fitted
 from callpath_modeler.modeling import Alternative, FitStatus, summarise
 from callpath_modeler.profile.calltree import ROOT
 from callpath_modeler.profile.pattern import short_name
-from callpath_modeler.report.answer import at_text, target_text
+from callpath_modeler.report.answer import at_text, cost_text, target_text
+from callpath_modeler.report.change_points import formula_from_text, from_text, law_text
 from callpath_modeler.report.chart import draw
 from callpath_modeler.report.columns import amount_text
 from callpath_modeler.report.curve import curve_of, measured_of
@@ -39,12 +40,15 @@ _GRID = 400
 """Points at which the curve is evaluated: more than any terminal has columns."""
 _LABEL = 10
 """Cells of the word that a fact begins with."""
+_TWO_LAWS = "The law changes between two scales; beyond them the other law holds."
+"""Of call paths whose model has a change point."""
 _GONE = "It does not occur at the largest scale; nothing is predicted."
 """Of call paths that have a model of the smaller scales."""
 _LEGEND = "● measured  ⣀ model  ░ band  ┊ end of the data  ◆ target"
 _LEGEND_ASCII = "o measured  * model  : band  | end of data  X target"
-NOTHING_ELSE = "nothing else fits the data nearly as well"
-"""What is said in place of alternatives where there are none."""
+NO_OTHER = "no other compared model fits as well"
+"""Stands in place of alternatives where there are none."""
+_SUMS = {1: "single terms", 2: "sums of two terms"}
 
 Fact = tuple[str, str]
 """Something to say of a call path: a word, and the text."""
@@ -99,7 +103,8 @@ def model_text(
         *_dressed(uneven_facts(uneven, row, ascii_only=ascii_only)),
         "",
     ]
-    return [*lines, *_dressed(neighbour_facts(ranking, row))]
+    program = program_facts(ranking, row, ascii_only=ascii_only)
+    return [*lines, *_dressed(neighbour_facts(ranking, row)), *_dressed(program)]
 
 
 def no_model(ranking: Ranking, row: int) -> str:
@@ -161,13 +166,17 @@ def _formula(ranking: Ranking, row: int, *, ascii_only: bool) -> str:
     unit = ranking.fitted.metric.unit
     pretty = not ascii_only
     growth = growth_text(ranking, row, pretty=pretty)
-    formula = formula_text(ranking, row, pretty=pretty)
     fitted = ranking.fitted
+    formula = formula_text(ranking, row, pretty=pretty)
+    since = formula_from_text(fitted, rows_of(ranking, row))
+    formula += since
     held = "".join(f", {name}={parameter_value(value)}" for name, value in fitted.held.items())
     text = f"{fitted.metric.name}({fitted.parameter}{held}) = {formula}"
     text += f"  [{unit}]" if unit != "1" else ""
     if np.isfinite(ranking.target):
         text += f"   {predicted_text(ranking, row, ascii_only=ascii_only)}"
+    # Where the formula says it, the growth need not.
+    growth += "" if since else from_text(fitted, int(ranking.leader[row]))
     return f"{text}   growth {growth}"
 
 
@@ -194,7 +203,9 @@ def quality_facts(ranking: Ranking, row: int) -> list[Fact]:
         return [("sum of", _sum_of(ranking, row))]
     fitted, models = ranking.fitted, ranking.fitted.models
     status = FitStatus(int(models.status[row]))
-    stands = ("status", f"{fitted.status(row)}: {status.sentence}")
+    laws = law_text(fitted, row, pretty=True)
+    sentence = _TWO_LAWS if laws and status is FitStatus.OUTSIDE else status.sentence
+    stands = ("status", f"{fitted.status(row)}: {sentence}")
     if status is FitStatus.ZERO:
         return [stands]
     noise = models.noise[row]
@@ -206,6 +217,7 @@ def quality_facts(ranking: Ranking, row: int) -> list[Fact]:
         f"{int(models.used[row])} points",
     ]
     facts = [("quality", "   ".join(parts)), stands]
+    facts += [("laws", laws)] if laws else []
     facts += _control(ranking, row)
     if models.method != "classic":
         others = listed_alternatives(fitted, row, ascii_only=True)
@@ -235,13 +247,27 @@ def listed_alternatives(fitted: Fitted, row: int, *, ascii_only: bool) -> list[A
     return [other for other in ordered if other.weight >= _WORTH_A_WORD]
 
 
+def compared_text(fitted: Fitted) -> str:
+    """Name the kinds of models that were compared, and the kind that needs an option.
+
+    ``compared: powers, logarithms, sums of two terms, breaks; not compared: exponentials``
+    """
+    models, space = fitted.models, fitted.models.space
+    kinds = ["powers", *["logarithms"] * any(space.logs)]
+    kinds.append(_SUMS.get(space.max_terms, f"sums of up to {space.max_terms} terms"))
+    kinds += ["breaks"] * (models.method != "classic")
+    if space.exponential:
+        return f"compared: {', '.join([*kinds, 'exponentials'])}"
+    return f"compared: {', '.join(kinds)}; not compared: exponentials"
+
+
 def _others(ranking: Ranking, row: int, *, ascii_only: bool) -> list[str]:
     if ranking.inclusive:
         return []
     fitted = ranking.fitted
     others = listed_alternatives(fitted, row, ascii_only=ascii_only)
     if not others:
-        return [f"could also be: {NOTHING_ELSE}"]
+        return [f"could also be: {NO_OTHER} ({compared_text(fitted)})"]
     at = at_text(fitted, ranking.target)
     classic = fitted.models.method == "classic"
     title = "could also be" if classic else "could also be (or much like)"
@@ -381,6 +407,16 @@ def neighbour_facts(ranking: Ranking, row: int) -> list[Fact]:
     ]
     more = f", {len(below) - 6} more" if len(below) > 6 else ""
     return [("called by", above), ("calls", f"{', '.join(named) or 'nothing'}{more}")]
+
+
+def program_facts(ranking: Ranking, row: int, *, ascii_only: bool = False) -> list[Fact]:
+    """Say how long the program runs at the target, as the ranking does, and the share of it."""
+    fitted = ranking.fitted
+    if np.isinf(ranking.target) or not fitted.metric.additive:
+        return []
+    share = float(ranking.share[row])
+    part = "" if np.isnan(share) else f". This call path takes {percent(share)} of the total"
+    return [("program", f"{cost_text(ranking, ascii_only=ascii_only)}{part}.")]
 
 
 def _part(part: float, whole: float) -> float:

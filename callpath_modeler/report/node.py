@@ -17,11 +17,13 @@ from callpath_modeler.profile.pattern import short_name
 from callpath_modeler.profile.schema import Region
 from callpath_modeler.profile.views import View, ViewKind
 from callpath_modeler.report.answer import target_text
+from callpath_modeler.report.change_points import formula_from_text
 from callpath_modeler.report.chart import draw
 from callpath_modeler.report.columns import amount_text
 from callpath_modeler.report.curve import measured_of, sketch
 from callpath_modeler.report.layout import shorten
 from callpath_modeler.report.model import (
+    NO_OTHER,
     imbalance_cells,
     imbalances,
     listed_alternatives,
@@ -132,11 +134,12 @@ class NodeReport:
         if len(parts) == 1:
             row = int(parts[0])
             formula = fitted.models.formula(row, fitted.parameter, pretty=not self.ascii_only)
+            formula += formula_from_text(fitted, parts)
             return [*seen, f"{what} = {formula}", self._predicted()]
         lines = [f"{what}: sum of {counted(len(parts), 'model')}"]
         formula = fitted.models.sum_formula(parts, fitted.parameter, pretty=not self.ascii_only)
         if formula.count(" + ") < _TERMS:
-            lines.insert(0, f"{what} = {formula}")
+            lines.insert(0, f"{what} = {formula}{formula_from_text(fitted, parts)}")
         return [*seen, *lines, self._predicted()]
 
     @property
@@ -207,7 +210,7 @@ class NodeReport:
         row = int(parts[0])
         shown = listed_alternatives(fitted, row, ascii_only=self.ascii_only)
         lines = [f"{probability(fitted, row, shown)}; {self._quality(row)}"]
-        lines += ["could also be" if shown else "nothing else fits nearly as well"]
+        lines += ["could also be" if shown else NO_OTHER]
         for other in shown:
             value = float(other.values([self.forecast.target])[0])
             text = quantity(value, fitted.metric.unit, ascii_only=self.ascii_only)

@@ -13,6 +13,7 @@ from callpath_modeler.analysis.expectations.check import Check
 from callpath_modeler.analysis.rank import Ranking
 from callpath_modeler.choices import check_kind
 from callpath_modeler.fitted import Fitted
+from callpath_modeler.modeling import changes_since
 from callpath_modeler.report.formats import Cell, Table, json_number, provenance
 from callpath_modeler.report.verdicts import verdict_columns, verdict_header
 
@@ -51,6 +52,13 @@ def formula_texts(ranking: Ranking, rows: NDArray[np.intp], *, pretty: bool = Fa
     else:
         texts = models.formulas(rows, name, pretty=pretty)
     return [text if row >= 0 else "" for text, row in zip(texts, leader, strict=True)]
+
+
+def _since(ranking: Ranking, rows: NDArray[np.intp]) -> list[Cell]:
+    """Return the first scale of the law beyond a change point; None where there is none."""
+    leader = ranking.leader[rows]
+    since = changes_since(ranking.fitted.models.take(np.maximum(leader, 0)))
+    return [at if at and row >= 0 else None for at, row in zip(since.tolist(), leader, strict=True)]
 
 
 def all_rows(ranking: Ranking) -> NDArray[np.intp]:
@@ -118,6 +126,7 @@ def ranking_table(
         "metric": [fitted.metric.name] * len(rows),
         "growth": [text or None for text in growth_texts(ranking, rows)],
         "model": [text or None for text in formula_texts(ranking, rows)],
+        "since": _since(ranking, rows),
     }
     numbers = {
         "value_at_largest": ranking.at_largest,

@@ -72,6 +72,10 @@ class Format(Generic[D]):
             text = content if isinstance(content, str) else content.decode("utf-8-sig")
         except UnicodeDecodeError as cause:
             raise self.fault(f"{path}: not text in UTF-8", hint="TOML is") from cause
+        if (deep := _DOTTED.search(text)) is not None:
+            line = 1 + text.count("\n", 0, deep.start())
+            hint = f"a key has at most {_MOST_DOTS} parts"
+            raise self.fault(f"{path}:{line}: nested too deeply", hint=hint)
         try:
             data = tomllib.loads(text)
             lines = lines_of(text)
@@ -130,6 +134,11 @@ class Format(Generic[D]):
 
 
 _BITS = 63
+_MOST_DOTS = 32
+_DOTTED = re.compile(
+    rf"""(?<![\w."'-])(?:(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+){{{_MOST_DOTS},}}"""
+)
+"""Keys of keys of keys: reading them takes the square of their number."""
 _DIGITS = re.compile(r"[0-9_]{1000}")
 _NESTED = re.compile(r"(?:[\[{]\s*){20}")
 _AT = re.compile(r" \(at (?:line (\d+), column (\d+)|end of document)\)$")

@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar, cast
 
+from callpath_modeler.printable import shortened
 from callpath_modeler.profile.calltree import ROOT
 from callpath_modeler.readers.json_text import json_value
 from cpmodel_caliper.contents import (
@@ -306,7 +307,7 @@ def _text(value: object, what: str) -> str:
 def _shown(value: object) -> str:
     """Return the beginning of a value; one that is nested may be of any length."""
     shown = repr(value) if isinstance(value, str | int | float) else f"a {type(value).__name__}"
-    return shown if len(shown) <= _SHOWN else f"{shown[:_SHOWN]}..."
+    return shortened(shown, _SHOWN)
 
 
 def _is_value(about: object) -> bool:

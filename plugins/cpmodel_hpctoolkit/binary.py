@@ -15,6 +15,8 @@ from callpath_modeler.errors import InputError
 COPY_IT_AGAIN = "copy the database again, or run hpcprof on the measurements again"
 _MAGIC = b"HPCTOOLKIT"
 _LONGEST_TEXT = 1 << 16
+_TEXTS = 1 << 24
+"""Letters that texts may have beyond the size of their file: ends of texts may be shared."""
 MAJOR = 4
 
 
@@ -70,7 +72,8 @@ class BinaryFile:
                 pieces.append(piece)
                 size -= len(piece)
         except OSError as error:
-            raise InputError(f"{self.path}: cannot be read: {error.strerror or error}") from error
+            what = f"{self.path}: cannot be read: {error.strerror or error}"
+            raise InputError(what, hint=COPY_IT_AGAIN) from error
         return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
     def unpack(self, layout: struct.Struct, offset: int, what: str) -> tuple[int, ...]:
@@ -113,6 +116,8 @@ class HeldFile(BinaryFile):
         super().__init__(path)
         self.data = super().read(0, self.size, "the file")
         self.words = np.frombuffer(self.data, "<u8", self.size // 8)
+        self._texts: dict[int, str] = {}
+        self._letters = 0
 
     def read(self, offset: int, size: int, what: str) -> bytes:
         """Return exactly `size` bytes from `offset` on."""
@@ -123,8 +128,15 @@ class HeldFile(BinaryFile):
         """Return the text that begins at `offset`; none at 0."""
         if offset == 0:
             return ""
+        if offset in self._texts:
+            return self._texts[offset]
         self.check(offset, 1, what)
         end = self.data.find(b"\0", offset, offset + _LONGEST_TEXT)
         if end < 0:
             self.refuse(offset, f"{what} does not end")
-        return self.data[offset:end].decode("utf-8", "replace")
+        # Texts that begin within each other take the square of the memory of the file.
+        self._letters += end - offset
+        if self._letters > _TEXTS + self.size:
+            self.refuse(offset, "texts that overlap each other")
+        self._texts[offset] = self.data[offset:end].decode("utf-8", "replace")
+        return self._texts[offset]

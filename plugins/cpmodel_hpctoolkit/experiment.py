@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from callpath_modeler.errors import InputError
+from callpath_modeler.printable import shortened
 from callpath_modeler.profile.schema import Region
 from cpmodel_hpctoolkit.binary import COPY_IT_AGAIN
 from cpmodel_hpctoolkit.contexts import Contexts
@@ -186,7 +187,8 @@ def read_experiment(path: Path) -> Experiment:
                 parser.Parse(block, False)
         parser.Parse(b"", True)
     except OSError as error:
-        raise InputError(f"{path}: cannot be read: {error.strerror or error}") from error
+        what = f"{path}: cannot be read: {error.strerror or error}"
+        raise InputError(what, hint=COPY_IT_AGAIN) from error
     except (ExpatError, _MalformedError) as error:
         where = f"{path}: {error} (byte {_offset(parser)})"
         is_other = bool(builder.version) and not builder.version.startswith("2.")
@@ -213,9 +215,9 @@ def _integer(given: dict[str, str], key: str, default: int | None = None) -> int
     try:
         number = int(text)
     except ValueError:
-        raise _MalformedError(f"{key}={text[:40]!r} is not a number") from None
+        raise _MalformedError(f"{key}={shortened(text)!r} is not a number") from None
     if not 0 <= number < _LARGEST:
-        raise _MalformedError(f"{key}={text[:40]!r} is out of range")
+        raise _MalformedError(f"{key}={shortened(text)!r} is out of range")
     return number
 
 
@@ -223,7 +225,7 @@ def _number(given: dict[str, str], key: str) -> float:
     try:
         return float(given.get(key, ""))
     except ValueError:
-        raise _MalformedError(f"{key}={given.get(key, '')[:40]!r} is not a number") from None
+        raise _MalformedError(f"{key}={shortened(given.get(key, ''))!r} is not a number") from None
 
 
 def _experiment(builder: _Builder) -> Experiment:

@@ -14,7 +14,7 @@ _PLACEHOLDERS = frozenset(
 
 # What compilers append to the functions they specialise; it changes with every build.
 _CLONE = re.compile(
-    r" \[clone [^\]]*\]|(?:\.(?:isra|constprop|part|cold|lto_priv)(?:\.\d+)*)+(?!\w)"
+    r" \[clone [^\[\]]*\]|((?:\.(?:isra|constprop|part|cold|lto_priv)(?:\.\d+)*+)++)(\w?)"
 )
 _MODULE = re.compile(r"(?<=\[)[^\[\]]+(?=\]$)")
 _VERSION = re.compile(r"-\d+(?:\.\d+)+(?=\.so)|(?<=\.so)(?:\.\d+)+$")
@@ -52,10 +52,15 @@ def match_key(name: str) -> str:
     >>> match_key("poll [libc-2.28.so]"), match_key("solve<double>(int) [clone .isra.3]")
     ('poll [libc.so]', 'solve<double>(int)')
     """
-    key = _CLONE.sub("", name) if " [clone " in name or "." in name else name
+    key = _CLONE.sub(_without_clone, name) if " [clone " in name or "." in name else name
     if key.endswith("]"):
         key = _MODULE.sub(lambda module: _VERSION.sub("", module[0]), key)
     return key or name
+
+
+def _without_clone(found: re.Match[str]) -> str:
+    # A word that only begins so, as in ".partial", belongs to the name.
+    return found[0] if found[2] else ""
 
 
 def function_region(name: str, module: str = "", file: str = "", line: int = 0) -> Region:

@@ -168,7 +168,8 @@ def _places(directory: Path) -> tuple[list[Path], Places]:
     try:
         found = [(path, _FILE.search(path.name)) for path in sorted(directory.iterdir())]
     except OSError as error:
-        raise InputError(f"{directory}: cannot be read: {error.strerror or error}") from error
+        what = f"{directory}: cannot be read: {error.strerror or error}"
+        raise InputError(what, hint=COPY_IT_AGAIN) from error
     stored = [(path, name) for path, name in found if name and name[4] == "metric-db"]
     traced = [(path, name) for path, name in found if name and name[4] == "hpctrace"]
     places = Places.of(

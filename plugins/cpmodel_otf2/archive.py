@@ -9,12 +9,12 @@ from pathlib import Path
 
 from callpath_modeler.diagnostics import Finding, Notices
 from callpath_modeler.errors import InputError
+from cpmodel_otf2.anchor import COPY_IT_AGAIN
 from cpmodel_otf2.callbacks import definition_callbacks, event_callbacks
 from cpmodel_otf2.definitions import Definitions, Location, Raw, resolve
 from cpmodel_otf2.events import BATCH_EVENTS, Batch, Recorder
 from cpmodel_otf2.library import Library, raising
 
-COPY_IT_AGAIN = "copy the trace again with all its files, or measure again"
 _LARGEST_CHUNK = 1 << 28
 """Bytes; the format allows 2^24. The library allocates what a broken anchor says."""
 

@@ -7,15 +7,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
-from callpath_modeler.errors import InputError
 from callpath_modeler.readers.base import API_VERSION, Agreement, Match
+from cpmodel_otf2.anchor import MAGIC, check_anchor
 
 if TYPE_CHECKING:
     from cpmodel_otf2.events import EventSource
     from cpmodel_otf2.profile import TraceProfile
-
-_MAGIC = b"BOTF2", b"#OTF2"
-"""What follows the first byte of an anchor, by order of bytes."""
 
 
 class TraceReader:
@@ -34,7 +31,7 @@ class TraceReader:
             head = _head(path)
         except OSError:
             return Match.NO
-        if head[1:] in _MAGIC:
+        if head[1:] in MAGIC:
             return Match.CONTENT
         return Match.NAME if head and path.name.lower().endswith(self.suffixes) else Match.NO
 
@@ -75,7 +72,7 @@ def opened(path: Path) -> Iterator[EventSource]:
     """
     from cpmodel_otf2 import archive, library
 
-    _require_anchor(path)
+    check_anchor(path)
     try:
         loaded = library.load()
     except library.InternalsChangedError:
@@ -90,14 +87,3 @@ def opened(path: Path) -> Iterator[EventSource]:
 def _head(path: Path) -> bytes:
     with path.open("rb") as file:
         return file.read(6)
-
-
-def _require_anchor(path: Path) -> None:
-    try:
-        head = _head(path)
-    except OSError as error:
-        raise InputError(f"{path}: {error.strerror}", hint="check the file") from None
-    if head[1:] not in _MAGIC:
-        raise InputError(
-            f"{path}: not the anchor of an OTF2 trace", hint="give the traces.otf2 of the run"
-        )

@@ -7,6 +7,7 @@ from pyexpat import ExpatError, ParserCreate
 
 import numpy as np
 
+from callpath_modeler.printable import shortened
 from callpath_modeler.profile.schema import Region
 from cpmodel_scorep.definitions import (
     PLACES,
@@ -150,9 +151,9 @@ def integer(text: str) -> int:
     try:
         number = int(text)
     except ValueError:
-        raise MalformedError(f"{text[:40]!r} is not a number") from None
+        raise MalformedError(f"{shortened(text)!r} is not a number") from None
     if not -(2**62) < number < 2**62:
-        raise MalformedError(f"{text[:40]!r} is out of range")
+        raise MalformedError(f"{shortened(text)!r} is out of range")
     return number
 
 

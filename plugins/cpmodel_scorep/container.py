@@ -21,7 +21,7 @@ from callpath_modeler.readers.unpacking import budget_of, unpacked_pieces
 BLOCK = 512
 _SCAN = 1 << 20
 _GZIP_MAGIC = b"\x1f\x8b"
-_OCTAL = re.compile(rb"[ \0]*([0-7]*)[ \0]*\Z")
+_OCTAL = re.compile(rb"[ \0]*+([0-7]*+)[ \0]*+\Z")
 _PAX_SIZE = re.compile(rb"(?:^|\n)\d+ size=(\d{1,18})\n")
 _ROWS = re.compile(r"(.*)\.(data|index)")
 
@@ -127,7 +127,8 @@ def opened(path: Path) -> Iterator[Container]:
     try:
         # Opening a pipe would wait for its other end.
         if not stat.S_ISREG(path.stat().st_mode):
-            raise InputError(f"{path}: a directory or device, not a profile")
+            what = f"{path}: a directory or device, not a profile"
+            raise InputError(what, hint="give the profile.cubex of the run")
         stream: BinaryIO = path.open("rb", buffering=0)
     except OSError as error:
         raise unreadable(path, error) from error

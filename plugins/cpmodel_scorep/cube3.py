@@ -13,7 +13,7 @@ from cpmodel_scorep.container import COPY_IT_AGAIN
 from cpmodel_scorep.definitions import Definitions, MalformedError
 from cpmodel_scorep.rows import HeldRows
 
-_MATRIX = re.compile(rb"<matrix\s+metricId=[\"'](\d{1,18})[\"']\s*>(.*?)</matrix>", re.DOTALL)
+_MATRIX = re.compile(rb"<matrix\s+metricId=[\"'](\d{1,18})[\"']\s*>")
 _ROW = re.compile(rb"<row\s+cnodeId=[\"'](\d{1,18})[\"']\s*>([^<]*)</row>")
 
 
@@ -48,7 +48,8 @@ def values(text: bytes, definitions: Definitions, where: str) -> dict[int, HeldR
         found: dict[int, NDArray[np.float64]] = {}
         for path, row in _ROW.findall(body):
             if int(path) not in paths:
-                raise InputError(f"{where}: values of call path {int(path)}, which is not defined")
+                what = f"{where}: values of call path {int(path)}, which is not defined"
+                raise InputError(what, hint=COPY_IT_AGAIN)
             found[paths[int(path)]] = _numbers(row, columns, where)
         places = sorted(found)
         matrix = np.array([found[place] for place in places]).reshape(-1, columns)
@@ -57,8 +58,12 @@ def values(text: bytes, definitions: Definitions, where: str) -> dict[int, HeldR
 
 
 def _matrices(text: bytes) -> Iterator[tuple[int, bytes]]:
-    for number, body in _MATRIX.findall(text):
-        yield int(number), body
+    at = 0
+    while (found := _MATRIX.search(text, at)) is not None:
+        at = text.find(b"</matrix>", found.end())
+        if at < 0:
+            return
+        yield int(found[1]), text[found.end() : at]
 
 
 def _numbers(row: bytes, columns: int, where: str) -> NDArray[np.float64]:

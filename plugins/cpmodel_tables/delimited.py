@@ -10,10 +10,14 @@ from pathlib import Path
 import numpy as np
 
 from callpath_modeler.errors import InputError
-from callpath_modeler.printable import csv_text
+from callpath_modeler.printable import csv_text, shortened
+from callpath_modeler.readers.unpacking import packed_budget
 from cpmodel_tables.columns import CHUNK, Columns
-from cpmodel_tables.grid import HINT, Grid, without_rows
+from cpmodel_tables.grid import HINT, Grid, refuse_many, without_rows
 from cpmodel_tables.text import first_text, opened_text
+
+_MOST_IDLE = 1 << 20
+"""Rows without content, or comments before the header, that may follow each other."""
 
 _DELIMITERS = (",", "\t", ";", "|")
 
@@ -46,7 +50,8 @@ class _Delimited:
         self._path = path
         self._titles: list[str] = []
         self._is_padded = False
-        self._columns = Columns()
+        self._columns = Columns(packed_budget(path))
+        self._idle = 0
         self._lines = array("q")
         self._waiting: list[list[str]] = []
         self._numbers: list[int] = []
@@ -62,12 +67,19 @@ class _Delimited:
         """Put the rows that are waiting into columns."""
         rows, lines = self._waiting, self._numbers
         self._waiting, self._numbers = [], []
+        given = len(rows)
         # A row with a first cell is not empty: no need to look at the others.
         if not self._titles or not all(row and row[0].strip() for row in rows):
             kept = [k for k, row in enumerate(rows) if any(map(str.strip, row))]
             if not self._titles:
                 kept = self._behind_header(rows, kept)
             rows, lines = [rows[k] for k in kept], [lines[k] for k in kept]
+        self._idle = 0 if rows else self._idle + given
+        if self._idle > _MOST_IDLE:
+            raise InputError(
+                f"{self._path}: more than {_MOST_IDLE} rows without content follow each other",
+                hint="remove them",
+            )
         if not rows:
             return
         if self._is_padded:
@@ -83,19 +95,19 @@ class _Delimited:
 
     def _behind_header(self, rows: Sequence[list[str]], kept: list[int]) -> list[int]:
         """Take the titles from the first of the rows to be `kept`, and return the others."""
-        while kept:
-            first, *kept = kept
+        for place, first in enumerate(kept):
             if not rows[first][0].startswith("#"):
+                refuse_many(self._path, len(rows[first]))
                 self._titles = [csv_text(title.strip()) for title in rows[first]]
                 # Aligned columns hold blanks around their texts, too.
                 self._is_padded = any(title != title.strip() for title in rows[first])
-                break
-        return kept
+                refuse_twice(self._path, self._titles)
+                return kept[place + 1 :]
+        return []
 
     def grid(self) -> Grid:
         """Return the whole table."""
         self.gather()
-        refuse_twice(self._path, self._titles)
         if not self._lines:
             raise without_rows(self._path)
         return Grid(self._path, self._columns.cells, np.array(self._lines, np.intp))
@@ -114,7 +126,8 @@ def refuse_twice(path: Path, titles: Sequence[str]) -> None:
     seen: set[str] = set()
     for title in titles:
         if title in seen:
-            raise InputError(f"{path}: two columns are titled {title!r}", hint="rename one")
+            what = f"{path}: two columns are titled {shortened(title)!r}"
+            raise InputError(what, hint="rename one")
         seen.add(title)
 
 

@@ -55,12 +55,12 @@ class ExtrapReader:
                 message = f"{means} values are means of repetitions that the file does not hold"
                 findings.append(Finding("CPM130", str(path), message, means))
         elif path.name.lower().endswith(_JSON):
-            series = extrap_json.read(path, whole_text(path))
+            series = extrap_json.read(path, whole_text(path, is_json=True))
         elif is_talpas(first_text(path)):
             yield runs_of_grid(talpas.read(path))
             return
         else:
-            series = extrap_text.read(path, whole_text(path))
+            series = extrap_text.read(path)
         yield runs_of(series.records(), findings)
 
 

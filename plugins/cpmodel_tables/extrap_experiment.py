@@ -12,6 +12,7 @@ from tokenize import TokenError
 import numpy as np
 
 from callpath_modeler.errors import InputError
+from callpath_modeler.readers.json_text import memory_of_json
 from callpath_modeler.readers.unpacking import budget_of
 from cpmodel_tables.extrap_json import read_experiment
 from cpmodel_tables.series import Series
@@ -49,6 +50,7 @@ def read(path: Path) -> tuple[Series, int]:
         with zipfile.ZipFile(path) as archive:
             members = _Members(archive, path)
             text = members.read(_DOCUMENT).decode()
+            members.budget.check_memory(memory_of_json(text))
             return read_experiment(path, text, _Arrays(members).read)
     except KeyError as cause:
         raise InputError(
@@ -64,7 +66,7 @@ class _Members:
 
     def __init__(self, archive: zipfile.ZipFile, path: Path) -> None:
         self._archive = archive
-        self._budget = budget_of(path, in_memory=True)
+        self.budget = budget_of(path, in_memory=True)
         self._size = 0
 
     def read(self, name: str) -> bytes:
@@ -73,7 +75,7 @@ class _Members:
         with self._archive.open(name) as member:
             while piece := member.read(_PIECE):
                 self._size += len(piece)
-                self._budget.check(self._size)
+                self.budget.check(self._size)
                 pieces.append(piece)
         return b"".join(pieces)
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Iterable
 from pathlib import Path
 
 from callpath_modeler.errors import InputError
 from cpmodel_tables.series import Series
+from cpmodel_tables.text import opened_text
 
 _HINT = "lines start with PARAMETER, POINTS, METRIC, REGION or DATA"
 _CALLS = "->"
@@ -22,7 +24,7 @@ def is_text(text: str) -> bool:
     return next(lines, "").split()[:1] == ["PARAMETER"]
 
 
-def read(path: Path, text: str) -> Series:
+def read(path: Path) -> Series:
     """Read a text.
 
     Raises
@@ -31,9 +33,9 @@ def read(path: Path, text: str) -> Series:
         If a line is not in the format.
     """
     first = _Text(path)
-    series = first.read(text)
+    series = first.read()
     if first.encloses_others():
-        return _Text(path, caller=first.region_of_first).read(text)
+        return _Text(path, caller=first.region_of_first).read()
     return series
 
 
@@ -76,7 +78,12 @@ class _Text:
             )
         )
 
-    def read(self, text: str) -> Series:
+    def read(self) -> Series:
+        with opened_text(self.path, newline=None) as lines:
+            self._read(lines)
+        return self.series
+
+    def _read(self, lines: Iterable[str]) -> None:
         take = {
             "PARAMETER": self._parameter,
             "POINTS": self._points,
@@ -84,7 +91,7 @@ class _Text:
             "REGION": self._region,
             "DATA": self._data,
         }
-        for number, line in enumerate(text.splitlines(), start=1):
+        for number, line in enumerate(lines, start=1):
             words = line.split()
             if not words or line.startswith("#"):
                 continue
@@ -93,7 +100,6 @@ class _Text:
             if words[0] == "REGION":
                 self._indent(line)
             take[words[0]](number, words[1:])
-        return self.series
 
     def _error(self, number: int, message: str, hint: str = _HINT) -> InputError:
         return InputError(f"{self.path}: line {number}: {message}", hint=hint)

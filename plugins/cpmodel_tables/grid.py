@@ -13,8 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from callpath_modeler.errors import InputError
-from callpath_modeler.printable import printable
-from cpmodel_tables.columns import CHUNK, Cells, Columns, columns_of
+from callpath_modeler.printable import printable, shortened
+from callpath_modeler.readers.json_text import memory_of_json
+from callpath_modeler.readers.unpacking import budget_of, packed_budget
+from cpmodel_tables.columns import CHUNK, LEAST_OF_A_CELL, Cells, Columns, columns_of
 from cpmodel_tables.text import COPY_IT_AGAIN, json_of, opened_text
 
 PARAMETERS = ("params", "parameters")
@@ -27,9 +29,13 @@ HINT = (
 
 _MISSING = frozenset({"", "na", "n/a", "nan", "null", "none", "-"})
 _MANY = 1000
+_MOST_COLUMNS = 20_000
 _PARQUET_TEXT = ("string", "large_string")
 _AT_ONCE = 1 << 20
 """Characters of JSON Lines that are taken apart together."""
+
+_MOST_AT_ONCE = 1 << 28
+"""Bytes of the values of lines that are taken apart together."""
 
 _MANY_OBJECTS = msgspec.json.Decoder(dict[str, object])
 
@@ -75,8 +81,7 @@ class Grid:
         values = as_numbers(cells)
         if values is None:
             row = next(k for k, cell in enumerate(cells) if as_numbers([cell]) is None)
-            shown = repr(cells[row])
-            shown = shown if len(shown) <= 40 else f"{shown[:37]}..."
+            shown = shortened(repr(cells[row]), 40)
             mended = as_numbers([str(cells[row]).replace(",", ".")]) is not None
             hint = "write 1.5, not 1,5" if mended else "mend it, or leave it empty"
             raise self.error(row, f"{title}: {shown} is not a number", hint)
@@ -138,6 +143,15 @@ def _is_missing(cell: object) -> bool:
     return cell is None or (isinstance(cell, str) and cell.strip().lower() in _MISSING)
 
 
+def refuse_many(path: Path, columns: int) -> None:
+    """Raise `InputError` for a table of more columns than anybody measures."""
+    if columns > _MOST_COLUMNS:
+        raise InputError(
+            f"{path}: {columns} columns, more than {_MOST_COLUMNS}",
+            hint="write one row per value, with columns metric and value",
+        )
+
+
 def without_rows(path: Path) -> InputError:
     """Return the error of a table that holds nothing but titles."""
     return InputError(f"{path}: a table without rows", hint=HINT)
@@ -151,12 +165,14 @@ def of_json_lines(path: Path) -> Grid:
     InputError
         If a line is no object, or there is none.
     """
-    columns, parameters, lines = Columns(), dict[str, None](), array("q")
+    columns, parameters, lines = Columns(packed_budget(path)), dict[str, None](), array("q")
     first = 1
     # Not universal: JSON text may hold other line ends than these.
     with opened_text(path, newline="\n") as text:
         while some := text.read(_AT_ONCE):
             some += text.readline()
+            if memory_of_json(some) > _MOST_AT_ONCE:
+                raise InputError(f"{path}: line {first}: holds too much for a row", hint=HINT)
             end = first + some.count("\n") + (not some.endswith("\n"))
             rows = _objects(path, some, first, end, lines)
             columns.extend(_flat(columns_of(rows), parameters), len(rows))
@@ -213,9 +229,16 @@ def of_parquet(path: Path) -> Grid:
         raise InputError(
             f"{path}: parquet needs pyarrow", hint="pip install 'callpath-modeler[parquet]'"
         ) from cause
-    columns, parameters = Columns(), dict[str, None]()
+    # A column of one value takes a few bytes, whatever its length.
+    budget = budget_of(path)
+    columns, parameters = Columns(budget), dict[str, None]()
     try:
         with pq.ParquetFile(path) as file:
+            budget.check_memory(
+                LEAST_OF_A_CELL * file.metadata.num_rows * file.metadata.num_columns
+            )
+            groups = (file.metadata.row_group(k) for k in range(file.metadata.num_row_groups))
+            budget.check_memory(max((group.total_byte_size for group in groups), default=0))
             for batch in file.iter_batches(1 << 16):
                 _add_batch(columns, parameters, batch)
     except (pa.ArrowException, OSError, ValueError, MemoryError) as cause:

@@ -14,7 +14,7 @@ from callpath_modeler.diagnostics import Finding
 from callpath_modeler.errors import InputError
 from callpath_modeler.readers.titles import is_measured
 from cpmodel_tables.delimited import delimiter_of, refuse_twice
-from cpmodel_tables.grid import Grid, as_numbers, without_rows
+from cpmodel_tables.grid import Grid, as_numbers, refuse_many, without_rows
 from cpmodel_tables.layout import Layout, is_table, layout_of
 from cpmodel_tables.text import whole_text
 
@@ -51,9 +51,11 @@ def is_pretty(text: str) -> bool:
 def is_plain(text: str) -> bool:
     """Tell by its first two lines whether a text is delimited and a table of measurements."""
     lines = [line for line in text.splitlines() if line.strip() and not line.startswith("#")]
-    if len(lines) < _LEAST_ROWS:
+    # A quotation mark may join two lines.
+    rows = [_fields([line], delimiter_of(text)) for line in lines[:_LEAST_ROWS]]
+    if len(rows) < _LEAST_ROWS or not all(rows):
         return False
-    first, second = _fields(lines[:2], delimiter_of(text))
+    (first, *_), (second, *_) = rows
     if not 1 < len(first) == len(second):
         return False
     return is_table(first)
@@ -147,6 +149,7 @@ def _grid(path: Path, table: _Table) -> Grid:
     titles, *rows = table.rows
     if not rows:
         raise without_rows(path)
+    refuse_many(path, len(titles))
     refuse_twice(path, titles)
     for row, line in zip(rows, table.lines[1:], strict=True):
         if len(row) != len(titles):

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from callpath_modeler.errors import InputError
 from callpath_modeler.readers.titles import is_measured, is_processes
 from callpath_modeler.readers.words import REPETITIONS
-from cpmodel_tables.grid import HINT, Grid
+from cpmodel_tables.grid import HINT, Grid, refuse_many
 
 _CALL_PATHS = ("callpath", "call path", "call tree path", "callstack", "call stack")
 _REGIONS = ("path", "region", "function", "routine", "kernel", "name", "node", "call site", "stack")
@@ -39,7 +39,6 @@ _COUNTS = frozenset(
     {"tasks", "threads", "nodes", "n threads", "n nodes", "num nodes", "num threads", "cores"}
 )
 """Titles of counts that a run has one of, wherever in a table they stand."""
-_MOST_COLUMNS = 20_000
 
 _FILLED = 0.5
 """At each setting of the parameters more than this share of the call paths has a row."""
@@ -75,7 +74,7 @@ def plain(title: str) -> str:
     >>> plain("Call_Path"), plain("value[s]"), plain("Thread ID")
     ('call path', 'value', 'thread id')
     """
-    bare = re.sub(r"[\[(][^\])]*[\])]", "", title)
+    bare = re.sub(r"[\[(][^\[(\])]*[\])]", "", title)
     return " ".join(re.findall(r"[0-9a-z]+", bare.lower()))
 
 
@@ -138,11 +137,7 @@ def layout_of(grid: Grid) -> Layout:
 
 
 def _refuse(grid: Grid) -> None:
-    if len(grid.columns) > _MOST_COLUMNS:
-        raise InputError(
-            f"{grid.path}: {len(grid.columns)} columns, more than {_MOST_COLUMNS}",
-            hint="write one row per value, with columns metric and value",
-        )
+    refuse_many(grid.path, len(grid.columns))
     names = {title: plain(title) for title in grid.columns if title not in grid.parameters}
     if {*names.values()} >= _OF_RESULTS:
         raise InputError(

@@ -14,6 +14,7 @@ import numpy as np
 
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.errors import InputError
+from callpath_modeler.printable import shortened
 from callpath_modeler.readers.base import API_VERSION, Match, RunSource
 from callpath_modeler.readers.records import Records, runs_of
 from cpmodel_tables import stacks
@@ -111,7 +112,7 @@ class HatchetReader:
         InputError
             If one is not what Hatchet writes.
         """
-        roots = json_of(path, whole_text(path))
+        roots = json_of(path, whole_text(path, is_json=True))
         profile, added = _Profile(path), 0
         stack: list[tuple[tuple[str, ...], object]]
         stack = [((), node) for node in reversed(_list(path, roots))]
@@ -132,7 +133,9 @@ class HatchetReader:
 
 def _list(path: Path, nodes: object) -> list[object]:
     if not isinstance(nodes, list):
-        raise InputError(f"{path}: {str(nodes)[:40]!r} is no list of nodes", hint=COPY_IT_AGAIN)
+        raise InputError(
+            f"{path}: {shortened(str(nodes))!r} is no list of nodes", hint=COPY_IT_AGAIN
+        )
     return nodes
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from callpath_modeler.errors import InputError
 from callpath_modeler.readers.base import RunSource
+from cpmodel_tables.grid import refuse_many
 from cpmodel_tables.results import NODES, PROCESSES, THREADS, Results, counts_of
 from cpmodel_tables.text import COPY_IT_AGAIN, json_of, opened_text, whole_text
 
@@ -35,7 +36,8 @@ _STANDARD = frozenset(
 )  # fmt: skip
 """What ReFrame tells of every test; other fields are parameters of the test."""
 _METADATA = ("system", "partition", "environ", "version")
-_FIGURE = r"_(value|unit|ref|lower|upper|lower_thres|upper_thres|result)"
+_FIGURE = re.compile(r"(.+)_(?:value|unit|ref|lower|upper|lower_thres|upper_thres|result)")
+_OF_ONE = re.compile(r"perf_\w+|p(?:var|val|unit|ref|lower|upper)")
 _ONE = (("pvar", "pval", "punit"), ("perf_var", "perf_value", "perf_unit"))
 _PASSED = frozenset({"pass", "xpass", "ok", "passed", "success", ""})
 
@@ -77,7 +79,9 @@ def read_log(path: Path) -> list[RunSource]:
                 continue
             fields = [cell.strip() for cell in line.rstrip("\n").split("|")]
             if not titles:
-                titles, figures = _titles(line), _figures(_titles(line))
+                titles = _titles(line)
+                refuse_many(path, len(titles))
+                figures = _figures(titles)
                 continue
             # A format may end with the sign between the fields.
             extra = len(fields) - len(titles)
@@ -181,10 +185,10 @@ def _of_line(told: dict[str, str], figures: Sequence[tuple[str, str, str]]) -> l
     for name, value, unit in figures:
         metric = told[name] if name else value.removesuffix("_value")
         values.append((metric, told[value], told.get(unit)))
-        of_metric = re.compile(
-            f"{re.escape(metric)}{_FIGURE}|perf_\\w+|p(var|val|unit|ref|lower|upper)"
-        )
-        for title in [title for title in told if of_metric.fullmatch(title)]:
+    metrics = {metric for metric, _, _ in values}
+    for title in [*told]:
+        found = _FIGURE.fullmatch(title)
+        if (found and found[1] in metrics) or _OF_ONE.fullmatch(title):
             del told[title]
     return values
 

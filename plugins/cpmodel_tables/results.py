@@ -88,7 +88,7 @@ class Results:
         runs: list[RunSource] = []
         for program in programs:
             mine = [row for row in self._rows if str(row[0][_PROGRAM]) == program]
-            runs += runs_of_grid(*self._table(mine), [] if runs else findings)
+            runs += runs_of_grid(*self._table(mine), findings)
         return runs
 
     def _findings(self) -> list[Finding]:

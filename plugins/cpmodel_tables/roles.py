@@ -86,7 +86,17 @@ def roles_of(
         if each.is_doubtful
         for told in (named_number(each),)
     ]
-    return Roles(parameters, number, words, [*guessed, *findings])
+    # --param can bring back what is none of the parameters.
+    back = {each.column.label: _as_texts(columns[each.column.label]) for each in dropped
+            if each.role is not Role.REPETITION}  # fmt: skip
+    return Roles(parameters, number, {**back, **words}, [*guessed, *findings])
+
+
+def _as_texts(column: Numbers) -> list[str]:
+    """Return numbers as texts that are the same numbers."""
+    distinct, of_row = np.unique(column, return_inverse=True)
+    texts = [str(int(v)) if v.is_integer() else repr(v) for v in distinct.tolist()]
+    return [texts[k] for k in of_row.tolist()]
 
 
 def _is_modelled(decision: Decision) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -12,13 +13,25 @@ import numpy as np
 from callpath_modeler.errors import InputError
 from callpath_modeler.readers.paths import split_at_arrows
 from callpath_modeler.readers.records import Records
+from callpath_modeler.readers.unpacking import Budget, packed_budget
 from cpmodel_tables.text import COPY_IT_AGAIN
+
+_BYTES_OF_A_NUMBER = 32
+"""What a number takes with the columns that are made of it."""
+_LETTERS, _LETTERS_PER_BYTE = 1 << 25, 64
 
 WHOLE = "<root>"
 """The call path of what names none."""
 
 ONLY_METRIC = "<default>"
 """The metric of what names none."""
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except OSError:
+        return 0
 
 
 @dataclass(slots=True)
@@ -39,6 +52,16 @@ class Series:
     # Call path, metric, point, line and number of values of each list of them, then the values.
     _lists: array[int] = field(default_factory=lambda: array("q"))
     _values: array[float] = field(default_factory=lambda: array("d"))
+    _letters: int = 0
+    _budget: Budget | None = None
+    _most: int = sys.maxsize
+    _most_letters: int = 0
+
+    def __post_init__(self) -> None:
+        budget = packed_budget(self.path)
+        self._budget = budget
+        self._most = sys.maxsize if budget is None else budget.memory // _BYTES_OF_A_NUMBER
+        self._most_letters = _LETTERS + _LETTERS_PER_BYTE * _size(self.path)
 
     def add(
         self,
@@ -49,11 +72,26 @@ class Series:
         line: int = 0,
     ) -> None:
         """Add the repetitions of one call path and metric at one point."""
-        of_path = self._callpaths.setdefault(callpath or WHOLE, len(self._callpaths))
+        callpath = callpath or WHOLE
+        if callpath not in self._callpaths:
+            self._note(callpath)
+        of_path = self._callpaths[callpath]
         of_metric = self._metrics.setdefault(metric or ONLY_METRIC, len(self._metrics))
         at = self._points.setdefault(point, len(self._points))
         self._lists.extend((of_path, of_metric, at, line, len(values)))
         self._values.extend(values)
+        if self._budget is not None and len(self._lists) + len(self._values) > self._most:
+            self._budget.check_memory(self._budget.memory + 1)
+
+    def _note(self, callpath: str) -> None:
+        """Take in a call path; short names that stand below a long one make long paths of it."""
+        self._callpaths[callpath] = len(self._callpaths)
+        self._letters += len(callpath)
+        if self._letters > self._most_letters:
+            raise InputError(
+                f"{self.path}: call paths of more than {self._most_letters} letters in all",
+                hint="shorten the names of regions that call many others",
+            )
 
     def records(self) -> Records:
         """Return what was added.

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections import Counter
+from dataclasses import dataclass
 from pathlib import Path
 
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.errors import InputError
+from callpath_modeler.readers.unpacking import packed_budget
 from callpath_modeler.units import counted
-from cpmodel_tables.text import first_text, whole_text
+from cpmodel_tables.text import first_text, opened_text
 
 SAMPLES = "samples"
 SECOND = "samples_2"
@@ -17,6 +19,11 @@ SECOND = "samples_2"
 UNNAMED = "(unnamed)"
 
 _COUNT = re.compile(r"-?[0-9]+(?:\.[0-9]+)?(?:e[+-]?[0-9]+)?", re.IGNORECASE)
+
+_AT_ONCE = 1 << 20
+"""Letters that are taken in together."""
+_OF_A_STACK, _OF_A_FRAME = 500, 120
+"""Bytes that a stack takes until it is part of a call tree, and each of its frames."""
 
 Stack = tuple[str, ...]
 
@@ -44,22 +51,25 @@ def read(path: Path) -> tuple[dict[tuple[Stack, str], float], list[Finding]]:
     InputError
         If a line is no stack with a number.
     """
-    lines = list(_lines(path))
-    parted = [_parted(stack) for _, stack, _ in lines]
+    stacks = _stacks(path)
+    parted = {stack: _parted(stack) for stack in stacks}
     findings: list[Finding] = []
-    if len(parted) > 1 and None not in parted:
+    count = sum(found.lines for found in stacks.values())
+    has_two = count > 1 and None not in parted.values()
+    if has_two:
         message = f"the first is the metric {SAMPLES}, the second the metric {SECOND}"
-        findings.append(Finding("CPM163", str(path), message, len(lines)))
-    else:
-        parted = [None] * len(lines)
+        findings.append(Finding("CPM163", str(path), message, count))
     values: dict[tuple[Stack, str], float] = {}
     unnamed = 0
-    for (number, stack, count), first in zip(lines, parted, strict=True):
-        counts = {SAMPLES: count} if first is None else {SAMPLES: first[1], SECOND: count}
+    for stack, found in stacks.items():
+        first = parted[stack] if has_two else None
+        counts = {SAMPLES: found.count}
+        if first is not None:
+            counts = {SAMPLES: found.lines * first[1], SECOND: found.count}
         names = tuple((stack if first is None else first[0]).rstrip("; \t").split(";"))
         if not any(names):
-            raise _no_stack(path, number)
-        unnamed += "" in names
+            raise _no_stack(path, found.first)
+        unnamed += found.lines * ("" in names)
         names = tuple(name or UNNAMED for name in names)
         for metric, value in counts.items():
             values[names, metric] = values.get((names, metric), 0.0) + value
@@ -69,14 +79,47 @@ def read(path: Path) -> tuple[dict[tuple[Stack, str], float], list[Finding]]:
     return values, findings
 
 
-def _lines(path: Path) -> Iterator[tuple[int, str, float]]:
-    """Yield number, stack and last count of every line."""
-    for number, line in enumerate(whole_text(path).split("\n"), start=1):
-        if _is_stack(line):
-            parted = _parted(line)
-            if parted is None:
-                raise _no_stack(path, number)
-            yield number, *parted
+@dataclass(slots=True)
+class _Found:
+    """What the lines of one text before the last number say.
+
+    Attributes
+    ----------
+    first : number of the first
+    lines : how many there are
+    count : sum of their numbers
+    """
+
+    first: int
+    lines: int = 0
+    count: float = 0.0
+
+
+def _stacks(path: Path) -> dict[str, _Found]:
+    """Return the stacks, in the order in which they come up; the same text is kept once."""
+    budget, memory, start = packed_budget(path), 0, 1
+    stacks: dict[str, _Found] = {}
+    with opened_text(path, newline="\n") as text:
+        while lines := text.readlines(_AT_ONCE):
+            end = start + len(lines)
+            first = dict(zip(reversed(lines), range(end - 1, start - 1, -1), strict=True))
+            # A bomb is of lines that are alike: those are taken apart once.
+            for line, times in Counter(lines).items():
+                if not _is_stack(line):
+                    continue
+                parted = _parted(line)
+                if parted is None:
+                    raise _no_stack(path, first[line])
+                stack, count = parted
+                if stack not in stacks:
+                    stacks[stack] = _Found(first[line])
+                    memory += _OF_A_STACK + len(stack) + _OF_A_FRAME * stack.count(";")
+                    if budget is not None:
+                        budget.check_memory(memory)
+                stacks[stack].lines += times
+                stacks[stack].count += times * count
+            start = end
+    return stacks
 
 
 def _is_stack(line: str) -> bool:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from callpath_modeler.diagnostics import Finding
+from callpath_modeler.printable import shortened
 from callpath_modeler.profile.schema import base_unit
 from callpath_modeler.readers.base import API_VERSION, Match, RunSource
 from callpath_modeler.readers.paths import split_at_arrows, split_at_slashes, split_paths
@@ -79,7 +80,7 @@ def _grid(path: Path) -> Grid:
     if path.name.lower().endswith(_DELIMITED):
         return of_delimited(path)
     if path.name.lower().endswith(_JSON) and not _is_json_lines(first_text(path)):
-        return with_repetitions(of_json(path, whole_text(path)))
+        return with_repetitions(of_json(path, whole_text(path, is_json=True)))
     return with_repetitions(cells.of_json_lines(path))
 
 
@@ -171,7 +172,7 @@ def _paths(grid: Grid, layout: Layout) -> tuple[list[tuple[str, ...]], NDArray[n
     for k, names in enumerate(paths):
         if "\0" in texts[k]:
             row = int(np.flatnonzero(of_row == k)[0])
-            raise grid.error(row, f"{title}: null bytes in {texts[k][:40]!r}", COPY_IT_AGAIN)
+            raise grid.error(row, f"{title}: null bytes in {shortened(texts[k])!r}", COPY_IT_AGAIN)
         if "" in names:
             row = int(np.flatnonzero(of_row == k)[0])
             raise grid.error(row, f"{title}: a name is empty in {texts[k]!r}", "name it")

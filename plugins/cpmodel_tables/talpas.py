@@ -27,7 +27,7 @@ def read(path: Path) -> Grid:
         If a line is no measurement.
     """
     rows = []
-    for number, line in enumerate(whole_text(path).split("\n"), start=1):
+    for number, line in enumerate(whole_text(path, is_json=True).split("\n"), start=1):
         if not line.strip():
             continue
         row = json_of(path, _SEMICOLON.sub(",", line), number)

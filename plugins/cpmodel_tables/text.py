@@ -13,14 +13,19 @@ from pathlib import Path
 from typing import BinaryIO, TextIO, cast
 
 from callpath_modeler.errors import InputError
-from callpath_modeler.readers.json_text import json_value
-from callpath_modeler.readers.unpacking import BoundedStream, budget_of, unpacked_pieces
+from callpath_modeler.readers.json_text import json_value, memory_of_json
+from callpath_modeler.readers.unpacking import (
+    GZIP,
+    BoundedStream,
+    budget_of,
+    packed_budget,
+    unpacked_pieces,
+)
 
 COPY_IT_AGAIN = "copy it again, or export it anew"
 
 _BLOCK = 1 << 16
 _AT_ONCE = 1 << 20
-_GZIP = b"\x1f\x8b"
 _MARKS = (
     (b"\xef\xbb\xbf", "utf-8-sig"),
     (b"\xff\xfe", "utf-16"),
@@ -33,7 +38,7 @@ def first_text(path: Path) -> str:
     try:
         with path.open("rb") as file:
             block = file.read(_BLOCK)
-        if block.startswith(_GZIP):
+        if block.startswith(GZIP):
             block = zlib.decompressobj(wbits=31).decompress(block, _BLOCK)
     except (OSError, zlib.error):
         return ""
@@ -77,7 +82,7 @@ def opened_text(path: Path, newline: str | None) -> Iterator[TextIO]:
         with path.open("rb") as file:
             stream: BinaryIO = file
             budget = None
-            if file.peek(2).startswith(_GZIP):
+            if file.peek(2).startswith(GZIP):
                 stream = cast("BinaryIO", gzip.GzipFile(fileobj=file))
                 budget = budget_of(path)
             bounded = io.BufferedReader(BoundedStream(stream, path, budget), _BLOCK)
@@ -92,22 +97,30 @@ def opened_text(path: Path, newline: str | None) -> Iterator[TextIO]:
         raise _unreadable(path, cause) from cause
 
 
-def whole_text(path: Path) -> str:
+def whole_text(path: Path, *, is_json: bool = False) -> str:
     """Return the text of a file.
+
+    Parameters
+    ----------
+    is_json : whether the text is going to be read as JSON, as a whole
 
     Raises
     ------
     InputError
-        If it cannot be read, or is no text.
+        If it cannot be read, or is no text, or is packed and holds more than fits into memory.
     """
     content = whole_content(path)
     try:
-        return content.decode(_encoding(content))
+        text = content.decode(_encoding(content))
     except UnicodeDecodeError as cause:
         raise InputError(
             f"{path}: no text: byte {cause.start} is not in {cause.encoding}",
             hint="save it as UTF-8",
         ) from cause
+    budget = packed_budget(path) if is_json else None
+    if budget is not None:
+        budget.check_memory(memory_of_json(text))
+    return text
 
 
 def whole_content(path: Path) -> bytes:
@@ -120,7 +133,7 @@ def whole_content(path: Path) -> bytes:
     """
     try:
         with path.open("rb") as file:
-            if not file.peek(2).startswith(_GZIP):
+            if not file.peek(2).startswith(GZIP):
                 return file.read()
             return b"".join(unpacked_pieces(file, budget_of(path, in_memory=True)))
     except (OSError, EOFError, zlib.error) as cause:

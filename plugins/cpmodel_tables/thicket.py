@@ -128,7 +128,7 @@ def _path_of(path: Path, names: Mapping[str, list[str]], node: object) -> list[s
 def _measured(
     rows: Sequence[Mapping[str, Any]], inclusive: object, serving: set[str]
 ) -> dict[str, Sequence[object]]:
-    """Return the columns of numbers, those of means before those of extremes."""
+    """Return the columns of numbers."""
     known = {str(title) for title in inclusive} if isinstance(inclusive, list) else set()
     columns: dict[str, Sequence[object]] = {}
     for title in dict.fromkeys(title for row in rows for title in row):
@@ -138,14 +138,7 @@ def _measured(
             continue
         bare = title in known and read_title(title).inclusive is None
         columns[f"{title} (inc)" if bare else title] = cells
-    order = sorted(columns, key=_preference)
-    return {title: columns[title] for title in order}
-
-
-def _preference(title: str) -> int:
-    """Say how soon a metric is taken for the run time: means come first, extremes last."""
-    words = {*title.lower().split()}
-    return 0 if words & {"avg", "mean"} else 2 if words & {"min", "max", "total", "std"} else 1
+    return columns
 
 
 def _told(

@@ -25,7 +25,7 @@ _APPLICATION = ".TAU application"
 _OTHERS = ("TAU_SAMPLE", "TAU_UNWIND", "TAU_PARAM", "TAU_CALLSITE")
 """Groups of timers that measure the time of other timers once more."""
 _REPEATED = ("[SAMPLE]", "[CONTEXT]", "[UNWIND]", "[SUMMARY]", "[INTERMEDIATE]")
-_MPI = re.compile(r"(P?MPI_\w+)\(\)")
+_CALLED = re.compile(r"(?<!\w)(\w++)\(\)")
 _LIBRARIES = {"MPI": "mpi", "SHMEM": "shmem", "TAU_SHMEM": "shmem", "PTHREAD": "pthread",
               "TAU_PTHREAD": "pthread", "CUDA": "cuda", "TAU_CUDA": "cuda",
               "TAU_GPU": "cuda", "CUPTI": "cuda"}  # fmt: skip
@@ -122,7 +122,7 @@ class _Names:
 
     def _function(self, name: str) -> int:
         spelled = name or "(no name)"
-        spelled = PROGRAM if spelled == _APPLICATION else _MPI.sub(r"\1", spelled)
+        spelled = PROGRAM if spelled == _APPLICATION else _CALLED.sub(_without_brackets, spelled)
         found = self.number_of.setdefault(spelled, len(self.functions))
         if found == len(self.functions):
             self.functions.append(spelled)
@@ -258,3 +258,8 @@ def _region(name: str, group: str) -> Region:
         return Region(name, paradigm="openmp", role=role) if role else found
     library = next((_LIBRARIES[part] for part in sorted(groups) if part in _LIBRARIES), "")
     return Region(name, paradigm=library)
+
+
+def _without_brackets(found: re.Match[str]) -> str:
+    """Return the name of a function; those of MPI lose the brackets that TAU writes."""
+    return found[1] if "MPI_" in found[1][:-1] else found[0]

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from callpath_modeler.errors import InputError
+from callpath_modeler.printable import shortened
 from callpath_modeler.readers.unpacking import Budget, budget_of
 from cpmodel_tau.measurements import (
     COPY_OR_MEASURE,
@@ -30,31 +31,40 @@ _NEWEST = 2
 """The newest format; a file states which one its readers need at least."""
 _PIECE = 1 << 20
 _MOST_METADATA = 10_000
+_MOST_OF_GROUPS = 1000
+"""Letters of the groups of one timer."""
+_OF_A_TEXT, _OF_A_THREAD, _COPIES = 100, 700, 4
+"""Bytes that a text and a thread take, and how often values are held while they are read."""
 _USER_EVENT = 4 + 4 + 4 * 8
 _HOSTS = ("Hostname", "MPI Processor Name", "Node Name")
 
 
 class _Stream:
-    """Numbers and texts as Java's DataOutputStream writes them, within a budget of bytes."""
+    """Numbers and texts as Java's DataOutputStream writes them, within the budget of a file."""
 
     def __init__(self, file: BinaryIO, budget: Budget) -> None:
         self._file, self._budget = file, budget
-        self._size = 0
+        self._read = self._memory = 0
 
     def bytes(self, count: int) -> bytes:
         if count < 0:
             raise MalformedError("a length is negative")
+        self._read += count
+        self._budget.check(self._read)
         # Piece by piece: a false length must not take memory that the file does not fill.
         pieces = []
         while count > 0:
             piece = self._file.read(min(count, _PIECE))
             if not piece:
                 raise MalformedError("ends early")
-            self._size += len(piece)
-            self._budget.check(self._size)
             pieces.append(piece)
             count -= len(piece)
         return b"".join(pieces)
+
+    def hold(self, memory: int) -> None:
+        """Account for the memory of something that is kept."""
+        self._memory += memory
+        self._budget.check_memory(self._memory)
 
     def skip(self, count: int) -> None:
         while count > 0:
@@ -72,6 +82,7 @@ class _Stream:
 
     def text(self) -> str:
         length: int = struct.unpack(">H", self.bytes(2))[0]
+        self.hold(_OF_A_TEXT + length)
         content = self.bytes(length).replace(b"\xc0\x80", b"\0")
         try:
             return content.decode()
@@ -103,8 +114,7 @@ class PackedProfile:
         self._places: list[Location] = []
         try:
             with gzip.open(path) as file:
-                budget = budget_of(path, in_memory=True)
-                self._read(_Stream(cast("BinaryIO", file), budget))
+                self._read(_Stream(cast("BinaryIO", file), budget_of(path)))
         except MalformedError as error:
             raise InputError(f"{path}: {error}", hint=COPY_OR_MEASURE) from None
         except (OSError, EOFError, zlib.error) as cause:
@@ -181,14 +191,17 @@ class PackedProfile:
         groups = stream.texts()
         for number in range(stream.count()):
             name = stream.text()
-            of_timer = []
+            of_timer, letters = [], 0
             for _ in range(stream.count()):
                 group = stream.number()
                 if not 0 <= group < len(groups):
                     raise MalformedError(f"timer {number} belongs to group {group}")
                 of_timer.append(groups[group])
+                letters += len(groups[group])
+                if letters > _MOST_OF_GROUPS:
+                    raise MalformedError(f"the groups of timer {number} have too many letters")
             if self._timers.number(name, "|".join(of_timer)) != number:
-                raise MalformedError(f"two timers are called {name[:60]!r}")
+                raise MalformedError(f"two timers are called {shortened(name)!r}")
 
     def _read_locations(self, stream: _Stream) -> None:
         metrics = len(self._metrics)
@@ -199,7 +212,9 @@ class PackedProfile:
         pairs: list[NDArray[np.float64]] = [np.zeros((0, metrics, 2))]
         for _ in range(stream.count()):
             location = Location(stream.number(), stream.number(), stream.number())
-            content = stream.bytes(stream.count() * entry.itemsize)
+            size = stream.count() * entry.itemsize
+            stream.hold(_OF_A_THREAD + _COPIES * size)
+            content = stream.bytes(size)
             stream.skip(stream.count() * _USER_EVENT)
             if location.node < 0 or location.thread < 0:
                 # Means and totals that ParaProf computed.

@@ -14,6 +14,7 @@ from typing import TextIO
 import numpy as np
 
 from callpath_modeler.errors import InputError
+from callpath_modeler.printable import shortened
 from cpmodel_tau.measurements import (
     COPY_OR_MEASURE,
     Location,
@@ -179,7 +180,9 @@ class ProfileFiles:
             name, group, values = _timer(line, number)
             timer = self._timers.find(name) if known else self._timers.number(name, group)
             if timer is None:
-                raise MalformedError(f"line {number}: the first metric has no timer {name[:60]!r}")
+                raise MalformedError(
+                    f"line {number}: the first metric has no timer {shortened(name)!r}"
+                )
             timers.append(timer)
             numbers.extend(values)
         _end(file)

@@ -42,3 +42,15 @@ def test_sizes_in_names_that_differ_in_every_run_are_asked_about(run, tmp_path):
     run("rank", tmp_path, "--target", "64").fails(2, "cells", "--param cells=name")
     asked = run("rank", tmp_path, "--target", "64", "--param", "cells=none")
     assert asked.status == 0, asked.err
+
+
+def test_a_column_is_brought_back_by_its_name(run, tmp_path):
+    rows = [f"main,{p},{1000 + 7 * (3 * k + r)},{p + r}"
+            for k, p in enumerate((4, 8, 16, 32, 64)) for r in range(3)]  # fmt: skip
+    (tmp_path / "jobs.csv").write_text("\n".join(["callpath,p,jobid,time", *rows]) + "\n")
+    told = run("info", tmp_path / "jobs.csv", "--param", "jobid")
+    assert told.status == 0
+    assert "jobid      1000" in told.out
+    assert "CPM141" not in told.err
+    run("info", tmp_path / "jobs.csv", "--param", "").fails(2, "malformed")
+    run("info", tmp_path / "jobs.csv", "--param", "jobid=").fails(2, "malformed")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -114,7 +113,6 @@ def _check_names(written: Written[Document], expectations: tuple[Expectation, ..
 
 
 _ANY = "**"
-_SIGN = re.compile(r"\s*(<=|>=|≤|≥)?\s*(.*?)\s*", re.DOTALL)
 _AT_MOST = {"<=": True, "≤": True, ">=": False, "≥": False}
 
 
@@ -356,9 +354,9 @@ def _is_number(value: object) -> TypeGuard[int | float]:
 
 def _split(text: str) -> tuple[bool | None, str]:
     """Return whether a text begins with ``<=`` (True) or ``>=`` (False), and the rest of it."""
-    found = _SIGN.fullmatch(text)
-    assert found is not None
-    return _AT_MOST.get(found[1] or ""), found[2]
+    text = text.strip()
+    sign = next((sign for sign in _AT_MOST if sign and text.startswith(sign)), "")
+    return _AT_MOST.get(sign), text.removeprefix(sign).strip()
 
 
 def _phrase(criterion: Criterion) -> str:

@@ -242,6 +242,7 @@ def _over(models: Models, shapes: Shapes, peak: FloatArray, points: FloatArray) 
         shapes=shapes,
         points=points,
         terms=place[models.terms],
+        before=place[models.before],
         alternative_terms=place[models.alternative_terms],
         root=rescaled(models.root, codes, before, peak[place]),
     )

@@ -10,12 +10,14 @@ from callpath_modeler.analysis.trust import marks_text
 from callpath_modeler.analysis.unevenness import Unevenness
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.report.answer import at_text
+from callpath_modeler.report.change_points import formula_from_text, from_text
 from callpath_modeler.report.columns import band_text
 from callpath_modeler.report.curve import Curve, sketch
 from callpath_modeler.report.layout import tied
 from callpath_modeler.report.model import (
-    NOTHING_ELSE,
+    NO_OTHER,
     ExcessStep,
+    compared_text,
     excess_steps,
     imbalances,
     listed_alternatives,
@@ -120,6 +122,7 @@ def _model(ranking: Ranking, row: int) -> list[Html]:
         formula = f"{formula[:_LONGEST].rpartition(' + ')[0]} + …"
     unit = fitted.metric.unit
     text = f"{fitted.metric.name}({fitted.parameter}{held}) = {formula}"
+    text += formula_from_text(fitted, rows_of(ranking, row))
     lines = [*whole_formula(ranking, row, ascii_only=False), text + f"  [{unit}]" * (unit != "1")]
     shown = [tag("code", line) for line in lines]
     return [part for one in shown for part in (one, tag("br"))][:-1]
@@ -132,7 +135,7 @@ def _prediction(ranking: Ranking, row: int) -> Html:
     marks = trust_text(marks_text(trust), trust if trust >= 0 else None)
     share = float(ranking.share[row])
     parts: list[str] = [f"{percent(share)} of it"] if np.isfinite(share) else []
-    parts += [growth] if growth else []
+    parts += [growth + from_text(fitted, int(ranking.leader[row]))] if growth else []
     if np.isfinite(ranking.target):
         value = float(ranking.value[row])
         band = band_text(float(ranking.low[row]), float(ranking.high[row]), unit, ascii_only=False)
@@ -177,7 +180,8 @@ def alternatives(fitted: Fitted, row: int, target: float) -> list[Html]:
     unit = fitted.metric.unit
     others = listed_alternatives(fitted, row, ascii_only=False)
     if not others:
-        return [tag("p", f"could also be: {NOTHING_ELSE}", class_="aside")]
+        said = f"could also be: {NO_OTHER} ({compared_text(fitted)})"
+        return [tag("p", said, class_="aside")]
     classic = fitted.models.method == "classic"
     heads = [
         head("could also be" if classic else "could also be (or much like)"),

@@ -65,6 +65,14 @@ def test_the_number_of_a_work_package_is_no_parameter(load):
     assert [parameter.name for parameter in experiment.parameters] == ["p"]
 
 
+def test_the_mean_among_statistics_is_the_run_time(load):
+    titles = ["tasks", "t_min[s]", "t_max[s]", "t_avg[s]", "t_std[s]", "t_cnt"]
+    rows = [(p, 0.9 * p, 1.1 * p, p, 0.1, 3) for p in wf.SCALES]
+    experiment = load("result.dat", wf.pretty("result", titles, rows))
+    assert experiment.metric().name == "t_avg"
+    assert experiment.metric("t_cnt").unit == "1"
+
+
 def test_several_tables_of_other_metrics_are_about_the_same_runs(load, value_of):
     first = wf.pretty("times", ["tasks", "runtime[s]"], [row[1:4:2] for row in ROWS])
     second = wf.pretty("rates", ["tasks", "bandwidth[MB/s]"], [row[1::3] for row in ROWS])
@@ -110,6 +118,8 @@ def test_missing_values_are_no_zeros(load, value_of):
         (wf.pretty("r", TITLES, ROWS).replace(" 6.0 ", " 6,0 "), "'6,0' is not a number"),
         ("nothing at all\n", "no table of results"),
         ("a | b\nc | d\n", "no table of results"),
+        ('"tasks,t[s]\n1,2\n2,4\n', "no table of results"),
+        ('tasks,t[s]\n1,"2\n2,4\n', "line 3: unexpected end of data"),
         ("|" * 100_000 + "\n", "no table of results"),
         ("r:\n| " + " | ".join(f"c{k}" for k in range(30_000)) + " |\n|---|\n", "without rows"),
     ],

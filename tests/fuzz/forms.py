@@ -1,0 +1,167 @@
+"""How the bytes of a fuzz input lie on disk, and how an input is taken apart and put together.
+
+A bit that flips in a packed file is found by a checksum, and nothing behind it is ever tested.
+Forms with members are therefore mutated member by member and packed anew.
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import tarfile
+import zipfile
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import cube_writer as cw
+
+Members = dict[str, bytes]
+
+_DAMAGED = (OSError, EOFError, ValueError, KeyError, zlib.error, zipfile.BadZipFile,
+            tarfile.TarError, NotImplementedError, RuntimeError)  # fmt: skip
+_MOST = 1 << 22
+"""Bytes that a member may unpack to while it is mutated."""
+
+
+@dataclass(frozen=True)
+class Single:
+    """One file, mutated as it is.
+
+    Attributes
+    ----------
+    name : of the file
+    """
+
+    name: str
+
+    def place(self, content: bytes, folder: Path) -> Path | None:
+        """Write an input into an empty folder; return what is to be read, None if it is none."""
+        path = folder / self.name
+        path.write_bytes(content)
+        return path
+
+    def members(self, content: bytes) -> Members | None:  # noqa: ARG002 - a form without
+        """Take an input apart; None if it has no members."""
+        return None
+
+    def packed(self, members: Members) -> bytes:
+        """Put members together to an input."""
+        raise NotImplementedError
+
+
+class Gzipped(Single):
+    """One file of packed text or numbers; its one member is what it unpacks to."""
+
+    def members(self, content: bytes) -> Members | None:
+        return {"": gunzipped(content)}
+
+    def packed(self, members: Members) -> bytes:
+        return gzip.compress(members[""], 1, mtime=0)
+
+
+class Zipped(Single):
+    """A ZIP archive."""
+
+    def members(self, content: bytes) -> Members | None:
+        return unzipped(content)
+
+    def packed(self, members: Members) -> bytes:
+        return zipped(members)
+
+
+class Cubex(Single):
+    """A tar archive of an anchor, indices and values."""
+
+    def members(self, content: bytes) -> Members | None:
+        with tarfile.open(fileobj=io.BytesIO(content)) as archive:
+            files = (member for member in archive if member.isfile() and member.size < _MOST)
+            return {m.name: file.read() for m in files if (file := archive.extractfile(m))}
+
+    def packed(self, members: Members) -> bytes:
+        parts = []
+        for name, content in members.items():
+            # The names of members are not mutated beyond what a header can hold.
+            parts.append(cw.header(name[:99], len(content)) + content)
+            parts.append(bytes(-len(content) % 512))
+        return b"".join(parts) + bytes(1024)
+
+
+@dataclass(frozen=True)
+class Directory(Single):
+    """A directory of files. An input is a ZIP archive of them, which no reader sees.
+
+    Attributes
+    ----------
+    name : of the file, or of the directory, that is read
+    is_folder : whether the directory itself is read
+    """
+
+    is_folder: bool = False
+
+    def place(self, content: bytes, folder: Path) -> Path | None:
+        try:
+            members = unzipped(content)
+        except _DAMAGED:
+            return None
+        home = folder / self.name if self.is_folder else folder
+        for name, data in members.items():
+            if ".." in name or name.startswith("/") or "\0" in name or len(name) > 100:
+                continue
+            try:
+                (home / name).parent.mkdir(parents=True, exist_ok=True)
+                (home / name).write_bytes(data)
+            except OSError:
+                continue
+        return folder / self.name
+
+    def members(self, content: bytes) -> Members | None:
+        return unzipped(content)
+
+    def packed(self, members: Members) -> bytes:
+        return zipped(members)
+
+
+class Store(Directory):
+    """A stored experiment, whose checksums are made to fit what was mutated."""
+
+    def packed(self, members: Members) -> bytes:
+        sums = {name: zlib.crc32(data) for name, data in members.items() if "check" not in name}
+        return zipped({**members, "checksums.json": json.dumps(sums).encode()})
+
+
+def bundle(folder: Path) -> bytes:
+    """Return the files below a folder as an input of a `Directory`."""
+    files = sorted(path for path in folder.rglob("*") if path.is_file())
+    return zipped({str(path.relative_to(folder)): path.read_bytes() for path in files})
+
+
+def zipped(members: Mapping[str, bytes]) -> bytes:
+    """Return a ZIP archive, the same for the same members."""
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
+        for name, data in members.items():
+            archive.writestr(zipfile.ZipInfo(name), data)
+    return content.getvalue()
+
+
+def unzipped(content: bytes) -> Members:
+    """Return the members of a ZIP archive, large ones left out."""
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        few = archive.infolist()[:256]
+        return {each.filename: archive.read(each) for each in few if each.file_size < _MOST}
+
+
+def gunzipped(content: bytes) -> bytes:
+    """Return what packed bytes unpack to, up to a size."""
+    return zlib.decompressobj(wbits=31).decompress(content, _MOST)
+
+
+def members_of(form: Single, content: bytes) -> Members | None:
+    """Take an input apart; None if it has no members or is damaged."""
+    try:
+        return form.members(content) or None
+    except _DAMAGED:
+        return None

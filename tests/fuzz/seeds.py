@@ -1,0 +1,448 @@
+"""Inputs that are read: every form that the test writers make, and small measured files."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import struct
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+
+import caliper_writer
+import cube_writer as cw
+import tau_writer
+import trace_writer as ow
+from callpath_modeler.testing.hpctoolkit import Kind, Layout, Measured, Scope, write_database
+from fuzz.forms import bundle, zipped
+
+_ROOT = Path(__file__).resolve().parents[2]
+_SHARED = _ROOT.parent / "shared" / "data"
+_LARGEST = 64 << 10
+"""Bytes of a measured file that is a seed: larger ones are mutated too rarely to matter."""
+
+CSV = """callpath,p,repetition,time[ms],visits
+main,4,1,1000,1
+main,4,2,1100,1
+main/solve,4,1,2500,10
+main/solve,4,2,2400,10
+main,8,1,1000,1
+main/solve,8,1,5000,10
+main/io,8,1,1,2
+"""
+_ROWS = [
+    {"params": {"p": p}, "callpath": path, "metric": "time", "value": value}
+    for p, path, value in ((4, "main", 1.0), (4, "main->solve", [2.5, 2.6]), (8, "main", 1.5))
+]
+_EXTRAP_TEXT = """# comment
+PARAMETER p
+POINTS 4 8
+METRIC time
+REGION main
+DATA 1.0 1.1
+DATA 1.0
+REGION main->solve
+DATA 2.5 2.4
+DATA 5
+"""
+_EXTRAP_TEXT_OF_TWO = """PARAMETER p
+PARAMETER n
+POINTS ( 4 10 ) ( 8 10 ) ( 4 20 )
+REGION main
+METRIC time
+DATA 1 2 3
+DATA 1
+DATA 2 2
+"""
+_TALPAS = (
+    '{"parameters":{"p":4};"metric":"time";"callpath":"main";"value":2.5}\n'
+    '{"parameters":{"p":8};"metric":"time";"callpath":"main->f";"value":3}\n'
+)
+_EXTRAP_NEW = {
+    "parameters": ["p", "n"],
+    "measurements": {
+        "main": {"time": [{"point": [2, 9], "values": [1.0, 1.5]}, {"point": [4, 9], "values": 3}]},
+        "main->f": {"visits": [{"point": [2, 9], "values": [7]}]},
+    },
+}
+_EXTRAP_OLD = {
+    "parameters": [{"id": 2, "name": "n"}, {"id": 1, "name": "p"}],
+    "metrics": [{"id": 1, "name": "time"}],
+    "callpaths": [{"id": 1, "name": "main"}, {"id": 2, "name": "main->f"}],
+    "coordinates": [
+        {"id": k, "parameter_value_pairs": [{"parameter_id": 2, "parameter_value": "9"},
+                                            {"parameter_id": 1, "parameter_value": str(2 * k)}]}
+        for k in (1, 2)
+    ],
+    "measurements": [
+        {"id": 1, "coordinate_id": 1, "callpath_id": 1, "metric_id": 1, "value": 1.0},
+        {"id": 2, "coordinate_id": 1, "callpath_id": 1, "metric_id": 1, "value": "1.5"},
+        {"id": 3, "coordinate_id": 2, "callpath_id": 2, "metric_id": 1, "value": 3},
+    ],
+}  # fmt: skip
+_EXTRAP_MEANS = {
+    "Extra-P": "4", "parameters": ["p"],
+    "measurements": {"main": {"time": [{"coordinate": [2.0], "mean": 5.0, "median": 1.0}]}},
+}  # fmt: skip
+_HATCHET = (
+    '[{"name": "main", "frame": {"name": "main"}, "metrics": {"time (inc)": 3.5},'
+    ' "children": [{"name": "f", "frame": {"name": "solve"},'
+    ' "metrics": {"time (inc)": 2.5}}]}]'
+)
+_CALIPER_SPLIT = {
+    "data": [[0.5, 0, None], [1.0, 0, 0], [2.5, 0, 1], [0.7, 1, None], [1.2, 1, 0], [3.5, 1, 1]],
+    "columns": ["time", "mpi.rank", "path"],
+    "column_metadata": [
+        {"is_value": True, "attribute.unit": "sec"}, {"is_value": True}, {"is_value": False}
+    ],
+    "nodes": [
+        {"label": "main", "column": "path"}, {"label": "solve", "column": "path", "parent": 0}
+    ],
+    "mpi.world.size": "2",
+    "cali.caliper.version": "2.10.0",
+}  # fmt: skip
+_CALIPER_RECORDS = [
+    {"mpi.rank": rank, "path": path, "sum#time.duration.ns": seconds * 1e9}
+    for rank, path, seconds in ((0, "main", 1.0), (1, "main", 1.2), (0, "main/solve", 2.5))
+]
+_HPCTOOLKIT_XML = """<?xml version="1.0"?>
+<!DOCTYPE HPCToolkitExperiment [<!ELEMENT HPCToolkitExperiment ANY>]>
+<HPCToolkitExperiment version="2.2"><Header n="app"/><SecCallPathProfile><SecHeader>
+<MetricTable><Metric i="10" n="CPUTIME (usec):Sum (I)" t="inclusive" md="time"/>
+<Metric i="11" n="CPUTIME (usec):Sum (E)" t="exclusive"/></MetricTable>
+<MetricDBTable><MetricDB i="0" n="CPUTIME (usec) (I)" db-id="0" db-num-metrics="2"/>
+<MetricDB i="1" n="CPUTIME (usec) (E)" db-id="1" db-num-metrics="2"/></MetricDBTable>
+<LoadModuleTable><LoadModule i="2" n="/bin/app"/></LoadModuleTable>
+<FileTable><File i="3" n="./src/app.c"/></FileTable>
+<ProcedureTable><Procedure i="4" n="&lt;program root&gt;"/><Procedure i="5" n="main"/>
+<Procedure i="6" n="f&lt;int&gt;(int)"/></ProcedureTable>
+</SecHeader><SecCallPathProfileData><M n="10" v="30"/>
+<PF i="2" n="4" lm="2" f="3" l="0"><M n="10" v="30"/>
+ <C i="3" l="0"><PF i="4" n="5" lm="2" f="3" l="7"><M n="10" v="30"/><M n="11" v="20"/>
+  <L i="5" l="9"><M n="10" v="20"/><M n="11" v="12"/>
+   <S i="6" l="10"><M n="10" v="12"/><M n="11" v="12"/></S>
+   <Pr i="7" n="6" lm="2" f="3" l="1" a="1"><M n="10" v="8"/><M n="11" v="8"/>
+    <S i="8" l="2"><M n="10" v="8"/><M n="11" v="8"/></S></Pr></L>
+  <C i="9" l="11"><PF i="10" n="6" lm="2" f="3" l="1"><M n="10" v="10"/><M n="11" v="10"/>
+   <S i="11" l="2"><M n="10" v="10"/><M n="11" v="10"/></S></PF></C>
+ </PF></C></PF>
+</SecCallPathProfileData></SecCallPathProfile></HPCToolkitExperiment>
+"""
+
+EXPECTATIONS = """schema = 1
+target = { p = 4096 }
+[defaults]
+metric = "time"
+confidence = 0.95
+[numbers]
+processes_per_node = 48
+memory = "24 GB"
+[[expect]]
+name = "local"
+callpath = "main/**/Comm*/**"
+growth = "<= O(log p)"
+[[expect]]
+callpath = "main/f"
+value = "<= 2.5 s"
+share = "<= 5 %"
+xfail = "issue 812"
+[[expect]]
+metric = "bytes_sent"
+bound = "bytes_sent * processes_per_node <= 24 GB"
+[[rule]]
+rule = "{**/MPI_Allreduce} <= {**/MPI_Reduce} + {**/MPI_Bcast}"
+"""
+CONFIGURATION = """[experiment]
+name = "app.p{p}.n{n}.r{rep}"
+scaling = "weak"
+[parameters]
+p = { from = "processes" }
+n = { from = "metadata:elems_per_edge" }
+[defaults]
+metric = "time"
+at = { p = 4096 }
+where = ["p>=2"]
+ignore = ["**/MPI_Init"]
+confidence = 0.9
+jobs = 1
+ignore_findings = ["CPM203"]
+"""
+MANIFEST = """schema = 1
+[[run]]
+path = "a.csv"
+repetition = 1
+[[run]]
+path = "b.csv"
+parameters = { "n" = 30 }
+"""
+
+
+def _texts(*contents: str | object) -> list[bytes]:
+    return [(c if isinstance(c, str) else json.dumps(c)).encode() for c in contents]
+
+
+def _measured(*patterns: str) -> list[bytes]:
+    """Return small files of others, where they are, one of each directory."""
+    found: dict[Path, bytes] = {}
+    for pattern in patterns:
+        for path in sorted(_SHARED.glob(pattern)) if _SHARED.is_dir() else ():
+            if path.is_file() and path.stat().st_size <= _LARGEST:
+                found.setdefault(path.parent, path.read_bytes())
+    return list(found.values())[:8]
+
+
+def _measured_folders(*patterns: str) -> list[bytes]:
+    """Return the parts of directories of others, without what is large or beside the point."""
+    paths = [path for each in patterns for path in sorted(_SHARED.glob(each))]
+    sizes = (sum(each.stat().st_size for each in path.rglob("*")) for path in paths)
+    small = [path for path, size in zip(paths, sizes, strict=True) if size <= _LARGEST]
+    return [bundle(path) for path in small[:6]]
+
+
+def csv() -> list[bytes]:
+    """Return delimited text."""
+    return _texts(
+        CSV,
+        CSV.replace(",", ";"),
+        "# comment\n" + CSV.replace(",", "\t"),
+        "\ufeffcallpath,metric,p,value\nmain,time,4,1.5\nmain->f,time,4,2\nmain,visits,4,2\n",
+        'name,p,time\n"a ""b""",4,1.5\nb,8,2\n',
+        "p,n,time,seed,host\n4,10,1,a,x\n8,20,2,b,y\n",
+    ) + _measured("reports/*/*.csv")
+
+
+def json_lines() -> list[bytes]:
+    """Return a line of JSON per row."""
+    lines = "\n".join(map(json.dumps, _ROWS)) + "\n"
+    named = '{"callpath": ["main", "f"], "p": 4, "time": 1}\n{"callpath": ["main"], "p": 4}\n'
+    return _texts(lines, named) + _measured("reports/*/*.jsonl", "third_party/**/*.jsonl")
+
+
+def json_rows() -> list[bytes]:
+    """Return lists of rows."""
+    rows = [{"callpath": "main", "p": 4, "time": 1.5}, {"callpath": "main/f", "p": 4, "time": 1}]
+    return _texts(rows, "\n".join(map(json.dumps, _ROWS)))
+
+
+def parquet() -> list[bytes]:
+    """Return tables in columns."""
+    import pyarrow as pa
+    from pyarrow import parquet as pq
+
+    found = []
+    for compression in ("none", "snappy"):
+        table = pa.table({"callpath": ["main", "main/f"], "p": [4, 4], "time": [1.5, 0.5]})
+        content = io.BytesIO()
+        pq.write_table(table, content, compression=compression)
+        found.append(content.getvalue())
+    return found
+
+
+def extrap_text() -> list[bytes]:
+    """Return Extra-P's text, and that of TaLPas."""
+    measured = _measured("third_party/extrap_text/*.txt")
+    return _texts(_EXTRAP_TEXT, _EXTRAP_TEXT_OF_TWO, _TALPAS) + measured
+
+
+def extrap_json() -> list[bytes]:
+    """Return both layouts of Extra-P's JSON."""
+    return _texts(_EXTRAP_NEW, _EXTRAP_OLD) + _measured("reports/*/run*.json")
+
+
+def extrap_experiment() -> list[bytes]:
+    """Return Extra-P's archives, with and without arrays."""
+    from callpath_modeler import loading
+    from callpath_modeler.report.exchange import for_extrap
+
+    with tempfile.TemporaryDirectory() as folder:
+        text = Path(folder) / "small.txt"
+        text.write_text(_EXTRAP_TEXT)
+        made = for_extrap(loading.load([text]), Path(folder) / "a.extra-p")
+    assert isinstance(made, bytes)
+    return [made, zipped({"experiment.json": json.dumps(_EXTRAP_MEANS).encode()})]
+
+
+def folded() -> list[bytes]:
+    """Return folded stacks: counts, fractions, two counts, frames of several kinds."""
+    return _texts(
+        "main 1\nmain;solve 2.5\nmain;solve;MPI_Send 4\n",
+        "a;b 1 2\na;c 3 4\n",
+        "swapper;start_kernel_[k];[unknown] 10\nmain (app);f<a b> 3\n;x 1\n",
+    ) + _measured("reports/*/**/*.folded")
+
+
+def hatchet() -> list[bytes]:
+    """Return Hatchet's literal."""
+    return _texts(_HATCHET)
+
+
+def cubex() -> list[bytes]:
+    """Return CUBE 4 archives in their variants."""
+    tree = cw.Tree([-1, 0, 1, 0], ["main", "solve", "MPI_Allreduce", "io"])
+    seconds = np.array([[1.0, 2, 3], [4, 5, 6], [0, 1, 0.5], [9, 0, 0]])
+    metrics = [
+        cw.MetricToWrite("time", tree.subtree_sums(seconds), "INCLUSIVE", unit="sec"),
+        cw.MetricToWrite("visits", np.ones((4, 3)), dtype="UINT64"),
+        cw.MetricToWrite("min_time", seconds, dtype="MINDOUBLE", unit="sec"),
+        cw.MetricToWrite("bytes_sent", 8 * seconds, dtype="TAU_ATOMIC", unit="bytes"),
+    ]
+    variants = [
+        {}, {"codec": "zlib"}, {"gz": True}, {"index": "dense"}, {"tail": ""}, {"endian": ">"},
+        {"prefix": "./"},
+    ]  # fmt: skip
+    found = []
+    with tempfile.TemporaryDirectory() as folder:
+        for variant in variants:
+            path = Path(folder) / "s.cubex"
+            cw.write(path, tree, metrics, cw.Machine([1, 2]), **variant)
+            found.append(path.read_bytes())
+    return found + _measured("third_party/cubex/**/*.cubex", "scorep/variants/*/*.cubex")
+
+
+def cube3() -> list[bytes]:
+    """Return CUBE 3 documents."""
+    tree = cw.Tree([-1, 0, 0], ["main", "f<int>", "MPI_Send"])
+    values = np.array([[1.0, 2], [3, 4], [0, 1]])
+    metrics = [cw.MetricToWrite("time", values, unit="sec"), cw.MetricToWrite("visits", values)]
+    return [cw.cube3(tree, metrics, cw.Machine([1, 1])), *_measured("**/*.cube")]
+
+
+def hpctoolkit4() -> list[bytes]:
+    """Return databases of version 4: of today, of the first releases, with spare bytes."""
+    contexts = [
+        Scope(-1, Kind.FUNCTION, "main thread"),
+        Scope(0, Kind.FUNCTION, "main", "/src/main.c", 3),
+        Scope(1, Kind.LOOP, file="/src/main.c", line=5),
+        Scope(2, Kind.LINE, file="/src/main.c", line=6),
+        Scope(3, Kind.FUNCTION, "solve(double)", "/src/solve.c", 20),
+        Scope(4, Kind.LINE, file="/src/solve.c", line=21),
+    ]
+
+    def costs(rank: int) -> dict[str, np.ndarray]:
+        seconds = np.array([0, 0.5, 0, 1.0, 0, 2.0]) * (rank + 1)
+        return {"CPUTIME (sec)": seconds, "cycles": 1000 * seconds}
+
+    measured = [Measured({"NODE": 0, "RANK": r, "THREAD": 0}, costs(r)) for r in range(2)]
+    found = []
+    for layout in (Layout(), Layout(early=True, elide=False), Layout(spare=8)):
+        with tempfile.TemporaryDirectory() as folder:
+            found.append(bundle(write_database(Path(folder) / "d", contexts, measured,
+                                               layout=layout)))  # fmt: skip
+    return found + _measured_folders("third_party/hpctoolkit/v4/*")
+
+
+def hpctoolkit2() -> list[bytes]:
+    """Return databases of version 2: XML alone, and with values of threads."""
+    xml = _HPCTOOLKIT_XML.encode()
+    values = np.zeros((11, 2))
+    values[0, 0] = 30
+    values[[5, 7, 10]] = np.array([[12.0], [8], [10]])
+    head = b"HPCPROF-metricdb__00.10b" + struct.pack(">ii", *values.shape)
+    content = head + values.astype(">f8").tobytes()
+    name = "1.app-000000-000-a8c00270-100-0.metric-db"
+    alone, beside = {"experiment.xml": xml}, {"experiment.xml": xml, name: content}
+    return [zipped(alone), zipped(beside), *_measured_folders("third_party/hpctoolkit/v2/*")]
+
+
+def caliper() -> list[bytes]:
+    """Return Caliper's own format."""
+    paths = {("main",): [1.0, 1.2], ("main", "solve"): [2.5, 3.5]}
+    made = _texts(caliper_writer.summed(problem_size=30), caliper_writer.per_rank(paths))
+    return made + _measured("third_party/caliper/**/*.cali", "reports/*/**/*.cali")
+
+
+def caliper_json() -> list[bytes]:
+    """Return Caliper's JSON, split and in records."""
+    objects = {"records": _CALIPER_RECORDS, "globals": {"mpi.world.size": "2"}}
+    measured = _measured("reports/*/json/*.json")
+    return _texts(_CALIPER_SPLIT, _CALIPER_RECORDS, objects) + measured
+
+
+def traces() -> list[bytes]:
+    """Return OTF2 archives: messages, threads, samples, random events."""
+
+    def events(rank: int) -> Iterator[tuple[object, ...]]:
+        yield "program_begin", 100, "/opt/app", ()
+        yield "enter", 200, "main"
+        yield "enter", 300, "MPI_Send"
+        yield "mpi_send", 310, 1 - rank, ow.Comm("WORLD"), 7, 1000
+        yield "leave", 500 + 100 * rank, "MPI_Send"
+        yield "leave", 1200, "main"
+        yield "program_end", 1300, 0
+
+    kinds = [
+        ow.Trace([[ow.Thread(list(events(rank)))] for rank in range(2)], resolution=1000),
+        ow.Trace([[ow.Thread(ow.random_events(3, r, 2, 60))] for r in range(2)]),
+        ow.Trace([[ow.Thread(ow.random_events(4, 0, 1, 40))]], counted=False),
+    ]
+    found = []
+    for trace in kinds:
+        with tempfile.TemporaryDirectory() as folder:
+            ow.write_trace(Path(folder) / "t", trace)
+            found.append(bundle(Path(folder) / "t"))
+    return found + _measured_folders("third_party/otf2/ping*", "reports/*/trace.p2", "traces/ft.4")
+
+
+_TAU_PATHS = {
+    ".TAU application": (1, 500_000.0),
+    ".TAU application => main": (1, 1_000_000.0),
+    ".TAU application => main => solve": (10, 2_500_000.0),
+    ".TAU application => main => solve => MPI_Allreduce()": (40, 250_000.0),
+}
+
+
+def _tau_threads() -> dict[tuple[int, int, int], list[tau_writer.Timer]]:
+    groups = {"MPI_Allreduce()": "MPI", ".TAU application": "TAU_USER"}
+    return {(rank, 0, 0): tau_writer.call_paths(_TAU_PATHS, groups) for rank in range(2)}
+
+
+def tau() -> list[bytes]:
+    """Return directories of TAU: flat, call paths, several metrics."""
+    threads = _tau_threads()
+    flat = {(0, 0, 0): [timer for timer in threads[0, 0, 0] if "=>" not in timer[0]]}
+    found = []
+    for parts in ({"": threads}, {"": flat}, {"MULTI__TIME": threads, "MULTI__PAPI_FP": threads}):
+        with tempfile.TemporaryDirectory() as folder:
+            for name, these in parts.items():
+                tau_writer.write(Path(folder) / name, these, name.removeprefix("MULTI__") or "TIME")
+            found.append(bundle(Path(folder)))
+    return found
+
+
+def tau_packed() -> list[bytes]:
+    """Return ParaProf's packed form."""
+    threads = {at: {"TIME": timers, "PAPI": timers} for at, timers in _tau_threads().items()}
+    return [tau_writer.packed(threads), tau_writer.packed(threads, version=1)]
+
+
+@cache
+def stores() -> list[bytes]:
+    """Return stored experiments: of a mixture, classic, of two parameters."""
+    from callpath_modeler import loading, store
+    from callpath_modeler.pipeline import FitOptions, fit
+
+    line = "callpath,p,time\n" + "".join(
+        f"{name},{p},{c + d * p}\n" for p in (2, 4, 8, 16, 32) for name, c, d in
+        (("main", 1, 0), ("main/f", 2, 0.1))
+    )  # fmt: skip
+    plane = "callpath,p,n,time\n" + "".join(
+        f"main,{p},{n},{1 + 0.1 * p * n}\n" for p in (2, 4, 8, 16, 32) for n in (1, 2, 4, 8, 16)
+    )
+    found = []
+    for text, options in ((line, FitOptions()), (line, FitOptions(method="classic")),
+                          (plane, FitOptions())):  # fmt: skip
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "a.csv"
+            path.write_text(text)
+            store.write([fit(loading.load([path]), options=options)], Path(folder) / "e.cpm")
+            found.append(bundle(Path(folder) / "e.cpm"))
+    return found
+
+
+def gzipped(of: Callable[[], Sequence[bytes]]) -> Callable[[], list[bytes]]:
+    """Return seeds that are packed."""
+    return lambda: [gzip.compress(content, 1, mtime=0) for content in of()]

@@ -1,0 +1,286 @@
+"""What is fuzzed: every reader, the store, TOML files, and the small languages that users write."""
+
+from __future__ import annotations
+
+import io
+import os
+import tempfile
+from collections.abc import Callable
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import click
+import numpy as np
+
+from callpath_modeler.errors import UsageError
+from callpath_modeler.profile.calltree import ROOT, CallTree
+from callpath_modeler.profile.schema import Region
+from fuzz import seeds
+from fuzz.forms import Cubex, Directory, Gzipped, Single, Store, Zipped, unzipped
+
+
+@dataclass(frozen=True)
+class Target:
+    """Something that takes in foreign bytes.
+
+    Attributes
+    ----------
+    name : of the target
+    form : how its inputs lie on disk
+    read : reads a file or a directory, or raises an error of this project
+    seeds : inputs that are read
+    largest : bytes of an input
+    """
+
+    name: str
+    form: Single
+    read: Callable[[Path], None]
+    seeds: Callable[[], list[bytes]]
+    largest: int = 1 << 16
+
+
+@cache
+def _registry(reader: str):
+    from callpath_modeler.readers.registry import Registry
+
+    return Registry.of_installed(reader)
+
+
+def _reader(name: str, *others: str) -> Callable[[Path], None]:
+    """Return what reads all of a profile, as plugin authors and as commands do."""
+
+    def read(path: Path) -> None:
+        from callpath_modeler.readers.assemble import ReadOptions, assemble
+        from callpath_modeler.readers.discover import discover
+        from callpath_modeler.testing.checks import check_tree, check_values, read_all
+
+        for each in (name, *others):
+            registry = _registry(each)
+            (reader,) = registry.readers
+            reader.match(path)
+            from callpath_modeler.readers.base import opened_runs
+
+            with opened_runs(reader, path) as runs:
+                for source in (run.source for run in runs):
+                    check_tree(source.call_tree)
+                    for reduced in read_all(source).values():
+                        check_values(reduced, len(source.call_tree))
+                    source.findings()
+        registry = _registry(name)
+        assemble(discover([path], registry, findings=[]), registry, ReadOptions())
+
+    return read
+
+
+def _store(path: Path) -> None:
+    from callpath_modeler import store
+
+    experiment = store.read_experiment(path)
+    for values in experiment.columns.values():
+        store.read_models(path, experiment, values.metric.name, None)
+        np.nansum(values.exclusive)
+    store.verify(path)
+
+
+def _expectations(path: Path) -> None:
+    from callpath_modeler.analysis.expectations.reading import read
+
+    read(path)
+
+
+def _manifest(path: Path) -> None:
+    from callpath_modeler.readers.discover import discover, write_manifest
+
+    for name in ("a.csv", "b.csv"):
+        (path.parent / name).write_text(seeds.CSV)
+    runs = discover([path], _registry("tables"), findings=[])
+    write_manifest(runs, path.parent)
+
+
+@cache
+def _stored() -> Path:
+    """Return a stored experiment that commands are run on."""
+    home = Path(tempfile.mkdtemp(prefix="fuzz-store-"))
+    for name, content in unzipped(seeds.stores()[0]).items():
+        path = home / "e.cpm" / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(content)
+    (home / "a.csv").write_text(seeds.CSV + "main,16,1,1000,1\nmain,32,1,1000,1\n")
+    return home / "e.cpm"
+
+
+@contextmanager
+def _unheard():
+    """Take in what a command prints."""
+    out, err = (io.TextIOWrapper(io.BytesIO(), "utf-8") for _ in range(2))
+    before = {name: os.environ.pop(name) for name in list(os.environ) if "CPMODEL" in name}
+    try:
+        with redirect_stdout(out), redirect_stderr(err):
+            yield
+    finally:
+        os.environ.update(before)
+    err.flush()
+    said = err.buffer.getvalue().decode()
+    # A screen is steered by what is below the blank.
+    assert not [sign for sign in said if ord(sign) < 32 and sign not in "\n\r\t"], said[:200]
+
+
+def _command(*words: str) -> None:
+    from callpath_modeler.cli.group import cpmodel
+
+    try:
+        with _unheard():
+            cpmodel.main(list(words), prog_name="cpmodel", standalone_mode=False)
+    except click.ClickException as error:
+        raise UsageError(" ".join(error.format_message().split()), hint="--help") from error
+    except click.exceptions.Exit:
+        return
+
+
+def _configuration(path: Path) -> None:
+    _command("--config", str(path), "rank", str(_stored()))
+
+
+_OPTIONS = ("target", "at", "where", "metric", "select", "exponents", "logs", "exponential",
+            "confidence", "ignore", "hide", "columns", "by", "name", "param", "unit")  # fmt: skip
+_OF_READING = _OPTIONS[-3:]
+
+
+def _options(path: Path) -> None:
+    content = path.read_bytes()
+    if not content:
+        raise UsageError("no option", hint="e.g. --target")
+    option = _OPTIONS[content[0] % len(_OPTIONS)]
+    text = os.fsdecode(content[1:]).replace("\0", "")
+    source = _stored()
+    _command(
+        "rank",
+        "-f",
+        "csv",
+        str(source.with_name("a.csv") if option in _OF_READING else source),
+        *("--target=64", f"--{option}={text}")[option in {"target", "at"} :],
+    )
+
+
+def _of_options() -> list[bytes]:
+    texts = {"target": "4096", "at": "p=4096", "where": "p>=4,p<=32", "metric": "time",
+             "select": "main/**", "exponents": "0,1/2,1,2", "logs": "0,1", "exponential": "1/2",
+             "confidence": "0.9", "ignore": "main/f", "hide": "main/f",
+             "columns": "callpath,growth", "by": "growth", "param": "p=profile",
+             "unit": "visits=s"}  # fmt: skip
+    return [bytes([k]) + texts[o].encode() for k, o in enumerate(_OPTIONS) if o in texts]
+
+
+@cache
+def _tree() -> CallTree:
+    names = ["main", "int ns::solve<double>(A<B> const&)", "MPI_Allreduce", "a*b{c,d}", "x/y"]
+    return CallTree.from_parents([ROOT, 0, 1, 0, 3], range(5), [Region(name) for name in names])
+
+
+def _patterns(path: Path) -> None:
+    from callpath_modeler.profile.pattern import Patterns, find_one
+
+    text = os.fsdecode(path.read_bytes())
+    if "~" in text:
+        # What follows is a regular expression of the user, which takes what it takes.
+        raise UsageError("an expression of Python", hint="a pattern")
+    patterns = Patterns.of(_tree())
+    patterns.rows(text)
+    patterns.nearest(text)
+    find_one(_tree(), text)
+
+
+def _expressions(path: Path) -> None:
+    """Read a text in every small language; one of them has to take a seed."""
+    from callpath_modeler.analysis.expectations.expression import parse_comparison
+    from callpath_modeler.analysis.limits import Limits
+    from callpath_modeler.modeling import parse_growth
+    from callpath_modeler.modeling.terms import as_exponent
+    from callpath_modeler.readers.conditions import parse_conditions
+    from callpath_modeler.syntax import ExpressionError
+    from callpath_modeler.units import parse_quantity
+    from cpmodel_guidelines.rules import parse as parse_guideline
+
+    text = os.fsdecode(path.read_bytes())
+    known = 0
+    languages = (parse_growth, parse_comparison, parse_guideline, parse_conditions, parse_quantity,
+                 Limits.parse, as_exponent)  # fmt: skip
+    for language in languages:
+        # Other modules put into words what is no quantity.
+        fault = ValueError if language is parse_quantity else (ExpressionError, UsageError)
+        try:
+            found = language(text)
+        except fault:
+            continue
+        known += 1
+        if language is parse_growth:
+            growth = found.growth
+            assert parse_growth(growth.text()).growth == growth, (text, growth.text())
+    if not known:
+        raise UsageError("no expression", hint="an expression")
+
+
+def _names(path: Path) -> None:
+    """Take the name of a run, a function, a metric and a call path apart."""
+    from callpath_modeler.profile.pattern import short_name
+    from callpath_modeler.readers.discover import natural_order
+    from callpath_modeler.readers.paths import split_paths
+    from callpath_modeler.readers.titles import read_title
+    from callpath_modeler.readers.tokens import tokens_in
+    from cpmodel_hpctoolkit.names import function_region
+
+    text = os.fsdecode(path.read_bytes()).replace("\0", "")
+    for take_apart in (tokens_in, short_name, natural_order, read_title, function_region):
+        take_apart(text)
+    split_paths([text, f"{text}/f"])
+
+
+def _texts(*texts: str) -> Callable[[], list[bytes]]:
+    return lambda: [text.encode() for text in texts]
+
+
+_TARGETS = (
+    Target("cubex", Cubex("profile.cubex"), _reader("scorep"), seeds.cubex, 1 << 17),
+    Target("cube-3", Single("profile.cube"), _reader("scorep"), seeds.cube3),
+    Target("cube-3-packed", Gzipped("profile.cube.gz"), _reader("scorep"),
+           seeds.gzipped(seeds.cube3)),
+    Target("hpctoolkit-4", Directory("d", is_folder=True),
+           _reader("hpctoolkit", "hpctoolkit-loops"), seeds.hpctoolkit4),
+    Target("hpctoolkit-2", Directory("d", is_folder=True),
+           _reader("hpctoolkit", "hpctoolkit-loops"), seeds.hpctoolkit2),
+    Target("caliper", Single("a.cali"), _reader("caliper"), seeds.caliper),
+    Target("caliper-json", Single("a.json"), _reader("caliper"), seeds.caliper_json),
+    Target("otf2", Directory("traces.otf2"), _reader("otf2"), seeds.traces),
+    Target("tables-csv", Single("a.csv"), _reader("tables"), seeds.csv),
+    Target("tables-csv-packed", Gzipped("a.csv.gz"), _reader("tables"), seeds.gzipped(seeds.csv)),
+    Target("tables-json", Single("a.json"), _reader("tables"), seeds.json_rows),
+    Target("tables-json-lines", Single("a.jsonl"), _reader("tables"), seeds.json_lines),
+    Target("tables-parquet", Single("a.parquet"), _reader("tables"), seeds.parquet),
+    Target("extrap-text", Single("a.txt"), _reader("extra-p"), seeds.extrap_text),
+    Target("extrap-json", Single("a.json"), _reader("extra-p"), seeds.extrap_json),
+    Target("extrap-experiment", Zipped("a.extra-p"), _reader("extra-p"), seeds.extrap_experiment),
+    Target("folded", Single("a.folded"), _reader("folded"), seeds.folded),
+    Target("hatchet", Single("a.json"), _reader("hatchet"), seeds.hatchet),
+    Target("tau", Directory("run.p2", is_folder=True), _reader("tau"), seeds.tau),
+    Target("tau-packed", Gzipped("a.ppk"), _reader("tau"), seeds.tau_packed),
+    Target("store", Store("e.cpm", is_folder=True), _store, seeds.stores),
+    Target("manifest", Single("runs.toml"), _manifest, _texts(seeds.MANIFEST), 1 << 13),
+    Target("expectations", Single("e.toml"), _expectations, _texts(seeds.EXPECTATIONS), 1 << 13),
+    Target("configuration", Single("cpmodel.toml"), _configuration, _texts(seeds.CONFIGURATION),
+           1 << 13),
+    Target("options", Single("option"), _options, _of_options, 1 << 13),
+    Target("patterns", Single("pattern"), _patterns, _texts(
+        "main", "main/**/MPI_*", "ns::solve", "m*n", "**/{MPI_Allreduce,x}", "x\\/y"), 1 << 13),
+    Target("expressions", Single("text"), _expressions, _texts(
+        "O(p^1.5 log p)", "p^(2/3) log2(p)^2", "k^3 2^(k/2)", "sqrt(p)", "p / log p",
+        "{**/MPI_Allreduce} <= {**/MPI_Reduce} + 2 * max(1, x)", "bytes * 48 <= 24 GB",
+        "Allgather <= Gather + Bcast(p*m)", "p>=64,n=30", "2.5 ms", "worse > 5 %", "1/3"), 1 << 13),
+    Target("names", Single("name"), _names, _texts(
+        "app.p64.n30.r1", "int ns::A<int>::f(B<C> const&) [clone .isra.3]#2", "time (inc) [ms]",
+        "main->solve/f", "lulesh_p27-size30_rep2", "poll [libc-2.28.so]"), 1 << 13),
+)  # fmt: skip
+
+TARGETS = {target.name: target for target in _TARGETS}
+"""All targets, by name."""
