@@ -3,15 +3,21 @@ PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 
-.PHONY: help demo test check lint types contracts docs format bench fuzz fuzz-briefly mutate-stores clean
+.PHONY: help demo test check lint types contracts docs pictures wheel format bench \
+  fuzz fuzz-briefly mutate-stores mutants sanitize clean
 
 help:
 	@echo "make demo    install into $(VENV) and rank the sample profiles at p = 262144"
 	@echo "make test    run the tests"
 	@echo "make check   lint, types, import contracts, documentation"
 	@echo "make docs    the documentation site: build/docs/index.html"
+	@echo "make pictures  take the pictures of the documentation anew (needs Chromium)"
+	@echo "make wheel   sdist and wheel in dist/, checked by twine"
 	@echo "make fuzz    fuzz the readers with Atheris: TIME=seconds of processor time each, TARGETS='otf2 store'"
 	@echo "make bench   speed and accuracy, side by side with peers (minutes)"
+	@echo "make mutate-stores   read 5,000 changed stores (minutes)"
+	@echo "make sanitize        drive the C library under sanitizers (minutes)"
+	@echo "make mutants MODULE=FILE TESTS=FILES   change a module in each place, and see whether tests notice"
 
 demo: $(VENV)/installed
 	$(BIN)/cpmodel rank sample_profiles/lulesh --target 262144
@@ -34,6 +40,14 @@ contracts: $(VENV)/installed-dev
 docs: $(VENV)/installed-docs
 	$(BIN)/python docs/scripts/build_site.py
 
+pictures: $(VENV)/installed
+	$(BIN)/python docs/scripts/pictures.py
+
+wheel: $(VENV)/installed-release
+	rm -rf dist
+	$(BIN)/python -m build --outdir dist .
+	$(BIN)/python -m twine check --strict dist/*
+
 format: $(VENV)/installed-dev
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
@@ -54,7 +68,13 @@ fuzz-briefly: $(VENV)/installed-fuzz
 	  --runs 150 --time 2 --seed 1 --jobs 2 --if-possible
 
 mutate-stores: $(VENV)/installed-dev
-	cd tests && PYTHONPATH=../plugins ../$(BIN)/python mutated_stores.py 5000
+	cd tests && ../$(BIN)/python mutated_stores.py 5000
+
+sanitize: $(VENV)/installed-dev
+	cd tests && ../$(BIN)/python sanitized.py
+
+mutants: $(VENV)/installed-dev
+	$(BIN)/python tests/tools/mutants.py $(MODULE) $(TESTS)
 
 COMPILED := callpath_modeler/modeling/compiled
 $(VENV)/installed: pyproject.toml $(COMPILED)/build.py $(wildcard $(COMPILED)/*.[ch])
@@ -64,17 +84,13 @@ $(VENV)/installed: pyproject.toml $(COMPILED)/build.py $(wildcard $(COMPILED)/*.
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
 	@touch $@
 
-$(VENV)/installed-dev: $(VENV)/installed
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+$(VENV)/installed-%: $(VENV)/installed
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[$*]'
 	@touch $@
 
 # Where there is no wheel of it, fuzzing says so.
 $(VENV)/installed-fuzz: $(VENV)/installed-dev
 	-$(BIN)/python -m pip install --quiet --disable-pip-version-check --only-binary atheris --editable '.[fuzz]'
-	@touch $@
-
-$(VENV)/installed-docs: $(VENV)/installed
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[docs]'
 	@touch $@
 
 clean:

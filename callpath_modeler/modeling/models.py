@@ -26,6 +26,9 @@ TermArray = npt.NDArray[np.int16]
 _CHUNK = 8192
 """Rows that are summed up at once."""
 
+_UNDECIDED = 0.1
+"""Probability up to which hypotheses that grow faster, or more slowly, do not count."""
+
 METHODS = ("mixture", "classic")
 """How models are made: a probability for every hypothesis, or one choice by cross-validation."""
 
@@ -262,6 +265,29 @@ class Models:
         rank = self.shapes.growth_rank(self.terms, self.coefficients)
         rank[self.status >= FitStatus.TOO_FEW_POINTS] = -1
         return rank
+
+    def growth_ends(self, rows: npt.ArrayLike) -> npt.NDArray[np.int64]:
+        """Return between which growths the laws of some rows are, [m, 2], as `growth_rank`.
+
+        Slower than the first, faster than the second grow hypotheses with a probability of a tenth
+        at most. Where both are the same, the growth is decided.
+        """
+        asked = np.asarray(rows, dtype=np.intp)
+        own = self.growth_rank()[asked, None]
+        if self.method == "classic":
+            return np.repeat(own, 2, axis=1)
+        others = self.alternative_terms[asked], self.alternative_coefficients[asked]
+        ranks = np.concatenate([own, self.shapes.growth_rank(*others)], axis=1)
+        weight = np.concatenate([self.weight[asked, None], self.alternative_weight[asked]], axis=1)
+        order = np.argsort(ranks, axis=1, kind="stable")
+        ranks, weight = (np.take_along_axis(each, order, axis=1) for each in (ranks, weight))
+        running = weight.cumsum(axis=1)
+        whole = running[:, -1:]
+        ends = [(running > _UNDECIDED * whole), (running >= (1 - _UNDECIDED) * whole)]
+        at = [np.take_along_axis(ranks, end.argmax(axis=1)[:, None], axis=1) for end in ends]
+        # The model is shown, and has no alternatives where all is zero.
+        low, high = np.minimum(at[0], own), np.maximum(at[1], own)
+        return np.concatenate([np.where(own < 0, own, low), np.where(own < 0, own, high)], axis=1)
 
     def growth(self, row: int) -> Growth:
         """Return the growth of one row; O(1) without a model."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -15,7 +15,7 @@ from callpath_modeler.analysis.rank import FIRST, Ranking
 from callpath_modeler.analysis.requirements import Requirements
 from callpath_modeler.analysis.unevenness import Unevenness
 from callpath_modeler.fitted import Fitted
-from callpath_modeler.modeling import Alternative, FitStatus, summarise
+from callpath_modeler.modeling import FitStatus, summarise
 from callpath_modeler.profile.calltree import ROOT
 from callpath_modeler.profile.pattern import short_name
 from callpath_modeler.report.answer import at_text, cost_text, target_text
@@ -23,7 +23,8 @@ from callpath_modeler.report.change_points import formula_from_text, from_text, 
 from callpath_modeler.report.chart import draw
 from callpath_modeler.report.columns import amount_text
 from callpath_modeler.report.curve import curve_of, measured_of
-from callpath_modeler.report.ranking_table import formula_text, growth_text
+from callpath_modeler.report.hypotheses import NO_OTHER, compared_text, hypotheses
+from callpath_modeler.report.ranking_table import formula_text, growth_range_text
 from callpath_modeler.report.requirements import requirement_lines, uneven_facts
 from callpath_modeler.units import (
     counted,
@@ -34,8 +35,6 @@ from callpath_modeler.units import (
     signed_percent,
 )
 
-_WORTH_A_WORD = 0.01
-"""Relative weight from which on another hypothesis is listed."""
 _GRID = 400
 """Points at which the curve is evaluated: more than any terminal has columns."""
 _LABEL = 10
@@ -46,9 +45,6 @@ _GONE = "It does not occur at the largest scale; nothing is predicted."
 """Of call paths that have a model of the smaller scales."""
 _LEGEND = "● measured  ⣀ model  ░ band  ┊ end of the data  ◆ target"
 _LEGEND_ASCII = "o measured  * model  : band  | end of data  X target"
-NO_OTHER = "no other compared model fits as well"
-"""Stands in place of alternatives where there are none."""
-_SUMS = {1: "single terms", 2: "sums of two terms"}
 
 Fact = tuple[str, str]
 """Something to say of a call path: a word, and the text."""
@@ -165,7 +161,7 @@ def predicted_text(ranking: Ranking, row: int, *, ascii_only: bool = False) -> s
 def _formula(ranking: Ranking, row: int, *, ascii_only: bool) -> str:
     unit = ranking.fitted.metric.unit
     pretty = not ascii_only
-    growth = growth_text(ranking, row, pretty=pretty)
+    growth = growth_range_text(ranking, row, pretty=pretty)
     fitted = ranking.fitted
     formula = formula_text(ranking, row, pretty=pretty)
     since = formula_from_text(fitted, rows_of(ranking, row))
@@ -220,52 +216,16 @@ def quality_facts(ranking: Ranking, row: int) -> list[Fact]:
     facts += [("laws", laws)] if laws else []
     facts += _control(ranking, row)
     if models.method != "classic":
-        others = listed_alternatives(fitted, row, ascii_only=True)
-        chance = f"{probability(fitted, row, others)}{_chance(ranking, row)}"
-        facts.append(("model", chance))
+        known = hypotheses(fitted, row, ranking.target, ascii_only=True)
+        facts.append(("model", f"{known.sentence}{_chance(ranking, row)}"))
     return facts
-
-
-def probability(fitted: Fitted, row: int, others: Sequence[Alternative]) -> str:
-    """Say how probable the model of a call path is, and why it is one where another is more so."""
-    weight = float(fitted.models.weight[row])
-    why = ", nearest to all that could be" if any(each.weight > weight for each in others) else ""
-    return f"probability {percent(weight)}{why}"
-
-
-def listed_alternatives(fitted: Fitted, row: int, *, ascii_only: bool) -> list[Alternative]:
-    """Return what else the model of a call path could be, as far as that is worth a word.
-
-    Hypotheses in several parameters that are the same along one are told once.
-    """
-    others: dict[str, Alternative] = {}
-    for other in fitted.models.alternatives(row, fitted.parameter, pretty=not ascii_only):
-        same = others.get(other.formula)
-        weight = other.weight + (same.weight if same else 0.0)
-        others[other.formula] = replace(same or other, weight=weight)
-    ordered = sorted(others.values(), key=lambda other: -other.weight)
-    return [other for other in ordered if other.weight >= _WORTH_A_WORD]
-
-
-def compared_text(fitted: Fitted) -> str:
-    """Name the kinds of models that were compared, and the kind that needs an option.
-
-    ``compared: powers, logarithms, sums of two terms, breaks; not compared: exponentials``
-    """
-    models, space = fitted.models, fitted.models.space
-    kinds = ["powers", *["logarithms"] * any(space.logs)]
-    kinds.append(_SUMS.get(space.max_terms, f"sums of up to {space.max_terms} terms"))
-    kinds += ["breaks"] * (models.method != "classic")
-    if space.exponential:
-        return f"compared: {', '.join([*kinds, 'exponentials'])}"
-    return f"compared: {', '.join(kinds)}; not compared: exponentials"
 
 
 def _others(ranking: Ranking, row: int, *, ascii_only: bool) -> list[str]:
     if ranking.inclusive:
         return []
     fitted = ranking.fitted
-    others = listed_alternatives(fitted, row, ascii_only=ascii_only)
+    others = hypotheses(fitted, row, ranking.target, ascii_only=ascii_only).others
     if not others:
         return [f"could also be: {NO_OTHER} ({compared_text(fitted)})"]
     at = at_text(fitted, ranking.target)

@@ -21,13 +21,11 @@ from callpath_modeler.report.change_points import formula_from_text
 from callpath_modeler.report.chart import draw
 from callpath_modeler.report.columns import amount_text
 from callpath_modeler.report.curve import measured_of, sketch
+from callpath_modeler.report.hypotheses import NO_OTHER, hypotheses
 from callpath_modeler.report.layout import shorten
 from callpath_modeler.report.model import (
-    NO_OTHER,
     imbalance_cells,
     imbalances,
-    listed_alternatives,
-    probability,
 )
 from callpath_modeler.report.requirements import uneven_facts
 from callpath_modeler.units import (
@@ -208,10 +206,10 @@ class NodeReport:
         if len(parts) > 1:
             return [f"fastest: {self._fastest()}"]
         row = int(parts[0])
-        shown = listed_alternatives(fitted, row, ascii_only=self.ascii_only)
-        lines = [f"{probability(fitted, row, shown)}; {self._quality(row)}"]
-        lines += ["could also be" if shown else NO_OTHER]
-        for other in shown:
+        known = hypotheses(fitted, row, self.forecast.target, ascii_only=self.ascii_only)
+        lines = [f"{known.sentence}; {self._quality(row)}"]
+        lines += ["could also be" if known.others else NO_OTHER]
+        for other in known.others:
             value = float(other.values([self.forecast.target])[0])
             text = quantity(value, fitted.metric.unit, ascii_only=self.ascii_only)
             lines.append(f"  {percent(other.weight):>5}  {text:>10}  {other.formula}")

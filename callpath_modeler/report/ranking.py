@@ -34,7 +34,7 @@ from callpath_modeler.report.columns import (
     value_titles,
 )
 from callpath_modeler.report.layout import Column, table, wrap
-from callpath_modeler.report.ranking_table import growth_texts
+from callpath_modeler.report.ranking_table import growth_range_texts
 from callpath_modeler.report.verdicts import verdict_cells, verdict_note
 from callpath_modeler.units import (
     counted,
@@ -204,7 +204,7 @@ def ranking_cells(
     growth = [
         text + since
         for text, since in zip(
-            growth_texts(ranking, rows, pretty=not ascii_only),
+            growth_range_texts(ranking, rows, pretty=not ascii_only),
             from_texts(fitted, ranking.leader[rows]),
             strict=True,
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from types import NoneType
 from typing import TYPE_CHECKING
 
@@ -13,7 +14,7 @@ from callpath_modeler.analysis.expectations.check import Check
 from callpath_modeler.analysis.rank import Ranking
 from callpath_modeler.choices import check_kind
 from callpath_modeler.fitted import Fitted
-from callpath_modeler.modeling import changes_since
+from callpath_modeler.modeling import Growth, changes_since
 from callpath_modeler.report.formats import Cell, Table, json_number, provenance
 from callpath_modeler.report.verdicts import verdict_columns, verdict_header
 
@@ -35,6 +36,40 @@ def growth_texts(ranking: Ranking, rows: NDArray[np.intp], *, pretty: bool = Fal
     fitted, leader = ranking.fitted, ranking.leader[rows]
     texts = fitted.models.growth_texts(leader, fitted.parameter, pretty=pretty)
     return [text if row >= 0 else "" for text, row in zip(texts, leader.tolist(), strict=True)]
+
+
+def growth_range_text(ranking: Ranking, row: int, *, pretty: bool = False) -> str:
+    """Write the growth of a ranked value; where it is not decided, from which to which."""
+    return growth_range_texts(ranking, np.array([row]), pretty=pretty)[0]
+
+
+def growth_range_texts(
+    ranking: Ranking, rows: NDArray[np.intp], *, pretty: bool = False
+) -> list[str]:
+    """Write the growth of each of some ranked values as `growth_range_text` does.
+
+    A range is short: ``O(p^½ … p)`` has no logarithms, ``O(1 … log p)`` has the same powers.
+    """
+    name, between = ranking.fitted.parameter, " … " if pretty else " ... "
+    texts = growth_texts(ranking, rows, pretty=pretty)
+    for place, ends in enumerate(_growth_ends(ranking, rows)):
+        if ends is None or ends[0] == ends[1]:
+            continue
+        far = ends[0].exponent != ends[1].exponent
+        low, high = (replace(end, log=0) if far else end for end in ends)
+        first, last = low.text(name, pretty=pretty), high.text(name, pretty=pretty)
+        texts[place] = f"{first[:-1]}{between}{last.removeprefix('O(')}"
+    return texts
+
+
+def _growth_ends(ranking: Ranking, rows: NDArray[np.intp]) -> list[tuple[Growth, ...] | None]:
+    """Return the slowest and the fastest growth that ranked values may have; None = no model."""
+    models, leader = ranking.fitted.models, ranking.leader[rows]
+    ends = models.growth_ends(leader).tolist()
+    return [
+        tuple(models.shapes.growths[rank] for rank in end) if row >= 0 else None
+        for end, row in zip(ends, leader.tolist(), strict=True)
+    ]
 
 
 def formula_text(ranking: Ranking, row: int, *, pretty: bool = False) -> str:
@@ -161,6 +196,10 @@ def ranking_table(
     maximum, imbalance = ranking.maxima_at_largest
     columns["maximum_at_largest"] = maximum[rows].tolist()
     columns["imbalance_at_largest"] = imbalance[rows].tolist()
+    ends = _growth_ends(ranking, rows)
+    for which, name in enumerate(("growth_low", "growth_high")):
+        known = [None if end is None else end[which] for end in ends]
+        columns[name] = [growth.text(fitted.parameter) if growth else None for growth in known]
     header = _header(ranking, findings)
     if check is not None:
         columns |= verdict_columns(check, rows.tolist())

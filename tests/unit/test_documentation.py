@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
+import tomllib
 from collections import Counter
 
 import click
@@ -74,6 +76,12 @@ def test_each_finding_has_a_page_with_its_parts():
         assert all(part in page for part in (kind.what, kind.why, kind.remedy, kind.example))
 
 
+def test_the_citation_has_the_version_of_the_package():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    citation = (ROOT / "CITATION.cff").read_text("utf-8").splitlines()
+    assert f"version: {project['version']}" in citation
+
+
 def test_each_page_outside_docs_exists():
     assert all((ROOT / page).is_file() for page in BESIDE)
 
@@ -96,3 +104,26 @@ def test_links_hold_on_the_site(page, link, relative):
 def test_pages_that_the_index_does_not_link_come_last():
     tree = contents("[B](how-to/b.md)", ["how-to/a.md", "how-to/b.md"])
     assert "\nhow-to/b\nhow-to/a\n" in tree
+
+
+PICTURE = re.compile(r"!\[([^\]]*)\]\(([^)]+)\)")
+SHOWN = [
+    (page, alternative, link)
+    for page in (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")))
+    for alternative, link in PICTURE.findall(page.read_text("utf-8"))
+]
+
+
+@pytest.mark.parametrize(("page", "alternative", "link"), SHOWN)
+def test_a_picture_is_small_and_has_an_alternative_text(page, alternative, link):
+    assert len(alternative.split()) >= 5
+    assert 0 < (page.parent / link).stat().st_size <= 150_000
+
+
+def test_each_picture_is_shown_and_needs_nothing_from_elsewhere():
+    taken = set((ROOT / "docs" / "pictures").iterdir())
+    assert taken == {(page.parent / link).resolve() for page, _, link in SHOWN}
+    for picture in taken:
+        assert picture.suffix == ".png" or "url(" not in re.sub(
+            r"url\(#", "", picture.read_text("utf-8")
+        )

@@ -137,8 +137,8 @@ def _rounding(points: FloatArray, noise: Noise, unit: FloatArray) -> tuple[Float
         Of rows of values that differ. Their tick is the largest number that divides all of them:
         75, 150, 150 say no more of a law than 1, 2, 2.
     FloatArray
-        Of rows of equal values that are no whole numbers: times of a few ticks of a clock. Equal
-        counts are exact.
+        Of rows of equal values of a few of the finest ticks: times of a microsecond. Other equal
+        values are exact.
     """
     found = np.zeros((2, len(noise.variance)))
     exact = np.flatnonzero(noise.variance <= EXACT_VARIANCE)
@@ -155,7 +155,7 @@ def _rounding(points: FloatArray, noise: Noise, unit: FloatArray) -> tuple[Float
         whole &= ticks.max(axis=1, initial=0.0) < _MOST_TICKS
         its = left[whole]
         number = tick * np.gcd.reduce(np.rint(ticks[whole]).astype(np.int64), axis=1)
-        number = np.where(equal[its], tick if tick < 1 else 0.0, number)
+        number = np.where(equal[its], tick if tick == _TICKS[-1] else 0.0, number)
         few = least[its] < _SMALL * number
         rows = exact[its[few]]
         found[equal[its[few]].astype(np.intp), rows] = (

@@ -13,14 +13,12 @@ from callpath_modeler.report.answer import at_text
 from callpath_modeler.report.change_points import formula_from_text, from_text
 from callpath_modeler.report.columns import band_text
 from callpath_modeler.report.curve import Curve, sketch
+from callpath_modeler.report.hypotheses import NO_OTHER, compared_text, hypotheses
 from callpath_modeler.report.layout import tied
 from callpath_modeler.report.model import (
-    NO_OTHER,
     ExcessStep,
-    compared_text,
     excess_steps,
     imbalances,
-    listed_alternatives,
     neighbour_facts,
     no_model,
     origin,
@@ -44,7 +42,7 @@ from callpath_modeler.report.page.markup import (
 )
 from callpath_modeler.report.page.names import Names, cut
 from callpath_modeler.report.page.ranking import trust_text
-from callpath_modeler.report.ranking_table import formula_text, growth_text
+from callpath_modeler.report.ranking_table import formula_text, growth_range_text, growth_text
 from callpath_modeler.report.requirements import requirement_rows, uneven_facts, verdict
 from callpath_modeler.units import parameter_value, percent, quantity
 
@@ -130,7 +128,7 @@ def _model(ranking: Ranking, row: int) -> list[Html]:
 
 def _prediction(ranking: Ranking, row: int) -> Html:
     fitted, unit = ranking.fitted, ranking.fitted.metric.unit
-    growth = growth_text(ranking, row, pretty=True)
+    growth = growth_range_text(ranking, row, pretty=True)
     trust = int(ranking.trust[row])
     marks = trust_text(marks_text(trust), trust if trust >= 0 else None)
     share = float(ranking.share[row])
@@ -178,7 +176,7 @@ def _told(ranking: Ranking, row: int, curve: Curve) -> str:
 def alternatives(fitted: Fitted, row: int, target: float) -> list[Html]:
     """Say what else the model of a call path could be, and what that would be at a target."""
     unit = fitted.metric.unit
-    others = listed_alternatives(fitted, row, ascii_only=False)
+    others = hypotheses(fitted, row, target, ascii_only=False).others
     if not others:
         said = f"could also be: {NO_OTHER} ({compared_text(fitted)})"
         return [tag("p", said, class_="aside")]
