@@ -3,14 +3,21 @@ PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 
-.PHONY: help demo test check lint types contracts format bench fuzz fuzz-briefly clean
+.PHONY: help demo test check lint types contracts docs pictures wheel format bench \
+  fuzz fuzz-briefly mutate-stores mutants sanitize clean
 
 help:
 	@echo "make demo    install into $(VENV) and rank the sample profiles at p = 262144"
 	@echo "make test    run the tests"
-	@echo "make check   lint, types, import contracts"
+	@echo "make check   lint, types, import contracts, documentation"
+	@echo "make docs    the documentation site: build/docs/index.html"
+	@echo "make pictures  take the pictures of the documentation again (needs Chromium)"
+	@echo "make wheel   sdist and wheel in dist/, checked by twine"
 	@echo "make fuzz    fuzz the readers with Atheris: TIME=seconds of processor time each, TARGETS='otf2 store'"
 	@echo "make bench   speed and accuracy, side by side with peers (minutes)"
+	@echo "make mutate-stores   read 5,000 changed stores (minutes)"
+	@echo "make sanitize        drive the C library under sanitizers (minutes)"
+	@echo "make mutants MODULE=FILE TESTS=FILES   change a module in each place, and see whether tests notice"
 
 demo: $(VENV)/installed
 	$(BIN)/cpmodel rank sample_profiles/lulesh --target 262144
@@ -18,7 +25,7 @@ demo: $(VENV)/installed
 test: $(VENV)/installed-dev
 	$(BIN)/python -m pytest -n 2
 
-check: lint types contracts
+check: lint types contracts docs
 
 lint: $(VENV)/installed-dev
 	$(BIN)/ruff check .
@@ -29,6 +36,17 @@ types: $(VENV)/installed-dev
 
 contracts: $(VENV)/installed-dev
 	$(BIN)/lint-imports
+
+docs: $(VENV)/installed-docs
+	$(BIN)/python docs/scripts/build_site.py
+
+pictures: $(VENV)/installed
+	$(BIN)/python docs/scripts/pictures.py
+
+wheel: $(VENV)/installed-release
+	rm -rf dist
+	$(BIN)/python -m build --outdir dist .
+	$(BIN)/python -m twine check --strict dist/*
 
 format: $(VENV)/installed-dev
 	$(BIN)/ruff check --fix .
@@ -49,6 +67,15 @@ fuzz-briefly: $(VENV)/installed-fuzz
 	cd tests && $(abspath $(BIN))/python -m fuzz.run --corpus $(abspath $(VENV))/fuzz-briefly \
 	  --runs 150 --time 2 --seed 1 --jobs 2 --if-possible
 
+mutate-stores: $(VENV)/installed-dev
+	cd tests && ../$(BIN)/python mutated_stores.py 5000
+
+sanitize: $(VENV)/installed-dev
+	cd tests && ../$(BIN)/python sanitized.py
+
+mutants: $(VENV)/installed-dev
+	$(BIN)/python tests/tools/mutants.py $(MODULE) $(TESTS)
+
 COMPILED := callpath_modeler/modeling/compiled
 $(VENV)/installed: pyproject.toml $(COMPILED)/build.py $(wildcard $(COMPILED)/*.[ch])
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -57,8 +84,8 @@ $(VENV)/installed: pyproject.toml $(COMPILED)/build.py $(wildcard $(COMPILED)/*.
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
 	@touch $@
 
-$(VENV)/installed-dev: $(VENV)/installed
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+$(VENV)/installed-%: $(VENV)/installed
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[$*]'
 	@touch $@
 
 # Where there is no wheel of it, fuzzing says so.
@@ -67,4 +94,4 @@ $(VENV)/installed-fuzz: $(VENV)/installed-dev
 	@touch $@
 
 clean:
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

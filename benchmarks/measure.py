@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+import sys
 import tempfile
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +15,7 @@ from typing import Any
 from environments import WORK
 
 TASKS = Path(__file__).resolve().parent / "tasks"
+_LAUNCHER = Path(__file__).resolve().parent / "launch.py"
 
 _ONE_CORE = dict.fromkeys(
     ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_MAX_THREADS"), "1"
@@ -33,7 +34,7 @@ class Cost:
     ----------
     cpu : processor seconds, user and system
     wall : seconds
-    resident : largest resident set in bytes, shared pages included
+    resident : largest resident set in bytes, shared pages included, that of this process excluded
     report : what the child says of itself
     """
 
@@ -54,28 +55,26 @@ def run(command: Sequence[str | Path], *, reports: bool = True, one_core: bool =
         If the child fails.
     """
     WORK.mkdir(exist_ok=True)
-    with tempfile.TemporaryFile(dir=WORK) as output, tempfile.TemporaryFile(dir=WORK) as errors:
-        start = time.perf_counter()
-        child = subprocess.Popen(
-            [str(word) for word in command],
+    with tempfile.TemporaryDirectory(dir=WORK) as name, tempfile.TemporaryFile(dir=WORK) as output:
+        costs = Path(name) / "costs"
+        launched = [sys.executable, "-I", "-S", str(_LAUNCHER), str(costs), *map(str, command)]
+        done = subprocess.run(
+            launched,
             stdout=output,
-            stderr=errors,
+            stderr=subprocess.PIPE,
             stdin=subprocess.DEVNULL,
+            check=True,
             env=_environment(),
-            preexec_fn=_stay_on_one_core if one_core else None,  # noqa: PLW1509 - we have no threads
+            preexec_fn=_stay_on_one_core if one_core else None,
         )
-        # Unlike the usage of all children, that of `wait4` is this child's alone.
-        _, status, usage = os.wait4(child.pid, 0)
-        wall = time.perf_counter() - start
-        child.returncode = os.waitstatus_to_exitcode(status)
-        output.seek(0)
-        errors.seek(0)
-        if child.returncode:
-            said = errors.read().decode(errors="replace")
+        cpu, wall, resident, status = map(float, costs.read_text().split())
+        if status:
+            said = done.stderr.decode(errors="replace")
             raise TaskError(f"{Path(str(command[1])).name} failed: {said}")
+        output.seek(0)
         lines = output.read().decode().splitlines()
     report = json.loads(lines[-1]) if reports else {}
-    return Cost(usage.ru_utime + usage.ru_stime, wall, usage.ru_maxrss * 1024, report)
+    return Cost(cpu, wall, int(resident), report)
 
 
 def cheapest(command: Sequence[str | Path], times: int, *, reports: bool = True) -> Cost:

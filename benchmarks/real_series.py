@@ -15,6 +15,7 @@ from results import Table
 
 import callpath_modeler as cpm
 from callpath_modeler import modeling
+from callpath_modeler.analysis.trust import at_most, limited, marks_of_trust
 
 FloatArray = NDArray[np.float64]
 
@@ -114,7 +115,8 @@ class Held:
     Attributes
     ----------
     truth, last : [n] medians at the largest scale and at the one before
-    ours, low, high, extrap : [n] predictions; NaN without a model
+    ours, low, high, extrap : [n] predictions; NaN without a model, or where Extra-P is not asked
+    marks : [n] marks of trust of our predictions
     points : [n] how many points were modelled
     sudden : [n] whether values rose by half at the last of these, and by less than a tenth at the
         one before
@@ -126,12 +128,19 @@ class Held:
     low: FloatArray
     high: FloatArray
     extrap: FloatArray
+    marks: NDArray[np.int8]
     points: NDArray[np.intp]
     sudden: NDArray[np.bool_]
 
     def where(self, keep: NDArray[np.bool_]) -> Held:
         """Return some call paths."""
         return Held(*(getattr(self, name)[keep] for name in self.__slots__))
+
+    @property
+    def inside(self) -> NDArray[np.bool_]:
+        """Whether bands hold what was measured."""
+        slack = 1e-9 * np.abs(self.truth)
+        return (self.low <= self.truth + slack) & (self.truth - slack <= self.high)
 
     def error(self, predicted: FloatArray) -> FloatArray:
         """Return relative errors; that of something about nothing is infinite."""
@@ -179,8 +188,12 @@ def kept_back(shared: Path) -> Iterator[tuple[Series, str, Held]]:
         yield series, what, joined([each for each in held if each])
 
 
-def measured(shared: Path) -> Iterator[tuple[Series, str, list[tuple[FloatArray, FloatArray]]]]:
+def measured(
+    shared: Path, more: Sequence[Series] = ()
+) -> Iterator[tuple[Series, str, list[tuple[FloatArray, FloatArray]]]]:
     """Yield series with their metrics, and of each part points [K] and values [n, K, R].
+
+    `more` series come after those of all tables.
 
     Raises
     ------
@@ -188,10 +201,11 @@ def measured(shared: Path) -> Iterator[tuple[Series, str, list[tuple[FloatArray,
         If the measurements are not there.
     """
     data = shared / "data"
-    absent = [series.path for series in _all() if not (data / series.path).exists()]
+    every = [*_all(), *more]
+    absent = [series.path for series in every if not (data / series.path).exists()]
     if absent:
         raise AbsentError(f"{data / absent[0]} is not there: it has measurements")
-    for series in _all():
+    for series in every:
         for what, parts in _metrics(series, data):
             yield series, what, parts
 
@@ -217,15 +231,21 @@ def _metrics(
             )
 
 
-def predicted(points: FloatArray, values: FloatArray) -> Held | None:
-    """Predict the last of `points` [K] from the others; None if no call path has enough of them."""
+def predicted(points: FloatArray, values: FloatArray, *, peer: bool = True) -> Held | None:
+    """Predict the last of `points` [K] from the others; None if no call path has enough of them.
+
+    With `peer`, Extra-P does so as well.
+    """
     there = np.isfinite(values).any(axis=2)
     enough = there[:, :-1].sum(axis=1) >= _LEAST_POINTS
     values = values[enough & there[:, -1] & (np.nan_to_num(values) != 0).any(axis=(1, 2))]
     if not len(values):
         return None
     known, trained = points[:-1], values[:, :-1]
-    ours = modeling.fit(known, trained).predict(points[-1:])
+    models = modeling.fit(known, trained)
+    ours = models.predict(points[-1:])
+    value, low, high = (each[:, 0] for each in (ours.value, ours.low, ours.high))
+    limits = limited(models, value, float(points[-1]))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # some points have no value
         medians = np.nanmedian(values, axis=2)
@@ -236,10 +256,15 @@ def predicted(points: FloatArray, values: FloatArray) -> Held | None:
     return Held(
         truth=medians[:, -1],
         last=last,
-        ours=ours.value[:, 0],
-        low=ours.low[:, 0],
-        high=ours.high[:, 0],
-        extrap=extrap_models.predict(known, trained, points[-1:])[0][:, 0],
+        ours=value,
+        low=low,
+        high=high,
+        extrap=(
+            extrap_models.predict(known, trained, points[-1:])[0][:, 0]
+            if peer
+            else np.full(len(value), np.nan)
+        ),
+        marks=at_most(marks_of_trust(value, low, high), value, limits),
         points=before.sum(axis=1),
         sudden=(last >= _RISES * second) & (second < _DOES_NOT * first),
     )
@@ -257,8 +282,7 @@ def line(what: str, held: Held) -> tuple[str, ...]:
     errors = [held.error(each) for each in (held.ours, held.extrap, held.last)]
     medians = [float(np.median(error)) for error in errors]
     modelled = np.isfinite(held.ours)
-    slack = 1e-9 * np.abs(held.truth)
-    inside = (held.low <= held.truth + slack) & (held.truth - slack <= held.high)
+    inside = held.inside
     with np.errstate(divide="ignore", invalid="ignore"):
         width = (held.high - held.low) / np.abs(held.truth)
     return (

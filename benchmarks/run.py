@@ -10,8 +10,8 @@ markers in ``benchmarks/RESULTS.md`` and in ``docs/explanation/``. Files written
 minutes to make.
 
 ``accuracy``, ``bands``, ``noises`` and ``limits`` need DIR/tools/bench_accuracy.py, ``real``,
-``scales`` and ``slices`` the measurements in DIR/data; ``--shared DIR`` tells where, by default
-beside the project.
+``run-times``, ``scales``, ``marked`` and ``slices`` the measurements in DIR/data; ``--shared DIR``
+tells where, by default beside the project.
 """
 
 from __future__ import annotations
@@ -43,6 +43,7 @@ import real_series
 import reduce
 import regressions
 import results
+import run_times
 import several
 import sizes
 import slices
@@ -97,6 +98,7 @@ BENCHMARKS = {
     "kernels": Benchmark(kernels.table, kernels.NOTES, (EXTRAP,)),
     "noises": Benchmark(noises.table, noises.NOTES, (EXTRAP,)),
     "trust": Benchmark(trust.table, trust.NOTES, ()),
+    "marked": Benchmark(trust.held_back, trust.HELD_NOTES, ()),
     "limits": Benchmark(accuracy.limits, accuracy.LIMIT_NOTES, ()),
     "expectations": Benchmark(expectations.table, expectations.NOTES, ()),
     "regressions": Benchmark(regressions.table, regressions.NOTES, ()),
@@ -107,6 +109,7 @@ BENCHMARKS = {
     "slices": Benchmark(slices.table, slices.NOTES, (EXTRAP,)),
     "jobs": _compared(jobs),
     "real": Benchmark(real_series.table, real_series.NOTES, (EXTRAP,)),
+    "run-times": Benchmark(run_times.table, run_times.NOTES, ()),
     "scales": Benchmark(next_scales.table, next_scales.NOTES, (EXTRAP,)),
 }
 

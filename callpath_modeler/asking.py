@@ -140,15 +140,16 @@ def checked_target(fitted: Fitted, value: float) -> float:
 def findings_at(fitted: Fitted, target: float) -> tuple[Finding, ...]:
     """Return what a user should know about the data, the models and the target."""
     found = [*fitted.experiment.findings, *fitted.findings]
-    largest = {fitted.parameter: float(fitted.points[-1])}
-    if fitted.surface:
-        largest |= {name: fitted.surface.largest(name) for name in fitted.held}
-    for name, value in {fitted.parameter: target, **fitted.held}.items():
-        factor = value / largest[name]
+    for name, value in fitted.at(target).items():
+        factor = value / fitted.measured_range(name)[1]
         if FAR <= factor < np.inf:
             times = f"{factor_text(factor)} times the largest run"
             message = f"{setting_text({name: value})} is {times}"
             found.append(Finding("CPM205", "target", message))
+    apart = fitted.never_combined(target)
+    if apart and not any(finding.code == "CPM207" for finding in found):
+        values = " and ".join(f"{name} >= {parameter_value(at)}" for name, at in apart.items())
+        found.append(Finding("CPM214", "target", f"no run has {values}"))
     return (*found, *held_findings(fitted.held, fitted.assumed))
 
 

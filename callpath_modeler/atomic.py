@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ctypes
+import errno
 import os
 import shutil
 import tempfile
@@ -10,6 +12,12 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from callpath_modeler.errors import OutputError
+
+_CANNOT_EXCHANGE = frozenset({errno.ENOSYS, errno.EINVAL, errno.ENOTSUP, errno.EOPNOTSUPP})
+_HERE = -100
+"""AT_FDCWD of Linux: names are relative to the working directory."""
+_RENAME_EXCHANGE = 2
+"""RENAME_EXCHANGE of Linux, and RENAME_SWAP of macOS."""
 
 
 def write_file(path: Path, content: bytes, *, overwrite: bool) -> None:
@@ -44,6 +52,10 @@ def write_file(path: Path, content: bytes, *, overwrite: bool) -> None:
 def new_directory(path: Path, *, in_the_way: bool, overwrite: bool) -> Iterator[Path]:
     """Give an empty directory to fill; it becomes `path` when the block ends well.
 
+    A process that is killed leaves the old directory or the new one, and perhaps a directory
+    ``.NAME-...`` beside it. File systems that cannot exchange two names, such as NFS and Lustre,
+    need two renames: a kill between them leaves the old directory as ``.NAME-.../old``.
+
     Parameters
     ----------
     in_the_way : what is at `path` may not be replaced whatever `overwrite` says
@@ -61,13 +73,51 @@ def new_directory(path: Path, *, in_the_way: bool, overwrite: bool) -> Iterator[
         new.mkdir()
         yield new
         if path.exists():
-            path.rename(scratch / "old")
-        new.rename(path)
+            _replace_directory(path, new)
+        else:
+            new.rename(path)
     except OSError as cause:
         raise _failed(path, cause) from cause
     finally:
         if scratch is not None:
             shutil.rmtree(scratch, ignore_errors=True)
+
+
+def _replace_directory(path: Path, new: Path) -> None:
+    """Put `new` in the place of a directory, which takes the place of `new`."""
+    try:
+        _exchange(path, new)
+    except OSError as cause:
+        if cause.errno not in _CANNOT_EXCHANGE:
+            raise
+        old = new.with_name("old")
+        path.rename(old)
+        try:
+            new.rename(path)
+        except OSError:
+            old.rename(path)
+            raise
+
+
+def _exchange(one: Path, other: Path) -> None:
+    """Exchange what two names stand for, in one step of the file system.
+
+    Raises
+    ------
+    OSError
+        If that fails; with an error of `_CANNOT_EXCHANGE` where the system never can.
+    """
+    system = ctypes.CDLL(None, use_errno=True)
+    names = os.fsencode(one), os.fsencode(other)
+    if hasattr(system, "renameat2"):
+        failed = system.renameat2(_HERE, names[0], _HERE, names[1], _RENAME_EXCHANGE)
+    elif hasattr(system, "renamex_np"):
+        failed = system.renamex_np(*names, _RENAME_EXCHANGE)
+    else:
+        raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
+    if failed:
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number))
 
 
 def _refuse(path: Path, *, in_the_way: bool, overwrite: bool) -> None:

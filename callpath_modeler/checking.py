@@ -49,6 +49,11 @@ def check(
         file and line.
     UsageError
         If a target is not positive, or of no parameter of the models.
+
+    References
+    ----------
+    Shudler, Berens, Calotoiu, Hoefler, Strube, Wolf: Engineering Algorithms for Scalability through
+    Continuous Validation of Performance Expectations (TPDS 30(8), 2019).
     """
     check_kind(models, Fitted, "models")
     check_kind(path, (str, Path), "path")

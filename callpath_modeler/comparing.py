@@ -202,10 +202,20 @@ def compare(
     aggregate : how repetitions become one value where there are no models that say it
     jobs : how many processes may make models again; 0 = one for each processor
 
+    Returns
+    -------
+    Compared
+        Costs of both sides, their ratios with intervals, and which differences are significant.
+
     Raises
     ------
     UsageError, DataError
         As `difference` and `pair_up` do, and if a target is not positive.
+
+    References
+    ----------
+    Welch: The generalization of Student's problem when several different population variances are
+    involved (1947). Benjamini and Hochberg: Controlling the false discovery rate (1995).
     """
     for name, side in (("base", base), ("new", new)):
         check_kind(side, (Fitted, Experiment), name)

@@ -32,6 +32,11 @@ def explain(ranking: Ranking, row: int) -> Requirements | None:
     ------
     UsageError
         If there is no such call path.
+
+    References
+    ----------
+    Calotoiu, Hoefler, Poke, Wolf: Using Automated Performance Modeling to Find Scalability Bugs in
+    Complex Codes (SC 2013), section 4, for requirement models.
     """
     check_kind(ranking, Ranking, "ranking")
     chosen = int(ranking.fitted.experiment.tree.chosen([row])[0])

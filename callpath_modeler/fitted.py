@@ -13,7 +13,6 @@ from callpath_modeler.diagnostics import Finding
 from callpath_modeler.displayed import Displayed, Drawn
 from callpath_modeler.errors import UsageError
 from callpath_modeler.modeling import (
-    MIN_POINTS,
     FitStatus,
     Models,
     Prediction,
@@ -44,9 +43,10 @@ class Surface:
         """Return the model of a call path as a formula in all parameters."""
         return self.models.formula(row, self.parameters, pretty=pretty)
 
-    def largest(self, parameter: str) -> float:
-        """Return the largest measured value of a parameter."""
-        return float(self.models.points[:, self.parameters.index(parameter)].max())
+    def measured_range(self, parameter: str) -> tuple[float, float]:
+        """Return the smallest and the largest measured value of a parameter."""
+        values = self.models.points[:, self.parameters.index(parameter)]
+        return float(values.min()), float(values.max())
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,6 +142,30 @@ class Fitted(Displayed):
         """Return the values of all parameters at a scale."""
         return {self.parameter: scale, **self.held}
 
+    def measured_range(self, parameter: str) -> tuple[float, float]:
+        """Return the smallest and the largest value that a parameter has in any run."""
+        if self.surface is not None:
+            return self.surface.measured_range(parameter)
+        return float(self.points[0]), float(self.points[-1])
+
+    def times_largest(self, scale: float) -> float:
+        """Return how many times the largest run a scale is, in the parameter where it is most."""
+        return max(at / self.measured_range(name)[1] for name, at in self.at(scale).items())
+
+    def never_combined(self, scale: float) -> dict[str, float]:
+        """Return the values of all parameters at a scale if no run reaches them at once, else {}.
+
+        Beyond its largest value in any run, a parameter counts as having that value.
+        """
+        if self.surface is None:
+            return {}
+        reached = {
+            name: min(at, self.measured_range(name)[1]) for name, at in self.at(scale).items()
+        }
+        wanted = [reached[name] for name in self.surface.parameters]
+        combined = (self.surface.models.points >= wanted).all(axis=1).any()
+        return {} if combined else reached
+
     @property
     def said(self) -> dict[str, float]:
         """Values of other parameters that someone said."""
@@ -151,12 +175,6 @@ class Fitted(Displayed):
     def line(self) -> Experiment:
         """The runs along the parameter: all, or those where the others are as `measured_at`."""
         return self.experiment.at(self.measured_at)
-
-    @property
-    def has_line(self) -> bool:
-        """Whether models of the runs along the parameter alone can be made."""
-        enough = len(self.points) >= MIN_POINTS["mixture"]
-        return self.surface is None or (self.held == self.measured_at and enough)
 
     def at_smallest(self) -> NDArray[np.float64]:
         """Return what call paths cost at the smallest scale, [call paths].

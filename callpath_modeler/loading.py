@@ -16,18 +16,22 @@ from callpath_modeler.choices import check_kind
 from callpath_modeler.config import NAME as CONFIGURATION
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.errors import DataError, InputError, UsageError
-from callpath_modeler.printable import shortened
+from callpath_modeler.printable import shell_word, shortened
 from callpath_modeler.profile.experiment import Experiment
 from callpath_modeler.profile.pruning import folded, refuse_unnamed, without
-from callpath_modeler.readers.assemble import ReadOptions, assemble
+from callpath_modeler.readers.assemble import ReadOptions, assemble, assemble_groups
 from callpath_modeler.readers.base import Agreement, VerifyingReader
 from callpath_modeler.readers.conditions import Selection, is_metadata, metadata_value
 from callpath_modeler.readers.coverage import covered_anew
-from callpath_modeler.readers.discover import discover, write_manifest
+from callpath_modeler.readers.discover import discover, natural_order, write_manifest
 from callpath_modeler.readers.parameters import FROM_PROFILE
 from callpath_modeler.readers.program import AS_TOLD, scaling_anew
 from callpath_modeler.readers.reading import Progress
 from callpath_modeler.readers.registry import Registry, blaming
+from callpath_modeler.readers.runs import ReadRun
+from callpath_modeler.units import parameter_value
+
+_MOST_GROUPS = 50
 
 OF_PROFILES = ("--locations", "--param", "--unit", "--name", "--reader")
 """Options that say how profiles are read, and mean nothing to what was read already."""
@@ -100,6 +104,11 @@ def load(
     options : which runs to take, and how to read them
     progress : is told how far reading is
 
+    Returns
+    -------
+    Experiment
+        The call paths of all runs in one tree, with exclusive values in SI base units.
+
     Raises
     ------
     InputError
@@ -129,6 +138,96 @@ def load_both(
     second = _whole(new, options, selections[1], progress)
     _refuse_unnamed([first, second], options)
     return _chosen(first, options, selections[0]), _chosen(second, options, selections[1])
+
+
+def load_groups(
+    sources: Sequence[str | Path],
+    name: str,
+    options: LoadOptions,
+    progress: Progress | None = None,
+) -> dict[str, Experiment]:
+    """Do as `load`, once for the runs of each value of a metadata or a parameter.
+
+    Parameters
+    ----------
+    name : key of the metadata, whose case does not matter, or a parameter
+
+    Returns
+    -------
+    experiments by value as text, numbers ascending before words
+
+    Raises
+    ------
+    UsageError
+        If there is no such metadata or parameter, or it has too many values.
+    DataError
+        If some runs lack it.
+    """
+    selection = Selection(options.where)
+    values: list[str] = []
+
+    def groups(runs: list[ReadRun]) -> list[list[ReadRun]]:
+        chosen = selection.by_metadata(runs)
+        if not is_metadata(chosen, name):
+            return [chosen]
+        told = [metadata_value(run, name) or None for run in chosen]
+        values.extend(_distinct_values(name, told))
+        return [[run for run, of in zip(chosen, told, strict=True) if of == v] for v in values]
+
+    paths = _expand(sources)
+    if any(store.is_stored(path) for path in paths):
+        experiments = [_whole(sources, options, selection, progress)]
+    else:
+        registry = Registry.of_installed(options.reader)
+        findings: list[Finding] = []
+        files = discover(paths, registry, name_pattern=options.name_pattern, findings=findings)
+        experiments = [
+            replace(each, findings=(*findings, *each.findings))
+            for each in assemble_groups(files, registry, options.read, progress, groups=groups)
+        ]
+    _refuse_unnamed(experiments, options)
+    if values:
+        return {
+            value: _chosen(each, options, selection)
+            for value, each in zip(values, experiments, strict=True)
+        }
+    whole = _chosen(experiments[0], options, selection)
+    told = _values_of_runs(whole, name)
+    parts = {v: whole.where(np.array([of == v for of in told])) for v in
+             _distinct_values(name, told)}  # fmt: skip
+    return {value: covered_anew(scaling_anew(part)) for value, part in parts.items()}
+
+
+def _values_of_runs(experiment: Experiment, name: str) -> list[str | None]:
+    """Return the value of a parameter, or of a metadata, of each run as text."""
+    runs = experiment.runs
+    if name in runs[0].parameters:
+        return [parameter_value(run.parameters[name]) for run in runs]
+    if not is_metadata(runs, name):
+        keys = dict.fromkeys(key for run in runs for key in run.metadata)
+        told = f"; metadata: {', '.join(keys)}" if keys else ""
+        raise UsageError(
+            f"no parameter {name!r} in --group-by, and no such metadata",
+            hint=f"parameters: {', '.join(runs[0].parameters)}{told}",
+        )
+    return [metadata_value(run, name) or None for run in runs]
+
+
+def _distinct_values(name: str, told: Sequence[str | None]) -> list[str]:
+    """Return the values of all runs, in order, or refuse them."""
+    lacking = sum(value is None for value in told)
+    if lacking:
+        raise DataError(
+            f"{lacking} of {len(told)} runs have no {name!r}",
+            hint=f"leave them out: --where {shell_word(name + '=?*')}",
+        )
+    values = sorted({value for value in told if value is not None}, key=natural_order)
+    if len(values) > _MOST_GROUPS:
+        raise UsageError(
+            f"--group-by {name}: {len(values)} values, more than {_MOST_GROUPS}",
+            hint="group by something that several runs share, or select some with --where",
+        )
+    return values
 
 
 def _refuse_unnamed(experiments: Sequence[Experiment], options: LoadOptions) -> None:

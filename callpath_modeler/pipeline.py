@@ -13,6 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from callpath_modeler import modeling, store
+from callpath_modeler.analysis.fit_findings import (
+    RECOMMENDED_POINTS,
+    findings_of_models,
+    findings_of_parameters,
+)
 from callpath_modeler.analysis.rank import By, Ranking, rank
 from callpath_modeler.analysis.repetitions import repetition_findings
 from callpath_modeler.asking import (
@@ -25,19 +30,17 @@ from callpath_modeler.asking import (
 )
 from callpath_modeler.choices import check_choice, check_count, check_kind, check_probability
 from callpath_modeler.diagnostics import Finding
-from callpath_modeler.errors import DataError, UsageError
+from callpath_modeler.errors import CallpathModelerError, DataError, UsageError
 from callpath_modeler.fitted import Fitted, Surface, sliced
-from callpath_modeler.loading import LoadOptions, load
-from callpath_modeler.modeling import Aggregate, FitStatus, Method, Models, SearchSpace
+from callpath_modeler.loading import LoadOptions, load, load_groups
+from callpath_modeler.modeling import Aggregate, Method, Models, SearchSpace
 from callpath_modeler.modeling.compiled.library import compiled
 from callpath_modeler.parallel import Threads, Workers, worth
 from callpath_modeler.printable import shell_word
 from callpath_modeler.profile.experiment import Experiment
 from callpath_modeler.profile.schema import Metric
 from callpath_modeler.readers.reading import Progress
-from callpath_modeler.units import as_option, counted, percent, setting_text, significant
-
-RECOMMENDED_POINTS = 5
+from callpath_modeler.units import as_option, counted, setting_text
 
 _LEFT_OUT = ("CPM101", "CPM125")
 """Findings about profiles and columns that were not used."""
@@ -88,12 +91,28 @@ def fit(
 ) -> Fitted:
     """Model one metric of every call path.
 
+    Parameters
+    ----------
+    experiment : the measured runs
+    metric : name of the metric; None = the run time
+    options : how to model; None = the defaults of `FitOptions`
+
+    Returns
+    -------
+    Fitted
+        One model per call path, in SI base units. A model gives the exclusive value.
+
     Raises
     ------
     DataError
         If the runs do not allow any model.
     UsageError
         If there is no such metric or parameter, or more folds than points.
+
+    References
+    ----------
+    Calotoiu, Hoefler, Poke, Wolf: Using Automated Performance Modeling to Find Scalability Bugs in
+    Complex Codes (SC 2013), for the terms of models and the classic method.
     """
     check_kind(experiment, Experiment, "experiment")
     check_kind(options, (FitOptions, NoneType), "options")
@@ -128,8 +147,8 @@ def fit(
     settings = _settings(options, parameters)
     findings = (
         *repetition_findings(experiment, chosen.name),
-        *_covariates(experiment, parameters),
-        *_fit_findings(models, points, parameters, centres),
+        *findings_of_parameters(experiment, parameters),
+        *findings_of_models(models, points, parameters, centres),
     )
     found = _fitted(experiment, chosen, options, points, models, centres, settings)
     run_time = _run_time(experiment, chosen, options, (points, values), models, settings)
@@ -235,16 +254,6 @@ def _check_method(options: FitOptions) -> None:
         )
 
 
-def _covariates(experiment: Experiment, parameters: tuple[str, ...]) -> list[Finding]:
-    """Name the parameters that change together with those that are modelled."""
-    others = [other for other in experiment.parameters if other.name not in parameters]
-    main = parameters[0]
-    return [
-        Finding("CPM116", other.name, f"{len(other.values)} values over those of {main}")
-        for other in others
-    ]
-
-
 def _check_points(
     points: NDArray[np.float64], parameters: tuple[str, ...], options: FitOptions
 ) -> None:
@@ -302,51 +311,6 @@ def fit_options_of(fitted: Fitted, jobs: int = 1) -> FitOptions:
         confidence=models.confidence,
         jobs=jobs,
     )
-
-
-def _fit_findings(
-    models: Models,
-    points: NDArray[np.float64],
-    parameters: tuple[str, ...],
-    centres: NDArray[np.float64],
-) -> list[Finding]:
-    total = np.nansum(centres)
-    found = []
-    for code, status, words in (
-        ("CPM201", FitStatus.TOO_FEW_POINTS, "measured at too few points"),
-        ("CPM202", FitStatus.OUTSIDE, "off every model by more than noise explains"),
-        ("CPM203", FitStatus.NOISY, "with repetitions further apart than points"),
-    ):
-        rows = models.status == status
-        if rows.any():
-            share = percent(np.nansum(centres[rows]) / total if total > 0 else 0.0)
-            count = int(rows.sum())
-            message = f"{counted(count, 'call path')}, {share} of the cost of all scales, {words}"
-            found.append(Finding(code, "models", message, count))
-    for parameter, column in zip(parameters, points.T, strict=True):
-        if (count := len(np.unique(column))) < RECOMMENDED_POINTS:
-            found.append(Finding("CPM204", "models", f"{counted(count, 'point')} of {parameter}"))
-    if len(parameters) > 1 and _vary_one_at_a_time(points):
-        largest = setting_text(dict(zip(parameters, points.max(axis=0).tolist(), strict=True)))
-        message = f"whether they add up or multiply is assumed; a run at {largest} would tell"
-        found.append(Finding("CPM207", "models", message))
-    if models.odd_scale is not None:
-        odd, factor = models.odd_scale
-        held = {name: at for name, at in zip(parameters, odd, strict=True) if at is not None}
-        where, times = setting_text(held), significant(factor)
-        message = f"at {where} nearly all call paths are {times} times what the other scales say"
-        found.append(Finding("CPM208", "models", message))
-    return found
-
-
-def _vary_one_at_a_time(points: NDArray[np.float64]) -> bool:
-    """Tell whether no point of [K, D] has two parameters at other values than they usually have."""
-    apart = np.zeros(len(points), dtype=np.intp)
-    for column in points.T:
-        values, which, count = np.unique(column, return_inverse=True, return_counts=True)
-        if len(values) > 1:
-            apart += which.ravel() != count.argmax()
-    return bool((apart <= 1).all())
 
 
 def models_of(
@@ -437,6 +401,85 @@ def ranking_of(
     return ranking, findings_at(fitted, value)
 
 
+def findings_of(
+    experiment: Experiment,
+    sources: Sequence[str | Path],
+    question: Question,
+    load_options: LoadOptions,
+    fit_options: FitOptions,
+) -> tuple[Finding, ...]:
+    """Return all findings about runs, models and a target, each once.
+
+    Where the runs allow no model, these are the findings about runs. Without a target, models are
+    asked about the largest scale.
+
+    Parameters
+    ----------
+    experiment : what `load` made of `sources`
+    question : target and metric, in the words of the command line
+    """
+    found = [*experiment.findings, *repetition_findings(experiment)]
+    target, fit_options = _wished(question, fit_options, 1.0)
+    metric = question.metric
+    try:
+        models = models_of_loaded(experiment, sources, metric, load_options, fit_options)
+    except DataError:
+        return tuple(dict.fromkeys(found))
+    return tuple(dict.fromkeys([*found, *findings_at(*_at_target(models, target, 1.0))]))
+
+
+def rankings_of(
+    sources: Sequence[str | Path],
+    question: Question,
+    group_by: str | None,
+    *,
+    by: str = "value",
+    load_options: LoadOptions | None = None,
+    fit_options: FitOptions | None = None,
+    progress: Progress | None = None,
+) -> dict[str, tuple[Ranking, tuple[Finding, ...]]]:
+    """Do as `ranking_of`, once for the runs of each value of a metadata or a parameter.
+
+    Parameters
+    ----------
+    group_by : its name; None = all runs are one group
+
+    Returns
+    -------
+    ranking and findings by value
+
+    Raises
+    ------
+    CallpathModelerError
+        As `asked_of`; it names the group.
+    """
+    if group_by is None:
+        one = ranking_of(
+            sources,
+            question,
+            by=by,
+            load_options=load_options,
+            fit_options=fit_options,
+            progress=progress,
+        )
+        return {"": one}
+    load_options = (load_options or LoadOptions()).of_metric(question.metric)
+    target, fit_options = _wished(question, fit_options, None)
+    groups = load_groups(sources, group_by, load_options, progress)
+    found = {}
+    for name, experiment in groups.items():
+        try:
+            models = models_of_loaded(experiment, (), question.metric, load_options, fit_options)
+            fitted, value = _at_target(models, target, None)
+        except CallpathModelerError as error:
+            raise type(error)(f"{group_by}={name}: {error.message}", hint=error.hint) from error
+        ranking = rank(
+            fitted, value, By(by), inclusive=question.inclusive, predicted=question.predicted
+        )
+        found[name] = ranking, findings_at(fitted, value)
+    return found
+
+
 def asked_of(
     sources: Sequence[str | Path],
     question: Question,
@@ -458,15 +501,29 @@ def asked_of(
     UsageError
         If there is no target, or it is not one.
     """
-    load_options, fit_options = load_options or LoadOptions(), fit_options or FitOptions()
+    load_options = (load_options or LoadOptions()).of_metric(question.metric)
+    target, fit_options = _wished(question, fit_options, default_factor)
+    fitted = models_of(sources, question.metric, load_options, fit_options, progress)
+    return _at_target(fitted, target, default_factor)
+
+
+def _wished(
+    question: Question, fit_options: FitOptions | None, default_factor: float | None
+) -> tuple[Target, FitOptions]:
+    """Return the target of a question, and the options to model along its parameter."""
+    fit_options = fit_options or FitOptions()
     target = parse_target(question.target, question.at, fit_options.parameter)
     if target == Target() and default_factor is None:
         raise UsageError("no target scale", hint="give --target 262144, or --target inf for growth")
     if target.parameter is not None:
         fit_options = replace(fit_options, parameter=target.parameter)
-    metric = question.metric
-    load_options = load_options.of_metric(metric)
-    fitted = held_at(models_of(sources, metric, load_options, fit_options, progress), target)
+    return target, fit_options
+
+
+def _at_target(
+    fitted: Fitted, target: Target, default_factor: float | None
+) -> tuple[Fitted, float]:
+    fitted = held_at(fitted, target)
     value = target.named.get(fitted.parameter, target.value)
     if value is None:
         value = float(fitted.points[-1]) * (default_factor or 1.0)

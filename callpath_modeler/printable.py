@@ -1,16 +1,34 @@
-"""Foreign text made safe for the place where it is written: a terminal, C, DOT, Python, a shell.
+"""Foreign text made safe for the place where it is written: a terminal, C, CSV, XML, a shell.
 
 Names of functions, metrics, parameters and files come from files that nobody checked. Each language
-has one function here, and all code that writes the language calls it.
+has one function, and all code that writes the language calls it. LaTeX has its own in
+`report.latex` and HTML in `report.page.markup`, because they also set formulas and tags.
 """
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 from collections.abc import Iterable
 
 _COMMENT_SIGNS = re.compile(r"\*(?=/)|/(?=\*)")
+_FORMULA_SIGNS = "=+\\-@\t\r\n\uff1d\uff0b\uff0d\uff20"
+"""Those beyond ASCII are the wide forms, which some spreadsheets read as the others."""
+_FORMULA = re.compile(f"'*[{_FORMULA_SIGNS}]")
+_COVERED = re.compile(f"'+[{_FORMULA_SIGNS}]")
+_HARMLESS = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|[+-]?inf|@[0-9a-f]{7,}", re.ASCII)
+"""Numbers, and ids of call paths, which scripts give back to commands."""
+_MARKDOWN = re.compile(
+    r"[\\`|~$]|<(?=[^\s=])|&(?=[#\w])|\](?=[(\[:])|\*(?! )|(?<! )\*|(?<![^\W_])_|_(?![^\W_])"
+)
+_OBEYED = (
+    "\x7f-\x9f\xad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
+    "\U000e0000-\U000e007f"
+)
+"""Signs beyond ASCII that a terminal or an editor obeys and does not show."""
+_NOT_JSON = re.compile(f"[{_OBEYED}]")
+_NOT_XML = re.compile(f"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]|[{_OBEYED}]")
 
 
 def printable(text: str) -> str:
@@ -84,3 +102,75 @@ def shell_words(words: Iterable[str]) -> str:
     "rank 'a b' '$(id)'"
     """
     return " ".join(map(shell_word, words))
+
+
+def csv_cell(text: str) -> str:
+    """Return a text as a cell that no spreadsheet takes for a formula; `csv_text` undoes it.
+
+    Spreadsheets compute a cell that begins with ``=``, ``+``, ``-``, ``@``, a tab or a line break,
+    and a formula can send data elsewhere. An apostrophe before it makes it text. Numbers and ids
+    of call paths stay as they are. Signs that cannot be printed are escaped, but for line breaks.
+
+    >>> csv_cell("=HYPERLINK(1)"), csv_cell("'=x"), csv_cell("main/f"), csv_cell("-5.5e3")
+    ("'=HYPERLINK(1)", "''=x", 'main/f', '-5.5e3')
+    """
+    if not text.isprintable():
+        text = "\n".join(map(printable, text.split("\n")))
+    return f"'{text}" if _FORMULA.match(text) and not _HARMLESS.fullmatch(text) else text
+
+
+def csv_text(cell: str) -> str:
+    """Return the text of a cell that `csv_cell` wrote.
+
+    >>> csv_text("'=x"), csv_text("'x'"), csv_text("-1")
+    ('=x', "'x'", '-1')
+    """
+    return cell[1:] if _COVERED.match(cell) else cell
+
+
+def markdown_text(text: str) -> str:
+    r"""Return a text that Markdown shows as it is, in one line and in one cell of a table.
+
+    Neither tags nor links, images, emphasis, code or mathematics begin in it.
+
+    >>> print(markdown_text("a|b[x](http://y) <img> MPI_Init 2 * p __main__"))
+    a\|b[x\](http://y) \<img> MPI_Init 2 * p \_\_main\_\_
+    """
+    return _MARKDOWN.sub(r"\\\g<0>", in_one_line(text))
+
+
+def json_text(document: str) -> str:
+    r"""Return JSON with escapes in place of signs that a terminal obeys; it means the same.
+
+    >>> json_text('["a\u202e"]')
+    '["a\\u202e"]'
+    """
+    if document.isascii() and "\x7f" not in document:
+        return document
+    return _NOT_JSON.sub(
+        lambda sign: json.dumps(sign[0])[1:-1].replace("\x7f", "\\u007f"), document
+    )
+
+
+def xml_text(text: str) -> str:
+    """Return a text without signs that XML cannot hold or a terminal obeys; lines stay."""
+    return _NOT_XML.sub("\N{REPLACEMENT CHARACTER}", text)
+
+
+def github_message(text: str) -> str:
+    r"""Return the message of a workflow command of GitHub; it may have several lines.
+
+    >>> github_message("100 %\n::error::x")
+    '100 %25%0A::error::x'
+    """
+    lines = (printable(line) for line in text.split("\n"))
+    return "%0A".join(line.replace("%", "%25") for line in lines)
+
+
+def github_property(text: str) -> str:
+    """Return the value of a property of a workflow command of GitHub.
+
+    >>> github_property("a:b,c")
+    'a%3Ab%2Cc'
+    """
+    return github_message(text).replace(":", "%3A").replace(",", "%2C")

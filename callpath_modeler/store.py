@@ -37,6 +37,7 @@ from callpath_modeler.profile.experiment import (
     Values,
 )
 from callpath_modeler.profile.schema import Metric, Reduction, Region
+from callpath_modeler.stored_checks import check_findings, check_models, check_runs
 
 if TYPE_CHECKING:
     from callpath_modeler.fitted import Fitted
@@ -48,6 +49,7 @@ _CHECKSUMS = "checksums.json"
 _SOON_READ = 16 * 2**20
 """Files up to so many bytes are checked whenever they are opened: it takes a few milliseconds."""
 _PIECE = 2**20
+_COLUMNS_OF_TREES = 4
 _OTHER = "not as it was written"
 _MAKE_ANEW = "make it anew from the profiles: cpmodel fit PROFILES -o NAME.cpm"
 
@@ -246,11 +248,13 @@ def read_experiment(path: Path) -> Experiment:
     store = _open(path)
     header = store.header
     tree, runs = _tree(store), len(header.runs)
-    names = {parameter.name for parameter in header.parameters}
-    if not runs or any(names - run.parameters.keys() for run in header.runs):
-        raise _broken(path, f"{_HEADER}: a run lacks a parameter")
+    try:
+        check_runs(header.runs, header.parameters, header.constants, header.metrics)
+        check_findings(header.findings)
+    except ValueError as cause:
+        raise _broken(path, f"{_HEADER}: {cause}") from cause
     columns = {}
-    for k, metric in enumerate(header.metrics):
+    for k, metric in enumerate(metric.in_one_line() for metric in header.metrics):
         values = _array(store, f"values-{k}", "<f8", (len(tree), runs))
         total = _array(store, f"total-{k}", "<f8", (runs,))
         imbalance = run_time = None
@@ -282,7 +286,9 @@ def holds(path: Path, tree: CallTree) -> bool:
 
 
 def _tree(store: _Store) -> CallTree:
-    columns, header = _array(store, "tree"), store.header
+    columns, header = _array(store, "tree", "<i4"), store.header
+    if columns.ndim != 2 or len(columns) != _COLUMNS_OF_TREES:
+        raise _broken(store.path, f"tree.npy: an array of shape {columns.shape}")
     try:
         return CallTree.from_columns(columns, header.regions, header.annotations)
     except ValueError as cause:
@@ -320,11 +326,16 @@ def _models(store: _Store, prefix: str, header: _ModelsHeader, experiment: Exper
     arrays = {name: _array(store, f"{prefix}-{name}") for name in header.columns}
     try:
         measured = None if header.parameters else arrays.pop("measured")
+        if measured is not None and measured.dtype.str != "<f8":
+            raise _broken(store.path, f"{prefix}-measured has the type {measured.dtype.str}")
         models = from_arrays(arrays, header.models, len(experiment.tree))
         if measured is not None and measured.shape != (len(models), len(models.points)):
             raise _broken(store.path, f"{prefix}-measured has the shape {measured.shape}")
         if header.metric not in experiment.columns:
             raise _broken(store.path, f"{prefix}: no metric is called {header.metric!r}")
+        names = header.parameters or [header.parameter]
+        check_models(models, names, header.settings, experiment)
+        check_findings(header.findings)
     except (KeyError, TypeError, ValueError, OverflowError) as cause:
         raise _broken(store.path, str(cause)) from cause
     described, found = experiment.columns[header.metric].metric, tuple(header.findings)

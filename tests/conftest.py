@@ -1,13 +1,21 @@
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from callpath_modeler import config
 
 ROOT = Path(__file__).resolve().parents[1]
+
+# Where CI is set, property tests draw the same examples in each run, so a change alone can break
+# them; by hand they draw new ones. How long an example takes depends on the machine.
+settings.register_profile("ci", derandomize=True, database=None, deadline=None)
+settings.register_profile("dev", derandomize=False, deadline=None, print_blob=True)
+settings.load_profile("ci" if os.environ.get("CI") else "dev")
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -7,6 +7,9 @@ import signal
 import time
 from pathlib import Path
 
+HUNG = 600
+"""Seconds after which a test that waits for another process gives up, however slow the machine."""
+
 
 def square(number):
     return number * number
@@ -48,4 +51,5 @@ def one_way(number):
 
 def wait_forever(folder):
     Path(folder, str(os.getpid())).touch()
-    time.sleep(600)
+    while True:
+        time.sleep(HUNG)

@@ -92,6 +92,11 @@ def advise(fitted: Fitted, target: float, scales: Sequence[float] = ()) -> Advic
     scales : that may be run; by default multiples of the largest one, below the target, cubes or
         squares where all of those measured are
 
+    Returns
+    -------
+    Advice
+        The band of the total at the target after one more run at each scale, in SI base units.
+
     Raises
     ------
     DataError
@@ -99,6 +104,10 @@ def advise(fitted: Fitted, target: float, scales: Sequence[float] = ()) -> Advic
         models are classic, or there is no total that is above zero.
     UsageError
         If the target or a scale is not positive or infinite, or a scale was run already.
+
+    References
+    ----------
+    Raiffa, Schlaifer: Applied statistical decision theory (1961), preposterior analysis.
     """
     _check(fitted)
     models = fitted.models

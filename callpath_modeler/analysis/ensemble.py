@@ -63,6 +63,8 @@ class Losses(Displayed):
     centre : how repetitions became one cost
     costs : [call paths, points] cost per process
     run_time : [points] cost per process of the whole program
+    slowest : [points] run time of the program, which is that of the slowest process; NaN where runs
+        do not tell it
     excess : [call paths, pairs] fractions of the run time at the larger scale of the pair
     """
 
@@ -75,6 +77,7 @@ class Losses(Displayed):
     centre: Centre
     costs: Costs
     run_time: Values
+    slowest: Values
     excess: Costs
 
     def __repr__(self) -> str:
@@ -185,11 +188,17 @@ def losses(
 
     Parameters
     ----------
+    experiment : the measured runs
     metric : None = the run time
     parameter : None = p if it varies
     held : measured values of other parameters; those not named are held at their largest one
     pair, base : two scales, or the one that all larger ones are compared with
     aggregate : how repetitions become one cost; ``"auto"`` as in models of the metric
+
+    Returns
+    -------
+    Losses
+        Excess work [call paths, pairs], as fractions of the run time at the larger scale.
 
     Raises
     ------
@@ -197,6 +206,11 @@ def losses(
         If there is no such metric, parameter, scale or value, or the metric does not add up.
     DataError
         If there are not two scales to compare, or nothing was spent at one of them.
+
+    References
+    ----------
+    Coarfa, Mellor-Crummey, Froyd, Dotsenko: Scalability Analysis of SPMD Codes Using Expectations
+    (ICS 2007).
     """
     check_kind(experiment, Experiment, "experiment")
     chosen = experiment.metric(metric)
@@ -232,7 +246,21 @@ def losses(
     scaling = scaling_over(experiment, parameter)
     relative = _relative(scaling, pairs, points, cost, costs.total, chosen, parameter)
     excess = Costs.of(experiment.tree, relative)
-    return Losses(experiment, chosen, line, scaling, pairs, points, how, costs, costs.total, excess)
+    slowest = _run_times(experiment, chosen, parameter, points, how)
+    return Losses(
+        experiment, chosen, line, scaling, pairs, points, how, costs, costs.total, slowest, excess
+    )
+
+
+def _run_times(
+    experiment: Experiment, metric: Metric, parameter: str, points: Values, how: Centre
+) -> Values:
+    """Return the run times at points, [points]; NaN where runs do not tell them."""
+    program = experiment.of_program(metric.name)
+    if program is None:
+        return np.full(len(points), np.nan)
+    known, cube = program.by_point(metric.name, parameter)
+    return np.asarray(centre(cube[:, np.searchsorted(known, points)], how)[0])
 
 
 def _pair(scales: Pair) -> Pair:

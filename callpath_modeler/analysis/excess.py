@@ -70,10 +70,20 @@ def excess_work(
     base, scale : number of processes, and exclusive cost per process [n] there; NaN counts as
         zero, a call path that does not occur costs nothing
 
+    Returns
+    -------
+    Excess
+        Excess work of the n call paths, as fractions of the run time at `scale`.
+
     Raises
     ------
     UsageError
         If the scaling is none, a scale is not positive, or a cost is not that of n call paths.
+
+    References
+    ----------
+    Coarfa, Mellor-Crummey, Froyd, Dotsenko: Scalability Analysis of SPMD Codes Using Expectations
+    (ICS 2007).
     """
     scaling = member(Scaling, scaling, "scaling")
     (p, cost_p), (q, cost_q) = (_costs(tree, *each) for each in (base, scale))
@@ -129,13 +139,26 @@ def measured_excess(
 
     Parameters
     ----------
+    experiment : the measured runs
+    metric : name of the metric
+    parameter : name of the parameter that `base` and `scale` are values of
     base, scale : the smaller and the larger scale
     aggregate : how repetitions become one cost; ``"auto"`` as in models of the metric
+
+    Returns
+    -------
+    Excess
+        Excess work of every call path, as fractions of the run time at `scale`.
 
     Raises
     ------
     UsageError
         If a scale is not among the points, or there is no such metric or parameter.
+
+    References
+    ----------
+    Coarfa, Mellor-Crummey, Froyd, Dotsenko: Scalability Analysis of SPMD Codes Using Expectations
+    (ICS 2007).
     """
     check_kind(experiment, Experiment, "experiment")
     how = centre_of(experiment, metric, parameter, aggregate)

@@ -24,7 +24,7 @@ from callpath_modeler.analysis.rank import Loss, loss_at, share_at_target
 from callpath_modeler.analysis.run_time import RunTime, run_time_at
 from callpath_modeler.analysis.sums import COLUMNS, addable, ends_of_sums
 from callpath_modeler.analysis.trust import LIMITS, at_most, limited, marks_of_trust
-from callpath_modeler.analysis.turning import Turning, turning_of
+from callpath_modeler.analysis.turning import Turning, turning
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.profile.groups import Codes, Costs, Rows, Values
 from callpath_modeler.profile.outline import Outline, SumCheck
@@ -191,13 +191,16 @@ class Forecast:
         """Where the program is fastest, if that is before the target; None without bands."""
         if self.repetitions or not self.has_bands:
             return None
-        return turning_of(self.fitted, self.target, self.total, self.run_time)
+        total = self.run_time.total if self.run_time else self.total
+        return turning(self.fitted, self.target, total)
 
     @cached_property
     def run_time(self) -> RunTime | None:
         """The run time of the program at the target; None = not known."""
-        known = self.known
-        return run_time_at(self.fitted, self.target, self.measured, predicted=known.predicted)
+        known, target = self.known, self.target
+        # Where runs tell, only the value is predicted, and its band is not asked.
+        said = (self.predicted_total, np.nan, np.nan) if self.repetitions else self.total
+        return run_time_at(self.fitted, target, self.measured, said, predicted=known.predicted)
 
     @cached_property
     def _loss(self) -> Loss | None:
@@ -345,6 +348,7 @@ class Forecast:
             intervals = Intervals(self.known.runs, self.known.measured, point)
             return replace(self, bands=intervals, total=total_at(self.known.measured, point))
         models, modelled, where = self.fitted.models, self.known.modelled, np.array([self.target])
+        times = self.fitted.times_largest(self.target)
         added = np.zeros((len(models), COLUMNS + LIMITS), order="F")
         for start in range(0, len(models), _CHUNK):
             if not is_wanted():
@@ -353,7 +357,7 @@ class Forecast:
             some = models.take(np.arange(start, min(start + _CHUNK, len(models))))
             band = some.predict(where)
             parts = addable(some, where, band)[:, 0]
-            parts = np.concatenate([parts, limited(some, band.value[:, 0], self.target)], axis=1)
+            parts = np.concatenate([parts, limited(some, band.value[:, 0], times)], axis=1)
             added[part] = np.where(modelled[part, None], parts, 0.0)
         bands = Widths(Costs.of(self.fitted.experiment.tree, added))
         total = np.array(self.total[:1])

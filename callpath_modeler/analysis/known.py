@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from callpath_modeler.analysis.measured import Measured
 from callpath_modeler.analysis.rank import total_at_largest, unmodelled
+from callpath_modeler.analysis.run_time import maxima_at_largest
 from callpath_modeler.analysis.unevenness import Unevenness
 from callpath_modeler.errors import UsageError
 from callpath_modeler.fitted import Fitted
@@ -55,6 +56,11 @@ class Known:
     def at_largest(self) -> Costs:
         """Measured values at the largest scale, [call paths, 1]."""
         return Costs.of(self.fitted.experiment.tree, np.asarray(self.fitted.measured[:, -1]))
+
+    @cached_property
+    def maxima_at_largest(self) -> tuple[Values, Values]:
+        """Exclusive maxima over processes at the largest scale, and the imbalance there."""
+        return maxima_at_largest(self.fitted)
 
     @cached_property
     def all_at_base(self) -> Costs:

@@ -28,7 +28,7 @@ from callpath_modeler.analysis.trust import (
     marks_of_probability,
     marks_of_trust,
 )
-from callpath_modeler.analysis.turning import Turning, turning_of
+from callpath_modeler.analysis.turning import Turning, turning
 from callpath_modeler.choices import check_kind, member
 from callpath_modeler.displayed import Displayed
 from callpath_modeler.errors import UsageError
@@ -43,12 +43,20 @@ FIRST = 10
 
 
 class By(StrEnum):
-    """What call paths are ranked by."""
+    """What call paths are ranked by.
 
-    VALUE = "value"  # at the target
-    GROWTH = "growth"  # asymptotic order, then value
-    LOSS = "loss"  # value minus ideal
-    SHARE = "share"  # change of the share of the total
+    Attributes
+    ----------
+    VALUE : cost at the target
+    GROWTH : asymptotic order of the model, then cost at the target
+    LOSS : cost at the target beyond that of perfect scaling
+    SHARE : change of the share of the total, from the largest scale to the target
+    """
+
+    VALUE = "value"
+    GROWTH = "growth"
+    LOSS = "loss"
+    SHARE = "share"
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,7 +145,8 @@ class Ranking(Displayed):
     @cached_property
     def turning(self) -> Turning | None:
         """Where the program is fastest, if that is before the target."""
-        return turning_of(self.fitted, self.target, self.predicted.total, self.run_time)
+        total = self.run_time.total if self.run_time else self.predicted.total
+        return turning(self.fitted, self.target, total)
 
     def __repr__(self) -> str:
         return (
@@ -163,6 +172,11 @@ def rank(
     by : what to order by; ties go to the costlier, then to the earlier call path
     inclusive : rank each call path with all that it calls
     predicted : ask the models, even where the target was measured
+
+    Returns
+    -------
+    Ranking
+        Values [call paths] at the target with bands, in SI base units, and their order.
 
     Raises
     ------
@@ -228,7 +242,7 @@ def rank(
         total=found.total,
         unmodelled=missing,
         unmodelled_share=missing_share,
-        run_time=run_time_at(fitted, target, measured, predicted=predicted),
+        run_time=run_time_at(fitted, target, measured, said.total, predicted=predicted),
     )
 
 
@@ -245,8 +259,9 @@ def _trust(
         leader = view.leader
         probability = np.where(leader >= 0, fitted.models.weight[leader], np.nan)
         marks, one = marks_of_probability(probability), np.ones(len(leader))
-        return at_most(marks, one, limited(fitted.models, one, target)[leader])
-    parts = limited(fitted.models, np.where(fitted.modelled, found.own, np.nan), target)
+        return at_most(marks, one, limited(fitted.models, one, np.inf)[leader])
+    own = np.where(fitted.modelled, found.own, np.nan)
+    parts = limited(fitted.models, own, fitted.times_largest(target))
     if inclusive:
         parts = fitted.experiment.tree.inclusive(parts)
     return at_most(marks_of_trust(found.value, found.low, found.high), found.value, parts)

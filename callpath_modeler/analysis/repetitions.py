@@ -26,6 +26,9 @@ from callpath_modeler.units import parameter_value, percent, setting_text
 CONFIDENCE = 0.95
 WITHIN = 0.05
 
+_NAMED = 3
+"""So many settings are named; the others are counted."""
+
 _MOST = 1000
 """More repetitions than these are not worth a number."""
 
@@ -162,12 +165,13 @@ def _slower(experiment: Experiment, metric: str | None) -> list[Finding]:
 
 
 def _listed(names: Sequence[str], settings: Sequence[tuple[float, ...]]) -> str:
-    """Write settings; the name of a single parameter stands once."""
-    first, *others = (setting_text(dict(zip(names, each, strict=True))) for each in settings)
+    """Write the first settings, and how many more there are; a single name stands once."""
+    shown, more = settings[:_NAMED], len(settings) - _NAMED
+    first, *others = (setting_text(dict(zip(names, each, strict=True))) for each in shown)
     if len(names) == 1:
-        others = [parameter_value(value) for (value,) in settings[1:]]
-        return ", ".join([first, *others])
-    return " and ".join([first, *others])
+        others = [parameter_value(value) for (value,) in shown[1:]]
+    rest = [f"{more} more"] if more > 0 else []
+    return (", " if len(names) == 1 else " and ").join([first, *others, *rest])
 
 
 def _too_few(experiment: Experiment, metric: str | None) -> list[Finding]:

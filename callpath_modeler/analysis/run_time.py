@@ -3,6 +3,12 @@
 The run time is the inclusive time of the program on the slowest process. It is a series of its own
 with a model of its own: listed call paths are means over processes, or maxima of different
 processes, and do not add up to it.
+
+No process is slower than the slowest, so means over processes never add up to more than the run
+time. The model of the run time and those of the call paths know nothing of each other. Where they
+disagree with that, the predicted run time is the sum of the call paths: of value and band, the
+larger of both. On measured series this is closer than the model of the run time alone
+(docs/explanation/modeling.md).
 """
 
 from __future__ import annotations
@@ -14,11 +20,17 @@ from numpy.typing import NDArray
 
 from callpath_modeler.analysis.at_target import Total
 from callpath_modeler.analysis.measured import Measured
+from callpath_modeler.analysis.predict import predict
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.profile.schema import Reduction
 from callpath_modeler.readers.reductions import statistic_of_present
 
 Values = NDArray[np.float64]
+
+_AT_MOST_MEANS = frozenset({Reduction.MEAN, Reduction.GEOMEAN, Reduction.MIN})
+"""Reductions that make of the times of processes no more than their mean."""
+_TOLERANCE = 0.01
+"""By how much, as a fraction, the sum of call paths of a run may exceed its run time."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -31,7 +43,9 @@ class RunTime:
     target : value of the parameter
     repetitions : runs of the target, if the value is measured; 0 = it is predicted
     total : value, and its band or interval; NaN where one run tells no interval
-    predicted : the value of the model
+    predicted : the predicted value, also where the target was measured
+    by_model : what the model of the run time alone predicts; less than `predicted` where that is
+        the sum of the call paths
     """
 
     fitted: Fitted
@@ -39,6 +53,12 @@ class RunTime:
     repetitions: int
     total: Total
     predicted: float
+    by_model: float
+
+    @property
+    def is_sum(self) -> bool:
+        """Whether the predicted run time is the sum of the call paths."""
+        return self.predicted > self.by_model
 
     @property
     def at_largest(self) -> float:
@@ -67,7 +87,12 @@ def maxima_at_largest(fitted: Fitted) -> tuple[Values, Values]:
 
 
 def run_time_at(
-    fitted: Fitted, target: float, measured: Measured, *, predicted: bool = False
+    fitted: Fitted,
+    target: float,
+    measured: Measured,
+    of_call_paths: Total,
+    *,
+    predicted: bool = False,
 ) -> RunTime | None:
     """Return the run time at a target.
 
@@ -76,6 +101,7 @@ def run_time_at(
     fitted : models of call paths, with that of the run time
     target : value of the parameter
     measured : the runs behind the models
+    of_call_paths : the sum of call paths that the models predict there
     predicted : ask the model, even where the target was measured
 
     Returns
@@ -87,15 +113,69 @@ def run_time_at(
     if of_program is None or np.isinf(target):
         return None
     band = of_program.models.predict(np.array([target]))
-    said = float(band.value[0, 0]), float(band.low[0, 0]), float(band.high[0, 0])
+    alone = float(band.value[0, 0]), float(band.low[0, 0]), float(band.high[0, 0])
+    said = larger(alone, of_call_paths) if sum_is_a_bound(fitted) else alone
     runs = Measured(of_program)
     point = None if predicted else runs.ran(target)
     if point is not None:
         total = _measured_at(runs, measured, point)
-        return RunTime(of_program, target, runs.repetitions(point), total, said[0])
-    if np.isnan(said[0]) or not of_program.modelled[0]:
+        return RunTime(of_program, target, runs.repetitions(point), total, said[0], alone[0])
+    if np.isnan(alone[0]) or not of_program.modelled[0]:
         return None
-    return RunTime(of_program, target, 0, said, said[0])
+    return RunTime(of_program, target, 0, said, said[0], alone[0])
+
+
+def sum_is_a_bound(fitted: Fitted) -> bool:
+    """Tell whether the run time is never less than the sum of the call paths.
+
+    It is so by definition of means over processes. Profiles whose run times are shorter than the
+    sum of their call paths define these otherwise, and the rule is not used.
+    """
+    experiment, line = fitted.experiment, fitted.line
+    values = line.columns[fitted.metric.name]
+    if experiment.reduction not in _AT_MOST_MEANS or values.run_time is None:
+        return False
+    known = ~np.isnan(values.exclusive).all(axis=0) & ~np.isnan(values.run_time)
+    sums, run_times = np.nansum(values.exclusive[:, known], axis=0), values.run_time[known]
+    return bool((sums <= run_times * (1 + _TOLERANCE)).all())
+
+
+def larger(one: Total, other: Total) -> Total:
+    """Return the larger value, lower end and upper end of two; an end may be NaN in one of them."""
+    low, high = float(np.fmax(one[1], other[1])), float(np.fmax(one[2], other[2]))
+    value = float(np.fmax(one[0], other[0]))
+    return value, min(low, value), max(high, value)
+
+
+def run_times(fitted: Fitted, points: Values) -> Values:
+    """Return the predicted run times at [m] values of the parameter.
+
+    Without a model of the run time, these are the sums of all call paths.
+    """
+    of_program = _model_of(fitted)
+    alone: Values | None = None
+    if of_program is not None:
+        alone = of_program.models.values(points)[0]
+    if alone is not None and not sum_is_a_bound(fitted):
+        return alone
+    sums = fitted.models.sum_values(np.flatnonzero(fitted.modelled), points)
+    return sums if alone is None else np.maximum(alone, sums)
+
+
+def predicted_run_time(fitted: Fitted, target: float) -> Total:
+    """Return the predicted run time at one target with its band, of the same models."""
+    of_program = _model_of(fitted)
+    alone = None if of_program is None else predict(of_program, target).total()
+    if alone is not None and not sum_is_a_bound(fitted):
+        return alone
+    of_call_paths = predict(fitted, target).total()
+    return of_call_paths if alone is None else larger(alone, of_call_paths)
+
+
+def _model_of(fitted: Fitted) -> Fitted | None:
+    """Return the model of the run time, where there is one."""
+    of_program = fitted.run_time
+    return of_program if of_program is not None and of_program.modelled[0] else None
 
 
 def _measured_at(runs: Measured, pool: Measured, point: int) -> Total:

@@ -56,13 +56,14 @@ def marks_of_trust(value: Values, low: Values, high: Values) -> NDArray[np.int8]
     return np.where(np.isnan(value) | np.isnan(low), -1, marks).astype(np.int8)
 
 
-def limited(models: Models, value: Values, target: float) -> Values:
+def limited(models: Models, value: Values, times_largest: float) -> Values:
     """Return the parts of predictions that limit their marks, [n, LIMITS]; they add up in sums.
 
     Parameters
     ----------
     models : n rows
     value : [n] what they predict at the target; NaN = nothing
+    times_largest : how many times the largest run the target is, see `Fitted.times_largest`
 
     Returns
     -------
@@ -70,8 +71,7 @@ def limited(models: Models, value: Values, target: float) -> Values:
         The values that have at most `MOST_IN_DOUBT` marks, and at most `MOST_UNREPEATED`.
     """
     in_doubt = models.doubtful()
-    largest = models.points[-1] if models.points.ndim == 1 else np.nan
-    if np.isfinite(target) and target >= FAR * largest:
+    if FAR <= times_largest < np.inf:
         in_doubt = np.ones_like(in_doubt)
     unrepeated = in_doubt | np.isnan(models.noise)
     parts = np.nan_to_num(value)[:, None] + np.finfo(float).tiny

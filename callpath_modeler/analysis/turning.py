@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 
 from callpath_modeler.analysis.at_target import Total
 from callpath_modeler.analysis.excess import is_summed, scaling_over
-from callpath_modeler.analysis.predict import predict
-from callpath_modeler.analysis.run_time import RunTime
+from callpath_modeler.analysis.run_time import predicted_run_time, run_times
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.profile.experiment import Scaling
 
@@ -54,6 +53,8 @@ class Turning:
 def turning(fitted: Fitted, target: float, total: Total) -> Turning | None:
     """Find the scale before a target from which on more processes make a program slower.
 
+    Asked is the run time, or the sum of all call paths where that has no model.
+
     Parameters
     ----------
     fitted : the models
@@ -70,28 +71,16 @@ def turning(fitted: Fitted, target: float, total: Total) -> Turning | None:
     if target <= fitted.points[-1] or not _has_run_time(fitted):
         return None
     until = target if np.isfinite(target) else _FURTHEST * float(fitted.points[-1])
-    rows = np.flatnonzero(fitted.modelled)
     points = _scales(float(fitted.points[0]), until)
-    totals = fitted.models.sum_values(rows, points)
+    totals = run_times(fitted, points)
     least = int(totals.argmin())
     if not totals[-1] > totals[least] * (1 + _RISES):
         return None
     at = float(points[least])
-    there = predict(fitted, at).total()
-    end = total if np.isfinite(target) else predict(fitted, until).total()
+    there = predicted_run_time(fitted, at)
+    end = total if np.isfinite(target) else predicted_run_time(fitted, until)
     first, last = stretch(points, totals, least, there[2])
     return Turning(at, there, first, last, until, end[1] > there[2])
-
-
-def turning_of(
-    fitted: Fitted, target: float, total: Total, run_time: RunTime | None
-) -> Turning | None:
-    """Find where the run time is least, or the total of call paths where that is not known."""
-    if run_time is None:
-        # At infinity there is a model of the run time, and no value.
-        of_program = fitted.run_time if np.isinf(target) else None
-        return turning(of_program or fitted, target, total)
-    return turning(run_time.fitted, target, run_time.total)
 
 
 def _has_run_time(fitted: Fitted) -> bool:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-_INTERRUPTED = 130
+EXIT_INTERRUPT = 130
+"""Exit status after Ctrl-C. It lives here because no other module may be loaded by then."""
 
 
 def main() -> None:
     """Run `cpmodel` with the arguments of this process."""
     import os
+    import warnings
 
+    # Users can do nothing about an overflow of numpy; a model without a number says so by itself.
+    warnings.simplefilter("ignore", RuntimeWarning, append=True)
     # For matrices as small as ours, further threads of the linear algebra only wait: on a login
     # node as many as it has cores. They are made when numpy is imported.
     if "OMP_NUM_THREADS" not in os.environ:
@@ -18,5 +22,5 @@ def main() -> None:
         from callpath_modeler.cli.group import cpmodel
     except KeyboardInterrupt:
         # The imports take a few tenths of a second, longer on a slow file system.
-        raise SystemExit(_INTERRUPTED) from None
+        raise SystemExit(EXIT_INTERRUPT) from None
     run(cpmodel)

@@ -9,11 +9,13 @@ import sys
 import textwrap
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 
 import click
 
+from callpath_modeler.cli import EXIT_INTERRUPT
 from callpath_modeler.errors import (
     LONGEST,
     CallpathModelerError,
@@ -22,7 +24,7 @@ from callpath_modeler.errors import (
     PluginError,
 )
 from callpath_modeler.printable import in_one_line, printable, shortened
-from callpath_modeler.units import to_ascii
+from callpath_modeler.units import counted, to_ascii
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -33,7 +35,6 @@ EXIT_NO = 1
 """The answer is no: said by `click.Context.exit` once the answer is out."""
 
 EXIT_BUG = 70
-EXIT_INTERRUPT = 130
 EXIT_CLOSED_PIPE = 141
 _BEFORE_THE_COMMAND = frozenset(
     {"-v", "--verbose", "-q", "--quiet", "--color", "--ascii", "--no-progress",
@@ -41,6 +42,14 @@ _BEFORE_THE_COMMAND = frozenset(
 )  # fmt: skip
 _PROGRESS_AFTER = 0.5
 _SHOWN_FINDINGS = 3
+
+
+class Notes(Enum):
+    """How findings are said after an answer."""
+
+    FULL = "what happened, why it matters and what to do"
+    SHORT = "what happened"
+    COUNT = "how many there are"
 
 
 class ClosedPipeError(Exception):
@@ -105,6 +114,11 @@ class Console:
             return shutil.get_terminal_size().columns
         return None
 
+    @property
+    def height(self) -> int | None:
+        """Height of the terminal in lines, or None where results go elsewhere."""
+        return shutil.get_terminal_size().lines if self.is_terminal else None
+
     def result(self, text: str) -> None:
         """Write a result; what the terminal's encoding lacks becomes a question mark."""
         _send(text.encode(sys.stdout.encoding or "ascii", "replace"))
@@ -135,15 +149,31 @@ class Console:
         if asked or not self.quiet:
             _say(self.dress(text))
 
-    def findings(self, findings: Sequence[Finding], *, every: bool = False) -> None:
+    def findings(self, findings: Sequence[Finding], notes: Notes = Notes.FULL) -> None:
         """Say the findings that change the answer most, and count the others."""
-        from callpath_modeler.diagnostics import summarise
-
-        lines = summarise(
-            self.heard(findings), limit=None if every or self.verbose else _SHOWN_FINDINGS
-        )
-        for line in lines:
+        for line in self._said(findings, notes):
             self.note(line)
+
+    def lines_of_findings(self, findings: Sequence[Finding], notes: Notes) -> int:
+        """Return how many lines of the terminal findings take."""
+        if self.quiet or not sys.stderr.isatty():
+            return 0
+        return sum(len(_wrapped(self.dress(line))) for line in self._said(findings, notes))
+
+    def _said(self, findings: Sequence[Finding], notes: Notes) -> list[str]:
+        from callpath_modeler.cli.retelling import listing_of_findings
+        from callpath_modeler.diagnostics import by_kind, in_short, summarise
+
+        heard = self.heard(findings)
+        if self.verbose:
+            return summarise(heard)
+        listing = listing_of_findings(click.get_current_context(silent=True))
+        if notes is Notes.FULL:
+            return summarise(heard, _SHOWN_FINDINGS, listing)
+        if notes is Notes.SHORT:
+            return in_short(heard, _SHOWN_FINDINGS, listing)
+        count = len(by_kind(heard))
+        return [f"{counted(count, 'note')}: {listing}"] if count else []
 
     def heard(self, findings: Sequence[Finding]) -> Sequence[Finding]:
         """Return the findings that the user wants to hear of."""
@@ -261,11 +291,15 @@ def _say(text: str) -> None:
     # Whatever a message quotes from a file or from a name must not steer the terminal.
     text = "\n".join(map(printable, text.split("\n")))
     if sys.stderr.isatty():
-        width = shutil.get_terminal_size().columns
-        parts = (textwrap.wrap(line, width, subsequent_indent="  ") for line in text.split("\n"))
-        text = "\n".join("\n".join(part) for part in parts)
+        text = "\n".join("\n".join(_wrapped(line)) for line in text.split("\n"))
     encoding = sys.stderr.encoding or "ascii"
     _talk(text.encode(encoding, "replace").decode(encoding) + "\n")
+
+
+def _wrapped(line: str) -> list[str]:
+    """Return a line as the terminal shows it, with what goes on indented."""
+    width = shutil.get_terminal_size().columns
+    return textwrap.wrap(line, width, subsequent_indent="  ")
 
 
 def _talk(text: str) -> None:

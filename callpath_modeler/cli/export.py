@@ -12,6 +12,7 @@ import click
 
 from callpath_modeler.cli.configured import Configured, was_asked
 from callpath_modeler.cli.console import Console
+from callpath_modeler.cli.expecting import EXPECT, checked
 from callpath_modeler.cli.options import (
     EXPERIMENT,
     FORCE,
@@ -57,6 +58,7 @@ _TABLES = FORMATS[1:]
     show_default=True,
     help="Rows of a table: a model per call path; a value per call path and run; the ranking.",
 )
+@EXPECT
 @FORCE
 @target_options
 @load_options
@@ -69,6 +71,7 @@ def command(
     output: Path | None,
     format_: str | None,
     what: str,
+    expect: Path | None,
     force: bool,
     question: Question,
     load: LoadOptions,
@@ -83,6 +86,7 @@ def command(
     """
     from callpath_modeler import pipeline
     from callpath_modeler.asking import FURTHER
+    from callpath_modeler.checking import reading_for
     from callpath_modeler.cli.render import render_table
     from callpath_modeler.report import export
     from callpath_modeler.report.ranking_table import ranking_table
@@ -90,6 +94,9 @@ def command(
 
     form = _form(format_, output)
     ctx = click.get_current_context()
+    expect = _expected(ctx, form, what)
+    if expect is not None:
+        load = reading_for(expect, question.metric, load)
     at_target = any(was_asked(ctx, name) for name in ("target", "at", "predicted"))
     if form == EXTRAP or what == "values" or (form in PROFILES and not at_target):
         _measured(console, experiment, question, load, fitting, form, output, force=force)
@@ -115,13 +122,30 @@ def command(
     elif form == PYTHON:
         console.write(python_source(ranking.fitted), output, overwrite=force)
     elif form in GRAPHS:
-        console.write(export.graph_text(ranking, form), output, overwrite=force)
+        text = export.graph_text(ranking, form, checked(ranking, expect))
+        console.write(text, output, overwrite=force)
     elif what == "ranking":
-        table = ranking_table(ranking, findings=findings)
+        table = ranking_table(ranking, findings=findings, check=checked(ranking, expect))
         render_table(console, table, form, output, force=force)
     else:
         render_table(console, export.models_table(ranking.fitted), form, output, force=force)
     console.findings(findings)
+
+
+def _expected(ctx: click.Context, form: str, what: str) -> Path | None:
+    """Return the expectation file, where what is written has verdicts.
+
+    A file that is configured, not asked for, is for what has verdicts.
+    """
+    expect: Path | None = ctx.params["expect"]
+    if form in GRAPHS or (form not in _OTHERS and what == "ranking"):
+        return expect
+    if ctx.get_parameter_source("expect") is click.core.ParameterSource.COMMANDLINE:
+        raise UsageError(
+            "--expect: verdicts are part of the ranking and of graphs",
+            hint="--what ranking, -f graphml or -f dot",
+        )
+    return None
 
 
 def _measured(

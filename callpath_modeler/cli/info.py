@@ -10,13 +10,15 @@ from click.core import ParameterSource
 
 from callpath_modeler.cli.configured import Configured
 from callpath_modeler.cli.console import Console
-from callpath_modeler.cli.options import load_options
+from callpath_modeler.cli.options import load_options, model_names, model_options
 from callpath_modeler.cli.tables import format_of, output_options
 from callpath_modeler.errors import DataError, UsageError
 from callpath_modeler.units import counted
 
 if TYPE_CHECKING:
+    from callpath_modeler.asking import Question
     from callpath_modeler.loading import LoadOptions
+    from callpath_modeler.pipeline import FitOptions
 
 
 @click.command("info", cls=Configured)
@@ -30,11 +32,7 @@ if TYPE_CHECKING:
 @click.option("--write-manifest", is_flag=True, help="Print a manifest runs.toml of the runs.")
 @click.option("--config", is_flag=True, help="Say what options are set to, and where.")
 @click.option("--advise", is_flag=True, help="Say which scale to run next.")
-@click.option(
-    "--target",
-    metavar="P",
-    help="Scale that --advise is about. Default: 4 times the largest run.",
-)
+@model_options
 @load_options
 @output_options
 @click.pass_obj
@@ -47,18 +45,24 @@ def command(
     write_manifest: bool,
     config: bool,
     advise: bool,
-    target: str | None,
+    question: Question,
+    fitting: FitOptions,
     load: LoadOptions,
     format_: str | None,
     output: Path | None,
     force: bool,
 ) -> None:
-    """Say what was read: runs, parameters, metrics, call paths, data quality."""
+    """Say what was read: runs, parameters, metrics, call paths, data quality.
+
+    Targets, metrics and options of models are for --advise, by default at 4 times the largest
+    run, and for --diagnostics, which lists the findings about runs, models and target.
+    """
     from dataclasses import replace
 
     from callpath_modeler import loading
     from callpath_modeler.analysis.repetitions import repetition_findings
     from callpath_modeler.cli.render import render_lines, render_table
+    from callpath_modeler.pipeline import findings_of
     from callpath_modeler.report.info import diagnostics_text, info_table, info_text
 
     if config:
@@ -67,13 +71,11 @@ def command(
     if not experiment:
         ctx = click.get_current_context()
         raise click.MissingParameter(ctx=ctx, param=ctx.command.params[0])
-    # A target of files and variables is for other commands.
-    source = click.get_current_context().get_parameter_source("target")
-    if source is ParameterSource.COMMANDLINE and not advise:
-        raise UsageError("--target: what was read has none", hint="with --advise; or cpmodel rank")
+    if not (advise or diagnostics):
+        _refuse_model_options(click.get_current_context())
     if advise:
         form = format_of(format_, output)
-        _advise(console, experiment, load, target, form, output, force=force)
+        _advise(console, experiment, load, question, fitting, form, output, force=force)
         return
     if verify:
         _verify(console, experiment, load)
@@ -84,10 +86,14 @@ def command(
         return
     everything = replace(load, read=replace(load.read, metrics=None))
     read = loading.load(experiment, everything, console.progress("read"))
-    read = replace(read, findings=(*read.findings, *repetition_findings(read)))
+    findings = (*read.findings, *repetition_findings(read))
+    if diagnostics:
+        findings = findings_of(read, experiment, question, load, fitting)
+    read = replace(read, findings=findings)
     form = format_of(format_, output)
     if form == "table":
-        lines = diagnostics_text(read) if diagnostics else info_text(read)
+        width = None if output is not None else console.width
+        lines = diagnostics_text(findings, width) if diagnostics else info_text(read)
         render_lines(console, lines, output, force=force)
     else:
         render_table(console, info_table(read), form, output, force=force)
@@ -95,11 +101,24 @@ def command(
         console.findings(read.findings)
 
 
+def _refuse_model_options(ctx: click.Context) -> None:
+    """Refuse options of models where none is made; those of files are for other commands."""
+    names = model_names()
+    for option in ctx.command.params:
+        source = ctx.get_parameter_source(option.name or "")
+        if option.opts[-1] in names and source is ParameterSource.COMMANDLINE:
+            raise UsageError(
+                f"{option.opts[-1]}: what was read has no models",
+                hint="with --advise or --diagnostics; or cpmodel rank",
+            )
+
+
 def _advise(
     console: Console,
     sources: tuple[str, ...],
     load: LoadOptions,
-    target: str | None,
+    question: Question,
+    fitting: FitOptions,
     form: str,
     output: Path | None,
     *,
@@ -108,14 +127,15 @@ def _advise(
     """Say which scale would tell most of the target."""
     from callpath_modeler import pipeline
     from callpath_modeler.analysis.advise import advise
-    from callpath_modeler.asking import FURTHER, Question, findings_at
+    from callpath_modeler.asking import FURTHER, findings_at
     from callpath_modeler.cli.render import render_lines, render_table
     from callpath_modeler.report.advice import advice_table, advice_text
 
     fitted, value = pipeline.asked_of(
         sources,
-        Question(target),
+        question,
         load_options=load,
+        fit_options=fitting,
         progress=console.progress("read"),
         default_factor=FURTHER,
     )

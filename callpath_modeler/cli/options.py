@@ -79,10 +79,11 @@ _LOAD = (
     click.option(
         "--param",
         "parameters",
-        metavar="NAME=SOURCE",
+        metavar="NAME[=SOURCE]",
         multiple=True,
         callback=_every_parameter,
-        help="Its source: name, profile, processes, threads, nodes, metadata:KEY, none.",
+        help="Its source: name (or column; the default), profile, processes, threads, nodes, "
+        "metadata:KEY, none.",
     ),
     click.option(
         "--unit",
@@ -119,11 +120,11 @@ _METRIC = (
 _PREDICTED = click.option(
     "--predicted", is_flag=True, help="Ask the models, even where the target was measured."
 )
-_ASK = (
+_SCALE = (
     click.option("--target", metavar="P", help="Scale: a number, or inf for growth alone."),
     click.option("--at", metavar="p=P,...", help="The same by name; values of other parameters."),
-    *_METRIC,
 )
+_ASK = (*_SCALE, *_METRIC)
 PARAMETER = click.option("--parameter", metavar="NAME", help="Parameter to scale in. Default: p.")
 AGGREGATE = click.option(
     "--aggregate",
@@ -184,6 +185,12 @@ def question_options(command: F) -> F:
     return gathered(command, _ASK, "question", _make_question)
 
 
+def model_options(command: F) -> F:
+    """Add the options that say which models are meant; as ``question`` and ``fitting``."""
+    asked = gathered(command, (*_SCALE, _METRIC[0]), "question", _make_question_of_metric)
+    return fit_options(asked)
+
+
 def target_options(command: F) -> F:
     """Add those of `question_options`, and ``predicted``: of runs or models at the target."""
     return gathered(command, (*_ASK, _PREDICTED), "question", _make_question_at_target)
@@ -192,6 +199,12 @@ def target_options(command: F) -> F:
 def metric_options(command: F) -> F:
     """Add ``metric``, ``inclusive`` and ``exclusive``."""
     return added(command, _METRIC)
+
+
+def model_names() -> frozenset[str]:
+    """Return the long names of `model_options`."""
+    options = (*_SCALE, _METRIC[0], *_FIT)
+    return frozenset(_parameter(option).opts[-1] for option in options)
 
 
 def shared_names() -> frozenset[str]:
@@ -234,9 +247,9 @@ def _make_load(
     sources = {}
     for text in parameters:
         name, sign, source = text.partition("=")
-        if not sign:
+        if not name.strip() or (sign and not source.strip()):
             raise UsageError(f"--param {text!r} is malformed", hint="e.g. --param p=name")
-        sources[name] = source
+        sources[name] = source if sign else "name"
     read = ReadOptions(
         locations=None if locations is None else Reduction(locations),
         parameter_sources=sources,
@@ -280,6 +293,12 @@ def _make_question(
 
     refuse_both(inclusive=inclusive, exclusive=exclusive)
     return Question(target, at, metric, inclusive)
+
+
+def _make_question_of_metric(*, target: str | None, at: str | None, metric: str | None) -> Question:
+    from callpath_modeler.asking import Question
+
+    return Question(target, at, metric)
 
 
 def _make_question_at_target(

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 import click
 
 from callpath_modeler.cli.configured import Configured
-from callpath_modeler.cli.console import Console
+from callpath_modeler.cli.console import Console, Notes
+from callpath_modeler.cli.expecting import EXPECT, checked
+from callpath_modeler.cli.fitting_screen import ROWS, fitted_to_screen
 from callpath_modeler.cli.options import (
     EXPERIMENT,
     fit_options,
@@ -27,13 +29,13 @@ from callpath_modeler.cli.tables import (
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+    from rich.text import Text
 
     from callpath_modeler.analysis.rank import Ranking
     from callpath_modeler.asking import Question
     from callpath_modeler.loading import LoadOptions
     from callpath_modeler.pipeline import FitOptions
 
-_TOP_OF_A_TABLE = 10
 _TRUST = """\
 ●●●● four marks: the band lies within 10 % of the value; ●●●○ within 25 %;
 ●●○○ within a factor of 2; ●○○○ within a factor of 5; ○○○○ beyond.
@@ -57,8 +59,12 @@ largest run and beyond, and at most three where no run was repeated.
 @click.option(
     "--select", metavar="PATTERN", help="Show call paths that match, e.g. 'main/**/MPI_*'."
 )
+@click.option(
+    "--group-by", metavar="NAME", help="Rank the runs of each value of a metadata or a parameter."
+)
 @table_options
 @click.option("--explain-trust", is_flag=True, help="Say what the marks of trust mean.")
+@EXPECT
 @target_options
 @load_options
 @fit_options
@@ -70,11 +76,13 @@ def command(
     experiment: tuple[str, ...],
     by: str,
     select: str | None,
+    group_by: str | None,
     top: int | None,
     columns: str | None,
     no_header: bool,
     wide: bool,
     explain_trust: bool,
+    expect: Path | None,
     question: Question,
     load: LoadOptions,
     fitting: FitOptions,
@@ -85,13 +93,16 @@ def command(
     """Rank call paths by what they cost at a target scale.
 
     That is measured where the target was run two times or more, and predicted elsewhere.
+    Verdicts of --expect do not change the exit status; `cpmodel check` has one for them.
 
     EXP is a profile, a directory of runs, a glob, a manifest, or a stored NAME.cpm.
     """
     import numpy as np
 
+    from callpath_modeler.checking import reading_for
     from callpath_modeler.cli.render import render_lines, render_table
-    from callpath_modeler.pipeline import ranking_of
+    from callpath_modeler.pipeline import rankings_of
+    from callpath_modeler.report.grouped import heading, joined, of_group, of_groups
     from callpath_modeler.report.ranking import ranking_text
     from callpath_modeler.report.ranking_table import ranking_table
 
@@ -99,31 +110,62 @@ def command(
         console.note(_TRUST.rstrip(), asked=True)
     form = format_of(format_, output)
     refuse_columns(form, columns)
-    ranking, findings = ranking_of(
+    if expect is not None:
+        load = reading_for(expect, question.metric, load)
+    groups = rankings_of(
         experiment,
         question,
+        group_by,
         by=by,
         load_options=load,
         fit_options=fitting,
         progress=console.progress("read"),
     )
-    rows = _chosen(ranking, select)
+    checks = {value: checked(ranking, expect) for value, (ranking, _) in groups.items()}
+    chosen = {value: _chosen(ranking, select) for value, (ranking, _) in groups.items()}
+    findings, notes = of_groups(group_by, groups), Notes.FULL
     if form == "table":
-        shown = rows[np.isin(rows, ranking.order)]
         width = None if output is not None or wide else console.width
-        lines = ranking_text(
-            ranking,
-            shown[: top or _TOP_OF_A_TABLE],
-            width=width,
-            full_names=wide,
-            ascii_only=console.ascii_only,
-            again=retold(click.get_current_context()),
-        )
+        without = ("--where",) if group_by else ()
+        again = retold(click.get_current_context(), without=without)
+        shown = {
+            value: chosen[value][np.isin(chosen[value], ranking.order)]
+            for value, (ranking, _) in groups.items()
+        }
+
+        def lay(count: int, complete: bool) -> list[Text | str]:
+            lines: list[Text | str] = []
+            for value, (ranking, _) in groups.items():
+                if group_by:
+                    lines += heading(group_by, value, ranking, is_first=not lines)
+                lines += ranking_text(
+                    ranking,
+                    shown[value][:count],
+                    width=width,
+                    full_names=wide,
+                    ascii_only=console.ascii_only,
+                    again=of_group(again, load.where, group_by, value) if group_by else again,
+                    check=checks[value],
+                    complete=complete,
+                )
+            return lines
+
+        if top is None and output is None and not wide and not group_by:
+            (rows,) = shown.values()
+            lines, notes = fitted_to_screen(console, lay, len(rows), findings)
+        else:
+            lines = lay(top or ROWS, complete=True)
         render_lines(console, lines, output, force=force)
     else:
-        content = picked(ranking_table(ranking, rows[:top], findings), columns)
-        render_table(console, content, form, output, force=force, header=not no_header)
-    console.findings(findings)
+        tables = {
+            value: ranking_table(ranking, chosen[value][:top], own, checks[value])
+            for value, (ranking, own) in groups.items()
+        }
+        content = joined(tables, group_by) if group_by else tables[""]
+        render_table(
+            console, picked(content, columns), form, output, force=force, header=not no_header
+        )
+    console.findings(findings, notes)
 
 
 def _chosen(ranking: Ranking, select: str | None) -> NDArray[np.intp]:

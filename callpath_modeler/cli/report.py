@@ -10,8 +10,8 @@ import click
 
 from callpath_modeler.cli.configured import Configured, configuration_of, unset, was_asked
 from callpath_modeler.cli.console import Console
+from callpath_modeler.cli.expecting import EXPECT, checked
 from callpath_modeler.cli.options import (
-    A_FILE,
     EXPERIMENT,
     FORCE,
     fit_options,
@@ -24,8 +24,6 @@ from callpath_modeler.errors import UsageError
 from callpath_modeler.printable import shell_words
 
 if TYPE_CHECKING:
-    from callpath_modeler.analysis.expectations.check import Check
-    from callpath_modeler.analysis.rank import Ranking
     from callpath_modeler.asking import Question
     from callpath_modeler.loading import LoadOptions
     from callpath_modeler.pipeline import FitOptions
@@ -49,12 +47,7 @@ _PACKAGES = ("callpath-modeler", "numpy", "scipy")
     show_default=True,
     help="Charts of the first N call paths.",
 )
-@click.option(
-    "--expectations",
-    type=A_FILE,
-    metavar="FILE.toml",
-    help="Say, too, what comes of the expectations in this file.",
-)
+@EXPECT
 @target_options
 @load_options
 @fit_options
@@ -66,7 +59,7 @@ def command(
     output: Path | None,
     force: bool,
     top: int,
-    expectations: Path | None,
+    expect: Path | None,
     question: Question,
     load: LoadOptions,
     fitting: FitOptions,
@@ -87,8 +80,8 @@ def command(
     from callpath_modeler.report.page.content import Content
     from callpath_modeler.report.page.document import page
 
-    if expectations is not None:
-        load = reading_for(expectations, question.metric, load)
+    if expect is not None:
+        load = reading_for(expect, question.metric, load)
     ranking, findings = pipeline.ranking_of(
         experiment,
         question,
@@ -103,27 +96,13 @@ def command(
         ranking=ranking,
         forecast=forecast(known, ranking.target) if known is not None else None,
         needs=explain_all(ranking, ranking.order[:top].tolist()),
-        check=None if expectations is None else _checked(ranking, expectations),
+        check=checked(ranking, expect),
         findings=findings,
         making=_making(click.get_current_context(), experiment, fitted.experiment),
         top=top,
     )
     console.write(page(content), output, overwrite=force)
     console.findings(findings)
-
-
-def _checked(ranking: Ranking, path: Path) -> Check:
-    """Hold the models against expectations, at their own targets unless one was asked for.
-
-    One in a configuration file is for everything else: `cpmodel check` does not heed it either.
-    """
-    from callpath_modeler.analysis.expectations.reading import read
-    from callpath_modeler.checking import check
-
-    ctx = click.get_current_context()
-    asked = any(was_asked(ctx, name) for name in ("target", "at"))
-    named = asked or read(path).parameter is None
-    return check(ranking.fitted, path, target=ranking.fitted.at(ranking.target) if named else None)
 
 
 def _making(ctx: click.Context, sources: Sequence[str], experiment: Experiment) -> Making:
@@ -136,7 +115,7 @@ def _making(ctx: click.Context, sources: Sequence[str], experiment: Experiment) 
 
     again, everything = retold(ctx), unset(ctx, "by", "select", "top")
     words = []
-    for name, option in (("top", "--top"), ("expectations", "--expectations")):
+    for name, option in (("top", "--top"), ("expect", "--expect")):
         if was_asked(ctx, name):
             words.append(shell_words([option, str(ctx.params[name])]))
     versions = [(name, version(name)) for name in _PACKAGES]

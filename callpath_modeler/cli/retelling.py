@@ -64,3 +64,15 @@ def retold(
     config = ctx.find_root().params.get("config")
     before = "" if config is None else shell_words(["--config", str(config)])
     return Again(shell_words(sources) if few else "EXP...", shell_words(words), before)
+
+
+def listing_of_findings(ctx: click.Context | None) -> str:
+    """Return the command that lists all findings of what a command answers.
+
+    Commands that are not about one experiment have findings of their own.
+    """
+    arguments = () if ctx is None else ctx.command.params[:1]
+    if ctx is None or not any(each.metavar == "EXP..." for each in arguments):
+        return "cpmodel -v ..."
+    shared = ("--predicted", "--inclusive", "--exclusive")
+    return retold(ctx, without=shared).line("info", "--diagnostics")

@@ -38,7 +38,7 @@ _TABLE = (
         type=_NumberOrAll(1),
         metavar="N",
         help="Show the first N, or all; of a view, of every level. "
-        "Default: 10 in a table, else all.",
+        "Default: in rank, what fits the terminal; 10 in other tables, files and pipes; else all.",
     ),
     click.option("--columns", metavar="A,B", help="Columns of all formats but table."),
     click.option("--no-header", is_flag=True, help="No header row in csv and tsv."),

@@ -50,10 +50,11 @@ class Finding:
 KINDS: dict[str, Kind] = dict(sorted({**OF_PROFILES, **OF_SERIES, **OF_MODELS}.items()))
 
 _MOST_INFLUENTIAL = (
-    "CPM101", "CPM121", "CPM164", "CPM165", "CPM160", "CPM161",
+    "CPM101", "CPM166", "CPM121", "CPM164", "CPM165", "CPM160", "CPM161",
     "CPM143", "CPM142", "CPM141", "CPM102", "CPM131", "CPM155", "CPM135",
-    "CPM103", "CPM114", "CPM118", "CPM117", "CPM104", "CPM105", "CPM132", "CPM208", "CPM205",
-    "CPM207", "CPM206", "CPM202", "CPM201", "CPM116", "CPM204", "CPM136", "CPM134", "CPM115",
+    "CPM103", "CPM114", "CPM118", "CPM117", "CPM104", "CPM105", "CPM132", "CPM208", "CPM210",
+    "CPM209", "CPM205", "CPM214", "CPM207", "CPM206", "CPM202", "CPM201", "CPM116", "CPM204",
+    "CPM136", "CPM134", "CPM115",
 )  # fmt: skip
 """Kinds by how much they change an answer: its data, its meaning, its uncertainty."""
 
@@ -107,7 +108,9 @@ def _influence(code: str) -> int:
     return len(_MOST_INFLUENTIAL) + (code in _REQUESTED)
 
 
-def summarise(findings: Sequence[Finding], limit: int | None = None) -> list[str]:
+def summarise(
+    findings: Sequence[Finding], limit: int | None = None, listing: str = "cpmodel -v ..."
+) -> list[str]:
     """Return one line per kind, the most influential first: what happened, why, what to do.
 
     Profiles that were not used are listed one by one.
@@ -115,13 +118,37 @@ def summarise(findings: Sequence[Finding], limit: int | None = None) -> list[str
     Parameters
     ----------
     limit : largest number of findings; one more line counts the others
+    listing : the command that lists all of them
     """
     lines = [_line(finding, count) for finding, count in by_kind(findings)]
     if limit is not None and len(lines) > limit:
         more = len(lines) - limit
         notes = "note" if more == 1 else "notes"
-        lines[limit:] = [f"{more} more {notes}: cpmodel -v shows all"]
+        lines[limit:] = [f"{more} more {notes}: {listing}"]
     return lines
+
+
+def in_short(findings: Sequence[Finding], limit: int, listing: str) -> list[str]:
+    """Return what happened, one short line per kind, and the command that says the rest.
+
+    Parameters are those of `summarise`.
+    """
+    kinds = by_kind(findings)
+    lines = []
+    for finding, count in kinds[:limit]:
+        times = f" x{count}" if count > 1 else ""
+        about = f": {finding.subject}" if finding.code in _EACH_COUNTS else ""
+        lines.append(f"{KINDS[finding.code].what}{about}. ({finding.code}{times})")
+    if lines:
+        notes = "note" if len(kinds) == 1 else "notes"
+        lines.append(f"{len(kinds)} {notes} in full: {listing}")
+    return lines
+
+
+def in_full(findings: Sequence[Finding]) -> list[str]:
+    """Return one line per finding, the most influential kinds first."""
+    ordered = sorted(findings, key=lambda finding: (_influence(finding.code), finding.code))
+    return [_line(finding, finding.count) for finding in ordered]
 
 
 def _line(finding: Finding, count: int) -> str:

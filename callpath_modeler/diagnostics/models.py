@@ -56,6 +56,29 @@ OF_MODELS = {
         remedy="Repeat it on the same machine, with as many processes per node as the others.",
         example="models: at p = 128 nearly all call paths are 1.6 times what the other scales say",
     ),
+    "CPM209": Kind(
+        what="Some call paths follow another law beyond a change point",
+        why="Their model is the law beyond. It rests on the scales beyond alone, and the law "
+        "before says nothing about larger scales.",
+        remedy="Find out what changes there, e.g. an algorithm or a full cache. To model the "
+        "scales beyond alone, select them with `--where`.",
+        example="models: 1 call path, 97 % of the cost of all scales, from p = 256 on; select "
+        "these scales with --where 'p>=256'",
+    ),
+    "CPM210": Kind(
+        what="An exponential fits some call paths far better than every power law",
+        why="Exponentials are not compared by default, so their models miss the measurements.",
+        remedy="If the parameter is one of an algorithm, such as a number of dimensions, fit "
+        "again with `--exponential 1/2,1`.",
+        example="models: 2 call paths, 80 % of the cost of all scales; k^4 * 2^k is off by 1 %, "
+        "the model by 12 %",
+    ),
+    "CPM214": Kind(
+        what="The target combines values that no run has at once",
+        why="The prediction rests on runs that were each smaller in some parameter.",
+        remedy="Measure one run with all parameters at such values.",
+        example="target: no run has p >= 256 and n >= 800000",
+    ),
     "CPM301": Kind(
         what="The sizes of messages are unknown",
         why="They are assumed to be equal, which may hide violated guidelines.",

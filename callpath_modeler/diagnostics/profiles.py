@@ -174,8 +174,8 @@ OF_PROFILES = {
         example="app.p16: time has no unit: read as seconds",
     ),
     "CPM161": Kind(
-        what="The number of processes was counted from sums and averages",
-        why="It is wrong where processes without a call path were not averaged.",
+        what="The number of processes is an estimate from sums and averages",
+        why="It is wrong if the averages leave out processes without the call path.",
         remedy="Record mpi.world.size: enable Caliper's mpi service, or Adiak's jobsize.",
         example="app.p16: sums are 16 times the averages, so p = 16",
     ),
@@ -198,9 +198,15 @@ OF_PROFILES = {
         example="runs: notes.csv and 2 more",
     ),
     "CPM165": Kind(
-        what="Texts of a table were taken as call paths",
+        what="Texts of a table are used as call paths",
         why="The table has no column that is called callpath, and texts about runs look the same.",
         remedy="Call the column of call paths `callpath`.",
         example="runs.csv: the columns kernel, variant",
+    ),
+    "CPM166": Kind(
+        what="Failed runs are not part of the answer",
+        why="Models rest on the other runs, and a scale at which all runs failed is missing.",
+        remedy="Repeat the failed runs.",
+        example="results.latest.json: 2 of 12 runs failed",
     ),
 }

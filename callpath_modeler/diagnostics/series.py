@@ -99,8 +99,7 @@ OF_SERIES = {
     "CPM141": Kind(
         what="A number in the names of runs or in a column is not used",
         why="The models do not depend on it. If it is a parameter, they mix different experiments.",
-        remedy="Use it with `--param NAME=name` (a column: with a manifest), or confirm this "
-        "with `--param NAME=none`.",
+        remedy="Use it with `--param NAME`, or confirm this with `--param NAME=none`.",
         example="job: 1001 ... 1015 in directory names: a run number, because it differs in "
         "every run",
     ),
@@ -113,13 +112,14 @@ OF_SERIES = {
     "CPM143": Kind(
         what="Runs at one scale have different inputs",
         why="They are treated as repetitions, so the models mix the inputs.",
-        remedy="Choose one input with `--where`, or name the input as a parameter.",
+        remedy="Choose one input with `--where`, rank each with `--group-by NAME`, or name the "
+        "input as a parameter.",
         example="InputType: Random in 5 runs, Sorted in 5 runs, at 5 of 5 points; "
-        "choose with --where InputType=Random",
+        "choose with --where InputType=Random, or rank each with --group-by InputType",
     ),
     "CPM155": Kind(
         what="The times of functions contain each other",
-        why="They cannot be added, so there are no total and no shares.",
+        why="They cannot be added, so the result has neither a total nor shares.",
         remedy="Name callers in the table (`main->solve`), or name exclusive times `time (exc)`.",
         example="time: 3 functions take the same, largest time in every run",
     ),

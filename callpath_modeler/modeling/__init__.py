@@ -1,7 +1,9 @@
 """Performance models: arrays in, arrays out; never sees a name or a path."""
 
 from callpath_modeler.modeling.breaks import Break
+from callpath_modeler.modeling.change_points import ChangePoint, change_point, changes_since
 from callpath_modeler.modeling.differences import Difference
+from callpath_modeler.modeling.exponentials import Exponentials, better_exponentials
 from callpath_modeler.modeling.fitting import (
     MOST_PARAMETERS,
     Method,
@@ -17,6 +19,7 @@ from callpath_modeler.modeling.noise import Aggregate, Centre, Repetitions, summ
 from callpath_modeler.modeling.notation import GrowthSyntaxError, ParsedGrowth, parse_growth
 from callpath_modeler.modeling.products import Product
 from callpath_modeler.modeling.several.lines import along_with_runs
+from callpath_modeler.modeling.several.runs import runs_along
 from callpath_modeler.modeling.several.slices import along
 from callpath_modeler.modeling.shapes import Shape
 from callpath_modeler.modeling.status import FitStatus
@@ -32,7 +35,9 @@ __all__ = [
     "Alternative",
     "Break",
     "Centre",
+    "ChangePoint",
     "Difference",
+    "Exponentials",
     "FitStatus",
     "Growth",
     "GrowthSyntaxError",
@@ -48,10 +53,14 @@ __all__ = [
     "Term",
     "along",
     "along_with_runs",
+    "better_exponentials",
     "centre",
     "centre_of_models",
+    "change_point",
+    "changes_since",
     "default_space",
     "fit",
     "parse_growth",
+    "runs_along",
     "summarise",
 ]

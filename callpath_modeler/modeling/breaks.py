@@ -230,6 +230,13 @@ class Breaks:
         return values
 
 
+FEWEST_BEYOND = 4
+"""Points beyond a change point from which on the law there is a model of its own."""
+MOST_OFF = 0.3
+"""The largest relative deviation of measurements from two laws that a change point separates."""
+FEWEST_BEFORE = 2
+"""Points before it: of one alone nothing tells whether a law or an outlier."""
+
 _LEAPS = ((-6, 0), (-4, 0), (-3, 0), (0, 1), (2, 0), (3, 0), (4, 0), (6, 0), (6, 1))
 """Terms that leap: sixths of their power, and that of the logarithm."""
 _FEWEST_FOR_LEAPS, _MOST_FOR_LEAPS = 5, 40

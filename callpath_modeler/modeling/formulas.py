@@ -62,6 +62,7 @@ def model_texts(
     *,
     pretty: bool = False,
     exact: bool = False,
+    conditions: Sequence[str] | None = None,
 ) -> list[str]:
     """Write models, the constant first; ``no model`` where that is not a number.
 
@@ -75,6 +76,8 @@ def model_texts(
         The constant, then one per term.
     parameter, pretty, exact
         As for `Models.formula`.
+    conditions : sequence of str
+        A factor of all pieces of each model, [n], such as ``[p < 8]``; None or empty = none.
     """
     codes = terms.tolist()
     # There are few shapes, however many models.
@@ -82,12 +85,19 @@ def model_texts(
     written = {code: _shape_text(shapes[code], parameter, pretty, exact) for code in used}
     times = " " if pretty else " * "
     texts = []
-    for row, (constant, *numbers) in zip(codes, coefficients.tolist(), strict=True):
+    for k, (row, (constant, *numbers)) in enumerate(zip(codes, coefficients.tolist(), strict=True)):
         pieces = [(constant, "")] if constant != 0 else []
         pieces += [(n, written[c]) for c, n in zip(row, numbers, strict=True) if c >= 0]
+        if conditions and conditions[k]:
+            pieces = [(n, times.join(filter(None, (conditions[k], text)))) for n, text in pieces]
         known = not math.isnan(constant)
         texts.append(_sum_text(pieces, times, exact=exact) if known else "no model")
     return texts
+
+
+def sum_of_terms(pieces: Sequence[tuple[float, str]], *, pretty: bool = False) -> str:
+    """Write a sum of coefficients and terms, as `model_texts` does; a constant has no term."""
+    return _sum_text(pieces, " " if pretty else " * ", exact=False)
 
 
 def _shape_text(shape: Shape, parameter: Names, pretty: bool, exact: bool) -> str:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
 
 from callpath_modeler.modeling.classic.bands import classic_band
+from callpath_modeler.modeling.earlier import Earlier
 from callpath_modeler.modeling.evaluation import evaluate, targets
 from callpath_modeler.modeling.formulas import Alternative, Names, model_texts
 from callpath_modeler.modeling.growth import Growth
@@ -23,6 +25,9 @@ TermArray = npt.NDArray[np.int16]
 
 _CHUNK = 8192
 """Rows that are summed up at once."""
+
+_UNDECIDED = 0.1
+"""Probability up to which hypotheses that grow faster, or more slowly, do not count."""
 
 METHODS = ("mixture", "classic")
 """How models are made: a probability for every hypothesis, or one choice by cross-validation."""
@@ -78,6 +83,13 @@ class Models:
         Codes of `FitStatus`.
     used : ndarray [n] of int16
         How many points had a value.
+    since : ndarray [n]
+        The first point that follows the model, where an earlier law holds for smaller values of the
+        parameter; 0 where the model holds for all.
+    before : ndarray [n] of int16
+        The shape of the law before `since`; -1 = none.
+    before_coefficients : ndarray [n, 2]
+        The constant and the coefficient of that law, in the unit of the metric.
     low_p, high_p : ndarray [n]
         Smallest and largest point with a value; NaN with several parameters.
     weight : ndarray [n]
@@ -114,6 +126,9 @@ class Models:
     noise: FloatArray
     status: npt.NDArray[np.int8]
     used: TermArray
+    since: FloatArray
+    before: TermArray
+    before_coefficients: FloatArray
     low_p: FloatArray
     high_p: FloatArray
     weight: FloatArray
@@ -171,7 +186,12 @@ class Models:
         ValueError
             If a value of the parameter is not above zero.
         """
-        return evaluate(self.shapes, self.terms, self.coefficients, targets(p, self.axes))
+        wanted = targets(p, self.axes)
+        found = evaluate(self.shapes, self.terms, self.coefficients, wanted)
+        earlier = Earlier.of(self, wanted)
+        if earlier is not None:
+            earlier.put(found, earlier.values)
+        return found
 
     @property
     def axes(self) -> int:
@@ -246,6 +266,29 @@ class Models:
         rank[self.status >= FitStatus.TOO_FEW_POINTS] = -1
         return rank
 
+    def growth_ends(self, rows: npt.ArrayLike) -> npt.NDArray[np.int64]:
+        """Return between which growths the laws of some rows are, [m, 2], as `growth_rank`.
+
+        Slower than the first, faster than the second grow hypotheses with a probability of a tenth
+        at most. Where both are the same, the growth is decided.
+        """
+        asked = np.asarray(rows, dtype=np.intp)
+        own = self.growth_rank()[asked, None]
+        if self.method == "classic":
+            return np.repeat(own, 2, axis=1)
+        others = self.alternative_terms[asked], self.alternative_coefficients[asked]
+        ranks = np.concatenate([own, self.shapes.growth_rank(*others)], axis=1)
+        weight = np.concatenate([self.weight[asked, None], self.alternative_weight[asked]], axis=1)
+        order = np.argsort(ranks, axis=1, kind="stable")
+        ranks, weight = (np.take_along_axis(each, order, axis=1) for each in (ranks, weight))
+        running = weight.cumsum(axis=1)
+        whole = running[:, -1:]
+        ends = [(running > _UNDECIDED * whole), (running >= (1 - _UNDECIDED) * whole)]
+        at = [np.take_along_axis(ranks, end.argmax(axis=1)[:, None], axis=1) for end in ends]
+        # The model is shown, and has no alternatives where all is zero.
+        low, high = np.minimum(at[0], own), np.maximum(at[1], own)
+        return np.concatenate([np.where(own < 0, own, low), np.where(own < 0, own, high)], axis=1)
+
     def growth(self, row: int) -> Growth:
         """Return the growth of one row; O(1) without a model."""
         rank = self.shapes.growth_rank(self.terms[row], self.coefficients[row])
@@ -275,7 +318,8 @@ class Models:
         pretty : bool
             Use superscripts and fractions beyond ASCII.
         exact : bool
-            Write numbers with all their digits instead of four.
+            Write numbers with all their digits instead of four, and with the model beyond a change
+            point the earlier law as well.
 
         Returns
         -------
@@ -296,7 +340,20 @@ class Models:
         """Write the models of some rows, each as `formula` does."""
         asked = np.asarray(rows, dtype=np.intp)
         terms, numbers = self.terms[asked], self.coefficients[asked]
-        return model_texts(self.shapes, terms, numbers, parameter, pretty=pretty, exact=exact)
+        write = partial(model_texts, self.shapes, parameter=parameter, pretty=pretty, exact=exact)
+        if not exact or not self.since[asked].any():
+            return write(terms, numbers)
+        name = parameter if isinstance(parameter, str) else parameter[0]
+        since = [repr(at).removesuffix(".0") for at in self.since[asked].tolist()]
+        there = [f"[{name} >= {at}]" if at != "0" else "" for at in since]
+        before = [f"[{name} < {at}]" if at != "0" else "" for at in since]
+        laws = write(terms, numbers, conditions=there)
+        codes, numbers = self.before[asked, None], self.before_coefficients[asked]
+        earlier = write(codes, numbers, conditions=before)
+        return [
+            f"{first} + {law}".replace("+ -", "- ") if at != "0" else law
+            for first, law, at in zip(earlier, laws, since, strict=True)
+        ]
 
     def sum_formula(
         self, rows: npt.ArrayLike, parameter: Names = "p", *, pretty: bool = False
@@ -311,7 +368,14 @@ class Models:
     def sum_values(self, rows: npt.ArrayLike, p: npt.ArrayLike) -> FloatArray:
         """Predict the sum of the models of some rows at `p` [m], without a band, [m]."""
         codes, total = self._sum(rows)
-        summed: FloatArray = evaluate(self.shapes, codes[None], total[None], targets(p))[0]
+        wanted = targets(p)
+        summed: FloatArray = evaluate(self.shapes, codes[None], total[None], wanted)[0]
+        its = self.take(rows)
+        earlier = Earlier.of(its, wanted)
+        if earlier is not None:
+            there = its.take(earlier.rows)
+            beyond = evaluate(self.shapes, there.terms, there.coefficients, wanted)
+            summed += np.where(earlier.where, earlier.values - beyond, 0.0).sum(axis=0)
         return summed
 
     def _sum(self, rows: npt.ArrayLike) -> tuple[TermArray, FloatArray]:

@@ -10,6 +10,8 @@ import numpy.typing as npt
 
 from callpath_modeler.modeling.compiled import bands as compiled_bands
 from callpath_modeler.modeling.compiled.library import compiled
+from callpath_modeler.modeling.distributions import normal_quantile
+from callpath_modeler.modeling.earlier import Earlier
 from callpath_modeler.modeling.evaluation import peaks
 from callpath_modeler.modeling.uncertainty import Mixture
 
@@ -43,8 +45,16 @@ def mixture_at(models: Models, p: FloatArray) -> Mixture:
     """
     shapes = _Shapes.of(models, p)
     if compiled():
-        return Mixture(*compiled_bands.mixtures(models, p, (shapes.peak, shapes.at, shapes.inside)))
-    return _mixture(models, p, shapes)
+        parts = compiled_bands.mixtures(models, p, (shapes.peak, shapes.at, shapes.inside))
+        found = Mixture(*parts)
+    else:
+        found = _mixture(models, p, shapes)
+    earlier = Earlier.of(models, p)
+    if earlier is not None:
+        earlier.put(found.centre, earlier.values[:, None])
+        for spread in (found.below, found.above):
+            earlier.put(spread, models.spread[earlier.rows, None, None])
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +112,17 @@ def band_at(models: Models, p: FloatArray) -> tuple[FloatArray, FloatArray]:
 
     Runners-up that all together would hardly move an end are not asked.
     """
+    low, high = _bands(models, p)
+    earlier = Earlier.of(models, p)
+    if earlier is not None:
+        reach = normal_quantile((1 + models.confidence) / 2) * models.spread[earlier.rows, None]
+        earlier.put(low, earlier.values * np.exp(-reach))
+        earlier.put(high, earlier.values * np.exp(reach))
+    return low, high
+
+
+def _bands(models: Models, p: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """As `band_at`, of the laws beyond change points wherever the targets are."""
     shapes, least = _Shapes.of(models, p), _HARDLY * (1 - models.confidence)
     if compiled():
         return compiled_bands.bands(models, p, (shapes.peak, shapes.at, shapes.inside), least)
@@ -139,8 +160,9 @@ def _by_covariance(
     variance = (xx * x + xz * z + xc) ** 2 + (zz * z + zc) ** 2 + cc**2
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         relative = np.where(centre > 0, variance / centre**2, 0.0)
-    # Below a step there may be next to nothing: its error is as large as numbers go.
-    np.minimum(relative, np.finfo(float).max, out=relative)
+    # Below a step there may be next to nothing: its error is as large as numbers go. So is an error
+    # that is no number, or the band would be narrow.
+    np.fmin(relative, np.finfo(float).max, out=relative)
     spread = np.sqrt(np.log1p(relative))
     return spread, spread
 

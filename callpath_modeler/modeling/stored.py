@@ -14,7 +14,7 @@ from callpath_modeler.modeling.shapes import shapes_from_header, shapes_to_heade
 from callpath_modeler.modeling.stored_schema import check_columns
 from callpath_modeler.modeling.terms import SearchSpace
 
-_VERSION = 4
+_VERSION = 5
 
 
 def to_arrays(models: Models) -> tuple[dict[str, npt.NDArray[Any]], dict[str, Any]]:

@@ -19,6 +19,8 @@ from callpath_modeler.modeling.status import FitStatus
 _MOST_TERMS = 16
 _MOST_ALTERNATIVES = 256
 _ROUNDING = 1e-6
+_LARGEST = 1e300
+"""Of finite numbers that are multiplied."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,23 +49,26 @@ COLUMNS: Mapping[str, Column] = {
     "terms": Column("i2", "nT", low=-1),
     "coefficients": Column("f8", "nC"),
     "covariance": Column("f8", "nCC", empty_with="mixture"),
-    "spread": Column("f8", "n", low=0),
-    "drift": Column("f8", "n", low=0),
-    "dof": Column("f8", "n", low=0),
+    "spread": Column("f8", "n", low=0, high=_LARGEST),
+    "drift": Column("f8", "n", low=0, high=_LARGEST),
+    "dof": Column("f8", "n", low=0, high=_LARGEST),
     "cv_error": Column("f8", "n", low=0),
-    "r2": Column("f8", "n"),
-    "adjusted_r2": Column("f8", "n"),
+    "r2": Column("f8", "n", high=1 + _ROUNDING),
+    "adjusted_r2": Column("f8", "n", high=1 + _ROUNDING),
     "rss": Column("f8", "n", low=0),
     "noise": Column("f8", "n", low=0),
     "status": Column("i1", "n", low=min(FitStatus), high=max(FitStatus)),
     "used": Column("i2", "n", low=0),
-    "low_p": Column("f8", "n"),
-    "high_p": Column("f8", "n"),
+    "since": Column("f8", "n", low=0),
+    "before": Column("i2", "n", low=-1),
+    "before_coefficients": Column("f8", "n2"),
+    "low_p": Column("f8", "n", low=0),
+    "high_p": Column("f8", "n", low=0),
     "weight": Column("f8", "n", low=0, high=1 + _ROUNDING),
     "alternative_terms": Column("i2", "nAT", low=-1),
     "alternative_coefficients": Column("f8", "nAC"),
     "alternative_weight": Column("f", "nA", low=0, high=1 + _ROUNDING, finite=True),
-    "unit": Column("f8", "n"),
+    "unit": Column("f8", "n", low=0, high=_LARGEST),
     "root": Column("f4", "nMR", empty_with="classic"),
 }
 """Columns of `Models`. Codes of terms are checked against the number of shapes as well."""
@@ -95,8 +100,15 @@ def check_columns(
         is_empty = column.empty_with == method and array.size == 0 and len(array) == rows
         if not is_empty and array.shape != expected:
             raise ValueError(f"{name} has the shape {array.shape}, expected {expected}")
-        high = shapes - 1 if name.endswith("terms") else column.high
+        is_code = column.kind == "i2" and column.low == -1
+        high = shapes - 1 if is_code else column.high
         _check_range(name, array, column, high)
+    if (np.isnan(arrays["coefficients"][:, 0]) == _modelled(arrays["status"])).any():
+        raise ValueError("coefficients and status disagree on which rows have a model")
+
+
+def _modelled(status: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
+    return np.asarray(status < FitStatus.TOO_FEW_POINTS)
 
 
 def _sizes(arrays: Mapping[str, npt.NDArray[np.generic]], rows: int) -> dict[str, int]:
@@ -108,6 +120,7 @@ def _sizes(arrays: Mapping[str, npt.NDArray[np.generic]], rows: int) -> dict[str
         raise ValueError(f"{of_terms} terms and {of_alternatives} alternatives are too many")
     return {
         "n": rows,
+        "2": 2,
         "T": of_terms,
         "C": of_terms + 1,
         "A": of_alternatives,
@@ -118,10 +131,13 @@ def _sizes(arrays: Mapping[str, npt.NDArray[np.generic]], rows: int) -> dict[str
 
 
 def _check_range(name: str, array: npt.NDArray[Any], column: Column, high: float) -> None:
-    if not array.size:
+    # A column without bounds is not read: it may be larger than the memory.
+    if not array.size or (np.isinf(column.low) and np.isinf(high) and not column.finite):
         return
-    if column.finite and not np.isfinite(array).all():
+    least, most = array.min(), array.max()
+    if column.finite and not (np.isfinite(least) and np.isfinite(most)):
         raise ValueError(f"{name} holds a value that is not finite")
-    with np.errstate(invalid="ignore"):
-        if bool((array < column.low).any()) or bool((array > high).any()):
-            raise ValueError(f"{name} holds a value beyond {column.low:g} and {high:g}")
+    if np.isnan(least):
+        least, most = np.fmin.reduce(array, axis=None), np.fmax.reduce(array, axis=None)
+    if least < column.low or most > high:
+        raise ValueError(f"{name} holds a value beyond {column.low:g} and {high:g}")

@@ -23,10 +23,16 @@ if TYPE_CHECKING:
 
 
 class Scaling(StrEnum):
-    """How the problem grows with the machine."""
+    """How the problem grows with the machine.
 
-    WEAK = "weak"  # constant work per process
-    STRONG = "strong"  # constant work in total
+    Attributes
+    ----------
+    WEAK : the work per process is constant
+    STRONG : the work of all processes together is constant
+    """
+
+    WEAK = "weak"
+    STRONG = "strong"
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +131,15 @@ class Values:
             None if self.run_time is None else self.run_time[chosen],
         )
 
+    def means(self, reduction: Reduction) -> NDArray[np.float64]:
+        """Return means over processes where maxima and imbalance tell them, [call paths, runs].
+
+        Otherwise the values as they are, sums and maxima of unknown imbalance among them.
+        """
+        if reduction is Reduction.MAX and self.imbalance is not None:
+            return self.exclusive / np.nan_to_num(self.imbalance, nan=1.0)
+        return self.exclusive
+
 
 @dataclass(frozen=True)
 class Experiment(Displayed):
@@ -158,6 +173,10 @@ class Experiment(Displayed):
     scaling_reason: str
     findings: tuple[Finding, ...]
     numbers: tuple[Number, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not self.name.isprintable():
+            object.__setattr__(self, "name", printable(self.name))
 
     def __repr__(self) -> str:
         points = (f"{counted(len(p.values), 'point')} of {p.name}" for p in self.parameters)
@@ -263,9 +282,7 @@ class Experiment(Displayed):
         values = self.columns[metric]
         if self.reduction is Reduction.SUM:
             return values.exclusive / self._processes
-        if self.reduction is Reduction.MAX and values.imbalance is not None:
-            return values.exclusive / np.nan_to_num(values.imbalance, nan=1.0)
-        return values.exclusive
+        return values.means(self.reduction)
 
     def maxima(self, metric: str) -> NDArray[np.float64]:
         """Return maxima over processes, [call paths, runs]; NaN = not known, or did not occur."""

@@ -15,14 +15,14 @@ Attribute = str | int | float
 
 
 def call_path_graph(
-    tree: CallTree, attributes: Mapping[str, Sequence[Attribute]] | None = None
+    tree: CallTree, attributes: Mapping[str, Sequence[Attribute | None]] | None = None
 ) -> nx.DiGraph[str]:
     """Return the call tree as a directed graph from callers to callees.
 
     Parameters
     ----------
     tree : n call paths
-    attributes : further node attributes, each of length n
+    attributes : further node attributes, each of length n; None = this node does not have it
 
     Returns
     -------
@@ -36,15 +36,15 @@ def call_path_graph(
     extra = attributes or {}
     for row in range(len(tree)):
         region = tree.regions[tree.region[row]]
-        graph.add_node(
-            ids[row],
-            callpath=paths[row],
-            region=region.name,
-            file=region.file,
-            line=region.line,
-            paradigm=region.paradigm,
-            **{name: column[row] for name, column in extra.items()},
-        )
+        known = {
+            "callpath": paths[row],
+            "region": region.name,
+            "file": region.file,
+            "line": region.line,
+            "paradigm": region.paradigm,
+        }
+        given = {name: column[row] for name, column in extra.items() if column[row] is not None}
+        graph.add_nodes_from([(ids[row], {**known, **given})])
     graph.add_edges_from(
         (ids[caller], ids[row]) for row, caller in enumerate(tree.parent.tolist()) if caller != ROOT
     )

@@ -160,6 +160,12 @@ class Reduction(StrEnum):
     """How the values of many processes become one.
 
     Threads are folded into their process first: the maximum for times, the sum for counts.
+
+    Attributes
+    ----------
+    MAX, MEAN, MEDIAN, GEOMEAN, MIN, SUM : this statistic of the values of all processes
+    IMBALANCE : the maximum over the mean; 1 = balanced
+    GIVEN : the one value that the profile holds, whose statistic it does not state
     """
 
     MAX = "max"
@@ -168,8 +174,8 @@ class Reduction(StrEnum):
     GEOMEAN = "geomean"
     MIN = "min"
     SUM = "sum"
-    IMBALANCE = "imbalance"  # maximum over mean; 1 = balanced
-    GIVEN = "given"  # the profile holds one value per call path, made in a way it does not tell
+    IMBALANCE = "imbalance"
+    GIVEN = "given"
 
     @property
     def words(self) -> str:

@@ -72,7 +72,7 @@ def _input(key: str, count: Counter[str], mixed: int, points: int) -> Finding:
         choice = f"--param '{key}=metadata:{key}' makes it a parameter"
     else:
         chosen = shell_word(f"{key}={count.most_common(1)[0][0]}")
-        choice = f"choose with --where {chosen}"
+        choice = f"choose with --where {chosen}, or rank each with --group-by {shell_word(key)}"
     return Finding("CPM143", key, f"{listed}{more}, at {mixed} of {points} points; {choice}")
 
 

@@ -109,12 +109,37 @@ def assemble(
     UsageError
         If they are of several programs, or a metric that was asked for is in none of them.
     """
+    (experiment,) = assemble_groups(
+        files, registry, options, progress, groups=lambda read: [select(read) if select else read]
+    )
+    return experiment
+
+
+def assemble_groups(
+    files: Sequence[RunFile],
+    registry: Registry,
+    options: ReadOptions,
+    progress: Progress | None = None,
+    *,
+    groups: Callable[[list[ReadRun]], Sequence[list[ReadRun]]],
+) -> list[Experiment]:
+    """Read profiles and make each group of runs an experiment of its own.
+
+    Parameters
+    ----------
+    groups : makes groups of the runs before anything else is decided
+
+    Raises
+    ------
+    InputError, DataError, UsageError
+        As in `assemble`.
+    """
     if not files:
         raise InputError("no profiles were given", hint="give profiles or directories of runs")
     findings: list[Finding] = []
     distinct = _without_repeats(files, findings)
     read = _read_all(distinct, registry, options, findings, progress)
-    return _experiment_of(select(read) if select else read, options, findings)
+    return [_experiment_of(runs, options, [*findings]) for runs in groups(read)]
 
 
 def assemble_runs(name: str, runs: Sequence[RunSource], options: ReadOptions) -> Experiment:
@@ -151,7 +176,13 @@ def _experiment_of(
     if options.metrics is not None and not options.metrics:
         _refuse_several_metrics(read)
     refuse_several_programs(read)
-    findings += [finding for run in read for finding in run.findings]
+    findings += [
+        finding
+        for run in read
+        for finding in run.findings
+        # What the user has answered is no question any more.
+        if finding.code != "CPM141" or finding.subject not in options.parameter_sources
+    ]
     _refuse_units(read)
     settled = settle_parameters(read, options.parameter_sources)
     findings += settled.findings

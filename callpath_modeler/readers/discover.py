@@ -34,7 +34,8 @@ _TRACE, _PROFILE = ".otf2", ".cubex"
 # Endings that say little of a content, or belong to formats that carry results from program to
 # program: beside profiles of a measurement tool, such files were made from them.
 _GENERAL = (".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".parquet", ".txt", ".extra-p",
-            ".folded", ".collapsed")  # fmt: skip
+            ".folded", ".collapsed", ".dat", ".log", ".out", ".result", ".yaml", ".yml", ".pkl",
+            ".pickle")  # fmt: skip
 
 _MOST_IN_A_NAME = 12
 """Parameters in a pattern of names: a number may end in two ways at a decimal point."""

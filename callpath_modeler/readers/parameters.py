@@ -76,6 +76,7 @@ def settle_parameters(runs: Sequence[_ProfileRun], sources: Mapping[str, str]) -
     """
     for name, source in sources.items():
         check_source(name, source)
+    sources = {name: _resolved(runs, name, source) for name, source in sources.items()}
     columns = [] if any(run.file.is_explicit for run in runs) else _columns(runs, sources)
     origins = _origins_of_profiles(runs, sources, columns)
     decisions = infer(
@@ -107,6 +108,14 @@ def check_source(name: str, source: str) -> None:
             f"unknown source {source!r} of parameter {name!r}",
             hint=f"--param NAME=SOURCE with one of {', '.join(SOURCES)}, {METADATA}KEY",
         )
+
+
+def _resolved(runs: Sequence[_ProfileRun], name: str, source: str) -> str:
+    """Return the source of a parameter: a name may also be that of a column of a table."""
+    told = source == "name" and all(name in run.metadata for run in runs)
+    if told and not any(column.label == name for column in _columns(runs, {})):
+        return f"{METADATA}{name}"
+    return source
 
 
 def _columns(runs: Sequence[_ProfileRun], sources: Mapping[str, str]) -> list[Column]:

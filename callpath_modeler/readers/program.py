@@ -149,7 +149,7 @@ def recognise_scaling(
     work = own[tree.region]
 
     def slope_of(values: Values, rows: npt.NDArray[np.bool_]) -> float:
-        return _median_slope(_means(values, reduction)[rows][:, chosen], of_run, reduction)
+        return _median_slope(values.means(reduction)[rows][:, chosen], of_run, reduction)
 
     slope = slope_of(timed[0], work)
     if np.isnan(slope):
@@ -184,13 +184,6 @@ def _undecided(timed: Sequence[Values], runs: Sequence[Run], reduction: Reductio
 def _power(slope: float) -> str:
     # Adding zero to a rounded slope takes the sign off "-0.00".
     return f"p^{round(slope, 2) + 0.0:.2f}"
-
-
-def _means(values: Values, reduction: Reduction) -> FloatArray:
-    """Return means over processes where maxima and imbalance tell them, [call paths, runs]."""
-    if reduction is Reduction.MAX and values.imbalance is not None:
-        return values.exclusive / np.nan_to_num(values.imbalance, nan=1.0)
-    return values.exclusive
 
 
 def _median_slope(work: FloatArray, of_run: FloatArray, reduction: Reduction) -> float:

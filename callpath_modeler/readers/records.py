@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from callpath_modeler.diagnostics import Finding, Notices
 from callpath_modeler.errors import InputError
-from callpath_modeler.profile.calltree import CallTree
+from callpath_modeler.profile.calltree import ROOT, CallTree
 from callpath_modeler.profile.schema import (
     DeclaredMetric,
     Extent,
@@ -22,7 +22,8 @@ from callpath_modeler.profile.schema import (
 from callpath_modeler.readers.base import Reduced, RunSource
 from callpath_modeler.readers.inclusion import looks_inclusive, same_times
 from callpath_modeler.readers.paths import exclusive_of, tree_of
-from callpath_modeler.readers.titles import Title, is_processes, read_title
+from callpath_modeler.readers.titles import Title, is_processes, means_first, read_title
+from callpath_modeler.readers.words import Word, word_of
 from callpath_modeler.units import parameter_value
 
 _Array = NDArray[np.float64]
@@ -202,7 +203,9 @@ def _settings(records: Records) -> tuple[list[dict[str, float]], _Index]:
     """Return the distinct settings of the parameters, and which of them each row has."""
     names = list(records.parameters)
     if "p" not in names:
-        processes = next((name for name in names if is_processes(name)), None)
+        told = [name for name in names if is_processes(name)]
+        told += [name for name in names if word_of(name) is Word.PROCESSES]
+        processes = next(iter(told), None)
         names = ["p" if name == processes else name for name in names]
     if not names:
         return [{}], np.zeros(len(records.values), np.intp)
@@ -308,6 +311,11 @@ def _columns(
         metric = Metric(name, title.unit, _description(records, flavours), title.additive)
         tables = {inclusive: values(k, t) for inclusive, (k, t) in flavours.items()}
         column = _column(metric, tables, tree, notices)
+        if list(tables) == [True] and len(tree) > 1 and (tree.parent == ROOT).all():
+            # Nobody tells which of them calls which: what they share would count several times.
+            message = f"{name}: {len(tree)} functions of a list without callers are inclusive"
+            notices[0].note("CPM155", message, about=name)
+            column = _without_total(column)
         if metric.is_time and metric.additive and title.inclusive is None:
             column = _by_looks(column, tables[False], tree, notices)
             metric = column.metric
@@ -331,9 +339,14 @@ def _by_looks(
     why = same_times(tree, column.exclusive)
     if why:
         notices[0].note("CPM155", f"{name}: {why}", about=name)
-        unknown = np.full_like(column.total, np.nan)
-        return replace(column, metric=replace(metric, additive=False), total=unknown)
+        return _without_total(column)
     return column
+
+
+def _without_total(column: _Column) -> _Column:
+    """Return a metric whose values do not add up."""
+    unknown = np.full_like(column.total, np.nan)
+    return replace(column, metric=replace(column.metric, additive=False), total=unknown)
 
 
 def _note_siblings(
@@ -349,7 +362,8 @@ def _note_siblings(
 def _metrics(records: Records, notices: Notices) -> dict[str, dict[bool, tuple[int, Title]]]:
     """Return the columns of each metric: by name and flavour, True = inclusive."""
     metrics: dict[str, dict[bool, tuple[int, Title]]] = {}
-    for k, text in enumerate(records.titles):
+    for k in means_first(records.titles):
+        text = records.titles[k]
         title = read_title(text, records.units.get(text))
         flavours = metrics.setdefault(title.name, {})
         flavour = bool(title.inclusive) and title.additive

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from callpath_modeler.profile.schema import base_unit
@@ -19,13 +20,18 @@ _TIMES = frozenset({"time", "times", "duration", "runtime", "walltime", "elapsed
 _BYTES = frozenset({"byte", "bytes"})
 # The difference of two maxima is no maximum.
 _EXTREMES = frozenset({"median", "min", "minimum", "max", "maximum"})
+_MEANS = frozenset({"mean", "avg", "average", "median"})
+_NUMBERS = frozenset({"cnt", "count", "counts"})
 _STATISTICS = _EXTREMES | {"mean", "avg", "average", "sum", "total"}
 # Values of these do not add up along the call tree.
 _SPREADS = frozenset({"sd", "std", "stddev", "stdev", "iqr", "ci", "var", "variance"})
 _RATIOS = frozenset(
     {"cv", "ratio", "percent", "pct", "imbalance", "ipc", "rate", "bandwidth", "efficiency",
-     "speedup", "utilization", "frequency", "temperature"}
+     "speedup", "utilization", "frequency", "temperature", "throughput", "fom", "merit"}
 )  # fmt: skip
+_RATE = re.compile(r"\S+\s*/\s*\S+|%|[kMGTPE]?(flops|ips|teps|iops|dofs)", re.IGNORECASE)
+"""Units of rates and percentages."""
+_LONGEST_UNIT = 40
 _COUNTS = frozenset(
     {"visits", "calls", "count", "counts", "hits", "samples", "instructions", "cycles", "flops",
      "papi", "misses", "messages", "energy", "power", "memory", "value", "values"}
@@ -33,7 +39,8 @@ _COUNTS = frozenset(
 _PROCESSES = frozenset(
     {"p", "np", "nprocs", "numprocs", "procs", "processes", "ranks", "nranks", "n ranks",
      "num ranks", "mpi ranks", "ntasks", "mpi tasks", "n procs", "num procs", "n processes",
-     "num processes", "mpi processes", "world size", "mpi world size"}
+     "num processes", "mpi processes", "world size", "mpi world size", "num tasks", "n tasks",
+     "jobsize", "num mpi ranks", "n mpi ranks", "num mpi processes"}
 )  # fmt: skip
 _MEASURED = _TIMES | _BYTES | _STATISTICS | _SPREADS | _RATIOS | _COUNTS
 
@@ -48,8 +55,8 @@ class Title:
     unit : SI base unit
     factor : what brings values to that unit
     inclusive : None where the title does not say
-    additive : False for spreads and ratios, and for inclusive extremes, of which no exclusive
-        ones can be made
+    additive : False for spreads, ratios and rates, and for inclusive extremes, of which no
+        exclusive ones can be made
     is_assumed : True for durations whose unit the title does not state
     """
 
@@ -88,25 +95,50 @@ def read_title(title: str, unit: str | None = None) -> Title:
     base, factor = base_unit(unit or (units[0] if units else _usual_unit(lower)))
     if base == "s" and {*map(str.lower, kept)} <= _STATISTICS:
         name = "_".join(["time", *kept])
-    additive = not {*lower} & (_SPREADS | _RATIOS)
+    stated = unit or (units[0] if units else "")
+    additive = not ({*lower} & (_SPREADS | _RATIOS) or _is_rate(stated))
     is_assumed = base == "s" and not (unit or units)
     if inclusive and {*lower} & _EXTREMES:
         return Title(title, base, factor, inclusive, additive=False, is_assumed=is_assumed)
     return Title(name or title, base, factor, inclusive, additive, is_assumed)
 
 
+def means_first(titles: Sequence[str]) -> list[int]:
+    """Return the numbers of titles in an order in which a mean comes before extremes of the same.
+
+    Only titles that differ by the word of the statistic change places.
+
+    >>> means_first(["io", "time_min", "time_max", "time_avg[s]", "time_cnt"])
+    [0, 3, 1, 2, 4]
+    """
+    groups: dict[frozenset[str], list[tuple[bool, int]]] = {}
+    of_title = []
+    for k, title in enumerate(titles):
+        words = {*map(str.lower, _SEPARATORS.split(_BRACKETS.sub("", title)))}
+        statistics = words & (_EXTREMES | _SPREADS | _MEANS | _NUMBERS)
+        group = frozenset(words - statistics)
+        is_behind = bool(statistics) and not statistics & _MEANS
+        groups.setdefault(group, []).append((is_behind, k))
+        of_title.append(group)
+    ordered = {group: iter(sorted(members)) for group, members in groups.items()}
+    return [next(ordered[group])[1] for group in of_title]
+
+
 def is_measured(title: str) -> bool:
     """Tell whether a title names a measured quantity rather than a parameter.
 
-    >>> is_measured("wait [ms]"), is_measured("mean"), is_measured("grid [cells]")
-    (True, True, False)
+    >>> [is_measured(title) for title in ("wait [ms]", "mean", "triad[MB/s]", "grid [cells]")]
+    [True, True, True, False]
     """
     words = {word.lower() for word in _SEPARATORS.split(_BRACKETS.sub("", title))}
     notes = {note.strip().lower() for note in _BRACKETS.findall(title)}
     units = {base_unit(note)[0] for note in notes}
     words -= {"s"}
     return bool(
-        words & (_MEASURED | _DURATIONS) or notes & (_INCLUSIVE | _EXCLUSIVE) or units & {"s", "B"}
+        words & (_MEASURED | _DURATIONS)
+        or notes & (_INCLUSIVE | _EXCLUSIVE)
+        or units & {"s", "B"}
+        or any(map(_is_rate, notes))
     )
 
 
@@ -119,9 +151,14 @@ def is_processes(name: str) -> bool:
     return " ".join(_SEPARATORS.split(name.strip())).lower() in _PROCESSES
 
 
+def _is_rate(unit: str) -> bool:
+    # Of a longer text the expression would try too many divisions.
+    return len(unit) <= _LONGEST_UNIT and bool(_RATE.fullmatch(unit.strip()))
+
+
 def _usual_unit(words: list[str]) -> str:
     found = {*words}
-    if found & _RATIOS:
+    if found & _RATIOS or {*words[1:]} & _NUMBERS:
         return "1"
     if found & _TIMES:
         return "s"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from callpath_modeler.analysis.expectations.check import Check
 from callpath_modeler.analysis.expectations.verdicts import Status
 from callpath_modeler.analysis.expectations.wording import details, sentence
+from callpath_modeler.printable import github_message, github_property
 from callpath_modeler.report.check import worst_names
 
 
@@ -19,14 +20,8 @@ def to_annotations(check: Check) -> str:
         said = [sentence(outcome), "/".join(worst_names(outcome))]
         said += details(outcome, check.control_of(outcome))
         title = f"{outcome.status.upper()} {outcome.expectation.name}"
-        properties = f"file={_value(check.path)},line={outcome.line},title={_value(title)}"
-        lines.append(f"::{level} {properties}::{_data(chr(10).join(filter(None, said)))}")
+        properties = (
+            f"file={github_property(check.path)},line={outcome.line},title={github_property(title)}"
+        )
+        lines.append(f"::{level} {properties}::{github_message(chr(10).join(filter(None, said)))}")
     return "".join(f"{line}\n" for line in [*lines, check.summary()])
-
-
-def _data(text: str) -> str:
-    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
-
-
-def _value(text: str) -> str:
-    return _data(text).replace(":", "%3A").replace(",", "%2C")

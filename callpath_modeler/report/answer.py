@@ -10,6 +10,7 @@ import numpy as np
 from callpath_modeler.analysis.at_target import deviation
 from callpath_modeler.profile.pattern import short_name
 from callpath_modeler.profile.schema import Reduction
+from callpath_modeler.report.change_points import from_text
 from callpath_modeler.report.columns import amount_text
 from callpath_modeler.units import (
     counted,
@@ -122,6 +123,10 @@ def sum_notes(answer: Ranking | Forecast, *, ascii_only: bool) -> list[str]:
     total, reduction = answer.total[0], fitted.experiment.reduction
     if reduction is Reduction.SUM and fitted.parameter == "p":
         return ["Listed values are sums over all processes, the run time is that of the slowest."]
+    if not run_time.repetitions and run_time.predicted > run_time.by_model * (1 + _WORTH_A_NOTE):
+        alone = quantity(run_time.by_model, fitted.metric.unit, ascii_only=ascii_only)
+        why = "Means add up to no more than the run time, so the total is stated."
+        return [f"The model of the run time alone says {alone}, less than the total. {why}"]
     difference = total / run_time.total[0] - 1 if run_time.total[0] > 0 else 0.0
     if not abs(difference) > _WORTH_A_NOTE:
         return []
@@ -175,7 +180,8 @@ def growth_of(fitted: Fitted, row: int, *, pretty: bool) -> str:
     """Say how a call path grows, as what it does: ``is O(p)``."""
     if not fitted.modelled[row]:
         return "has no model"
-    return f"is {fitted.models.growth(row).text(fitted.parameter, pretty=pretty)}"
+    growth = fitted.models.growth(row).text(fitted.parameter, pretty=pretty)
+    return f"is {growth}{from_text(fitted, row)}"
 
 
 def known_by(answer: Ranking | Forecast) -> list[str]:
@@ -253,25 +259,18 @@ def culprit(ranking: Ranking) -> int:
 
 def beyond(fitted: Fitted, target: float) -> str:
     """Say where a target is, seen from the data."""
-    outside = [
-        (name, value / largest)
-        for name, value, smallest, largest in _reaches(fitted, target)
-        if not smallest <= value <= largest
-    ]
+    ranges = {name: fitted.measured_range(name) for name in fitted.at(target)}
+    outside = {
+        name: value / ranges[name][1]
+        for name, value in fitted.at(target).items()
+        if not ranges[name][0] <= value <= ranges[name][1]
+    }
     if not outside:
-        return "inside the data"
-    if any(times <= 1 for _, times in outside):
+        alone = fitted.never_combined(target)
+        return "no run is as large in all parameters" if alone else "inside the data"
+    if any(times <= 1 for times in outside.values()):
         return "below the smallest run"
     if not fitted.held:
-        return f"{factor_text(outside[0][1])} × the largest run"
-    each = (f"{name} {factor_text(times)} ×" for name, times in outside)
+        return f"{factor_text(outside[fitted.parameter])} × the largest run"
+    each = (f"{name} {factor_text(times)} ×" for name, times in outside.items())
     return f"{', '.join(each)} the largest run"
-
-
-def _reaches(fitted: Fitted, target: float) -> list[tuple[str, float, float, float]]:
-    """Return each parameter with its value, and its smallest and largest measured one."""
-    measured = {p.name: p.values for p in fitted.experiment.parameters}
-    ends = {name: (values[0], values[-1]) for name, values in measured.items()}
-    ends[fitted.parameter] = float(fitted.points[0]), float(fitted.points[-1])
-    wanted = {fitted.parameter: target, **fitted.held}
-    return [(name, value, *ends[name]) for name, value in wanted.items()]

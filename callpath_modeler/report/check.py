@@ -28,7 +28,7 @@ _INDENT = " " * 10
 _MOST = 48
 """Cells of a name beyond which what came of it stands in the next line."""
 
-_STYLES = {
+STYLES = {
     Status.PASS: "green",
     Status.FAIL: "bold red",
     Status.UNSURE: "yellow",
@@ -70,7 +70,7 @@ def _outcome_lines(
 ) -> Iterator[Text]:
     say = to_ascii if ascii_only else str
     name, said = say(outcome.expectation.name), say(sentence(outcome))
-    head = Text(outcome.status.upper().ljust(_WORD), style=_STYLES[outcome.status])
+    head = Text(outcome.status.upper().ljust(_WORD), style=STYLES[outcome.status])
     room = None if width is None else width - _WORD
     if cell_len(name) <= column and (room is None or column + 2 + cell_len(said) <= room):
         yield head + Text(name + " " * (column - cell_len(name) + 2) + said, style="default")

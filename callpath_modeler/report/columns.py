@@ -8,11 +8,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from callpath_modeler.profile.schema import Reduction
 from callpath_modeler.units import interval, parameter_value, percent, quantity
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from callpath_modeler.analysis.forecast import Forecast
     from callpath_modeler.analysis.rank import Ranking
+    from callpath_modeler.fitted import Fitted
     from callpath_modeler.report.layout import Column
 
 MODEL_NOTE = "model: how far what models say of the target is off what was measured there"
@@ -77,3 +81,15 @@ def telling(answer: Ranking | Forecast, columns: Mapping[str, Column]) -> dict[s
 def _repeats_the_largest(answer: Ranking | Forecast) -> bool:
     """Tell whether values at the target are those at the largest scale."""
     return answer.repetitions > 0 and answer.target == answer.fitted.points[-1]
+
+
+def has_maxima(fitted: Fitted, maximum: NDArray[np.float64]) -> bool:
+    """Tell whether maxima over processes say more than exclusive values do: means or sums."""
+    several = any(run.extent.processes > 1 for run in fitted.experiment.runs)
+    reduced = fitted.experiment.reduction in {Reduction.MEAN, Reduction.SUM}
+    return several and reduced and not bool(np.isnan(maximum).all())
+
+
+def ratio_text(ratio: float) -> str:
+    """Write an imbalance; ``-`` where it is not known."""
+    return "-" if math.isnan(ratio) else f"{ratio:.2f}"

@@ -31,8 +31,19 @@ def difference_table(
 
     Parameters
     ----------
+    compared : two experiments, compared
     rows : the call paths to tell of, in order; None = all
     broken : limits that do not hold
+
+    Returns
+    -------
+    Table
+        The columns of ``cpmodel diff -f csv``, in SI base units; `to_frame` makes it pandas.
+
+    Raises
+    ------
+    UsageError
+        If `compared` is something else, or there is no such row.
     """
     check_kind(compared, Compared, "compared")
     found = compared.difference

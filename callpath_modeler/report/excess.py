@@ -28,7 +28,7 @@ from callpath_modeler.profile.views import ViewKind
 from callpath_modeler.profile.wanted import Wanted
 from callpath_modeler.report.again import EXPERIMENT, Again
 from callpath_modeler.report.answer import left_out
-from callpath_modeler.report.formats import Cell, Table, provenance
+from callpath_modeler.report.formats import Cell, Table, json_number, provenance
 from callpath_modeler.report.layout import Column, shorten, wrap
 from callpath_modeler.report.outlines import (
     NAMED,
@@ -50,6 +50,8 @@ from callpath_modeler.units import (
 _Overlaps = tuple[NDArray[np.bool_], NDArray[np.bool_]] | None
 
 _GREY = "dim"
+_WORTH_A_NOTE = 0.01
+"""Share of the run time by which it differs from the sum of call paths before that is said."""
 _DIVERGING = 5
 """So many places where call trees diverge are listed for people."""
 _SHORT = {
@@ -174,6 +176,7 @@ def _header(shown: ExcessView, findings: Sequence[Finding]) -> dict[str, object]
                 "scale": q,
                 "total_at_base": float(losses.run_time[base]),
                 "total_at_scale": float(losses.run_time[scale]),
+                "run_time_at_scale": json_number(float(losses.slowest[scale])),
                 "excess": float(losses.total[k]),
                 "efficiency": 1.0 - float(losses.total[k]),
                 "unmatched": [
@@ -271,7 +274,12 @@ def _verdict(shown: ExcessView, *, ascii_only: bool) -> str:
         what = "of the time is lost" if time else f"of {losses.metric.name} is excess"
         answer = f"{where}, {percent(total)} {what}: {amounts[0]} of {amounts[1]}"
         answer += f" would not be there (efficiency {percent(1 - total)})"
-    return f"{answer}. {_hot_text(shown)}".rstrip()
+    answer = f"{answer}. {_hot_text(shown)}".rstrip()
+    slowest = float(losses.slowest[losses.columns(k)[1]])
+    if np.isnan(slowest) or abs(slowest - run_time) <= _WORTH_A_NOTE * slowest:
+        return answer
+    amount = quantity(slowest, unit, ascii_only=ascii_only)
+    return f"{answer} The run time at {name} = {q}, that of the slowest process, is {amount}."
 
 
 def _hot_text(shown: ExcessView) -> str:

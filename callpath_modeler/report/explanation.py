@@ -7,12 +7,13 @@ import textwrap
 from callpath_modeler.diagnostics import KINDS
 
 _WIDTH = 80
-_INTRODUCTION = """\
+_PAGE = 100
+INTRODUCTION = """\
 # Findings
 
-A finding is a message about the data or the models that you should know. Codes 1xx are about
-profiles and series of runs, 2xx about models, 3xx about comparisons. `cpmodel explain CPM115`
-prints one of these sections.
+A finding is a message about the data or the models that you should know before you use a result.
+Codes 1xx are about profiles and series of runs, 2xx about models, 3xx about comparisons.
+`cpmodel explain CPM115` prints one of these sections.
 """
 
 
@@ -46,17 +47,18 @@ def overview() -> list[str]:
 
 def reference_page() -> str:
     """Return the page of all findings, in Markdown."""
-    return "\n".join([_INTRODUCTION, *map(_section, KINDS)])
+    return "\n".join([INTRODUCTION, *map(_section, KINDS)])
 
 
 def _section(code: str) -> str:
     kind = KINDS[code]
-    return f"""\
-## {code}
+    paragraphs = (
+        f"**{kind.what}.** {kind.why}",
+        f"Remedy: {kind.remedy}",
+        f"Example: `{kind.example}`",
+    )
+    return "\n\n".join([f"## {code}", *map(_filled, paragraphs)]) + "\n"
 
-**{kind.what}.** {kind.why}
 
-What to do: {kind.remedy}
-
-Example: `{kind.example}`
-"""
+def _filled(paragraph: str) -> str:
+    return textwrap.fill(paragraph, _PAGE, break_long_words=False, break_on_hyphens=False)

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from types import NoneType
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from callpath_modeler.analysis.centre import centre_of
+from callpath_modeler.analysis.expectations.check import Check
 from callpath_modeler.analysis.rank import Ranking
 from callpath_modeler.choices import check_kind
 from callpath_modeler.fitted import Fitted
+from callpath_modeler.modeling import centre, changes_since
 from callpath_modeler.profile.experiment import Experiment
 from callpath_modeler.profile.graph import Attribute, call_path_graph, to_dot, to_graphml
 from callpath_modeler.profile.schema import Metric
 from callpath_modeler.report.formats import Cell, Table
 from callpath_modeler.report.ranking_table import fit_settings, formula_texts, growth_texts
+from callpath_modeler.report.verdicts import verdict_columns
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -32,6 +38,7 @@ def models_table(fitted: Fitted) -> Table:
         "metric": [fitted.metric.name for _ in rows],
         "growth": [text if known else None for text, known in zip(growths, modelled, strict=True)],
         "model": [text if known else None for text, known in zip(formulas, modelled, strict=True)],
+        "since": [at or None for at in changes_since(models).tolist()],
         "status": [*fitted.statuses(rows)],
         "points": models.used.tolist(),
         "cv_error": models.cv_error.tolist(),
@@ -77,36 +84,84 @@ def values_table(experiment: Experiment, metric: Metric, *, inclusive: bool = Fa
     return Table(columns, {value: metric.unit}, header)
 
 
-def graph(ranking: Ranking) -> nx.DiGraph[str]:
-    """Return the call-path graph with what was measured, modelled and predicted.
+def graph(source: Ranking | Experiment, check: Check | None = None) -> nx.DiGraph[str]:
+    """Return the call-path graph of a ranking, or of an experiment.
 
-    Nodes are call-path ids, edges go from callers to callees. Attributes of a node are
-    those of `call_path_graph` and the columns of the ranking.
+    Nodes are call-path ids, edges go from callers to callees. Each node has the attributes of
+    `call_path_graph`. Numbers that are not known are left out, so every writer of networkx takes
+    the graph.
+
+    Parameters
+    ----------
+    source : of a ranking, nodes have its columns: ``rank`` (1 = worst), ``value_at_largest``,
+        ``value_at_target``, ``low``, ``high``, ``predicted``, ``loss``, ``share_at_target``,
+        ``excess_inclusive``, ``excess_exclusive``, ``trust`` (marks, 0 to 4), ``growth``,
+        ``model``, ``status``. Of an experiment, nodes have ``time_at_largest`` and so on: the
+        exclusive value of each metric at the largest setting of the parameters, in SI base units,
+        with repetitions combined as in models
+    check : what came of expectations that were held against the models of the ranking; nodes that
+        one names have ``verdict`` and ``expectation``
+
+    Returns
+    -------
+    networkx.DiGraph
+        One node per call path, one edge from each caller to each callee.
+
+    Raises
+    ------
+    UsageError
+        If `source` is something else.
     """
-    check_kind(ranking, Ranking, "ranking")
+    check_kind(source, (Ranking, Experiment), "source")
+    check_kind(check, (Check, NoneType), "check")
+    if isinstance(source, Experiment):
+        return _graph_of_experiment(source)
+    return _graph_of_ranking(source, check)
+
+
+def _graph_of_experiment(experiment: Experiment) -> nx.DiGraph[str]:
+    settings = experiment.runs_by_setting()
+    runs = settings[max(settings)]
+    attributes = {}
+    for name in experiment.columns:
+        values = experiment.values(name)[:, runs]
+        how = centre_of(experiment, name, aggregate="auto")
+        attributes[f"{name}_at_largest"] = _known(centre(values[:, None], how)[:, 0])
+    return call_path_graph(experiment.tree, attributes)
+
+
+def _graph_of_ranking(ranking: Ranking, check: Check | None) -> nx.DiGraph[str]:
     fitted = ranking.fitted
-    attributes: dict[str, list[Attribute]] = {
-        "value_at_largest": _numbers(ranking.at_largest),
-        "value_at_target": _numbers(ranking.value),
-        "low": _numbers(ranking.low),
-        "high": _numbers(ranking.high),
-        "share_at_target": _numbers(ranking.share),
-        "excess_inclusive": _numbers(ranking.excess.inclusive),
-        "excess_exclusive": _numbers(ranking.excess.exclusive),
-        "predicted": _numbers(ranking.predicted.value),
-    }
     rows = np.arange(len(fitted.experiment.tree))
-    attributes["growth"] = [*growth_texts(ranking, rows)]
-    attributes["model"] = [*formula_texts(ranking, rows)]
-    attributes["status"] = [*fitted.statuses(rows)]
+    place: list[Attribute | None] = [None] * len(rows)
+    for k, row in enumerate(ranking.order.tolist(), start=1):
+        place[row] = k
+    attributes: dict[str, Sequence[Attribute | None]] = {
+        "rank": place,
+        "value_at_largest": _known(ranking.at_largest),
+        "value_at_target": _known(ranking.value),
+        "low": _known(ranking.low),
+        "high": _known(ranking.high),
+        "loss": _known(ranking.lost),
+        "share_at_target": _known(ranking.share),
+        "excess_inclusive": _known(ranking.excess.inclusive),
+        "excess_exclusive": _known(ranking.excess.exclusive),
+        "predicted": _known(ranking.predicted.value),
+        "trust": [mark if mark >= 0 else None for mark in ranking.trust.tolist()],
+        "growth": growth_texts(ranking, rows),
+        "model": formula_texts(ranking, rows),
+        "status": fitted.statuses(rows),
+    }
+    if check is not None:
+        attributes |= verdict_columns(check, rows.tolist())
     return call_path_graph(fitted.experiment.tree, attributes)
 
 
-def graph_text(ranking: Ranking, form: str) -> str:
+def graph_text(ranking: Ranking, form: str, check: Check | None = None) -> str:
     """Return the call-path graph as ``"graphml"`` or ``"dot"``."""
-    made = graph(ranking)
+    made = graph(ranking, check)
     return to_graphml(made) if form == "graphml" else to_dot(made, ranking.fitted.experiment.name)
 
 
-def _numbers(values: np.ndarray) -> list[Attribute]:
-    return [*values.tolist()]
+def _known(values: np.ndarray) -> list[Attribute | None]:
+    return [None if np.isnan(value) else value for value in values.tolist()]

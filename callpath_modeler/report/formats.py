@@ -10,6 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from callpath_modeler.printable import csv_cell, json_text, markdown_text
+
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -60,42 +62,48 @@ class Table:
 
 
 def to_csv(table: Table, *, delimiter: str = ",", header: bool = True) -> str:
-    """Write delimited text; no value is an empty field, infinity is ``inf``."""
+    """Write delimited text; no value is an empty field, infinity is ``inf``.
+
+    A text that spreadsheets would take for a formula begins with an apostrophe.
+    """
     out = io.StringIO()
     writer = csv.writer(out, delimiter=delimiter, lineterminator="\n")
     if header:
-        writer.writerow(table.titles())
+        writer.writerow(map(csv_cell, table.titles()))
     # Numbers are written with all their digits.
-    writer.writerows(zip(*(map(_plain, cells) for cells in table.columns.values()), strict=True))
+    writer.writerows(zip(*(map(_field, cells) for cells in table.columns.values()), strict=True))
     return out.getvalue()
 
 
 def to_json(table: Table) -> str:
     """Write one JSON object: ``schema``, what the header says, ``units`` and ``rows``."""
     document = {"schema": SCHEMA, **table.header, "units": dict(table.units), "rows": []}
-    text = json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False)
+    text = json_text(json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False))
     # Indenting, the encoder is a slow one. A record holds nothing that would be indented further.
     encode = json.JSONEncoder(
         ensure_ascii=False, allow_nan=False, separators=(",\n   ", ": ")
     ).encode
-    records = ",\n".join(f"  {{\n   {encode(record)[1:-1]}\n  }}" for record in _records(table))
+    records = json_text(
+        ",\n".join(f"  {{\n   {encode(record)[1:-1]}\n  }}" for record in _records(table))
+    )
     return f"{text[:-4]}[\n{records}\n ]\n}}\n" if records else f"{text}\n"
 
 
 def to_jsonl(table: Table) -> str:
     """Write one JSON object per row."""
-    return "".join(json.dumps(record, ensure_ascii=False) + "\n" for record in _records(table))
+    records = (json.dumps(record, ensure_ascii=False) for record in _records(table))
+    return json_text("".join(f"{record}\n" for record in records))
 
 
 def to_markdown(table: Table) -> str:
     """Write a Markdown table."""
-    lines = [table.titles(), ["---"] * len(table.columns)]
-    lines += [[_markdown(cell) for cell in row] for row in table.rows()]
+    lines = [list(map(markdown_text, table.titles())), ["---"] * len(table.columns)]
+    lines += [[markdown_text(str(_plain(cell))) for cell in row] for row in table.rows()]
     return "".join("| " + " | ".join(line) + " |\n" for line in lines)
 
 
-def _markdown(cell: Cell) -> str:
-    return " ".join(str(_plain(cell)).splitlines()).replace("|", "\\|")
+def _field(cell: Cell) -> str | float:
+    return csv_cell(cell) if isinstance(cell, str) else _plain(cell)
 
 
 def _plain(cell: Cell) -> str | float:

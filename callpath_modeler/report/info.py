@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-import numpy as np
+from collections.abc import Sequence
 
-from callpath_modeler.diagnostics import count_by_code
+import numpy as np
+from rich.text import Text
+
+from callpath_modeler.diagnostics import Finding, count_by_code, in_full
 from callpath_modeler.profile.experiment import Experiment, Run, Values
 from callpath_modeler.report.answer import left_out
 from callpath_modeler.report.formats import Table
-from callpath_modeler.report.layout import aligned
+from callpath_modeler.report.layout import aligned, wrap
 from callpath_modeler.units import counted, parameter_value, percent
 
 
@@ -73,11 +76,15 @@ def metric_rows(experiment: Experiment) -> list[Row]:
     return rows
 
 
-def diagnostics_text(experiment: Experiment) -> list[str]:
-    """Return every finding in a line of its own."""
-    return [f"{f.code}  {f.subject}: {f.message}  -> {f.remedy}" for f in experiment.findings] or [
-        "no findings"
-    ]
+def diagnostics_text(findings: Sequence[Finding], width: int | None) -> list[Text]:
+    """Return every finding in full: what happened, why it matters, what to do, and its code.
+
+    Parameters
+    ----------
+    width : of the terminal; None = nothing is wrapped
+    """
+    lines = in_full(findings) or ["no findings"]
+    return [part for line in lines for part in wrap(line, width, indent="  ")]
 
 
 def info_table(experiment: Experiment) -> Table:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from xml.etree import ElementTree as ET
 
 from callpath_modeler.analysis.expectations.check import Check
 from callpath_modeler.analysis.expectations.verdicts import Outcome, Status
 from callpath_modeler.analysis.expectations.wording import details, sentence
+from callpath_modeler.printable import xml_text
 from callpath_modeler.report.check import worst_names
-
-_NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def to_junit(check: Check) -> str:
@@ -28,7 +26,7 @@ def to_junit(check: Check) -> str:
         "time": "0.000",
     }
     suites = ET.Element("testsuites", {"name": "cpmodel check", **counts})
-    suite = ET.SubElement(suites, "testsuite", {"name": _clean(check.path), **counts})
+    suite = ET.SubElement(suites, "testsuite", {"name": xml_text(check.path), **counts})
     for outcome in check.outcomes:
         _add(suite, check, outcome)
     ET.indent(suites)
@@ -45,20 +43,20 @@ def _add(suite: ET.Element, check: Check, outcome: Outcome) -> None:
         suite,
         "testcase",
         {
-            "name": _clean(outcome.expectation.name),
-            "classname": _clean(outcome.fitted.experiment.name),
-            "file": _clean(check.path),
+            "name": xml_text(outcome.expectation.name),
+            "classname": xml_text(outcome.fitted.experiment.name),
+            "file": xml_text(check.path),
             "line": str(outcome.line),
             "time": "0.000",
         },
     )
-    message = _clean(f"{outcome.status.upper()}: {sentence(outcome)}")
+    message = xml_text(f"{outcome.status.upper()}: {sentence(outcome)}")
     lines = [
         f"{check.path}:{outcome.line}",
         *["/".join(worst_names(outcome))],
         *details(outcome, check.control_of(outcome)),
     ]
-    text = _clean("\n".join(line for line in lines if line))
+    text = xml_text("\n".join(line for line in lines if line))
     if outcome.failed:
         failure = ET.SubElement(case, "failure", {"message": message, "type": "expectation"})
         failure.text = text
@@ -66,8 +64,3 @@ def _add(suite: ET.Element, check: Check, outcome: Outcome) -> None:
         ET.SubElement(case, "skipped", {"message": message}).text = text
     else:
         ET.SubElement(case, "system-out").text = message
-
-
-def _clean(text: str) -> str:
-    """Return text without what XML cannot hold."""
-    return _NOT_XML.sub("\N{REPLACEMENT CHARACTER}", text)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -15,14 +15,16 @@ from callpath_modeler.analysis.rank import FIRST, Ranking
 from callpath_modeler.analysis.requirements import Requirements
 from callpath_modeler.analysis.unevenness import Unevenness
 from callpath_modeler.fitted import Fitted
-from callpath_modeler.modeling import Alternative, FitStatus, summarise
+from callpath_modeler.modeling import FitStatus, summarise
 from callpath_modeler.profile.calltree import ROOT
 from callpath_modeler.profile.pattern import short_name
-from callpath_modeler.report.answer import at_text, target_text
+from callpath_modeler.report.answer import at_text, cost_text, target_text
+from callpath_modeler.report.change_points import formula_from_text, from_text, law_text
 from callpath_modeler.report.chart import draw
 from callpath_modeler.report.columns import amount_text
 from callpath_modeler.report.curve import curve_of, measured_of
-from callpath_modeler.report.ranking_table import formula_text, growth_text
+from callpath_modeler.report.hypotheses import NO_OTHER, compared_text, hypotheses
+from callpath_modeler.report.ranking_table import formula_text, growth_range_text
 from callpath_modeler.report.requirements import requirement_lines, uneven_facts
 from callpath_modeler.units import (
     counted,
@@ -33,18 +35,16 @@ from callpath_modeler.units import (
     signed_percent,
 )
 
-_WORTH_A_WORD = 0.01
-"""Relative weight from which on another hypothesis is listed."""
 _GRID = 400
 """Points at which the curve is evaluated: more than any terminal has columns."""
 _LABEL = 10
 """Cells of the word that a fact begins with."""
+_TWO_LAWS = "The law changes between two scales; beyond them the other law holds."
+"""Of call paths whose model has a change point."""
 _GONE = "It does not occur at the largest scale; nothing is predicted."
 """Of call paths that have a model of the smaller scales."""
 _LEGEND = "● measured  ⣀ model  ░ band  ┊ end of the data  ◆ target"
 _LEGEND_ASCII = "o measured  * model  : band  | end of data  X target"
-NOTHING_ELSE = "nothing else fits the data nearly as well"
-"""What is said in place of alternatives where there are none."""
 
 Fact = tuple[str, str]
 """Something to say of a call path: a word, and the text."""
@@ -99,7 +99,8 @@ def model_text(
         *_dressed(uneven_facts(uneven, row, ascii_only=ascii_only)),
         "",
     ]
-    return [*lines, *_dressed(neighbour_facts(ranking, row))]
+    program = program_facts(ranking, row, ascii_only=ascii_only)
+    return [*lines, *_dressed(neighbour_facts(ranking, row)), *_dressed(program)]
 
 
 def no_model(ranking: Ranking, row: int) -> str:
@@ -160,14 +161,18 @@ def predicted_text(ranking: Ranking, row: int, *, ascii_only: bool = False) -> s
 def _formula(ranking: Ranking, row: int, *, ascii_only: bool) -> str:
     unit = ranking.fitted.metric.unit
     pretty = not ascii_only
-    growth = growth_text(ranking, row, pretty=pretty)
-    formula = formula_text(ranking, row, pretty=pretty)
+    growth = growth_range_text(ranking, row, pretty=pretty)
     fitted = ranking.fitted
+    formula = formula_text(ranking, row, pretty=pretty)
+    since = formula_from_text(fitted, rows_of(ranking, row))
+    formula += since
     held = "".join(f", {name}={parameter_value(value)}" for name, value in fitted.held.items())
     text = f"{fitted.metric.name}({fitted.parameter}{held}) = {formula}"
     text += f"  [{unit}]" if unit != "1" else ""
     if np.isfinite(ranking.target):
         text += f"   {predicted_text(ranking, row, ascii_only=ascii_only)}"
+    # Where the formula says it, the growth need not.
+    growth += "" if since else from_text(fitted, int(ranking.leader[row]))
     return f"{text}   growth {growth}"
 
 
@@ -194,7 +199,9 @@ def quality_facts(ranking: Ranking, row: int) -> list[Fact]:
         return [("sum of", _sum_of(ranking, row))]
     fitted, models = ranking.fitted, ranking.fitted.models
     status = FitStatus(int(models.status[row]))
-    stands = ("status", f"{fitted.status(row)}: {status.sentence}")
+    laws = law_text(fitted, row, pretty=True)
+    sentence = _TWO_LAWS if laws and status is FitStatus.OUTSIDE else status.sentence
+    stands = ("status", f"{fitted.status(row)}: {sentence}")
     if status is FitStatus.ZERO:
         return [stands]
     noise = models.noise[row]
@@ -206,42 +213,21 @@ def quality_facts(ranking: Ranking, row: int) -> list[Fact]:
         f"{int(models.used[row])} points",
     ]
     facts = [("quality", "   ".join(parts)), stands]
+    facts += [("laws", laws)] if laws else []
     facts += _control(ranking, row)
     if models.method != "classic":
-        others = listed_alternatives(fitted, row, ascii_only=True)
-        chance = f"{probability(fitted, row, others)}{_chance(ranking, row)}"
-        facts.append(("model", chance))
+        known = hypotheses(fitted, row, ranking.target, ascii_only=True)
+        facts.append(("model", f"{known.sentence}{_chance(ranking, row)}"))
     return facts
-
-
-def probability(fitted: Fitted, row: int, others: Sequence[Alternative]) -> str:
-    """Say how probable the model of a call path is, and why it is one where another is more so."""
-    weight = float(fitted.models.weight[row])
-    why = ", nearest to all that could be" if any(each.weight > weight for each in others) else ""
-    return f"probability {percent(weight)}{why}"
-
-
-def listed_alternatives(fitted: Fitted, row: int, *, ascii_only: bool) -> list[Alternative]:
-    """Return what else the model of a call path could be, as far as that is worth a word.
-
-    Hypotheses in several parameters that are the same along one are told once.
-    """
-    others: dict[str, Alternative] = {}
-    for other in fitted.models.alternatives(row, fitted.parameter, pretty=not ascii_only):
-        same = others.get(other.formula)
-        weight = other.weight + (same.weight if same else 0.0)
-        others[other.formula] = replace(same or other, weight=weight)
-    ordered = sorted(others.values(), key=lambda other: -other.weight)
-    return [other for other in ordered if other.weight >= _WORTH_A_WORD]
 
 
 def _others(ranking: Ranking, row: int, *, ascii_only: bool) -> list[str]:
     if ranking.inclusive:
         return []
     fitted = ranking.fitted
-    others = listed_alternatives(fitted, row, ascii_only=ascii_only)
+    others = hypotheses(fitted, row, ranking.target, ascii_only=ascii_only).others
     if not others:
-        return [f"could also be: {NOTHING_ELSE}"]
+        return [f"could also be: {NO_OTHER} ({compared_text(fitted)})"]
     at = at_text(fitted, ranking.target)
     classic = fitted.models.method == "classic"
     title = "could also be" if classic else "could also be (or much like)"
@@ -381,6 +367,16 @@ def neighbour_facts(ranking: Ranking, row: int) -> list[Fact]:
     ]
     more = f", {len(below) - 6} more" if len(below) > 6 else ""
     return [("called by", above), ("calls", f"{', '.join(named) or 'nothing'}{more}")]
+
+
+def program_facts(ranking: Ranking, row: int, *, ascii_only: bool = False) -> list[Fact]:
+    """Say how long the program runs at the target, as the ranking does, and the share of it."""
+    fitted = ranking.fitted
+    if np.isinf(ranking.target) or not fitted.metric.additive:
+        return []
+    share = float(ranking.share[row])
+    part = "" if np.isnan(share) else f". This call path takes {percent(share)} of the total"
+    return [("program", f"{cost_text(ranking, ascii_only=ascii_only)}{part}.")]
 
 
 def _part(part: float, whole: float) -> float:

@@ -17,16 +17,17 @@ from callpath_modeler.profile.pattern import short_name
 from callpath_modeler.profile.schema import Region
 from callpath_modeler.profile.views import View, ViewKind
 from callpath_modeler.report.answer import target_text
+from callpath_modeler.report.change_points import formula_from_text
 from callpath_modeler.report.chart import draw
 from callpath_modeler.report.columns import amount_text
 from callpath_modeler.report.curve import measured_of, sketch
+from callpath_modeler.report.hypotheses import NO_OTHER, hypotheses
 from callpath_modeler.report.layout import shorten
 from callpath_modeler.report.model import (
     imbalance_cells,
     imbalances,
-    listed_alternatives,
-    probability,
 )
+from callpath_modeler.report.ranking_table import model_range_texts
 from callpath_modeler.report.requirements import uneven_facts
 from callpath_modeler.units import (
     counted,
@@ -132,11 +133,12 @@ class NodeReport:
         if len(parts) == 1:
             row = int(parts[0])
             formula = fitted.models.formula(row, fitted.parameter, pretty=not self.ascii_only)
+            formula += formula_from_text(fitted, parts)
             return [*seen, f"{what} = {formula}", self._predicted()]
         lines = [f"{what}: sum of {counted(len(parts), 'model')}"]
         formula = fitted.models.sum_formula(parts, fitted.parameter, pretty=not self.ascii_only)
         if formula.count(" + ") < _TERMS:
-            lines.insert(0, f"{what} = {formula}")
+            lines.insert(0, f"{what} = {formula}{formula_from_text(fitted, parts)}")
         return [*seen, *lines, self._predicted()]
 
     @property
@@ -164,6 +166,9 @@ class NodeReport:
         """Say what models predict at the target; where it was measured, how far that is off."""
         forecast, main, unit = self.forecast, self.main, self.forecast.fitted.metric.unit
         growth = forecast.known.growth_text(int(main.growth[0]), pretty=not self.ascii_only)
+        if len(self.parts) == 1:
+            parts, pretty = self.parts.astype(np.intp), not self.ascii_only
+            (growth,) = model_range_texts(forecast.fitted, parts, pretty=pretty)
         if np.isinf(forecast.target):
             return f"in the limit {percent(float(main.share[0]))}, {growth}"
         if forecast.repetitions:
@@ -205,10 +210,10 @@ class NodeReport:
         if len(parts) > 1:
             return [f"fastest: {self._fastest()}"]
         row = int(parts[0])
-        shown = listed_alternatives(fitted, row, ascii_only=self.ascii_only)
-        lines = [f"{probability(fitted, row, shown)}; {self._quality(row)}"]
-        lines += ["could also be" if shown else "nothing else fits nearly as well"]
-        for other in shown:
+        known = hypotheses(fitted, row, self.forecast.target, ascii_only=self.ascii_only)
+        lines = [f"{known.sentence}; {self._quality(row)}"]
+        lines += ["could also be" if known.others else NO_OTHER]
+        for other in known.others:
             value = float(other.values([self.forecast.target])[0])
             text = quantity(value, fitted.metric.unit, ascii_only=self.ascii_only)
             lines.append(f"  {percent(other.weight):>5}  {text:>10}  {other.formula}")

@@ -20,19 +20,22 @@ from callpath_modeler.printable import shell_words
 from callpath_modeler.profile.calltree import CallTree, escape
 from callpath_modeler.profile.experiment import Scaling
 from callpath_modeler.profile.pattern import short_name
-from callpath_modeler.profile.schema import Reduction
 from callpath_modeler.report.again import EXPERIMENT, Again
 from callpath_modeler.report.answer import culprit, left_out, sum_notes, turning_notes, verdict
+from callpath_modeler.report.change_points import from_texts
 from callpath_modeler.report.columns import (
     MODEL_NOTE,
     band_text,
     band_title,
+    has_maxima,
+    ratio_text,
     share_texts,
     telling,
     value_titles,
 )
 from callpath_modeler.report.layout import Column, table, wrap
-from callpath_modeler.report.ranking_table import growth_texts
+from callpath_modeler.report.ranking_table import growth_range_texts
+from callpath_modeler.report.verdicts import verdict_cells, verdict_note
 from callpath_modeler.units import (
     counted,
     parameter_value,
@@ -45,6 +48,8 @@ from callpath_modeler.units import (
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+    from callpath_modeler.analysis.expectations.check import Check
 
 _GREY = "dim"
 _START_UP = frozenset(
@@ -69,6 +74,8 @@ def ranking_text(
     full_names: bool,
     ascii_only: bool,
     again: Again = EXPERIMENT,
+    check: Check | None = None,
+    complete: bool = True,
 ) -> list[Text]:
     """Return the ranking for people: the answer first, then the table, then what is not in it.
 
@@ -78,15 +85,18 @@ def ranking_text(
     width : of the terminal; None = nothing is cut
     full_names : functions with return type and arguments
     again : asks for one of these call paths
+    check : what came of expectations, which then have a column; None = there are none
+    complete : False = the answer, the table and what may be done next, without anything else
     """
     names = distinct_names(ranking.fitted.experiment.tree, rows, full=full_names)
     others = remainder(ranking, rows)
     # Widths are those of what is shown: characters are replaced before anything is laid out.
     say = to_ascii if ascii_only else str
-    columns = [
-        replace(c, header=say(c.header), cells=[say(cell) for cell in c.cells])
-        for c in ranking_cells(ranking, rows, others, ascii_only=ascii_only).values()
-    ]
+    made = [*ranking_cells(ranking, rows, others, ascii_only=ascii_only).values()]
+    if check is not None:
+        has_total = ranking.fitted.metric.additive
+        made.append(verdict_cells(check, rows.tolist(), bool(len(others)), has_total=has_total))
+    columns = [replace(c, header=say(c.header), cells=[*map(say, c.cells)]) for c in made]
     paths = [[say(name) for name in path] for path in (*names, *_below(ranking, others))]
     ids = ranking.fitted.experiment.tree.ids()
     marks = [f"@{ids[row]}" for row in rows]
@@ -95,16 +105,14 @@ def ranking_text(
         verdict(ranking, ascii_only=ascii_only),
         *turning_notes(ranking, ascii_only=ascii_only),
     ]
+    footer = _footer(ranking, body[0].plain, ids, again, check)
+    footer = footer if complete else ["", *footer[-1:]]
     return [
         *(part for line in answer for part in wrap(say(line), width, "bold")),
-        *wrap(say(context(ranking)), width, _GREY),
+        *(wrap(say(context(ranking)), width, _GREY) if complete else ()),
         Text(""),
         *body,
-        *(
-            part
-            for line in _footer(ranking, body[0].plain, ids, again)
-            for part in wrap(say(line), width, _GREY)
-        ),
+        *(part for line in footer for part in wrap(say(line), width, _GREY)),
     ]
 
 
@@ -193,7 +201,14 @@ def ranking_cells(
     own = ranking.excess.exclusive
     summed = [own[others], own] if len(others) else [own]
     excess += [percent(float(part.sum())) for part in summed]
-    growth = growth_texts(ranking, rows, pretty=not ascii_only)
+    growth = [
+        text + since
+        for text, since in zip(
+            growth_range_texts(ranking, rows, pretty=not ascii_only),
+            from_texts(fitted, ranking.leader[rows]),
+            strict=True,
+        )
+    ]
     bands = [band(ranking.low[row], ranking.high[row]) for row in rows]
     trust = map(marks_text, ranking.trust[rows].tolist())
     before = [*np.nan_to_num(ranking.share_at_largest[rows]), *sums(ranking.share_at_largest)]
@@ -213,14 +228,14 @@ def ranking_cells(
             f"max {largest_at}", [*map(text, maximum), *of_processes], droppable=_FIRST_TO_GO
         ),
         "imbalance": Column(
-            "imbalance", [*map(_ratio_text, imbalance), *of_processes], droppable=_FIRST_TO_GO
+            "imbalance", [*map(ratio_text, imbalance), *of_processes], droppable=_FIRST_TO_GO
         ),
         "share": Column("share", [*share_texts(ranking, before, after), ""], droppable=4),
         "excess": Column("excess", excess, droppable=5),
         "growth": Column("growth", [*growth, *blank, ""], right=False, droppable=1),
         "trust": Column("trust", [*trust, *blank, ""], droppable=3),
     }
-    if not _has_maxima(ranking, maximum):
+    if ranking.inclusive or not has_maxima(fitted, ranking.maxima_at_largest[0]):
         del columns["maximum"], columns["imbalance"]
     if not fitted.metric.additive:
         # No sum means anything: neither the last row, the total, nor shares of it.
@@ -229,25 +244,15 @@ def ranking_cells(
     return telling(ranking, columns)
 
 
-def _has_maxima(ranking: Ranking, maximum: NDArray[np.float64]) -> bool:
-    """Tell whether maxima say more than the listed values do: of exclusive means or sums."""
-    reduction = ranking.fitted.experiment.reduction
-    is_listed = ranking.inclusive or reduction not in {Reduction.MEAN, Reduction.SUM}
-    several = any(run.extent.processes > 1 for run in ranking.fitted.experiment.runs)
-    return several and not is_listed and not bool(np.isnan(maximum).all())
-
-
-def _ratio_text(ratio: float) -> str:
-    return "-" if np.isnan(ratio) else f"{ratio:.2f}"
-
-
 def _places(ranking: Ranking, rows: NDArray[np.intp]) -> list[int]:
     place = np.zeros(len(ranking.value), np.intp)
     place[ranking.order] = np.arange(1, len(ranking.order) + 1)
     return [int(k) for k in place[rows]]
 
 
-def _footer(ranking: Ranking, shown: str, ids: Sequence[str], again: Again) -> list[str]:
+def _footer(
+    ranking: Ranking, shown: str, ids: Sequence[str], again: Again, check: Check | None
+) -> list[str]:
     """Return what is to be said below the table, given its header and how to ask again."""
     lines = ["", *sum_notes(ranking, ascii_only=False)]
     lines += [*unmodelled_notes(ranking), *absent_notes(ranking)]
@@ -255,6 +260,8 @@ def _footer(ranking: Ranking, shown: str, ids: Sequence[str], again: Again) -> l
         lines += excess_notes(ranking)
     if " model " in shown:
         lines.append(MODEL_NOTE)
+    if check is not None:
+        lines.append(verdict_note(check, again))
     if len(ranking.order):
         lines += _start_up_notes(ranking, again)
         lines.append(again.hint("show", f"@{ids[culprit(ranking)]}"))

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
+from types import NoneType
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from callpath_modeler.analysis.expectations.check import Check
 from callpath_modeler.analysis.rank import Ranking
 from callpath_modeler.choices import check_kind
 from callpath_modeler.fitted import Fitted
+from callpath_modeler.modeling import Growth, changes_since
 from callpath_modeler.report.formats import Cell, Table, json_number, provenance
+from callpath_modeler.report.verdicts import verdict_columns, verdict_header
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -33,6 +38,47 @@ def growth_texts(ranking: Ranking, rows: NDArray[np.intp], *, pretty: bool = Fal
     return [text if row >= 0 else "" for text, row in zip(texts, leader.tolist(), strict=True)]
 
 
+def growth_range_text(ranking: Ranking, row: int, *, pretty: bool = False) -> str:
+    """Write the growth of a ranked value; where it is not decided, from which to which."""
+    return growth_range_texts(ranking, np.array([row]), pretty=pretty)[0]
+
+
+def growth_range_texts(
+    ranking: Ranking, rows: NDArray[np.intp], *, pretty: bool = False
+) -> list[str]:
+    """Write the growth of each of some ranked values as `growth_range_text` does."""
+    return model_range_texts(ranking.fitted, ranking.leader[rows], pretty=pretty)
+
+
+def model_range_texts(fitted: Fitted, rows: NDArray[np.intp], *, pretty: bool = False) -> list[str]:
+    """Write the growth of the models of call paths, as a range where it is not decided.
+
+    A range is short: ``O(p^½ … p)`` has no logarithms, ``O(1 … log p)`` has the same powers. There
+    is no text for rows of -1, which stand for no model.
+    """
+    name, between = fitted.parameter, " … " if pretty else " ... "
+    texts = []
+    for ends in _growth_ends(fitted, rows):
+        if ends is None:
+            texts.append("")
+            continue
+        far = ends[0].exponent != ends[1].exponent
+        low, high = (replace(end, log=0) if far else end for end in ends)
+        first, last = low.text(name, pretty=pretty), high.text(name, pretty=pretty)
+        range_ = f"{first[:-1]}{between}{last.removeprefix('O(')}"
+        texts.append(first if low == high else range_)
+    return texts
+
+
+def _growth_ends(fitted: Fitted, rows: NDArray[np.intp]) -> list[tuple[Growth, ...] | None]:
+    """Return the slowest and the fastest growth that call paths may have; None for rows of -1."""
+    growths = fitted.models.shapes.growths
+    return [
+        tuple(growths[rank] for rank in end) if row >= 0 else None
+        for end, row in zip(fitted.models.growth_ends(rows).tolist(), rows.tolist(), strict=True)
+    ]
+
+
 def formula_text(ranking: Ranking, row: int, *, pretty: bool = False) -> str:
     """Return the model of a ranked value: its own, or the sum over what it calls, or nothing."""
     return formula_texts(ranking, np.array([row]), pretty=pretty)[0]
@@ -48,6 +94,13 @@ def formula_texts(ranking: Ranking, rows: NDArray[np.intp], *, pretty: bool = Fa
     else:
         texts = models.formulas(rows, name, pretty=pretty)
     return [text if row >= 0 else "" for text, row in zip(texts, leader, strict=True)]
+
+
+def _since(ranking: Ranking, rows: NDArray[np.intp]) -> list[Cell]:
+    """Return the first scale of the law beyond a change point; None where there is none."""
+    leader = ranking.leader[rows]
+    since = changes_since(ranking.fitted.models.take(np.maximum(leader, 0)))
+    return [at if at and row >= 0 else None for at, row in zip(since.tolist(), leader, strict=True)]
 
 
 def all_rows(ranking: Ranking) -> NDArray[np.intp]:
@@ -76,16 +129,32 @@ def measured_json(fitted: Fitted) -> dict[str, object]:
 
 
 def ranking_table(
-    ranking: Ranking, rows: NDArray[np.intp] | None = None, findings: Sequence[Finding] = ()
+    ranking: Ranking,
+    rows: NDArray[np.intp] | None = None,
+    findings: Sequence[Finding] = (),
+    check: Check | None = None,
 ) -> Table:
     """Return ranked call paths, worst first, and after them those without a value.
 
     Parameters
     ----------
+    ranking : the ranked call paths
     rows : the rows of the experiment to tell of, in order; None = all
     findings : what JSON is to say beside the rows
+    check : what came of expectations that were held against the same models; None = nothing was
+
+    Returns
+    -------
+    Table
+        The columns of ``cpmodel rank -f csv``, in SI base units; `to_frame` makes it pandas.
+
+    Raises
+    ------
+    UsageError
+        If `ranking` or `check` is something else, or there is no such row.
     """
     check_kind(ranking, Ranking, "ranking")
+    check_kind(check, (Check, NoneType), "check")
     fitted, tree = ranking.fitted, ranking.fitted.experiment.tree
     rows = all_rows(ranking) if rows is None else tree.chosen(rows)
     ids = tree.ids()
@@ -99,6 +168,7 @@ def ranking_table(
         "metric": [fitted.metric.name] * len(rows),
         "growth": [text or None for text in growth_texts(ranking, rows)],
         "model": [text or None for text in formula_texts(ranking, rows)],
+        "since": _since(ranking, rows),
     }
     numbers = {
         "value_at_largest": ranking.at_largest,
@@ -133,6 +203,14 @@ def ranking_table(
     maximum, imbalance = ranking.maxima_at_largest
     columns["maximum_at_largest"] = maximum[rows].tolist()
     columns["imbalance_at_largest"] = imbalance[rows].tolist()
+    ends = _growth_ends(fitted, ranking.leader[rows])
+    for which, name in enumerate(("growth_low", "growth_high")):
+        known = [None if end is None else end[which] for end in ends]
+        columns[name] = [growth.text(fitted.parameter) if growth else None for growth in known]
+    header = _header(ranking, findings)
+    if check is not None:
+        columns |= verdict_columns(check, rows.tolist())
+        header["expectations"] = verdict_header(check)
     unit = fitted.metric.unit
     united = (
         "maximum_at_largest",
@@ -143,7 +221,7 @@ def ranking_table(
         "loss",
         *of_models,
     )
-    return Table(columns, dict.fromkeys(united, unit), _header(ranking, findings))
+    return Table(columns, dict.fromkeys(united, unit), header)
 
 
 def _header(ranking: Ranking, findings: Sequence[Finding]) -> dict[str, object]:
@@ -189,6 +267,7 @@ def run_time_json(answer: Ranking | Forecast) -> dict[str, object] | None:
         "low": low,
         "high": high,
         "predicted": json_number(run_time.predicted),
+        "by_model": json_number(run_time.by_model),
         "repetitions": run_time.repetitions,
         "model": fitted.models.formula(0, fitted.parameter),
         "measured": [json_number(float(number)) for number in fitted.measured[0]],

@@ -13,19 +13,34 @@ from rich.text import Text
 from callpath_modeler.modeling import Growth
 from callpath_modeler.profile.outline import SHARED
 from callpath_modeler.profile.pattern import short_name
+from callpath_modeler.report.columns import has_maxima, ratio_text, value_titles
 from callpath_modeler.report.layout import Column, shorten
 from callpath_modeler.report.outlines import title
 from callpath_modeler.report.views import value_cells
 from callpath_modeler.tui.session import Session
-from callpath_modeler.units import percent, to_ascii
+from callpath_modeler.units import percent, quantity, to_ascii
 
 NAME_LEAST = 26
 """Columns that can go do, before names get less than this."""
 _STEP = 2
 
-_ORDER = ("measured", "value", "band", "model", "share", "growth", "excess", "trust", "other")
+_ORDER = (
+    *("measured", "value", "band", "model", "maximum", "imbalance"),
+    *("share", "growth", "excess", "trust", "other"),
+)
 """Columns from left to right."""
-_FIRST_TO_GO = ("other", "excess", "growth", "measured", "trust", "model", "band", "share")
+_FIRST_TO_GO = (
+    "imbalance",
+    "maximum",
+    "other",
+    "excess",
+    "growth",
+    "measured",
+    "trust",
+    "model",
+    "band",
+    "share",
+)
 
 SIGNS = {"open": "▾", "closed": "▸", "leaf": " "}
 ASCII_SIGNS = {"open": "-", "closed": "+", "leaf": " "}
@@ -104,6 +119,8 @@ def _columns(session: Session, places: np.ndarray, *, ascii_only: bool) -> dict[
     cells["share"] = Column("share", [percent(share) for share in main.share.tolist()])
     both = zip(whole.excess.tolist(), own.excess.tolist(), strict=True)
     cells["excess"] = Column("excess incl/excl", [f"{percent(i)} / {percent(e)}" for i, e in both])
+    if not inclusive:
+        cells |= _of_processes(session, places, ascii_only=ascii_only)
     if session.heat:
         heats = [_heat(session, code) for code in main.growth.tolist()]
         for name in ("growth", "value"):
@@ -115,6 +132,32 @@ def _columns(session: Session, places: np.ndarray, *, ascii_only: bool) -> dict[
         name: replace(cells[name], header=say(cells[name].header),
                       cells=[say(text) for text in cells[name].cells])
         for name in _ORDER if name in cells
+    }  # fmt: skip
+
+
+def _of_processes(session: Session, places: np.ndarray, *, ascii_only: bool) -> dict[str, Column]:
+    """Return maxima over processes and the imbalance at the largest scale, as a ranking does.
+
+    Lines of several call paths have none: the slowest processes of each may differ.
+    """
+    fitted, nodes = session.forecast.fitted, session.outline.nodes[places].tolist()
+    maximum, imbalance = session.forecast.known.maxima_at_largest
+    if not has_maxima(fitted, maximum):
+        return {}
+    alone: list[int | None] = []
+    for node in nodes:
+        rows = [] if node == SHARED else session.view.rows(node).tolist()
+        alone.append(rows[0] if len(rows) == 1 else None)
+    unit = fitted.metric.unit
+    largest, _ = value_titles(session.forecast)
+    return {
+        "maximum": Column(f"max {largest}", [
+            "" if row is None else quantity(float(maximum[row]), unit, ascii_only=ascii_only)
+            for row in alone
+        ]),
+        "imbalance": Column("imbalance", [
+            "" if row is None else ratio_text(float(imbalance[row])) for row in alone
+        ]),
     }  # fmt: skip
 
 

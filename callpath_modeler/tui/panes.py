@@ -73,12 +73,14 @@ def _answer(session: Session, target: float, *, ascii_only: bool) -> list[str]:
     total, low, high = run_time.total if run_time else forecast.total
     if np.isinf(target):
         return ["shares in the limit"]
+    if not forecast.has_bands:
+        low = high = math.nan
     value = amount_text(total, low, high, unit, ascii_only=ascii_only)
     how = known_by(forecast)[::-1]  # what runs there took says that it is inside the data, too
     if forecast.repetitions:
         how.append(f"models: {off_by(forecast)}")
     value = f"run time {value}" if run_time else value
-    if not (forecast.has_bands or run_time):
+    if not forecast.has_bands:
         value += " (band: working …)"
     return [value, *how]
 

@@ -1,4 +1,4 @@
-"""Tables of measurements, Extra-P's formats, folded stacks, Hatchet's literal."""
+"""Tables, results of workflow tools, Extra-P's formats, folded stacks, Hatchet's literal."""
 
 from __future__ import annotations
 
@@ -8,15 +8,17 @@ if TYPE_CHECKING:
     from cpmodel_tables.extrap import ExtrapReader
     from cpmodel_tables.profiles import FoldedReader, HatchetReader
     from cpmodel_tables.tables import TableReader
+    from cpmodel_tables.workflows import WorkflowReader
 
 _HOMES = {
     "ExtrapReader": "extrap",
     "FoldedReader": "profiles",
     "HatchetReader": "profiles",
     "TableReader": "tables",
+    "WorkflowReader": "workflows",
 }
 
-__all__ = ["ExtrapReader", "FoldedReader", "HatchetReader", "TableReader"]
+__all__ = ["ExtrapReader", "FoldedReader", "HatchetReader", "TableReader", "WorkflowReader"]
 
 
 def __getattr__(name: str) -> object:

@@ -10,27 +10,27 @@ from pathlib import Path
 import numpy as np
 
 from callpath_modeler.errors import InputError
-from callpath_modeler.printable import shortened
+from callpath_modeler.printable import csv_text, shortened
 from callpath_modeler.readers.unpacking import packed_budget
 from cpmodel_tables.columns import CHUNK, Columns
-from cpmodel_tables.grid import HINT, Grid, without_rows
+from cpmodel_tables.grid import HINT, Grid, refuse_many, without_rows
 from cpmodel_tables.text import first_text, opened_text
 
 _MOST_IDLE = 1 << 20
 """Rows without content, or comments before the header, that may follow each other."""
 
-_DELIMITERS = (",", "\t", ";")
+_DELIMITERS = (",", "\t", ";", "|")
 
 
 def of_delimited(path: Path) -> Grid:
-    """Take delimited text apart: commas, tabs or semicolons; leading ``#`` lines are comments.
+    """Take delimited text apart: commas, tabs, semicolons, bars; leading ``#`` lines are comments.
 
     Raises
     ------
     InputError
         If it has no rows, two columns of one title, or rows of another length.
     """
-    delimiter = _delimiter(first_text(path))
+    delimiter = delimiter_of(first_text(path))
     table = _Delimited(path)
     with opened_text(path, newline="") as text:
         reader = csv.reader(text, delimiter=delimiter, strict=True)
@@ -49,6 +49,7 @@ class _Delimited:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._titles: list[str] = []
+        self._is_padded = False
         self._columns = Columns(packed_budget(path))
         self._idle = 0
         self._lines = array("q")
@@ -81,9 +82,14 @@ class _Delimited:
             )
         if not rows:
             return
+        if self._is_padded:
+            rows = [[*map(str.strip, row)] for row in rows]
         if {*map(len, rows)} != {len(self._titles)}:
             self._refuse_lengths(rows, lines)
-        cells = zip(*rows, strict=True)
+        cells = (
+            [csv_text(cell) if cell[:1] == "'" else cell for cell in column]
+            for column in zip(*rows, strict=True)
+        )
         self._columns.extend(dict(zip(self._titles, cells, strict=True)), len(rows))
         self._lines.extend(lines)
 
@@ -91,8 +97,11 @@ class _Delimited:
         """Take the titles from the first of the rows to be `kept`, and return the others."""
         for place, first in enumerate(kept):
             if not rows[first][0].startswith("#"):
-                self._titles = [title.strip() for title in rows[first]]
-                self._refuse_twice()
+                refuse_many(self._path, len(rows[first]))
+                self._titles = [csv_text(title.strip()) for title in rows[first]]
+                # Aligned columns hold blanks around their texts, too.
+                self._is_padded = any(title != title.strip() for title in rows[first])
+                refuse_twice(self._path, self._titles)
                 return kept[place + 1 :]
         return []
 
@@ -103,15 +112,6 @@ class _Delimited:
             raise without_rows(self._path)
         return Grid(self._path, self._columns.cells, np.array(self._lines, np.intp))
 
-    def _refuse_twice(self) -> None:
-        """Refuse two columns of one title, before any row is read."""
-        seen: set[str] = set()
-        for title in self._titles:
-            if title in seen:
-                what = f"{self._path}: two columns are titled {shortened(title)!r}"
-                raise InputError(what, hint="rename one")
-            seen.add(title)
-
     def _refuse_lengths(self, rows: Sequence[list[str]], lines: Sequence[int]) -> None:
         wanted = len(self._titles)
         k = next(k for k, row in enumerate(rows) if len(row) != wanted)
@@ -121,11 +121,25 @@ class _Delimited:
         )
 
 
+def refuse_twice(path: Path, titles: Sequence[str]) -> None:
+    """Raise `InputError` where two columns have one title."""
+    seen: set[str] = set()
+    for title in titles:
+        if title in seen:
+            what = f"{path}: two columns are titled {shortened(title)!r}"
+            raise InputError(what, hint="rename one")
+        seen.add(title)
+
+
 def titles_of_delimited(text: str) -> list[str]:
     """Return the titles in the header of delimited text; none if it is no such text."""
-    rows = csv.reader([_header(text)], delimiter=_delimiter(text))
+    header = _header(text)
+    if header.strip().startswith("|"):
+        # Bars around the cells are those of a table for people.
+        return []
+    rows = csv.reader([header], delimiter=delimiter_of(text))
     try:
-        return [title.strip() for title in next(rows, [])]
+        return [csv_text(title.strip()) for title in next(rows, [])]
     except csv.Error:
         return []
 
@@ -135,5 +149,6 @@ def _header(text: str) -> str:
     return next(lines, "")
 
 
-def _delimiter(text: str) -> str:
+def delimiter_of(text: str) -> str:
+    """Return the sign that stands most often in the first line of a text."""
     return max(_DELIMITERS, key=_header(text).count)

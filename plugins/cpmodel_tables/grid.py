@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from array import array
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -29,8 +28,8 @@ HINT = (
 )
 
 _MISSING = frozenset({"", "na", "n/a", "nan", "null", "none", "-"})
-_ROWS = re.compile(r'\s*(\[\s*)?\{\s*"')
 _MANY = 1000
+_MOST_COLUMNS = 20_000
 _PARQUET_TEXT = ("string", "large_string")
 _AT_ONCE = 1 << 20
 """Characters of JSON Lines that are taken apart together."""
@@ -53,6 +52,8 @@ class Grid:
     parameters : titles that the file itself says are parameters
     units : units by title, where the file says them elsewhere
     place : what `lines` counts
+    is_result : True if the file is known to be a table of results, whatever its titles are
+    creator : the tool that wrote the file, or ""
     """
 
     path: Path
@@ -61,6 +62,8 @@ class Grid:
     parameters: Sequence[str] = ()
     units: Mapping[str, str] = field(default_factory=dict)
     place: str = "line"
+    is_result: bool = False
+    creator: str = ""
 
     def error(self, row: int, message: str, hint: str = HINT) -> InputError:
         """Return an error about a row."""
@@ -90,6 +93,10 @@ class Grid:
         if as_numbers(there) is not None:
             return True
         return sum(as_numbers([cell]) is not None for cell in there) * 2 >= len(there)
+
+    def is_empty(self, title: str) -> bool:
+        """Tell whether no cell of a column holds anything."""
+        return all(map(_is_missing, self.columns[title]))
 
     def texts_among_numbers(self, title: str) -> int:
         """Return how many cells of a column are neither numbers nor empty."""
@@ -134,6 +141,15 @@ def _as_numbers_one_by_one(cells: Sequence[object]) -> NDArray[np.float64] | Non
 
 def _is_missing(cell: object) -> bool:
     return cell is None or (isinstance(cell, str) and cell.strip().lower() in _MISSING)
+
+
+def refuse_many(path: Path, columns: int) -> None:
+    """Raise `InputError` for a table of more columns than anybody measures."""
+    if columns > _MOST_COLUMNS:
+        raise InputError(
+            f"{path}: {columns} columns, more than {_MOST_COLUMNS}",
+            hint="write one row per value, with columns metric and value",
+        )
 
 
 def without_rows(path: Path) -> InputError:
@@ -187,30 +203,6 @@ def _objects(
             rows.append(row)
             lines.append(number)
     return rows
-
-
-def of_json(path: Path, text: str) -> Grid:
-    """Take JSON apart: a list of objects, or an object that holds it as ``rows``.
-
-    Raises
-    ------
-    InputError
-        If it is neither.
-    """
-    document = json_of(path, text)
-    units = document.get("units") if isinstance(document, dict) else None
-    rows = document.get("rows") if isinstance(document, dict) else document
-    if not isinstance(rows, list) or not rows or not all(isinstance(row, dict) for row in rows):
-        raise InputError(f"{path}: no list of JSON objects", hint=HINT)
-    grid = of_rows(path, rows)
-    known = units if isinstance(units, dict) else {}
-    known = {title: unit for title, unit in known.items() if isinstance(unit, str)}
-    return replace(grid, units=known)
-
-
-def is_json_of_rows(text: str) -> bool:
-    """Tell by its beginning whether JSON holds rows about call paths."""
-    return bool(_ROWS.match(text)) and '"callpath"' in text
 
 
 def is_parquet(path: Path) -> bool:

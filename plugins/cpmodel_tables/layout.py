@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from callpath_modeler.errors import InputError
 from callpath_modeler.readers.titles import is_measured, is_processes
 from callpath_modeler.readers.words import REPETITIONS
-from cpmodel_tables.grid import HINT, Grid
+from cpmodel_tables.grid import HINT, Grid, refuse_many
 
 _CALL_PATHS = ("callpath", "call path", "call tree path", "callstack", "call stack")
 _REGIONS = ("path", "region", "function", "routine", "kernel", "name", "node", "call site", "stack")
@@ -34,6 +34,11 @@ _ABOUT_RUNS = frozenset(
 )  # fmt: skip
 """Titles of texts about runs, which name no call path."""
 _OF_RESULTS = frozenset({"growth", "model"})
+_PROGRAMS = ("program", "application", "executable")
+_COUNTS = frozenset(
+    {"tasks", "threads", "nodes", "n threads", "n nodes", "num nodes", "num threads", "cores"}
+)
+"""Titles of counts that a run has one of, wherever in a table they stand."""
 
 _FILLED = 0.5
 """At each setting of the parameters more than this share of the call paths has a row."""
@@ -49,6 +54,7 @@ class Layout:
     parameters, values : titles
     repetition, metric, unit, run : titles, or None; with `metric` there is one title of values
     left_out : titles of which nothing is used
+    metadata : titles of texts that say something of the runs
     """
 
     callpath: tuple[str, ...]
@@ -59,6 +65,7 @@ class Layout:
     unit: str | None
     run: str | None
     left_out: tuple[str, ...]
+    metadata: tuple[str, ...] = ()
 
 
 def plain(title: str) -> str:
@@ -78,13 +85,13 @@ def is_table(titles: Sequence[str]) -> bool:
         return False
     if names & {*_CALL_PATHS}:
         return len(names) > 1
-    about_runs = any(map(is_processes, titles)) or bool(names & {*_REGIONS})
+    about_runs = any(map(is_processes, titles)) or bool(names & {*_REGIONS, *_COUNTS, *_PROGRAMS})
     return about_runs and any(map(is_measured, titles))
 
 
 def names_call_paths(layout: Layout) -> bool:
     """Tell whether the titles of the call path say that they are one."""
-    known = {*_CALL_PATHS, *_REGIONS}
+    known = {*_CALL_PATHS, *_REGIONS, *_PROGRAMS}
     return not layout.callpath or any(plain(title) in known for title in layout.callpath)
 
 
@@ -97,7 +104,7 @@ def layout_of(grid: Grid) -> Layout:
         If a role that is needed has no column, or a column has one that cannot be heeded.
     """
     _refuse(grid)
-    if not (grid.parameters or is_table(list(grid.columns))):
+    if not (grid.parameters or grid.is_result or is_table(list(grid.columns))):
         raise InputError(f"{grid.path}: no table of measurements", hint=HINT)
     search = _Search(grid)
     metric = search.take(_METRICS)
@@ -130,6 +137,7 @@ def layout_of(grid: Grid) -> Layout:
 
 
 def _refuse(grid: Grid) -> None:
+    refuse_many(grid.path, len(grid.columns))
     names = {title: plain(title) for title in grid.columns if title not in grid.parameters}
     if {*names.values()} >= _OF_RESULTS:
         raise InputError(
@@ -174,6 +182,7 @@ class _Search:
         Texts about runs are none. Without any column, all rows are about the program.
         """
         title = self.take(_CALL_PATHS) or self.take(_REGIONS, numeric=False)
+        title = title or self.take(_PROGRAMS, numeric=False)
         if title is not None:
             return [title]
         leading: list[str] = []
@@ -193,7 +202,7 @@ class _Search:
         One that is titled like numbers is refused with the line if it does not. In others, one
         text is a mistake, and several make it a column of texts.
         """
-        if not self.grid.is_numeric(title):
+        if not self.grid.is_numeric(title) or self.grid.is_empty(title):
             return False
         if is_processes(title) or is_measured(title) or self.free[title] in _VALUES:
             return True
@@ -241,7 +250,11 @@ class _Search:
             filled = len(np.unique(paths * settings + refined))
             full = (int(paths.max()) + 1) * settings
             telling = paths.any() or order.index(title) < first
-            if is_processes(title) or (telling and filled > _FILLED * full):
+            if (
+                is_processes(title)
+                or self.free[title] in _COUNTS
+                or (telling and filled > _FILLED * full)
+            ):
                 parameters.append(title)
                 setting = refined
         return parameters, [title for title in titles if title not in parameters]

@@ -20,7 +20,7 @@ from cpmodel_tables.layout import Layout
 Index = NDArray[np.intp]
 Numbers = NDArray[np.float64]
 
-_MODELLED = (Role.PARAMETER, Role.DEPENDENT, Role.CONSTANT, Role.CONFIRMED, Role.UNDECIDED)
+_MODELLED = (Role.PARAMETER, Role.DEPENDENT, Role.CONSTANT, Role.UNDECIDED)
 _FILLED = 0.5
 """Each run has rows for more than this share of the call paths."""
 _MOST_TEXTS = 1 << 16
@@ -56,8 +56,10 @@ def roles_of(
     number : [rows] numbers of the repetitions, where a column states them
     """
     columns = dict(numbers)
+    guessed: list[Finding] = []
     if layout.run is not None:
-        of_names = _of_names(grid.texts(layout.run))
+        varies = any(len(np.unique(own)) > 1 for own in columns.values())
+        of_names, guessed = _of_names(grid.texts(layout.run), alone=not varies)
         # A column may state the same number under another title.
         columns = {title: own for title, own in columns.items() if title in of_names
                    or not any(np.array_equal(own, each) for each in of_names.values())}  # fmt: skip
@@ -67,9 +69,9 @@ def roles_of(
         decided: list[Decision] = []
     else:
         decided = _decided(columns, [number, *words.values()])
-    dropped = [each for each in decided if each.role not in _MODELLED]
+    dropped = [each for each in decided if not _is_modelled(each)]
     names = [*columns]
-    gone = {names[k] for k, each in enumerate(decided) if each.role not in _MODELLED}
+    gone = {names[k] for k, each in enumerate(decided) if not _is_modelled(each)}
     parameters = {name: column for name, column in columns.items() if name not in gone}
     setting = _joined([*parameters.values()], len(path))
     tellers = [columns[name] for name in names if name in gone]
@@ -84,24 +86,55 @@ def roles_of(
         if each.is_doubtful
         for told in (named_number(each),)
     ]
-    return Roles(parameters, number, words, findings)
+    # --param can bring back what is none of the parameters.
+    back = {each.column.label: _as_texts(columns[each.column.label]) for each in dropped
+            if each.role is not Role.REPETITION}  # fmt: skip
+    return Roles(parameters, number, {**back, **words}, [*guessed, *findings])
 
 
-def _of_names(texts: Sequence[str]) -> dict[str, Numbers]:
-    """Return the numbers in names of files, which a column holds."""
+def _as_texts(column: Numbers) -> list[str]:
+    """Return numbers as texts that are the same numbers."""
+    distinct, of_row = np.unique(column, return_inverse=True)
+    texts = [str(int(v)) if v.is_integer() else repr(v) for v in distinct.tolist()]
+    return [texts[k] for k in of_row.tolist()]
+
+
+def _is_modelled(decision: Decision) -> bool:
+    """Tell whether a column is a parameter; what repeats another one is none."""
+    if decision.role is Role.CONFIRMED:
+        return len({*decision.column.values}) == 1
+    return decision.role in _MODELLED
+
+
+def _of_names(texts: Sequence[str], *, alone: bool) -> tuple[dict[str, Numbers], list[Finding]]:
+    """Return the numbers in names of files, which a column holds, and those in doubt.
+
+    Parameters
+    ----------
+    alone : nothing else tells the runs apart: then numbers apart from their words count, too
+    """
     distinct = [*dict.fromkeys(texts)]
     number = {text: k for k, text in enumerate(distinct)}
     row = np.array([number[text] for text in texts], np.intp)
-    found = {}
-    for column in columns_of([[*reversed(text.split("/"))] for text in distinct]):
-        if None not in column.values and column.joined:
-            found[column.label] = np.array(column.values, np.float64)[row]
-    return found
+    columns = columns_of([[*reversed(text.split("/"))] for text in distinct])
+    columns = [column for column in columns if None not in column.values]
+    found = {column.label: column for column in columns if column.joined}
+    findings = []
+    if alone and all(len({*column.values}) < 2 for column in found.values()):
+        loose = [column for column in columns if not column.joined]
+        for each in infer(loose, {}):
+            if each.role is Role.PARAMETER:
+                found[each.name] = each.column
+                told = named_number(each)
+                message = f"{told.values} in names in a column: {told.reason}"
+                findings += [Finding("CPM142", told.name, message)] if each.is_doubtful else []
+    values = {name: np.array(each.values, np.float64)[row] for name, each in found.items()}
+    return values, findings
 
 
 def _words(grid: Grid, layout: Layout) -> dict[str, Sequence[str]]:
     """Return the columns of texts that nothing else is made of."""
-    titles = [*layout.left_out, *([layout.run] if layout.run else [])]
+    titles = [*layout.left_out, *layout.metadata, *([layout.run] if layout.run else [])]
     words: dict[str, Sequence[str]] = {}
     for title in titles:
         cells = grid.columns[title]

@@ -19,6 +19,7 @@ from callpath_modeler.readers.records import Records, runs_of
 from callpath_modeler.readers.titles import read_title
 from cpmodel_tables import grid as cells
 from cpmodel_tables.delimited import of_delimited, titles_of_delimited
+from cpmodel_tables.frames import is_frame, of_json
 from cpmodel_tables.grid import Grid
 from cpmodel_tables.layout import Layout, is_table, layout_of, names_call_paths
 from cpmodel_tables.lists import with_repetitions
@@ -52,14 +53,14 @@ class TableReader:
         if not text.strip():
             return Match.NO
         if path.name.lower().endswith(_JSON):
-            is_ours = cells.is_json_of_rows(text) or _is_json_lines(text)
-            return Match.CONTENT if is_ours else Match.NO
+            known = True if _is_json_lines(text) else is_frame(text)
+            return Match.NAME if known is None else Match.CONTENT if known else Match.NO
         if path.name.lower().endswith(_DELIMITED):
-            known = is_table(titles_of_delimited(text))
+            is_known = is_table(titles_of_delimited(text))
         else:
             row = cells.first_of_json_lines(text)
-            known = row is not None and (bool(row.parameters) or is_table(list(row.columns)))
-        return Match.CONTENT if known else Match.NAME
+            is_known = row is not None and (bool(row.parameters) or is_table(list(row.columns)))
+        return Match.CONTENT if is_known else Match.NAME
 
     @contextmanager
     def open_runs(self, path: Path) -> Iterator[Sequence[RunSource]]:
@@ -79,7 +80,7 @@ def _grid(path: Path) -> Grid:
     if path.name.lower().endswith(_DELIMITED):
         return of_delimited(path)
     if path.name.lower().endswith(_JSON) and not _is_json_lines(first_text(path)):
-        return with_repetitions(cells.of_json(path, whole_text(path, is_json=True)))
+        return with_repetitions(of_json(path, whole_text(path, is_json=True)))
     return with_repetitions(cells.of_json_lines(path))
 
 
@@ -89,16 +90,23 @@ def _is_json_lines(text: str) -> bool:
     return row is not None and bool(row.parameters) and "value" in row.columns
 
 
-def runs_of_grid(grid: Grid) -> list[RunSource]:
+def runs_of_grid(
+    grid: Grid, layout: Layout | None = None, noticed: Sequence[Finding] = ()
+) -> list[RunSource]:
     """Make runs of a table.
+
+    Parameters
+    ----------
+    layout : the roles of the columns, where the format tells them
+    noticed : findings about the file
 
     Raises
     ------
     InputError
         If it is no table of measurements.
     """
-    layout = layout_of(grid)
-    findings = []
+    layout = layout or layout_of(grid)
+    findings = [*noticed]
     if layout.left_out:
         titles = ", ".join(layout.left_out)
         findings.append(Finding("CPM125", str(grid.path), titles, len(layout.left_out)))
@@ -130,6 +138,7 @@ def _records(
         values=values,
         units=units,
         lines=_copied(grid.lines, copies),
+        creator=grid.creator,
         words={title: [*texts] * copies for title, texts in roles.words.items()},
     )
 
@@ -240,11 +249,14 @@ def _in_one_unit(
     values: NDArray[np.float64],
 ) -> tuple[NDArray[np.float64], dict[str, str]]:
     """Bring values that state their unit to base units, [n], and return the unit by title."""
-    stated = [base_unit(str(cell or "")) for cell in grid.columns[column]]
+    written = [str(cell or "") for cell in grid.columns[column]]
+    stated = [base_unit(text) for text in written]
     units: dict[str, str] = {}
     for row, (unit, _) in enumerate(stated):
         name = titles[title[row]]
         if units.setdefault(name, unit) != unit:
             message = f"{name} in {unit or 'no unit'}, before in {units[name]}"
             raise grid.error(row, message, "give all values of a metric in one unit")
+    known = {titles[title[row]] for row, text in enumerate(written) if text.strip()}
+    units = {name: unit for name, unit in units.items() if name in known}
     return values * np.array([factor for _, factor in stated]), units

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import sys
 from collections.abc import Iterator
 from fractions import Fraction
 from pathlib import Path
@@ -16,6 +17,8 @@ import callpath_modeler as cpm
 from callpath_modeler.analysis.expectations.expression import Leaf, Name, parse_comparison
 from callpath_modeler.analysis.expectations.rules import Leading, bind, leading
 from callpath_modeler.analysis.measured import Measured
+from callpath_modeler.cli.console import run as run_command
+from callpath_modeler.cli.group import cpmodel
 from callpath_modeler.modeling import Growth, fit, parse_growth
 from callpath_modeler.modeling.validation import (
     MPI_SPACE,
@@ -193,3 +196,46 @@ def test_guidelines_are_broken_where_the_libraries_were_measured(shared_data: Pa
         assert not broken[library, "Gather"].broken_at().size
     # Also where gather has just changed its algorithm, which is known for what it is.
     assert broken["OpenMPI", "Allgather"].broken_at().tolist() == [32, 64, 128, 256, 512]
+
+
+@pytest.fixture
+def exponential_rows(published: dict[str, Any], tmp_path: Path) -> tuple[Path, Path]:
+    """Runs that follow the printed models, and a file of the printed expectations."""
+    rows = [row for row in published["rows"] if row["expectation"]["exp2"] != "0"]
+    assert len(rows) == 4
+    random, variable = np.random.default_rng(3), rows[0]["var"]
+    points = np.arange(3.0, rows[0]["x_max_measured"] + 1)
+    lines, expected = [f"{variable},callpath,time"], ["schema = 1"]
+    for row in rows:
+        law = 1e-3 + 1e-6 * encoded(row["model"])(points)
+        for point, value in zip(points.tolist(), law.tolist(), strict=True):
+            noisy = value * (1 + 0.01 * random.standard_normal(5))
+            lines += [f"{point:g},main->{row['function']},{one:.9g}" for one in noisy.tolist()]
+        law_text = encoded(row["expectation"]).text(variable)
+        expected += ["[[expect]]", f'callpath = "main/{row["function"]}"', f'growth = "{law_text}"']
+    table, file = tmp_path / "mafia.csv", tmp_path / "mafia.toml"
+    table.write_text("\n".join(lines))
+    file.write_text("\n".join(expected))
+    return table, file
+
+
+def test_exponential_rows_pass_without_exponents_of_ones_own(
+    exponential_rows: tuple[Path, Path],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    arguments = ["check", *map(str, exponential_rows), "--exponential", "1"]
+    monkeypatch.setattr(sys, "argv", ["cpmodel", *arguments])
+    with pytest.raises(SystemExit) as left:
+        run_command(cpmodel)
+    said = capsys.readouterr().out
+    assert left.value.code == 0
+    assert [line.split()[0] for line in said.splitlines()[:4]] == ["PASS"] * 4
+    assert "4 passed" in said
+
+
+def test_without_the_option_it_is_suggested(exponential_rows: tuple[Path, Path]) -> None:
+    findings = cpm.fit(cpm.load([exponential_rows[0]])).findings
+    suggested = [each for each in findings if each.code == "CPM210"]
+    assert len(suggested) == 1
+    assert "2^k" in suggested[0].message

@@ -30,7 +30,7 @@ def test_without_a_target_it_is_about_four_times_the_largest_run(run, stored):
 @pytest.mark.parametrize(
     ("words", "status", "complaint"),
     [
-        (("--target", "1000"), 2, "--target: what was read has none"),
+        (("--target", "1000"), 2, "--target: what was read has no models"),
         (("--advise", "--target", "inf"), 2, "growth alone has no band"),
         (("--advise", "--target", "130"), 4, "no scale between the largest run, p = 125"),
         (("--advise", "--target", "x"), 2, "'x' is not a number"),

@@ -252,7 +252,7 @@ def test_options_that_make_no_sense_are_a_usage_error(run, stored, arguments, wo
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["--param", "p"], "malformed"),
+        (["--param", "=name"], "malformed"),
         (["--param", "p=ranks"], "'ranks'"),
         (["--param", "q=name"], "no parameter 'q'"),
         (["--name", "{p"], "malformed"),

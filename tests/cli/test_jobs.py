@@ -11,6 +11,7 @@ import time
 
 import pytest
 
+import working
 from callpath_modeler import parallel
 from callpath_modeler.modeling.compiled import library
 from callpath_modeler.parallel import Threads, Workers
@@ -36,7 +37,7 @@ class Odd:
             os.kill(os.getpid(), signal.SIGKILL)
         if what == "waits":
             Path(f"{{path}}.{{os.getpid()}}").touch()
-            time.sleep(600)
+            time.sleep(1_000_000)
         raise ZeroDivisionError(what)
         yield
 """
@@ -188,14 +189,14 @@ def test_ctrl_c_ends_all_at_once_without_a_word(odd, tmp_path):
         stderr=subprocess.PIPE,
         start_new_session=True,
     )
-    end = time.monotonic() + 30
+    end = time.monotonic() + working.HUNG
     while len(list((tmp_path / "runs").glob("*.odd.*"))) < 2:
         assert time.monotonic() < end
         time.sleep(0.02)
     os.killpg(child.pid, signal.SIGINT)
     # It returns when nobody has the other end of standard error any more: workers share it.
     try:
-        _, err = child.communicate(timeout=10)
+        _, err = child.communicate(timeout=working.HUNG)
     finally:
         child.kill()
     assert (child.returncode, err.strip()) == (130, b"")

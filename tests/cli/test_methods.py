@@ -14,6 +14,7 @@ from callpath_modeler.cli import configured
 from callpath_modeler.cli.configured import is_outdated
 from callpath_modeler.modeling.compiled import library
 from callpath_modeler.modeling.compiled.sources import libraries
+from callpath_modeler.printable import csv_text
 
 AT = ("--target", "1000")
 DIGITS = re.compile(r"(?<![\w(/^.])\d+\.\d+(e-?\d+)?")
@@ -51,7 +52,9 @@ def test_the_classic_method_says_what_it_always_said(run, samples, program):
     )
     assert said.status == 0
     rows = {row["id"]: row for row in csv.DictReader(io.StringIO(said.out))}
-    found = {path: (rows[path]["growth"], rows[path]["model"]) for path in CLASSIC[program]}
+    found = {
+        path: (rows[path]["growth"], csv_text(rows[path]["model"])) for path in CLASSIC[program]
+    }
     assert {
         path: (growth, four_digits(model)) for path, (growth, model) in found.items()
     } == CLASSIC[program]

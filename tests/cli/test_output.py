@@ -127,8 +127,33 @@ def test_results_are_all_that_goes_to_standard_output(run, stored):
 
 def test_all_findings_are_listed_when_asked_for(run, stored):
     listed = run("info", stored, "--diagnostics")
-    assert all(re.match(r"CPM\d{3}  ", line) for line in listed.out.splitlines())
+    assert all(re.search(r"\(CPM\d{3}( x\d+)?\)$", line) for line in listed.out.splitlines())
     assert listed.err == ""
+
+
+def test_the_last_note_is_the_command_that_lists_every_finding(run, lulesh):
+    asked = ("rank", lulesh, "--target", 5000, "--method", "classic", "--where", "p>1")
+    note = run(*asked).err.splitlines()[-1]
+    count, words = note.split(" more notes: cpmodel ")
+    listed = run(*shlex.split(words))
+    assert listed.status == 0
+    # Those of models and of the target are among them.
+    told = {line[-20:] for line in run("-v", *asked).err.splitlines() if "(CPM" in line}
+    assert len(told) == 3 + int(count)
+    assert told <= {line[-20:] for line in listed.out.splitlines()}
+    assert "(CPM205)" in listed.out
+
+
+def test_findings_about_runs_are_listed_where_no_model_can_be_made(run, lulesh):
+    listed = run("info", lulesh, "--where", "p<=8", "--diagnostics")
+    assert listed.status == 0
+    assert "(CPM134" in listed.out
+    assert "CPM2" not in listed.out
+
+
+def test_what_was_read_has_no_target_and_no_metric(run, stored):
+    for words in (("--target", "64"), ("-m", "time"), ("--method", "classic")):
+        run("info", stored, *words).fails(2, "--diagnostics")
 
 
 def test_a_ranking_ends_with_rest_total_and_what_is_next(run, stored):

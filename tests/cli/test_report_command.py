@@ -89,7 +89,7 @@ def test_inputs_are_named_with_their_hashes(run, series):
 
 
 def test_expectations_may_be_about_other_metrics(run, lulesh, expectations):
-    done = run("report", lulesh, "--target", 1000, "--expectations", expectations)
+    done = run("report", lulesh, "--target", 1000, "--expect", expectations)
     assert done.status == 0, done.err
     part = re.search(r'<section id="expectations".*?</section>', done.out, re.DOTALL)[0]
     checked = run("check", lulesh, expectations, "--target", 1000).out
@@ -98,7 +98,7 @@ def test_expectations_may_be_about_other_metrics(run, lulesh, expectations):
         assert f">{status}<" in part
         assert html.escape(rest.split("  ")[-1].strip()) in part
     assert "1 failed" in part
-    assert "--expectations" in re.search(r'<section id="making".*', done.out, re.DOTALL)[0]
+    assert "--expect" in re.search(r'<section id="making".*', done.out, re.DOTALL)[0]
 
 
 def test_an_expectation_file_that_is_not_understood_is_refused_before_anything_is_read(
@@ -106,7 +106,7 @@ def test_an_expectation_file_that_is_not_understood_is_refused_before_anything_i
 ):
     path = tmp_path / "e.toml"
     path.write_text("schema = 1\n[[expect]]\ngrowht = 3\n")
-    run("report", tmp_path / "nothing", "--expectations", path).fails(3, "e.toml:3", "growht")
+    run("report", tmp_path / "nothing", "--expect", path).fails(3, "e.toml:3", "growht")
 
 
 def test_a_file_that_exists_is_kept_unless_forced(run, stored, tmp_path):

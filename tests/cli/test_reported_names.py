@@ -1,4 +1,4 @@
-"""Reported cases of run names and identifier columns, each with its right value."""
+"""What commands answer where numbers in names and columns are no parameters."""
 
 from __future__ import annotations
 
@@ -6,35 +6,10 @@ import json
 
 import pytest
 
-import callpath_modeler as cpm
-
 
 @pytest.fixture
 def reports(shared_data):
     return shared_data / "reports"
-
-
-def values_of(folder):
-    experiment = cpm.load([folder])
-    return {each.name: list(each.values) for each in experiment.parameters}, experiment
-
-
-def test_a_comma_is_a_decimal_point(reports):
-    values, _ = values_of(reports / "b04_decimal_comma")
-    assert values == {"x": [1.25, 1.5, 1.75, 2.0]}
-
-
-def test_a_file_alone_in_its_directory_keeps_the_numbers_of_its_name(reports):
-    values, experiment = values_of(reports / "b07_name_of_a_file_alone_in_its_directory" / "runs")
-    assert values == {"p": [2, 4, 8, 16], "n": [100, 200, 400]}
-    assert len(experiment.runs) == 10
-
-
-@pytest.mark.parametrize("folder", ["a", "b"])
-def test_a_word_and_its_number_may_be_apart(reports, folder):
-    values, experiment = values_of(reports / "b11_names_word_underscore_number" / folder)
-    assert values == {"p": [4, 8, 16]}
-    assert experiment.constants.get("threads", 2) == 2
 
 
 def test_a_column_of_job_ids_is_no_parameter(reports, run):
@@ -67,3 +42,15 @@ def test_sizes_in_names_that_differ_in_every_run_are_asked_about(run, tmp_path):
     run("rank", tmp_path, "--target", "64").fails(2, "cells", "--param cells=name")
     asked = run("rank", tmp_path, "--target", "64", "--param", "cells=none")
     assert asked.status == 0, asked.err
+
+
+def test_a_column_is_brought_back_by_its_name(run, tmp_path):
+    rows = [f"main,{p},{1000 + 7 * (3 * k + r)},{p + r}"
+            for k, p in enumerate((4, 8, 16, 32, 64)) for r in range(3)]  # fmt: skip
+    (tmp_path / "jobs.csv").write_text("\n".join(["callpath,p,jobid,time", *rows]) + "\n")
+    told = run("info", tmp_path / "jobs.csv", "--param", "jobid")
+    assert told.status == 0
+    assert "jobid      1000" in told.out
+    assert "CPM141" not in told.err
+    run("info", tmp_path / "jobs.csv", "--param", "").fails(2, "malformed")
+    run("info", tmp_path / "jobs.csv", "--param", "jobid=").fails(2, "malformed")

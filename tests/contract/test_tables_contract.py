@@ -2,10 +2,17 @@ from __future__ import annotations
 
 import pytest
 
+import workflow_files as wf
 from callpath_modeler import loading
 from callpath_modeler.report.exchange import for_extrap
 from callpath_modeler.testing import ReaderContract
-from cpmodel_tables import ExtrapReader, FoldedReader, HatchetReader, TableReader
+from cpmodel_tables import (
+    ExtrapReader,
+    FoldedReader,
+    HatchetReader,
+    TableReader,
+    WorkflowReader,
+)
 
 CSV = """callpath,p,repetition,time[ms],visits
 main,4,1,1000,1
@@ -97,3 +104,24 @@ class TestHatchet(ReaderContract):
     @pytest.fixture
     def known(self):
         return {("time", "main"): 1.0, ("time", "main/solve"): 2.5}
+
+
+class TestWorkflows(ReaderContract):
+    reader_class = WorkflowReader
+
+    @pytest.fixture(params=["log", "json", "dat"])
+    def profile(self, request, tmp_path):
+        path = tmp_path / f"small.{request.param}"
+        rows = [(p, 2.5) for p in (4, 8)]
+        content = {
+            "log": wf.perflog([wf.log_line(p, p, time=2.5) for p in (4, 8)]),
+            "json": wf.report([wf.case_of(p, time=2.5) for p in (4, 8)]),
+            "dat": wf.pretty("result", ["program", "tasks", "solve_time[s]"],
+                             [("StreamTest", *row) for row in rows]),
+        }  # fmt: skip
+        path.write_text(content[request.param])
+        return path
+
+    @pytest.fixture
+    def known(self):
+        return {("solve_time", "StreamTest"): 2.5}

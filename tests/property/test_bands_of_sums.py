@@ -34,7 +34,7 @@ def ends(quantiles, correlation):
     return [float(end) for end in ends_of_sums(value, added)]
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(parts(), st.floats(0.0, 1.0), st.data())
 def test_ends_of_a_sum_are_never_below_those_of_a_part(quantiles, correlation, data):
     chosen = data.draw(st.sets(st.integers(0, len(quantiles) - 1), min_size=1))
@@ -45,7 +45,7 @@ def test_ends_of_a_sum_are_never_below_those_of_a_part(quantiles, correlation, d
     assert high >= part_high - slack
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(parts(), st.floats(0.0, 1.0))
 def test_ends_of_a_sum_lie_between_sums_of_ends(quantiles, correlation):
     low, high = ends(quantiles, correlation)
@@ -53,7 +53,7 @@ def test_ends_of_a_sum_lie_between_sums_of_ends(quantiles, correlation):
     assert quantiles[:, 1].sum() - slack <= low <= high <= quantiles[:, -2].sum() + slack
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(parts(), st.floats(0.0, 1.0))
 def test_the_band_of_one_part_is_its_own(quantiles, correlation):
     for row in quantiles:
@@ -61,7 +61,7 @@ def test_the_band_of_one_part_is_its_own(quantiles, correlation):
         np.testing.assert_allclose(found, [row[1], row[-2]], rtol=1e-6, atol=SLACK * row[-1])
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(parts(), st.floats(0.0, 1.0), st.floats(1e-3, 1e3))
 def test_ends_follow_the_unit_and_not_the_order(quantiles, correlation, unit):
     found = np.array(ends(quantiles, correlation))

@@ -15,7 +15,7 @@ from callpath_modeler.profile.unify import spread, unify
 # Few names, so that siblings, recursion and functions of one name on several lines are common.
 REGIONS = [Region(name, line=line) for name in ("f", "g", "a/b", PROGRAM) for line in (1, 7)]
 NOTES = ("", "[n=4]")
-quick = settings(deadline=None, max_examples=60)
+quick = settings(max_examples=60)
 
 
 @st.composite

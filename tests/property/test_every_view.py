@@ -15,7 +15,7 @@ from callpath_modeler.profile.outline import Selection, outline
 from callpath_modeler.profile.schema import PROGRAM
 from callpath_modeler.profile.views import BottomUp, Flat, ViewKind, open_view
 
-quick = settings(deadline=None, max_examples=60)
+quick = settings(max_examples=60)
 BY = (Grouping.FILE, Grouping.REGION)
 
 

@@ -1,11 +1,13 @@
 from __future__ import annotations
 
+import errno
 import os
 import stat
 from pathlib import Path
 
 import pytest
 
+from callpath_modeler import atomic
 from callpath_modeler.atomic import new_directory, write_file
 from callpath_modeler.errors import OutputError
 
@@ -108,3 +110,56 @@ def test_a_directory_is_not_replaced_unasked_nor_one_that_is_in_the_way(tmp_path
         fill(tmp_path / "a", overwrite=True, in_the_way=True)
     with pytest.raises(OutputError):
         fill(tmp_path / "no" / "a")
+
+
+def test_a_directory_is_replaced_by_one_exchange_of_names(tmp_path, monkeypatch):
+    fill(tmp_path / "a")
+    made = (tmp_path / "a").stat().st_ino
+    renamed = []
+    monkeypatch.setattr(Path, "rename", lambda *names: renamed.append(names))
+    fill(tmp_path / "a", overwrite=True)
+    assert (tmp_path / "a").stat().st_ino != made
+    assert not renamed
+    assert listed(tmp_path) == ["a"]
+
+
+def cannot(*names):  # noqa: ARG001
+    raise OSError(errno.EINVAL, os.strerror(errno.EINVAL))
+
+
+def test_two_renames_replace_a_directory_where_names_cannot_be_exchanged(tmp_path, monkeypatch):
+    monkeypatch.setattr(atomic, "_exchange", cannot)
+    fill(tmp_path / "a")
+    (tmp_path / "a" / "old").write_text("x")
+    fill(tmp_path / "a", overwrite=True)
+    assert listed(tmp_path / "a") == ["one", "two"]
+    assert listed(tmp_path) == ["a"]
+
+
+def test_the_old_directory_comes_back_where_the_second_rename_fails(tmp_path, monkeypatch):
+    monkeypatch.setattr(atomic, "_exchange", cannot)
+    fill(tmp_path / "a")
+    (tmp_path / "a" / "old").write_text("x")
+    rename = Path.rename
+
+    def failing(self, target):
+        if self.name == "new":
+            raise OSError(errno.EIO, "Input/output error")
+        return rename(self, target)
+
+    monkeypatch.setattr(Path, "rename", failing)
+    with pytest.raises(OutputError, match="Input/output error"):
+        fill(tmp_path / "a", overwrite=True)
+    assert listed(tmp_path / "a") == ["old", "one", "two"]
+    assert listed(tmp_path) == ["a"]
+
+
+def test_an_exchange_that_fails_is_an_output_error(tmp_path, monkeypatch):
+    def full(*names):  # noqa: ARG001
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    fill(tmp_path / "a")
+    monkeypatch.setattr(atomic, "_exchange", full)
+    with pytest.raises(OutputError, match="No space left"):
+        fill(tmp_path / "a", overwrite=True)
+    assert listed(tmp_path) == ["a"]

@@ -50,8 +50,8 @@ def test_a_short_summary_says_how_much_more_there_is():
     found = [Finding(code, "x", "y") for code in list(KINDS)[:8]]
     lines = summarise(found, limit=5)
     assert len(lines) == 6
-    assert lines[-1] == "3 more notes: cpmodel -v shows all"
-    assert summarise(found, limit=7)[-1] == "1 more note: cpmodel -v shows all"
+    assert lines[-1] == "3 more notes: cpmodel -v ..."
+    assert summarise(found, 7, "cpmodel info runs")[-1] == "1 more note: cpmodel info runs"
     assert summarise(found, limit=8) == summarise(found)
     assert summarise([]) == []
 

@@ -49,14 +49,14 @@ def is_gone(pid):
 
 
 def becomes_true(asked):
-    end = time.monotonic() + 10
+    end = time.monotonic() + working.HUNG
     while not asked():
         assert time.monotonic() < end
         time.sleep(0.01)
 
 
 def test_threads_share_items_and_answer_in_order():
-    met = threading.Barrier(2, timeout=10)
+    met = threading.Barrier(2, timeout=working.HUNG)
 
     def meet(item):
         met.wait()
@@ -224,7 +224,7 @@ def program(text, *words):
 
 @pytest.mark.skipif(sys.platform != "linux", reason="processes are copied on Linux alone")
 def test_a_process_without_threads_is_copied():
-    out, err = program(COPIES).communicate(timeout=20)
+    out, err = program(COPIES).communicate(timeout=working.HUNG)
     assert (out, err) == ("True\n", "")
 
 
@@ -237,7 +237,7 @@ def test_workers_do_not_outlive_whoever_started_them(tmp_path, how, signal_):
     (os.killpg if signal_ == signal.SIGINT else os.kill)(child.pid, signal_)
     # It returns when nobody has the other end of standard error any more: workers share it.
     try:
-        _, err = child.communicate(timeout=20)
+        _, err = child.communicate(timeout=working.HUNG)
     finally:
         child.kill()
     assert err.count("Traceback") == (signal_ == signal.SIGINT)

@@ -3,18 +3,30 @@
 from __future__ import annotations
 
 import ast
+import html
+import json
+import re
 import shlex
+from xml.etree import ElementTree as ET
 
+import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from callpath_modeler.printable import (
     c_comment,
+    csv_cell,
+    csv_text,
     dot_string,
+    github_message,
+    github_property,
+    json_text,
+    markdown_text,
     printable,
     python_docstring,
     shell_word,
     shell_words,
+    xml_text,
 )
 
 NAMES = st.text(
@@ -52,3 +64,76 @@ def test_a_docstring_of_python_is_one_text(text):
 def test_words_for_a_shell_are_read_as_they_were(words):
     assert shlex.split(shell_words(words)) == [printable(word) for word in words]
     assert all("\n" not in shell_word(word) for word in words)
+
+
+CELLS = st.text(alphabet=st.sampled_from([*"=+-@'1.e a", "\t", "\r", "\n", "\uff1d"]), max_size=6)
+
+
+@given(CELLS)
+@example("'=1+1")
+@example("-1")
+@example("'-1")
+def test_a_cell_begins_no_formula_and_gives_the_text_back(text):
+    cell = csv_cell(text)
+    assert csv_text(cell) == "\n".join(map(printable, text.split("\n")))
+    if cell != text or not re.fullmatch(r"[+-]?[0-9.]+(e[+-]?[0-9]+)?", text):
+        assert cell[:1] not in {*"=+-@", "\t", "\r", "\n", "\uff1d"}
+
+
+@pytest.mark.parametrize(
+    "text", ["main/f", "operator=", "'quoted'", "-5", "+3e-7", "-inf", "@0520392", ""]
+)
+def test_a_text_that_is_no_formula_is_its_own_cell(text):
+    assert csv_cell(text) == text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("<script>x</script>", "[x](http://y)", "![x](http://y)", "`x`", "a|b", "__main__"),
+        *("*x*", "&lt;", "\\|", "a\n# b", "[x]: http://y", "~~x~~", "$x$", "[x][y]"),
+    ],
+)
+def test_markdown_shows_a_text_as_it_is(text):
+    written = markdown_text(text)
+    unescaped = re.sub(r"\\([!-/:-@\[-`{-~])", r"\1", written)
+    assert unescaped == text.replace("\n", " ")
+    assert written != text
+    # Without what a backslash takes the meaning from, nothing with a meaning is left.
+    left = re.sub(r"\\.", "", written)
+    assert not re.search(r"<\w|</|`|\||\]\(|\]\[|\]:|\*\w|\b_|_\b|~|\$|&\w", left)
+    assert html.unescape(left) == left
+
+
+@pytest.mark.parametrize("text", ["MPI_Init", "3.99 * p^(1/2)", "5.9 * [p > 181]", "a[3]"])
+def test_names_and_models_stay_readable_in_markdown(text):
+    assert markdown_text(text) == text
+
+
+@given(st.text())
+@example("\x00\x1b[31m\u202e\x85\ufffe")
+def test_any_text_can_stand_in_xml(text):
+    written = xml_text(text)
+    ET.fromstring(f"<a>{html.escape(written)}</a>")  # noqa: S314 - our own text
+    assert not set(written) & {"\x1b", "\x07", "\x85", "\u202e"}
+
+
+@given(NAMES)
+@example("x\n::error file=a::b")
+@example("a,title=b::c")
+def test_a_workflow_command_of_github_is_one_line_and_holds_no_other(text):
+    message, value = github_message(text), github_property(text)
+    assert message.isprintable()
+    assert value.isprintable()
+    assert not {*",:"} & {*value}
+    assert message.replace("%0A", "\n").replace("%25", "%") == "\n".join(
+        printable(line) for line in text.split("\n")
+    )
+
+
+@given(st.text())
+@example("\x7f\x9b\u202e\U000e0041\x1b")
+def test_json_means_the_same_without_signs_that_a_terminal_obeys(text):
+    document = json_text(json.dumps([text], ensure_ascii=False))
+    assert json.loads(document) == [text]
+    assert not set(document) & {"\x1b", "\x7f", "\x9b", "\u202e", "\u2028", "\U000e0041"}

@@ -2,8 +2,11 @@ from __future__ import annotations
 
 import io
 import json
+import subprocess
+import sys
 import zlib
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -82,6 +85,27 @@ def test_a_store_is_replaced_only_when_told(fit, path):
         store.write([fit], path)
     store.write([fit], path, overwrite=True)
     assert listed(path.parent) == ["a.cpm"]
+
+
+def test_a_writer_that_is_killed_at_any_moment_leaves_the_old_store_or_the_new(tmp_path):
+    larger = {path: [10 * value for value in values] for path, values in VALUES.items()}
+    stores = {}
+    for name, values in (("old", VALUES), ("new", larger)):
+        made = fitted(values)
+        experiment = replace(made.experiment, name=name)
+        store.write([replace(made, experiment=experiment)], tmp_path / f"{name}.cpm")
+        stores[name] = name, float(np.nansum(experiment.values()))
+    words = [sys.executable, str(Path(__file__).parents[1] / "killed_writer.py")]
+    words += [str(tmp_path / name) for name in ("old.cpm", "new.cpm", "work")]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    held = [tuple(each) for each in json.loads(done.stdout)]
+    before = held.count(stores["old"])
+    assert held == [stores["old"]] * before + [stores["new"]] * (len(held) - before)
+    # As many files were opened before the exchange as a store has, and removed after it.
+    files = len(listed(tmp_path / "new.cpm"))
+    assert before > files
+    assert len(held) - before > files
 
 
 @pytest.mark.parametrize("kind", ["file", "directory"])
@@ -220,6 +244,17 @@ def test_a_header_that_is_none_is_an_input_error(path, fit, content):
     (path / "header.json").write_bytes(content)
     with pytest.raises(InputError, match="broken store"):
         opened(path, fit)
+
+
+def test_names_in_a_header_hold_no_control_character(path):
+    header = json.loads((path / "header.json").read_text())
+    header["name"] += "\x1b[31m"
+    header["metrics"][0]["unit"] += "\x07"
+    replaced(path, "header.json", json.dumps(header).encode())
+    found = store.read_experiment(path)
+    assert found.name.endswith("\\x1b[31m")
+    (values,) = found.columns.values()
+    assert values.metric.unit.endswith("\\x07")
 
 
 def test_a_store_of_another_version_says_so(path, fit):

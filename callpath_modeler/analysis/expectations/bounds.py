@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from callpath_modeler.analysis.bands import Band, varied
 from callpath_modeler.analysis.expectations.expectation import Bound, Criterion, Kind
 from callpath_modeler.analysis.expectations.subjects import Subjects
-from callpath_modeler.analysis.expectations.verdicts import Crossing, Judgement, Verdict
+from callpath_modeler.analysis.expectations.verdicts import Crossing, Each, Judgement, Verdict
 from callpath_modeler.analysis.scales import scale_to_run
 from callpath_modeler.modeling.validation import deciding_run_of_value
 
@@ -213,6 +213,7 @@ def _concluded(
         expected=sides.right.at(at),
         unit=unit,
         target=target,
+        each=Each(subjects.rows, broken, unsure),
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 
-from callpath_modeler.analysis.expectations.verdicts import Outcome, Status
+from callpath_modeler.analysis.expectations.verdicts import Outcome, Status, is_worse
 from callpath_modeler.analysis.expectations.wording import sentence
 from callpath_modeler.displayed import Displayed
 
@@ -51,6 +51,22 @@ class Check(Displayed):
         """Return how many expectations there are of each status that occurs."""
         found = Counter(outcome.status for outcome in self.outcomes)
         return {status: found[status] for status in Status if found[status]}
+
+    def of_call_paths(self) -> dict[int | None, tuple[Status, Outcome]]:
+        """Return what became of each call path that some expectation names.
+
+        Returns
+        -------
+        dict
+            By row, the worst status with its outcome, of equal ones the first in the file; None =
+            the whole program. Rules across functions are about none of them.
+        """
+        found: dict[int | None, tuple[Status, Outcome]] = {}
+        for outcome in self.outcomes:
+            for row, status in outcome.statuses().items():
+                if row not in found or is_worse(status, found[row][0]):
+                    found[row] = status, outcome
+        return found
 
     def summary(self) -> str:
         """Say in a few words what came of all of them."""

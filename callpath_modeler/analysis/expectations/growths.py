@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from callpath_modeler.analysis.expectations.expectation import GrowthLimit
 from callpath_modeler.analysis.expectations.subjects import Subjects
-from callpath_modeler.analysis.expectations.verdicts import Judgement, Verdict
+from callpath_modeler.analysis.expectations.verdicts import Each, Judgement, Verdict
 from callpath_modeler.analysis.scales import scale_to_run
 from callpath_modeler.modeling import Models
 from callpath_modeler.modeling.validation import (
@@ -97,4 +97,5 @@ def judge_growth(
         growths=tuple((growths[k], float(probability[k])) for k in named if known[worst]),
         beyond=float(beyond[worst]) if known[worst] else None,
         decides=decides,
+        each=Each(subjects.rows, surely_out, open_),
     )

@@ -37,7 +37,13 @@ from callpath_modeler.analysis.expectations.growths import judge_growth
 from callpath_modeler.analysis.expectations.rules import Rule, bind
 from callpath_modeler.analysis.expectations.subjects import Subjects
 from callpath_modeler.analysis.expectations.together import Answers, Question, answered
-from callpath_modeler.analysis.expectations.verdicts import Judgement, Outcome, Status, Verdict
+from callpath_modeler.analysis.expectations.verdicts import (
+    Judgement,
+    Outcome,
+    Status,
+    Verdict,
+    status_of,
+)
 from callpath_modeler.analysis.measured import Measured
 from callpath_modeler.errors import UsageError
 from callpath_modeler.fitted import Fitted
@@ -109,7 +115,7 @@ class Judge:
             missing = expectation.callpath or ""
         meant = self._patterns_of(fitted).nearest(missing) if missing else ""
         found = Outcome(expectation, fitted, line, Status.PASS, matched, judgements, missing, meant)
-        return replace(found, status=_status(found.verdict, expectation))
+        return replace(found, status=status_of(found.verdict, expectation))
 
     def _ruled(self, expectation: Expectation, rule: RuleText, fitted: Fitted) -> Outcome:
         """Judge a rule across functions; one that names no call path is broken."""
@@ -353,11 +359,3 @@ def judge_rule(text: RuleText, rule: Rule, target: float) -> Judgement:
         broken_at=broken_at,
         in_the_end=None if ends is None else (ends[0].growth, ends[1].growth),
     )
-
-
-def _status(verdict: Verdict, expectation: Expectation) -> Status:
-    if verdict is Verdict.UNSURE:
-        return Status.PASS if expectation.unsure == "pass" else Status.UNSURE
-    if verdict is Verdict.KEPT:
-        return Status.PASS if expectation.xfail is None else Status.XPASS
-    return Status.FAIL if expectation.xfail is None else Status.XFAIL

@@ -190,9 +190,8 @@ def models_of_sums(fitted: Fitted, sums: Sums) -> Models:
     Models
         Of n rows.
     """
-    names = (fitted.parameter,) if fitted.has_line else fitted.parameters
-    runs = fitted.line if fitted.has_line else fitted.experiment
-    points, values = runs.by_setting(fitted.metric.name, names)
+    names = fitted.parameters
+    points, values = fitted.experiment.by_setting(fitted.metric.name, names)
     measured = ~np.isnan(values).all(axis=(0, 2))
     points, values = points[measured], values[:, measured]
     both = np.concatenate([values, sums(values)])
@@ -207,8 +206,10 @@ def models_of_sums(fitted: Fitted, sums: Sums) -> Models:
     )
     if len(names) == 1:
         return found
-    at = [fitted.held.get(name, 1.0) for name in names]
-    return modeling.along(found, names.index(fitted.parameter), at)
+    at = np.array([fitted.held.get(name, 1.0) for name in names])
+    line = names.index(fitted.parameter), at, points
+    beside = modeling.runs_along(fitted.whole, *line, values).values
+    return modeling.along_with_runs(found, *line, sums(values), beside)[0]
 
 
 def _of(subjects: Subjects, own: Predicted) -> Band:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
+
+import numpy as np
+from numpy.typing import NDArray
 
 from callpath_modeler.analysis.at_target import basis_of
 from callpath_modeler.analysis.expectations.expectation import Criterion, Expectation
@@ -43,6 +46,41 @@ class Crossing:
     surely: float | None
 
 
+_ORDER = (Status.PASS, Status.XFAIL, Status.XPASS, Status.UNSURE, Status.FAIL)
+"""From what needs no look to what needs one most."""
+
+
+def status_of(verdict: Verdict, expectation: Expectation) -> Status:
+    """Return what becomes of an expectation by a verdict."""
+    if verdict is Verdict.UNSURE:
+        return Status.PASS if expectation.unsure == "pass" else Status.UNSURE
+    if verdict is Verdict.KEPT:
+        return Status.PASS if expectation.xfail is None else Status.XPASS
+    return Status.FAIL if expectation.xfail is None else Status.XFAIL
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Each:
+    """The verdicts on single subjects.
+
+    Attributes
+    ----------
+    rows : call paths, [n]; None = the whole program, which is one subject
+    broken, unsure : [n]
+    """
+
+    rows: NDArray[np.intp] | None
+    broken: NDArray[np.bool_]
+    unsure: NDArray[np.bool_]
+
+    def verdicts(self) -> list[tuple[int | None, Verdict]]:
+        """Return each subject with its verdict; None = the whole program."""
+        rows = [None] if self.rows is None else self.rows.tolist()
+        words = np.where(self.broken, 2, np.where(self.unsure, 1, 0)).tolist()
+        known = (Verdict.KEPT, Verdict.UNSURE, Verdict.BROKEN)
+        return [(row, known[word]) for row, word in zip(rows, words, strict=True)]
+
+
 @dataclass(frozen=True, slots=True)
 class Judgement:
     """What came of one criterion of an expectation.
@@ -69,6 +107,7 @@ class Judgement:
     broken_at : measured scales at which a rule is broken
     in_the_end : growths of the sides of a rule by their leading terms; None = not about a rule, or
         not all of it has a model
+    each : the verdicts on single subjects; None = not about call paths
     """
 
     criterion: Criterion
@@ -91,6 +130,7 @@ class Judgement:
     crossing: Crossing | None = None
     broken_at: tuple[float, ...] = ()
     in_the_end: tuple[Growth, Growth] | None = None
+    each: Each | None = field(default=None, compare=False, repr=False)
 
     @property
     def basis(self) -> str:
@@ -147,3 +187,17 @@ class Outcome:
         """The judgement that the verdict comes from; None where there is none."""
         found = (j for j in self.judgements if j.verdict is self.verdict)
         return next(found, None)
+
+    def statuses(self) -> dict[int | None, Status]:
+        """Return what became of the expectation at each call path; None = the whole program."""
+        found: dict[int | None, Status] = {}
+        for judgement in self.judgements:
+            for row, verdict in () if judgement.each is None else judgement.each.verdicts():
+                status = status_of(verdict, self.expectation)
+                found[row] = max(found.get(row, status), status, key=_ORDER.index)
+        return found
+
+
+def is_worse(one: Status, other: Status) -> bool:
+    """Tell whether a status needs a look before another one."""
+    return _ORDER.index(one) > _ORDER.index(other)

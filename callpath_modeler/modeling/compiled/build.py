@@ -1,4 +1,4 @@
-"""Compiles the modeller's inner loops while a wheel is built; a hook of hatchling."""
+"""Compiles the modeller's inner loops and writes man pages for a wheel; a hook of hatchling."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import os
 import runpy
 import shlex
 import subprocess
+import sys
 import sysconfig
 import tempfile
 from pathlib import Path
@@ -28,14 +29,23 @@ _ONLY_X86 = {
 
 
 class CompiledHook(BuildHookInterface[Any]):
-    """Puts libraries beside their sources; without a compiler the wheel does without them."""
+    """Puts libraries beside their sources, and man pages into ``share/man/man1`` of a wheel.
+
+    Without a compiler the wheel does without libraries.
+    """
 
     PLUGIN_NAME = "custom"
 
-    def initialize(self, version: str, build_data: dict[str, Any]) -> None:  # noqa: ARG002 # theirs
-        """Compile, before files are collected."""
+    def initialize(self, version: str, build_data: dict[str, Any]) -> None:
+        """Compile and write, before files are collected."""
         if self.target_name != "wheel":
             return
+        # An editable wheel is made from the environment of a developer, who has `make docs`.
+        if version != "editable":
+            pages = write_man_pages(Path(self.root))
+            build_data["shared_data"].update(
+                {str(page): f"share/man/man1/{page.name}" for page in pages}
+            )
         try:
             compile_libraries(_FOLDER)
         except (OSError, subprocess.CalledProcessError) as error:
@@ -48,6 +58,25 @@ class CompiledHook(BuildHookInterface[Any]):
         platform = sysconfig.get_platform().replace("-", "_").replace(".", "_")
         build_data["pure_python"] = False
         build_data["tag"] = f"py3-none-{platform}"
+
+
+def write_man_pages(root: Path) -> list[Path]:
+    """Write the man pages of all commands.
+
+    Parameters
+    ----------
+    root : the sources, into whose ``build/man`` the pages go
+
+    Raises
+    ------
+    subprocess.CalledProcessError
+        If the commands cannot be imported.
+    """
+    folder = root / "build" / "man"
+    # Commands are imported, and hatchling's process is not to keep them.
+    script = root / "docs" / "scripts" / "man_pages.py"
+    subprocess.run([sys.executable, str(script), str(folder)], check=True)  # noqa: S603
+    return sorted(folder.glob("*.1"))
 
 
 def compile_libraries(folder: Path) -> None:

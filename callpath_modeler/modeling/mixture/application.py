@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from callpath_modeler.modeling.compiled.library import compiled
+from callpath_modeler.modeling.mixture.continuation import widen
 from callpath_modeler.modeling.mixture.data import Data, Values, data_of
 from callpath_modeler.modeling.mixture.deviations import Deviations
 from callpath_modeler.modeling.mixture.facts import row_status, write_facts
@@ -22,6 +23,7 @@ from callpath_modeler.modeling.mixture.outcome import (
     write_models,
 )
 from callpath_modeler.modeling.mixture.posterior import Beliefs, Posterior, posterior
+from callpath_modeler.modeling.mixture.segments import with_laws_beyond
 from callpath_modeler.modeling.mixture.setting import CHUNK, Setting, at_once, learnt
 from callpath_modeler.modeling.mixture.spread import within
 from callpath_modeler.modeling.models import Models
@@ -118,6 +120,9 @@ def _modelled(setting: Setting, ordered: FloatArray) -> Columns:
         write_models(columns, usable, found, data, unit, known, setting.far, setting.usual)
         columns = widened(columns, setting.terms)
         _write_sums(columns, usable, found, data, unit, setting)
+        _write_laws_beyond(columns, usable, found, data, unit, setting)
+        if points.ndim == 1:
+            widen(columns, usable, data, unit, known)
         columns["spread"] = np.hypot(columns["spread"], setting.off)
     return widened(columns, setting.terms)
 
@@ -139,6 +144,42 @@ def _write_sums(
     write_found(
         columns, rows[its], more.found, more.codes, some, unit[its], known, far, setting.usual
     )
+
+
+def _write_laws_beyond(
+    columns: Columns,
+    rows: IntArray,
+    found: Posterior,
+    data: Data,
+    unit: FloatArray,
+    setting: Setting,
+) -> None:
+    """Write the models of rows again that follow another law beyond a change point."""
+    known = setting.known
+    laws = with_laws_beyond(
+        found, data, known, setting.ways, setting.beliefs, noise_known=setting.pool.known
+    )
+    if laws is None:
+        return
+    its, units = rows[laws.rows], unit[laws.rows]
+    write_found(
+        columns,
+        its,
+        laws.found,
+        laws.codes,
+        laws.data,
+        units,
+        known,
+        setting.far,
+        setting.usual,
+        laws.shown,
+    )
+    columns["used"][its] = laws.data.used
+    columns["since"][its] = laws.since
+    columns["before"][its] = laws.before
+    scale = np.append(known.scale, 1.0)[laws.before]
+    columns["before_coefficients"][its] = laws.before_coefficients * units[:, None]
+    columns["before_coefficients"][its, 1] /= scale
 
 
 def _fit(data: Data, known: Hypotheses, ways: Deviations, beliefs: Beliefs) -> Posterior:

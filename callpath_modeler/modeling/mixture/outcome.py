@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -58,7 +59,7 @@ _NOISY_SPREAD = 0.25
 _MISFIT = 0.05
 _FAR_BEYOND_NOISE = 3.0
 
-_MOST_DRIFT = 2.0
+MOST_DRIFT = 2.0
 """How much the variance of logarithms grows per doubling beyond the data at most: a factor of four,
 which is what p^2 does. What scatters over decades has no band over dozens of them."""
 
@@ -83,6 +84,9 @@ def empty_columns(count: int, places: int, terms: int = 2) -> Columns:
         "noise": numbers.copy(),
         "status": np.zeros(count, dtype=np.int8),
         "used": np.zeros(count, dtype=np.int16),
+        "since": np.zeros(count),
+        "before": np.full(count, -1, dtype=np.int16),
+        "before_coefficients": np.zeros((count, 2)),
         "low_p": numbers.copy(),
         "high_p": numbers.copy(),
         "weight": np.zeros(count),
@@ -118,7 +122,7 @@ def only_used(columns: Columns, shapes: Sequence[Shape]) -> list[Shape]:
     Of thousands of products few are in models, and each costs whoever evaluates them.
     """
     used = np.zeros(len(shapes) + 1, dtype=np.bool_)
-    names = "terms", "alternative_terms"
+    names = "terms", "alternative_terms", "before"
     for name in names:
         used[columns[name]] = True
     # Code -1, no shape, is the last one.
@@ -160,7 +164,7 @@ def _write_spread(
 ) -> None:
     columns["unit"][rows] = unit
     columns["spread"][rows] = np.sqrt(found.variance)
-    columns["drift"][rows] = np.minimum(found.drift, _MOST_DRIFT)
+    columns["drift"][rows] = np.minimum(found.drift, MOST_DRIFT)
     columns["dof"][rows] = data.dof
 
 
@@ -174,10 +178,14 @@ def write_found(
     known: Hypotheses,
     far: FloatArray,
     usual: Usual,
+    shown: npt.NDArray[np.bool_] | None = None,
 ) -> None:
-    """As `write_models`, in numpy, of candidates with the shapes of `codes` [M, T], -1 = none."""
+    """As `write_models`, in numpy, of candidates with the shapes of `codes` [M, T], -1 = none.
+
+    The model is one of the candidates that may be `shown` [M]; None = all.
+    """
     _write_spread(columns, rows, found, data, unit)
-    kept, weight = _kept(found, [far_values(found, codes, each) for each in far])
+    kept, weight = _kept(found, [far_values(found, codes, each) for each in far], shown)
     there = weight > 0
     codes = codes[kept]
     # A coefficient of zero is no term: its shape would claim a growth that is not there.
@@ -201,7 +209,11 @@ def write_found(
     columns["status"][rows] = _status(columns, rows, found, data, unit, known, usual)
 
 
-def _kept(found: Posterior, far: Sequence[FloatArray]) -> tuple[npt.NDArray[np.intp], FloatArray]:
+def _kept(
+    found: Posterior,
+    far: Sequence[FloatArray],
+    shown: npt.NDArray[np.bool_] | None = None,
+) -> tuple[npt.NDArray[np.intp], FloatArray]:
     """Choose the candidates that stand for all, the model first, [n, 1 + A]; their weights.
 
     The model is what is agreed on in the first place far beyond the points; in each other place
@@ -209,7 +221,12 @@ def _kept(found: Posterior, far: Sequence[FloatArray]) -> tuple[npt.NDArray[np.i
     fewer with a weight.
     """
     logs = [logarithms(each) for each in far]
-    first = agreed(found, logs[0], np.lexsort((logs[0], found.row)))
+    if shown is None:
+        first = agreed(found, logs[0], np.lexsort((logs[0], found.row)))
+    else:
+        its = np.flatnonzero(shown)
+        few = replace(found, row=found.row[its], weight=found.weight[its])
+        first = its[agreed(few, logs[0][its], np.lexsort((logs[0][its], few.row)))]
     rest = found.weight.copy()
     rest[first] = 0.0
     others = [_standing(found, each, rest) for each in logs[1:] or logs]

@@ -42,7 +42,12 @@ surface beside runs that are as close."""
 
 
 def along_with_runs(
-    surface: Models, axis: int, at: npt.ArrayLike, points: FloatArray, values: FloatArray
+    surface: Models,
+    axis: int,
+    at: npt.ArrayLike,
+    points: FloatArray,
+    values: FloatArray,
+    beside: FloatArray | None = None,
 ) -> tuple[Models, BoolArray]:
     """Return models along one parameter, of the surface or of the runs along that line.
 
@@ -52,6 +57,8 @@ def along_with_runs(
     axis : the parameter that is left
     at : [D] values of all parameters; that of `axis` does not matter
     points, values : [K, D] settings and [n, K, R] what was measured there
+    beside : [m, K', R] values of other rows along this line, of `runs_along`; they tell the noise
+        of the runs, as `fit` has it
 
     Returns
     -------
@@ -65,9 +72,11 @@ def along_with_runs(
     runs = runs_along(surface, axis, np.array(at, dtype=np.float64), points, values)
     # The main parameter has the terms that it has alone, unless others were asked for.
     usual = axis == 0 and surface.space == default_space("mixture", several=True)
+    others = np.empty((0, *runs.values.shape[1:])) if beside is None else beside
     lines = fit(
         runs.points,
-        runs.values,
+        np.concatenate([others, runs.values]),
+        beside=len(others),
         space=None if usual else surface.space,
         aggregate=surface.aggregate,
         confidence=surface.confidence,
@@ -233,6 +242,7 @@ def _over(models: Models, shapes: Shapes, peak: FloatArray, points: FloatArray) 
         shapes=shapes,
         points=points,
         terms=place[models.terms],
+        before=place[models.before],
         alternative_terms=place[models.alternative_terms],
         root=rescaled(models.root, codes, before, peak[place]),
     )

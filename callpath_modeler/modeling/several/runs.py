@@ -121,7 +121,8 @@ def _error(
     with np.errstate(divide="ignore", invalid="ignore"):
         off = np.log(measured[1] * _ratio(surface, points[other], points[one]) / measured[0])
         count = sum(1 / np.isfinite(values[:, each]).sum(axis=2) for each in (one, other))
-    noise = np.nan_to_num(surface.noise)[:, None] ** 2 * count
+        # A call path that a scale lacks has no number here, and counts for nothing below.
+        noise = np.nan_to_num(surface.noise)[:, None] ** 2 * count
     known = np.isfinite(off)
     variance = np.where(known, off**2 - noise, 0.0) / sources.apart[both]
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from callpath_modeler.modeling.mixture.candidates import absolute_candidates
 from callpath_modeler.modeling.mixture.data import Data
 from callpath_modeler.modeling.mixture.deviations import Deviations
 from callpath_modeler.modeling.mixture.hypotheses import Hypotheses
@@ -22,7 +21,8 @@ from callpath_modeler.modeling.mixture.posterior import (
     fitted_values,
     values_at_points,
 )
-from callpath_modeler.modeling.mixture.screen import Chosen, smoothed
+from callpath_modeler.modeling.mixture.screen import smoothed
+from callpath_modeler.modeling.mixture.whole import log_probability_of_all
 from callpath_modeler.modeling.several.tried import FEWEST, Sums, Tried, most_of, tried_with
 
 FloatArray = npt.NDArray[np.float64]
@@ -79,7 +79,8 @@ def with_sums(
         return None
     some, their, tried = data.take(rows), found.repeated(rows), Tried.joined(parts)
     log_sum = tried.log_probability(beliefs)
-    log_others = _log_of_others(their, some, fitted, tried, known, ways, beliefs)
+    variance = -most_of(tried.row, -tried.residual, len(rows))
+    log_others = log_probability_of_all(their, some, fitted, variance, known, ways, beliefs)
     top = np.maximum(log_others, most_of(tried.row, log_sum, len(rows)))
     weight = np.exp(log_sum - top[tried.row])
     whole = np.bincount(tried.row, weight, len(rows)) + np.exp(log_others - top)
@@ -112,43 +113,6 @@ def _tried(
             told.append(k)
             parts.append(part)
     return rows[told], fitted[told], parts
-
-
-def _log_of_others(
-    their: Posterior,
-    data: Data,
-    fitted: FloatArray,
-    tried: Tried,
-    known: Hypotheses,
-    ways: Deviations,
-    beliefs: Beliefs,
-) -> FloatArray:
-    """Return how probable all other hypotheses are together with the values of rows, [n].
-
-    By the most probable one of each.
-    """
-    rows, size = len(data.values), len(known.shapes)
-    order = np.lexsort((their.weight, their.row))
-    best = order[np.searchsorted(their.row[order], np.arange(rows), side="right") - 1]
-    code = their.chosen[best]
-    single, pair = np.flatnonzero((code > 0) & (code <= 3 * size)), np.flatnonzero(code > 3 * size)
-    family, shape = np.divmod(code[single] - 1, size)
-    chosen = Chosen(
-        single,
-        shape,
-        tuple(np.flatnonzero(family == each) for each in range(3)),
-        pair,
-        code[pair] - 1 - 3 * size,
-        -most_of(tried.row, -tried.residual, rows),
-        fitted,
-        np.zeros(0, dtype=np.intp),
-    )
-    found = absolute_candidates(data, chosen, known, ways)
-    of_best = np.flatnonzero(found.chosen == code[found.row])
-    of_best = of_best[np.argsort(found.row[of_best])]
-    of_each = found.log_evidence[:, of_best] + beliefs.deviations[:, None]
-    together = np.logaddexp.reduce(of_each, axis=0) + beliefs.hypotheses[code]
-    return np.asarray(together - np.log(their.weight[best]))
 
 
 def _together(

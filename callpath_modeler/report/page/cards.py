@@ -10,15 +10,15 @@ from callpath_modeler.analysis.trust import marks_text
 from callpath_modeler.analysis.unevenness import Unevenness
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.report.answer import at_text
+from callpath_modeler.report.change_points import formula_from_text, from_text
 from callpath_modeler.report.columns import band_text
 from callpath_modeler.report.curve import Curve, sketch
+from callpath_modeler.report.hypotheses import NO_OTHER, compared_text, hypotheses
 from callpath_modeler.report.layout import tied
 from callpath_modeler.report.model import (
-    NOTHING_ELSE,
     ExcessStep,
     excess_steps,
     imbalances,
-    listed_alternatives,
     neighbour_facts,
     no_model,
     origin,
@@ -42,7 +42,7 @@ from callpath_modeler.report.page.markup import (
 )
 from callpath_modeler.report.page.names import Names, cut
 from callpath_modeler.report.page.ranking import trust_text
-from callpath_modeler.report.ranking_table import formula_text, growth_text
+from callpath_modeler.report.ranking_table import formula_text, growth_range_text, growth_text
 from callpath_modeler.report.requirements import requirement_rows, uneven_facts, verdict
 from callpath_modeler.units import parameter_value, percent, quantity
 
@@ -120,6 +120,7 @@ def _model(ranking: Ranking, row: int) -> list[Html]:
         formula = f"{formula[:_LONGEST].rpartition(' + ')[0]} + …"
     unit = fitted.metric.unit
     text = f"{fitted.metric.name}({fitted.parameter}{held}) = {formula}"
+    text += formula_from_text(fitted, rows_of(ranking, row))
     lines = [*whole_formula(ranking, row, ascii_only=False), text + f"  [{unit}]" * (unit != "1")]
     shown = [tag("code", line) for line in lines]
     return [part for one in shown for part in (one, tag("br"))][:-1]
@@ -127,12 +128,12 @@ def _model(ranking: Ranking, row: int) -> list[Html]:
 
 def _prediction(ranking: Ranking, row: int) -> Html:
     fitted, unit = ranking.fitted, ranking.fitted.metric.unit
-    growth = growth_text(ranking, row, pretty=True)
+    growth = growth_range_text(ranking, row, pretty=True)
     trust = int(ranking.trust[row])
     marks = trust_text(marks_text(trust), trust if trust >= 0 else None)
     share = float(ranking.share[row])
     parts: list[str] = [f"{percent(share)} of it"] if np.isfinite(share) else []
-    parts += [growth] if growth else []
+    parts += [growth + from_text(fitted, int(ranking.leader[row]))] if growth else []
     if np.isfinite(ranking.target):
         value = float(ranking.value[row])
         band = band_text(float(ranking.low[row]), float(ranking.high[row]), unit, ascii_only=False)
@@ -175,9 +176,10 @@ def _told(ranking: Ranking, row: int, curve: Curve) -> str:
 def alternatives(fitted: Fitted, row: int, target: float) -> list[Html]:
     """Say what else the model of a call path could be, and what that would be at a target."""
     unit = fitted.metric.unit
-    others = listed_alternatives(fitted, row, ascii_only=False)
+    others = hypotheses(fitted, row, target, ascii_only=False).others
     if not others:
-        return [tag("p", f"could also be: {NOTHING_ELSE}", class_="aside")]
+        said = f"could also be: {NO_OTHER} ({compared_text(fitted)})"
+        return [tag("p", said, class_="aside")]
     classic = fitted.models.method == "classic"
     heads = [
         head("could also be" if classic else "could also be (or much like)"),

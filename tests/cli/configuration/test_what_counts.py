@@ -242,9 +242,9 @@ no_progress = true
 def test_a_check_is_at_the_target_of_its_file(run, runs, ours, tmp_path):
     path = write(tmp_path / "e.toml",
                  'schema = 1\ntarget = { p = 32 }\n[[expect]]\nvalue = "<= 1 ms"\n')  # fmt: skip
-    ours('[defaults]\nat = { p = 128 }\nexpectations = "x.toml"\n')
+    ours('[defaults]\nat = { p = 128 }\nexpect = "x.toml"\n')
     assert "p = 32" in run("check", runs, path).out
-    page = run("report", runs, "--expectations", path).out.replace("\N{NO-BREAK SPACE}", " ")
+    page = run("report", runs, "--expect", path).out.replace("\N{NO-BREAK SPACE}", " ")
     assert "at p = 128" in page
     section = page.partition('id="expectations"')[2].partition("</section>")[0]
     assert "p = 32" in section
@@ -253,7 +253,7 @@ def test_a_check_is_at_the_target_of_its_file(run, runs, ours, tmp_path):
 
 def test_a_path_in_a_file_is_meant_from_there(run, runs, ours, tmp_path, monkeypatch):
     write(tmp_path / "sub" / "e.toml", 'schema = 1\n[[expect]]\nname = "short"\nvalue = "<= 1 h"\n')
-    ours('[defaults]\ntarget = 64\nexpectations = "sub/e.toml"\n')
+    ours('[defaults]\ntarget = 64\nexpect = "sub/e.toml"\n')
     (tmp_path / "here").mkdir()
     monkeypatch.chdir(tmp_path / "here")
     assert "short" in run("report", runs).out

@@ -282,7 +282,7 @@ def test_views_ask_the_models_too_if_told_to(fit):
 # What may not matter
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(st.integers(0, 2**32 - 1), st.sampled_from([1e-9, 0.125, 3.0, 1e6]))
 def test_the_unit_and_the_order_of_runs_do_not_matter(seed, factor):
     values = cube(seed=seed % 7)

@@ -18,6 +18,7 @@ from callpath_modeler.analysis.sums import (
     scores,
 )
 from callpath_modeler.fitted import Fitted
+from callpath_modeler.modeling import Prediction
 from callpath_modeler.modeling.mixture.setting import LEAST_IN_SUMS
 from callpath_modeler.modeling.stored import from_arrays, to_arrays
 from synthetic import fitted
@@ -203,3 +204,19 @@ def test_the_correlation_is_kept_in_stores() -> None:
     header["version"] -= 1
     with pytest.raises(ValueError, match="not understood"):
         from_arrays(arrays, header)
+
+
+@pytest.mark.parametrize(("ratio", "is_shaped"), [(1.9, False), (2.0, False), (2.1, True)])
+def test_the_shape_of_a_distribution_counts_from_ends_a_factor_of_two_apart(
+    ratio: float, is_shaped: bool
+) -> None:
+    made, _ = slower_as_a_whole(4)
+    points = np.array([256.0])
+    value = made.models.values(points)
+    low = value / np.sqrt(ratio)
+    # Exactly this factor apart: a rounded product would be beside it.
+    band = Prediction(value, low, ratio * low)
+    added = addable(made.models, points, band)
+    normal = as_normal(band.value, band.low, band.high, made.models.confidence)
+    plain = as_addends(normal, made.models.correlation, made.models.confidence)
+    assert (not np.array_equal(added, plain, equal_nan=True)) == is_shaped

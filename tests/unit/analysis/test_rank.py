@@ -303,3 +303,12 @@ def test_shares_of_what_is_predicted_are_held_against_the_same_call_paths():
     assert ranking.unmodelled_share == pytest.approx(50 / 54)
     gain = ranking.share - ranking.share_at_largest / (1 - ranking.unmodelled_share)
     assert gain[:2] == pytest.approx([0, 0])
+
+
+def test_shares_of_a_total_of_zero_are_none_and_what_has_no_model_has_no_share_of_it():
+    late = [NAN, NAN, NAN, 0.0, 0.0]
+    ranking = rank(fitted({"main": [0.0] * 5, "main/f": [0.0] * 5, "main/late": late}), 64)
+    assert ranking.unmodelled.tolist() == [2]
+    assert ranking.unmodelled_share == 0.0
+    assert np.isnan(ranking.share).all()
+    assert tuple(ranking.total) == (0.0, 0.0, 0.0)

@@ -100,6 +100,12 @@ def test_points_that_lack_as_many_repetitions_stand_together():
     assert finding.message.endswith(f"; to add: over 1000 at p = 2, 8, 16; {add} at p = 4")
 
 
+def test_many_points_that_lack_repetitions_are_counted():
+    noisy = {"main": [[0.01, 1.0, 0.01]] * 6}
+    (finding,) = repetition_findings(experiment(noisy, [2.0**k for k in range(1, 7)]))
+    assert finding.message.endswith("; to add: over 1000 at p = 2, 4, 8, 3 more")
+
+
 def test_a_finding_on_many_points_is_a_line_that_people_read():
     rng = np.random.default_rng(1)
     points = [2.0**k for k in range(8)]

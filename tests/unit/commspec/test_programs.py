@@ -59,7 +59,6 @@ def counted(program, counting, folder, ranks):
         capture_output=True,
         text=True,
         check=False,
-        timeout=100,
         env={**os.environ, **AS_ANYBODY, "TMPDIR": "/tmp"},  # noqa: S108 - names of sockets are short
     )
     assert done.returncode == 0, done.stderr

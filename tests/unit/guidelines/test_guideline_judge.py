@@ -114,6 +114,15 @@ def test_of_several_checks_the_chance_is_that_of_simes_or_of_their_mean():
     assert chance_of_any(np.full(4, 0.16), *equal) == pytest.approx(2 * stats.norm.sf(2.0))
 
 
+@pytest.mark.parametrize("count", [1, 2, 5])
+def test_no_chance_is_above_one(count):
+    faster = np.full(count, -3.0), np.full(count, 0.1)
+    for apart in (faster, (np.zeros(count), np.full(count, np.inf))):
+        assert chance_of_any(np.full(count, 0.999), *apart) <= 1.0
+    # Checks that are all faster: the mean is certain to show nothing.
+    assert chance_of_any(np.full(count, 1.0), *faster) == 1.0
+
+
 def test_what_lies_between_two_sizes_reaches_as_far_as_both():
     found = interpolated(estimates(10.0, 0.0), estimates(40.0, 0.0), np.array([0.25]), 0.95)
     assert found.value == pytest.approx(10 * 4**0.25)

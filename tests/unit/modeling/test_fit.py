@@ -67,7 +67,7 @@ def test_exponentials_of_a_parameter_of_an_algorithm_are_found(
     assert models.predict([18.0]).value[:, 0] == pytest.approx(law(18.0), rel=0.1)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(data=st.data())
 def test_no_prediction_is_ever_negative(data: st.DataObject) -> None:
     points = np.array(data.draw(points_of_any_kind))
@@ -107,7 +107,8 @@ def test_what_took_less_or_stopped_growing_stays_there(
     assert models.status[0] == FitStatus.OUTSIDE
     band = models.predict([4096.0])
     assert band.value[0, 0] == pytest.approx(end, rel=0.03)
-    assert band.high[0, 0] <= 1.1 * end
+    # Of exact values, 8, 16, 32 are as small whole numbers as 1, 2, 4.
+    assert band.high[0, 0] <= 1.15 * end
     # What says nothing of values that are there is no model of them.
     assert models.values(POINTS)[0] == pytest.approx(values, rel=0.05)
 
@@ -130,7 +131,7 @@ def test_next_to_nothing_below_a_step_has_a_band() -> None:
     assert (band.value <= band.high).all()
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(y=series, unit=st.sampled_from([2.0**-30, 2.0**10, 1e-9, 3.7e5]))
 def test_the_unit_scales_the_prediction_and_nothing_else(y: FloatArray, unit: float) -> None:
     # Whole numbers are counts, which have no unit, and are modelled as such.
@@ -141,7 +142,7 @@ def test_the_unit_scales_the_prediction_and_nothing_else(y: FloatArray, unit: fl
     assert two.values(targets) == pytest.approx(one.values(targets) * unit, rel=1e-6)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(y=series, order=st.permutations(range(6)), rows=st.permutations(range(3)))
 def test_the_order_of_rows_points_and_repetitions_does_not_matter(
     y: FloatArray, order: list[int], rows: list[int]

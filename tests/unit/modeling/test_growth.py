@@ -12,7 +12,7 @@ from callpath_modeler.modeling.growth import CONSTANT_GROWTH
 
 powers = st.fractions(min_value=-4, max_value=4, max_denominator=12)
 growths = st.builds(Growth, powers, powers, powers)
-quick = settings(deadline=None, max_examples=60)
+quick = settings(max_examples=60)
 
 
 @pytest.mark.parametrize(

@@ -42,7 +42,7 @@ def laws(random: np.random.Generator, repetitions: int = 3) -> FloatArray:
     return clean[..., None] * (1 + 0.03 * random.standard_normal((4, 6, repetitions)))
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(data=st.data())
 def test_whatever_is_measured_predictions_keep_their_promises(data: st.DataObject) -> None:
     points = data.draw(

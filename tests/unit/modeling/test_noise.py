@@ -116,7 +116,7 @@ def test_centres_of_few_and_missing_repetitions(how: Centre, values: list[float]
     assert np.isnan(centre(np.full((1, 1, 3), NAN), how)).all()
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(
     y=arrays.arrays(np.float64, (2, 3, 5), elements=st.floats(0, 1e6) | st.just(NAN)),
     order=st.permutations(range(5)),

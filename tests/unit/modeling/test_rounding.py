@@ -30,7 +30,7 @@ def band(models: Models, target: float) -> tuple[FloatArray, FloatArray]:
     "law",
     [
         lambda p: p - 1,
-        lambda p: 3 * np.log2(p),
+        lambda p: 1 + 3 * np.log2(p),
         lambda p: 5 * p,
         lambda p: 896 / p,
         lambda p: p * np.log2(p),
@@ -82,14 +82,33 @@ def test_small_whole_numbers_that_differ_may_be_rounded() -> None:
         [[8], [5], [3]],
         [[8], [8], [8]],
         [[8], [5.000001234], [3]],
-        [[8000], [5000], [3000]],
-        [[8000], [500], [0]],
+        [[8001], [5000], [3000]],
+        [[8001], [500], [0]],
     ]
     np.testing.assert_allclose(rounding_of(rows), np.array([1, 0, 0, 0, 1]) / 12)
 
 
+def test_multiples_of_a_number_are_small_whole_numbers_of_it() -> None:
+    """75, 150, 150 say no more of a law than 1, 2, 2."""
+    rows = [[[75], [150], [150]], [[8000], [5000], [3000]], [[7.5], [3.0], [0]]]
+    np.testing.assert_allclose(12 * rounding_of(rows), np.array([75, 1000, 1.5]) ** 2)
+    steps = fitted(DOUBLED, 75 * np.ceil(np.log2(DOUBLED) / 4))
+    low, high = band(steps, 256)
+    assert low <= 150 <= high
+    assert high >= 225
+
+
+def test_equal_times_of_a_few_ticks_are_known_to_half_a_tick() -> None:
+    times, counts = fitted(DOUBLED, [2e-6] * 5), fitted(DOUBLED, [2.0] * 5)
+    low, high = band(times, 256)
+    assert low < 1.5e-6
+    assert high > 2.5e-6
+    low, high = band(counts, 256)
+    np.testing.assert_allclose([low, high], 2, rtol=1e-5)
+
+
 def test_so_may_be_small_numbers_of_ticks() -> None:
-    rows = [[[0.5], [0.3], [0.1]], [[0.08], [0.02], [0.01]], [[3.0], [1.0], [0.25]]]
+    rows = [[[0.5], [0.3], [0.1]], [[0.08], [0.02], [0.01]], [[3.01], [1.0], [0.25]]]
     np.testing.assert_allclose(12 * rounding_of(rows), [1e-2, 1e-4, 1e-4])
 
 

@@ -127,7 +127,7 @@ def test_a_break_grows_as_its_values_do_in_the_end(
     assert further == pytest.approx(near, rel=0.05)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(shape=st.sampled_from(ALL), p=st.lists(st.floats(1e-3, 1e12), min_size=2, max_size=20))
 def test_no_break_is_negative_and_few_fall(shape: Break, p: list[float]) -> None:
     values = shape(np.sort(p))

@@ -87,3 +87,43 @@ def test_classic_models_survive_a_store():
     made = fit(P, rows[:, :, None] * [[[1.0, 1.01]]], method="classic")
     arrays, header = to_arrays(made)
     np.testing.assert_array_equal(from_arrays(arrays, header, 2).covariance, made.covariance)
+
+
+class Watched(np.ndarray):
+    """A column that records that its values were read."""
+
+    read: bool = False
+
+    def min(self, *args, **kwargs):
+        self.read = True
+        return super().min(*args, **kwargs)
+
+    def __array_ufunc__(self, ufunc, method, *inputs, **kwargs):
+        self.read = True
+        plain = [np.asarray(each) if isinstance(each, Watched) else each for each in inputs]
+        return getattr(ufunc, method)(*plain, **kwargs)
+
+
+def test_a_column_without_bounds_is_not_read(stored):
+    arrays, header = stored
+    watched = {name: array.copy().view(Watched) for name, array in arrays.items()}
+    from_arrays(watched, header, 4)
+    bounded = {
+        name
+        for name, column in COLUMNS.items()
+        if column.low > -np.inf or column.high < np.inf or column.finite
+    }
+    assert {name for name, array in watched.items() if array.read} == bounded - {
+        name for name, array in arrays.items() if not array.size
+    }
+    assert "root" not in bounded
+
+
+def test_a_value_out_of_its_range_is_found_beside_missing_ones(stored):
+    arrays, header = stored
+    other = arrays["spread"].copy()
+    other[:2] = np.nan, -1.0
+    with pytest.raises(ValueError, match=r"spread holds a value beyond 0 and 1e\+300"):
+        from_arrays({**arrays, "spread": other}, header, 4)
+    other[:] = np.nan
+    assert len(from_arrays({**arrays, "spread": other}, header, 4)) == 4

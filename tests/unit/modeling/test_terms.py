@@ -6,7 +6,13 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from callpath_modeler.modeling import DEFAULT_SPACE, SearchSpace, Term
+from callpath_modeler.modeling import (
+    CLASSIC_SPACE,
+    DEFAULT_SPACE,
+    SearchSpace,
+    Term,
+    default_space,
+)
 
 PUBLISHED = SearchSpace.of([Fraction(half, 2) for half in range(7)])
 """I = {0, 1/2, 1, 3/2, 2, 5/2, 3}, J = {0, 1, 2}, n = 5 (SC13)."""
@@ -77,3 +83,44 @@ def test_fields_of_a_space_are_checked() -> None:
         SearchSpace((Fraction(-1),), (0,))
     with pytest.raises(ValueError, match="below zero"):
         SearchSpace((Fraction(1),), (0,), decreasing=(Fraction(1),))
+
+
+HALVES = "0, 1/2, 1, 3/2, 2, 5/2, 3"
+FINER = "1/4, 1/3, 2/3, 3/4, 5/4, 4/3, 5/3, 7/4, 9/4, 7/3, 8/3, 11/4"
+FALLING = (
+    "-3, -2, -5/3, -3/2, -7/5, -4/3, -13/10, -5/4, -6/5, -11/10, -1, -9/10, -4/5, -3/4, -7/10, "
+    "-2/3, -3/5, -1/2, -2/5, -1/3, -3/10, -1/4, -1/5"
+)
+ALONE = (
+    "1/5, 3/10, 2/5, 3/5, 7/10, 4/5, 9/10, 11/10, 6/5, 13/10, 7/5, 8/5, 17/10, 9/5, 19/10, "
+    "4, 5, 6, 7"
+)
+
+
+@pytest.mark.parametrize(
+    ("space", "expected"),
+    [
+        (
+            CLASSIC_SPACE,
+            f"I={{{HALVES}}} J={{0, 1, 2}} n=5 decreasing={{-1, -1/2}} secondary={{{FINER}}}",
+        ),
+        (
+            DEFAULT_SPACE,
+            (
+                f"I={{{HALVES}}} J={{0, 1, 2}} n=2 decreasing={{{FALLING}}} secondary={{{FINER}}} "
+                f"alone={{{ALONE}}}"
+            ),
+        ),
+        (
+            default_space("mixture", several=True),
+            (
+                f"I={{{HALVES}, 4, 5}} J={{0, 1, 2}} n=2 "
+                f"decreasing={{-1, -9/10, -3/4, -2/3, -1/2, -1/3, -1/4}} secondary={{{FINER}}}"
+            ),
+        ),
+    ],
+    ids=["classic", "mixture", "several"],
+)
+def test_the_terms_that_are_looked_for_by_default_are_these(space, expected) -> None:
+    assert space.describe() == expected
+    assert space.thinned == (space is not CLASSIC_SPACE)

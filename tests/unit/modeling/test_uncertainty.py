@@ -78,7 +78,7 @@ def test_what_is_zero_for_sure_exceeds_nothing_and_has_a_band_of_zero() -> None:
     assert nothing.exceedance([[1e-9]])[0, 0] == pytest.approx(0)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(
     centre=st.lists(st.floats(1e-12, 1e15), min_size=4, max_size=4),
     spread=st.lists(st.floats(0, 3), min_size=8, max_size=8),

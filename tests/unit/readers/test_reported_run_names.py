@@ -49,9 +49,13 @@ def test_reported_files_have_their_right_scales(shared_data):
     folder = next(reports.glob("b04*"))
     assert points(load(folder)) == {"x": (1.25, 1.5, 1.75, 2)}
     folder = next(reports.glob("b07*"))
-    assert points(load(folder / "runs")) == {"p": (2, 4, 8, 16), "n": (100, 200, 400)}
+    alone = load(folder / "runs")
+    assert points(alone) == {"p": (2, 4, 8, 16), "n": (100, 200, 400)}
+    assert len(alone.runs) == 10
     folder = next(reports.glob("b11*"))
-    assert [points(load(folder / name))["p"] for name in "abcd"] == [(4, 8, 16)] * 4
+    named = [load(folder / name) for name in "abcd"]
+    assert [points(each)["p"] for each in named] == [(4, 8, 16)] * 4
+    assert all(each.constants.get("threads", 2) == 2 for each in named)
     files = sorted(folder.glob("*.folded"))
     assert points(load(files)) == {"p": (4, 8, 16, 32, 64)}
     folder = next(reports.glob("b15*"))

@@ -144,9 +144,7 @@ def test_large_numbers_without_order_are_asked_for(tmp_path_factory, samples):
     assert "--param x=none" in caught.value.hint
 
 
-@settings(
-    max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=8, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(order=st.permutations(range(15)), name=st.sampled_from(["profileN", "jobN", "001dir", "nN"]))
 def test_run_numbers_in_any_order_are_one_experiment(
     tmp_path_factory, samples, expected, order, name
@@ -155,9 +153,7 @@ def test_run_numbers_in_any_order_are_one_experiment(
     assert content(load(directory)) == expected
 
 
-@settings(
-    max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=8, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(groups=st.lists(st.integers(0, 3), min_size=15, max_size=15))
 def test_profiles_grouped_into_any_directories_are_one_experiment(
     tmp_path_factory, samples, expected, groups

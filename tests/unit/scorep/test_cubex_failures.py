@@ -328,6 +328,7 @@ def test_definitions_that_make_no_sense_are_refused(tmp_path, change, word):
         ("0.index", b"CUBEX.INDEX\1\0\0\0\0\0\1" + struct.pack("<4I", 2, 0, 1, 2), "counts 2"),
         ("0.index", b"CUBEX.INDEX\1\0\0\0\0\0\1" + struct.pack("<3I", 2, 1, 0), "order"),
         ("0.index", b"CUBEX.INDEX\1\0\0\0\0\0\1" + struct.pack("<2I", 1, 9), "order"),
+        ("0.index", b"CUBEX.INDEX\1\0\0\0\0\0\1" + struct.pack("<4I", 3, 0, 1, 1), "order"),
         ("0.data", b"RUBBISH", "not the data"),
         ("0.data", b"ZCUBEX.DATA" + b"\xff" * 8, "compressed rows"),
         ("0.data", b"ZCUBEX.DATA" + struct.pack("<4Q", 1, 0, 0, 5) + b"xxxxx", "row 0"),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import time
 import tracemalloc
 
 import numpy as np
@@ -77,13 +76,11 @@ def fuzz(path, raw, seeds):
         for seed in seeds:
             rng = random.Random(seed)
             path.write_bytes(damaged(raw, rng, seed))
-            begin = time.monotonic()
             try:
                 read_all(path)
             except Exception as error:
                 error.add_note(f"seed {seed}")
                 raise
-            assert time.monotonic() - begin < 10, f"seed {seed}"
             assert tracemalloc.get_traced_memory()[1] < LIMIT, f"seed {seed}"
             tracemalloc.reset_peak()
     finally:

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from callpath_modeler import loading
 from callpath_modeler.errors import InputError
 
 LONG = """callpath,p,metric,value
@@ -258,3 +259,29 @@ def test_the_examples_of_the_manual_are_read(load):
         row = [experiment.tree.path(row) for row in range(len(experiment.tree))]
         assert experiment.values("time")[row.index("main/solve"), 0] == 2.5
         assert experiment.findings == ()
+
+
+JOBS = "callpath,p,jobid,time\n" + "".join(
+    f"main,{p},{1000 + 7 * (3 * k + r)},{p + r}\n"
+    for k, p in enumerate((4, 8, 16, 32, 64))
+    for r in range(3)
+)
+
+
+@pytest.mark.parametrize("source", ["name", "metadata:jobid"])
+def test_an_identifier_of_a_table_can_be_made_a_parameter(tmp_path, source):
+    (tmp_path / "jobs.csv").write_text(JOBS)
+    options = loading.LoadOptions(loading.ReadOptions(parameter_sources={"jobid": source}))
+    experiment = loading.load([tmp_path / "jobs.csv"], options)
+    assert [parameter.name for parameter in experiment.parameters] == ["jobid", "p"]
+    assert experiment.runs[4].parameters == {"jobid": 1028, "p": 8}
+    assert "CPM141" not in {finding.code for finding in experiment.findings}
+
+
+def test_an_identifier_of_a_table_that_is_confirmed_is_no_finding(tmp_path):
+    (tmp_path / "jobs.csv").write_text(JOBS)
+    options = loading.LoadOptions(loading.ReadOptions(parameter_sources={"jobid": "none"}))
+    experiment = loading.load([tmp_path / "jobs.csv"], options)
+    assert [parameter.name for parameter in experiment.parameters] == ["p"]
+    assert "CPM141" not in {finding.code for finding in experiment.findings}
+    assert "CPM141" in {f.code for f in loading.load([tmp_path / "jobs.csv"]).findings}

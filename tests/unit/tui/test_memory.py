@@ -34,6 +34,6 @@ print(private() - before)
 )
 def test_freed_arrays_are_given_back_though_a_later_one_is_still_used() -> None:
     done = subprocess.run(
-        [sys.executable, "-c", _FREED], capture_output=True, text=True, check=True, timeout=60
+        [sys.executable, "-c", _FREED], capture_output=True, text=True, check=True
     )
     assert float(done.stdout) < 10  # MB; one array has 2, all of them 40

@@ -72,7 +72,7 @@ def test_the_default_deviation_is_the_leading_factor_with_half_its_exponent(
     assert str(default_deviation(growth(expected))) == deviation
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(growths, growths)
 def test_a_match_is_a_divergence_within_the_deviation_on_either_side(
     expected: Growth, found: Growth

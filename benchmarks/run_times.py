@@ -1,0 +1,177 @@
+"""Run times: which prediction of the slowest process is closest on measured series."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from laws import AbsentError
+from numpy.typing import NDArray
+from results import Table
+
+import callpath_modeler as cpm
+from callpath_modeler import modeling
+from callpath_modeler.analysis.measured import Measured
+from callpath_modeler.analysis.predict import predict
+from callpath_modeler.analysis.run_time import larger, run_time_at
+from callpath_modeler.analysis.sums import addable, ends_of_sums
+from callpath_modeler.fitted import Fitted
+from callpath_modeler.profile.experiment import Experiment
+
+FloatArray = NDArray[np.float64]
+Total = tuple[float, float, float]
+
+NOTES = """\
+Predictions of the run time, which is the inclusive time of the program on the slowest process.
+*Sum* adds the means of the call paths. The *rest* is the run time less that sum, modelled as a
+series of its own. *Weighted* is the mean of the logarithms of the model of the run time and of sum
+and rest, by their precision. *Bounded* is the larger of the model of the run time and of the sum,
+which is what cpmodel states. Largest: the largest scale of every series, predicted from the
+others. All: every scale from the fourth on, predicted from the first three, four, and so on. Holds
+is the share of 95 % bands with the measured run time inside, width the median of upper over lower
+end.
+"""
+
+_LEAST_POINTS = 3
+_CUBEX, _CALIPER = "third_party/cubex", "third_party/caliper"
+_SINGLE = (
+    *(f"scorep/{name}" for name in ("amg.weak", "comd.weak", "lulesh.weak", "npb_ft.strong")),
+    "scorep/snap.weak",
+    f"{_CUBEX}/metacg_inputmodeling/001",
+    f"{_CUBEX}/metacg_inputmodeling/002",
+    f"{_CUBEX}/extrap_tests/single_parameter",
+    f"{_CUBEX}/extrap_tests/simple_threaded",
+    f"{_CALIPER}/lulesh_opal_weak",
+    "hpctoolkit_synthetic/scal2000",
+)
+_SEVERAL = (
+    f"{_CUBEX}/lulesh_daint",
+    f"{_CALIPER}/lulesh_quartz_weak",
+    *(f"{_CALIPER}/sort/team{name}_random" for name in ("16_bitonic", "22_samplesort")),
+    f"{_CALIPER}/sort/team6_mergesort_random",
+)
+_TRACES = ("cg", "ft", "lu", "ring", "stencil", "master", "subcomm")
+
+
+@dataclass(frozen=True, slots=True)
+class _Told:
+    """One target with its predictions.
+
+    Attributes
+    ----------
+    truth : measured run time
+    is_largest : whether only this scale was kept back
+    totals : predictions by candidate
+    """
+
+    truth: float
+    is_largest: bool
+    totals: dict[str, Total]
+
+
+def table(shared: Path) -> Table:
+    """Measure every series.
+
+    Raises
+    ------
+    AbsentError
+        If the measurements are not there.
+    """
+    told = [each for experiment in _series(shared / "data") for each in _predictions(experiment)]
+    lines = []
+    for name in told[0].totals:
+        largest = _cells([each for each in told if each.is_largest], name)
+        lines.append((name, *largest, *_cells(told, name)))
+    head = ("prediction", "largest", "error", "holds", "width", "all", "error", "holds", "width")
+    return Table(head, lines, range(1, 9))
+
+
+def _series(data: Path) -> Iterator[Experiment]:
+    paths = [data / name for name in (*_SINGLE, *_SEVERAL)]
+    traces = {name: sorted((data / "traces").glob(f"{name}.*")) for name in _TRACES}
+    absent = [path for path in paths if not path.exists()]
+    absent += [data / "traces" / name for name, found in traces.items() if not found]
+    if absent:
+        raise AbsentError(f"{absent[0]} is not there: it has measurements")
+    for path in paths[: len(_SINGLE)]:
+        yield cpm.load(path)
+    for path in paths[len(_SINGLE) :]:
+        yield from _parts(cpm.load(path))
+    for found in traces.values():
+        yield cpm.load(found)
+
+
+def _parts(experiment: Experiment) -> Iterator[Experiment]:
+    """Yield the series in p, with the other parameter held, or held per process."""
+    (other,) = (each.name for each in experiment.parameters if each.name != "p")
+    at = np.array([run.parameters[other] for run in experiment.runs])
+    p = np.array([run.parameters["p"] for run in experiment.runs])
+    for keys in (at, at / p) if other == "n" else (at,):
+        for key in np.unique(keys):
+            part = experiment.where(keys == key)
+            if any(each.name == "p" for each in part.parameters):
+                yield part
+
+
+def _predictions(experiment: Experiment) -> Iterator[_Told]:
+    metric = experiment.metric().name
+    parameter = experiment.modelled_parameter()
+    program = experiment.of_program(metric)
+    if program is None:
+        return
+    points, run_times = program.by_point(metric, parameter)
+    of_run = experiment.settings((parameter,))[:, 0]
+    for known in range(_LEAST_POINTS, len(points)):
+        fitted = cpm.fit(experiment.where(of_run < points[known]))
+        measured = Measured(fitted)
+        centres = modeling.centre(run_times, fitted.models.aggregate)[0]
+        for target, truth in zip(points[known:].tolist(), centres[known:].tolist(), strict=True):
+            sums = predict(fitted, target).total()
+            nothing = (0.0, 0.0, 0.0)
+            alone = run_time_at(fitted, target, measured, nothing, predicted=True)
+            assert alone is not None
+            with_rest = _with_rest(fitted, target)
+            totals = {
+                "the model of the run time": alone.total,
+                "sum": sums,
+                "sum and rest": with_rest,
+                "weighted": _weighted(alone.total, with_rest),
+                "bounded": larger(alone.total, sums),
+            }
+            yield _Told(truth, known == len(points) - 1, totals)
+
+
+def _with_rest(fitted: Fitted, target: float) -> Total:
+    """Return the sum of call paths and of the modelled rest of the run time."""
+    assert fitted.run_time is not None
+    values, (run_times,) = Measured(fitted).runs, Measured(fitted.run_time).runs
+    rest = np.maximum(run_times - np.nansum(values, axis=0), 0.0)[None]
+    aggregate = fitted.models.aggregate
+    models = modeling.fit(
+        fitted.points, np.concatenate([values, rest]), aggregate=aggregate, beside=len(values)
+    )
+    own, at = predict(fitted, target), np.array([target])
+    band = models.predict(at)
+    value = np.array(np.nansum(own.value) + np.nan_to_num(band.value[0, 0]))
+    added = own.added.sum(axis=0) + np.nan_to_num(addable(models, at, band)[0, 0])
+    low, high = ends_of_sums(value, added)
+    return float(value), float(low), float(high)
+
+
+def _weighted(one: Total, other: Total) -> Total:
+    """Return the mean of logarithms, by the precision of both."""
+    logs = np.log(np.maximum([one, other], 1e-300))
+    weight = np.maximum(logs[:, 2] - logs[:, 1], 1e-4) ** -2
+    value, low, high = np.exp(weight @ logs / weight.sum())
+    return float(value), float(min(low, value)), float(max(high, value))
+
+
+def _cells(told: Sequence[_Told], name: str) -> tuple[str, ...]:
+    truth = np.array([each.truth for each in told])
+    value, low, high = np.array([each.totals[name] for each in told]).T
+    error, slack = np.abs(value / truth - 1), 1e-9 * truth
+    holds = ((low <= truth + slack) & (truth - slack <= high)).mean()
+    width = np.median(high / np.maximum(low, 1e-300))
+    return str(len(told)), f"{np.median(error):.1%}", f"{holds:.0%}", f"{width:.2g}"

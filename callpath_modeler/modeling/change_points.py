@@ -1,0 +1,133 @@
+"""Change points: from which scale on another law holds, and what both laws are."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from callpath_modeler.modeling.breaks import FEWEST_BEFORE, FEWEST_BEYOND, MOST_OFF, Break, Kind
+from callpath_modeler.modeling.formulas import sum_of_terms
+from callpath_modeler.modeling.terms import Term
+
+if TYPE_CHECKING:
+    from callpath_modeler.modeling.models import Models
+    from callpath_modeler.modeling.shapes import Shape
+
+FloatArray = npt.NDArray[np.float64]
+Pieces = dict[Term | None, float]
+"""Coefficients of terms; None = the constant."""
+
+_AFTER = frozenset({Kind.STEP, Kind.LEAP, Kind.DROP})
+"""Kinds whose place is between two points: the law beyond holds after it."""
+
+
+def _power(each: Break, power: Fraction, sign: int = 1) -> Pieces:
+    """Return ``(p / at) ** power`` as a term, with a sign."""
+    return {Term(power, 0): sign * each.at ** -float(power)}
+
+
+_SIDES: Mapping[Kind, tuple[Callable[[Break], Pieces], Callable[[Break], Pieces]]] = {
+    Kind.STEP: (lambda _: {}, lambda _: {None: 1.0}),
+    Kind.LEAP: (lambda _: {}, lambda each: {Term(each.exponent, each.log): 1.0}),
+    Kind.DROP: (lambda _: {None: 1.0}, lambda _: {}),
+    Kind.BEND: (lambda _: {None: 1.0}, lambda each: _power(each, each.exponent)),
+    Kind.ONSET: (lambda _: {}, lambda each: {**_power(each, Fraction(1)), None: -1.0}),
+    Kind.BEYOND: (lambda _: {}, lambda each: {**_power(each, Fraction(-1), -1), None: 1.0}),
+    Kind.CLIMB: (
+        lambda _: {},
+        lambda each: {Term(Fraction(0), 1): 1.0, None: -float(np.log2(each.at))},
+    ),
+    Kind.PLATEAU: (lambda each: _power(each, each.exponent), lambda _: {None: 1.0}),
+    Kind.FLOOR: (lambda each: _power(each, -each.exponent), lambda _: {None: 1.0}),
+}
+"""What breaks at one place are before it and beyond it; the others change gradually or often."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChangePoint:
+    """Two laws of one row.
+
+    Attributes
+    ----------
+    since : the first point that follows the law beyond
+    law, before : both laws as formulas
+    """
+
+    since: float
+    law: str
+    before: str
+
+
+def changes_since(models: Models) -> FloatArray:
+    """Return the first point that follows the law beyond a change point, [n].
+
+    0 where there is no change point, and where fewer than `FEWEST_BEYOND` points lie beyond or
+    fewer than `FEWEST_BEFORE` before.
+    """
+    if models.points.ndim > 1:
+        return np.zeros(len(models))
+    place = np.array([*map(_place, models.shapes), -np.inf])
+    if not np.isfinite(place).any():
+        return models.since
+    # Of a model with two breaks the last one counts; one without a place hides it.
+    last = place[models.terms].max(axis=1)
+    gradual = np.isnan(place)[models.terms].any(axis=1)
+    found = np.searchsorted(models.points, np.nan_to_num(last, nan=0.0, neginf=0.0))
+    is_there = np.isfinite(last) & ~gradual & (found >= FEWEST_BEFORE)
+    is_there &= found <= len(models.points) - FEWEST_BEYOND
+    # What misses by much itself is no law, with a break or without.
+    is_there &= models.spread <= MOST_OFF
+    since = models.points[np.minimum(found, len(models.points) - 1)]
+    return np.where(models.since > 0, models.since, np.where(is_there, since, 0.0))
+
+
+def change_point(
+    models: Models, row: int, parameter: str = "p", *, pretty: bool = False
+) -> ChangePoint | None:
+    """Return the two laws of a row; None without a change point."""
+    its = models.take([row])
+    since = float(changes_since(its)[0])
+    if not since:
+        return None
+
+    def text(pieces: Pieces) -> str:
+        ordered = sorted(pieces, key=lambda term: (term is not None, term and term.growth.order))
+        written = [term.text(parameter, pretty=pretty) if term else "" for term in ordered]
+        pairs = zip((pieces[term] for term in ordered), written, strict=True)
+        return sum_of_terms([pair for pair in pairs if pair[0]], pretty=pretty)
+
+    shapes = [models.shapes[code] if code >= 0 else None for code in its.terms[0].tolist()]
+    law = list(zip([None, *shapes], its.coefficients[0].tolist(), strict=True))
+    if not its.since[0]:
+        return ChangePoint(since, text(_sum(law, 1)), text(_sum(law, 0)))
+    code = int(its.before[0])
+    numbers = its.before_coefficients[0].tolist()
+    before = list(zip([None, models.shapes[code] if code >= 0 else None], numbers, strict=True))
+    return ChangePoint(since, text(_sum(law, 1)), text(_sum(before, 0)))
+
+
+def _sum(law: list[tuple[Shape | None, float]], side: int) -> Pieces:
+    """Return a law before (0) or beyond (1) its breaks, as coefficients of terms."""
+    total: Pieces = defaultdict(float)
+    for shape, number in law:
+        if isinstance(shape, Break):
+            for term, factor in _SIDES[shape.kind][side](shape).items():
+                total[term] += number * factor
+        else:
+            total[shape if isinstance(shape, Term) else None] += number
+    return total
+
+
+def _place(shape: Shape) -> float:
+    """Return where a shape breaks: beyond all numbers never, NaN where that is no one place."""
+    if not isinstance(shape, Break):
+        return -np.inf if isinstance(shape, Term) else np.nan
+    if shape.kind not in _SIDES:
+        return np.nan
+    return float(np.nextafter(shape.at, np.inf)) if shape.kind in _AFTER else shape.at

@@ -1,0 +1,109 @@
+"""Exponentials that fit far better than the models of a search without them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+import numpy.typing as npt
+
+from callpath_modeler.modeling.models import Models
+from callpath_modeler.modeling.status import FitStatus
+from callpath_modeler.modeling.terms import Term
+
+FloatArray = npt.NDArray[np.float64]
+
+RATES = Fraction(1, 2), Fraction(1)
+"""Rates of the exponentials that are compared."""
+_POWERS = range(6)
+_FEWEST = 5
+"""Points that tell an exponential from a power."""
+_MISSED = 0.02
+"""Relative error, root mean square, from which on a model may be far off."""
+_BETTER = 4.0
+"""By what factor the error of an exponential is smaller."""
+_VARIES = 1e-9
+"""Of its square, what a column has left beside another if the two differ."""
+
+
+@dataclass(frozen=True, slots=True)
+class Exponentials:
+    """Exponentials that fit some rows far better than their models.
+
+    Attributes
+    ----------
+    rows : [r] which rows
+    terms : of each row the exponential
+    error, error_of_model : [r] relative errors, root mean square
+    """
+
+    rows: npt.NDArray[np.intp]
+    terms: tuple[Term, ...]
+    error: FloatArray
+    error_of_model: FloatArray
+
+
+def better_exponentials(models: Models, centres: FloatArray) -> Exponentials | None:
+    """Return exponentials that fit far better than models without any; None where there is none.
+
+    Each exponential is tried alone and beside a constant that is not negative. Errors are per point
+    to spare, so that models of more coefficients have no advantage.
+
+    Parameters
+    ----------
+    models : n models in one parameter
+    centres : [n, K] measured values at `Models.points`; NaN = missing
+    """
+    if models.points.ndim > 1 or models.space.exponential:
+        return None
+    points, there = models.points, centres > 0
+    used = there.sum(axis=1)
+    relative = models.values(points) / np.where(there, centres, 1.0) - 1
+    of_model = _errors(np.where(there, relative, 0.0), used, models)
+    asked = (of_model > _MISSED) & (used >= _FEWEST) & (used == (~np.isnan(centres)).sum(axis=1))
+    rows = np.flatnonzero(asked & (models.status < FitStatus.TOO_FEW_POINTS))
+    terms = [Term(Fraction(power), 0, rate) for rate in RATES for power in _POWERS]
+    with np.errstate(over="ignore"):
+        table = np.array([term(points) for term in terms])
+    finite = np.isfinite(table).all(axis=1)
+    terms = [term for term, is_finite in zip(terms, finite.tolist(), strict=True) if is_finite]
+    if not rows.size or not terms:
+        return None
+    error = _of_terms(centres[rows], there[rows], table[finite])
+    best = error.argmin(axis=1)
+    least = error[np.arange(len(rows)), best]
+    far = np.flatnonzero(_BETTER * least < of_model[rows])
+    if not far.size:
+        return None
+    chosen = tuple(terms[k] for k in best[far].tolist())
+    return Exponentials(rows[far], chosen, least[far], of_model[rows[far]])
+
+
+def _errors(relative: FloatArray, used: npt.NDArray[np.integer], models: Models) -> FloatArray:
+    """Return the error of each model per point to spare, [n]."""
+    size = (models.coefficients != 0).sum(axis=1)
+    squares = (np.nan_to_num(relative) ** 2).sum(axis=1)
+    return np.asarray(np.sqrt(squares / np.maximum(used - size, 1)))
+
+
+def _of_terms(values: FloatArray, there: npt.NDArray[np.bool_], table: FloatArray) -> FloatArray:
+    """Return the least error of each term alone and beside a constant, [r, T]; relative."""
+    table = table / table.max(axis=1, keepdims=True)
+    per_value = np.where(there, 1 / np.where(there, values, 1.0), 0.0)
+    used = there.sum(axis=1)[:, None]
+    # Everything relative to the values, which are all one then.
+    one = there.astype(np.float64)
+    x = per_value[:, None] * table
+    xx, xy = (x * x).sum(axis=2), (x * one[:, None]).sum(axis=2)
+    cc, cy = (per_value**2).sum(axis=1)[:, None], (per_value * one).sum(axis=1)[:, None]
+    cx = (x * per_value[:, None]).sum(axis=2)
+    alone = np.sqrt(np.maximum(used - xy**2 / xx, 0.0) / (used - 1))
+    left = xx * cc - cx**2
+    differs = left > _VARIES * xx * cc
+    left = np.where(differs, left, 1.0)
+    slope, constant = (xy * cc - cy * cx) / left, (cy * xx - xy * cx) / left
+    residual = np.maximum(used - slope * xy - constant * cy, 0.0)
+    both = np.sqrt(residual / (used - 2))
+    is_sum = differs & (slope > 0) & (constant > 0)
+    return np.asarray(np.where(is_sum, np.minimum(both, alone), alone))

@@ -1,0 +1,77 @@
+"""Rankings of groups of runs, side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from callpath_modeler.analysis.rank import Ranking
+from callpath_modeler.diagnostics import Finding
+from callpath_modeler.printable import printable, shell_words
+from callpath_modeler.report.again import Again
+from callpath_modeler.report.formats import Cell, Table
+from callpath_modeler.units import counted
+
+GROUP = "group"
+"""The column that names the group of a row."""
+
+_SIGNS = frozenset(",<>=!*?[")
+"""What a value may not hold that a condition names."""
+
+
+def heading(name: str, value: str, ranking: Ranking, *, is_first: bool) -> list[str]:
+    """Return the lines above the ranking of a group."""
+    runs = counted(len(ranking.fitted.experiment.runs), "run")
+    return [*([] if is_first else [""]), printable(f"{name} = {value} ({runs})")]
+
+
+def of_group(again: Again, where: str, name: str, value: str) -> Again:
+    """Return what asks other commands for one group, where a condition can name it.
+
+    Parameters
+    ----------
+    again : without conditions
+    where : the conditions that select the runs of all groups
+    """
+    is_plain = not _SIGNS & {*name, *value}
+    told = ",".join([*filter(None, [where]), *([f"{name}={value}"] if is_plain else [])])
+    words = shell_words(["--where", told]) if told else ""
+    return replace(again, options=f"{again.options} {words}".strip())
+
+
+def joined(tables: Mapping[str, Table], name: str) -> Table:
+    """Return the tables of all groups as one, with the value of the group in the first column.
+
+    JSON says what it says of each table under ``groups``.
+    """
+    first = next(iter(tables.values()))
+    columns: dict[str, list[Cell]] = {
+        GROUP: [printable(value) for value, table in tables.items() for _ in range(len(table))],
+        **{
+            title: [cell for table in tables.values() for cell in table.columns[title]]
+            for title in first.columns
+        },
+    }
+    groups = [{GROUP: value, **table.header} for value, table in tables.items()]
+    return Table(columns, first.units, {"group_by": name, "groups": groups})
+
+
+def of_groups(
+    name: str | None, groups: Mapping[str, tuple[Ranking, Sequence[Finding]]]
+) -> list[Finding]:
+    """Return the findings of all groups.
+
+    One that is said neither of a file nor of every group names its group.
+    """
+    shared = set.intersection(*({*findings} for _, findings in groups.values()))
+    told = []
+    for value, (ranking, findings) in groups.items():
+        sources = [run.source for run in ranking.fitted.experiment.runs]
+        for finding in findings:
+            is_of_file = any(source.startswith(finding.subject) for source in sources)
+            if len(groups) > 1 and finding not in shared and not is_of_file:
+                message = f"{name} = {value}: {finding.message}"
+                told.append(replace(finding, message=message))
+            else:
+                told.append(finding)
+    return [*dict.fromkeys(told)]

@@ -1,0 +1,66 @@
+"""Verdicts of an expectation file, call path by call path: for rankings and graphs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from callpath_modeler.printable import shell_word
+from callpath_modeler.report.check import STYLES, last_line
+from callpath_modeler.report.formats import Cell
+from callpath_modeler.report.layout import Column
+
+if TYPE_CHECKING:
+    from callpath_modeler.analysis.expectations.check import Check
+    from callpath_modeler.report.again import Again
+
+
+def verdict_columns(check: Check, rows: Sequence[int]) -> dict[str, list[Cell]]:
+    """Return the columns of `rows` for machines.
+
+    Returns
+    -------
+    dict
+        ``verdict``: the worst status of the expectations that name a call path, None = none does;
+        ``expectation``: the name of the expectation that it comes from.
+    """
+    known = check.of_call_paths()
+    found = [known.get(row) for row in rows]
+    return {
+        "verdict": [None if each is None else str(each[0]) for each in found],
+        "expectation": [None if each is None else each[1].expectation.name for each in found],
+    }
+
+
+def verdict_cells(check: Check, rows: Sequence[int], blank: int, *, has_total: bool) -> Column:
+    """Return the column for people: a word where an expectation names a call path.
+
+    Parameters
+    ----------
+    rows : of the table
+    blank : how many lines without a verdict follow
+    has_total : whether a line of the whole program comes last
+    """
+    known = check.of_call_paths()
+    found = [*(known.get(row) for row in rows), *[None] * blank]
+    found += [known.get(None)] * has_total
+    cells = ["" if each is None else each[0].upper() for each in found]
+    styles = ["" if each is None else STYLES[each[0]] for each in found]
+    return Column("check", cells, right=False, styles=styles)
+
+
+def verdict_note(check: Check, again: Again) -> str:
+    """Count what came of all expectations, and give the command that explains it."""
+    command = again.line("check", shell_word(check.path))
+    return f"expectations: {last_line(check)}. Details: {command}"
+
+
+def verdict_header(check: Check) -> dict[str, object]:
+    """Return what JSON says of all expectations; ``program`` is that of the whole program."""
+    program = check.of_call_paths().get(None)
+    return {
+        "file": check.path,
+        "passed": check.passed,
+        "counts": {str(status): number for status, number in check.counts().items()},
+        "program": None if program is None else str(program[0]),
+    }

@@ -1,0 +1,113 @@
+"""Checks of what a store says of its runs and models: every part has to agree with the others.
+
+A store may come from anybody. Types and shapes of arrays are checked by the schema of the models,
+and texts by the types of the header. Here are the rules that relate one part to another.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from math import isfinite
+from typing import TYPE_CHECKING, get_args
+
+from callpath_modeler.diagnostics import KINDS, Finding
+from callpath_modeler.profile.experiment import Experiment, Parameter, Run
+from callpath_modeler.profile.schema import Metric
+
+if TYPE_CHECKING:
+    from callpath_modeler.modeling import Models
+
+_FOLDS = re.compile(r"leave-one-out|\d{1,9} folds")
+
+
+def check_runs(
+    runs: Sequence[Run],
+    parameters: Sequence[Parameter],
+    constants: Mapping[str, float],
+    metrics: Sequence[Metric],
+) -> None:
+    """Refuse runs that do not have the parameters of their experiment.
+
+    Raises
+    ------
+    ValueError
+        If a run lacks a parameter, values are not those of the runs, or a name stands twice.
+    """
+    if not runs:
+        raise ValueError("there is no run")
+    for names in ([each.name for each in parameters], [metric.name for metric in metrics]):
+        if len({*names}) < len(names):
+            raise ValueError("two parameters or metrics have one name")
+    for run in runs:
+        _check_run(run, parameters)
+        if run.parameters.keys() != runs[0].parameters.keys():
+            raise ValueError("two runs have different parameters")
+    for each in parameters:
+        if list(each.values) != sorted({run.parameters[each.name] for run in runs}):
+            raise ValueError(f"values of {each.name!r} are not those of the runs")
+    for name, value in constants.items():
+        if any(run.parameters.get(name, value) != value for run in runs):
+            raise ValueError(f"{name!r} is not constant")
+
+
+def _check_run(run: Run, parameters: Sequence[Parameter]) -> None:
+    if any(each.name not in run.parameters for each in parameters):
+        raise ValueError("a run lacks a parameter")
+    extent = run.extent
+    if min(extent.processes, extent.threads, extent.nodes) < 0 or run.repetition < 1:
+        raise ValueError("a run has a negative number of processes or repetitions")
+    if not all(map(isfinite, run.parameters.values())):
+        raise ValueError("a value of a parameter is not finite")
+
+
+def check_findings(findings: Iterable[Finding]) -> None:
+    """Raise `ValueError` where a finding is of no known kind, or of less than one item."""
+    for finding in findings:
+        if finding.code not in KINDS or finding.count < 1:
+            raise ValueError(f"no finding is {finding.code!r} x{finding.count}")
+
+
+def check_models(
+    models: Models, names: Sequence[str], settings: Mapping[str, str], experiment: Experiment
+) -> None:
+    """Refuse models that are not of this experiment, or were not made with these settings.
+
+    Parameters
+    ----------
+    names : the parameters of the models
+
+    Raises
+    ------
+    ValueError
+        If a parameter, a point or a setting disagrees.
+    """
+    if not {*names} <= {parameter.name for parameter in experiment.parameters}:
+        raise ValueError("the experiment lacks a parameter of the models")
+    _check_points(models, names, experiment.runs)
+    from callpath_modeler.modeling import Aggregate
+
+    expected = {
+        "parameter": ",".join(names),
+        "method": "classic" if models.method == "classic" else "mixture",
+        "confidence": f"{models.confidence:g}",
+        "hypotheses": json.dumps(models.space.to_header()),
+    }
+    told = {**settings}
+    repetitions, folds = told.pop("repetitions", ""), told.pop("cross-validation", "")
+    if told != expected or repetitions not in get_args(Aggregate) or not _FOLDS.fullmatch(folds):
+        raise ValueError("the settings are not those of the models")
+
+
+def _check_points(models: Models, names: Sequence[str], runs: Sequence[Run]) -> None:
+    if len(names) != models.axes or len({*names}) < len(names):
+        raise ValueError(f"models in {models.axes} parameters have {len(names)} names")
+    measured = {tuple(run.parameters[name] for name in names) for run in runs}
+    if any(value <= 0 for values in measured for value in values):
+        raise ValueError("a parameter of the models is not above zero")
+    points = models.points.reshape(len(models.points), -1).tolist()
+    if not {*map(tuple, points)} <= measured:
+        raise ValueError("points are not those of the runs")
+    if len({*map(tuple, points)}) < len(points) or (models.axes == 1 and points != sorted(points)):
+        raise ValueError("points are not in order")

@@ -1,0 +1,95 @@
+"""Man pages of `cpmodel` and its commands, from the texts of `--help`.
+
+``python docs/scripts/man_pages.py FOLDER`` writes them; the build of a wheel does so too.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from command_tree import ROOT, CommandText, command_texts
+
+sys.path[:0] = [str(ROOT), str(ROOT / "plugins")]
+
+_GLYPHS = {
+    "\\": "\\e",
+    "-": "\\-",
+    "^": "\\(ha",
+    "~": "\\(ti",
+    "`": "\\(ga",
+    "'": "\\(aq",
+    '"': "\\(dq",
+}
+_CODE = re.compile(r"`([^`]+)`")
+
+
+def escaped(text: str) -> str:
+    r"""Return text that roff prints as it is, in one line of its input.
+
+    >>> print(escaped(".5 in 'a-b'"))
+    \&.5 in \(aqa\-b\(aq
+    """
+    signs = (_GLYPHS.get(sign, sign) for sign in " ".join(text.split("\n")))
+    line = "".join(sign if sign.isascii() else f"\\[u{ord(sign[0]):04X}]" for sign in signs)
+    return f"\\&{line}" if line.startswith(".") else line
+
+
+def man_page(text: CommandText, version: str) -> str:
+    """Return the man page of a command as the source of roff."""
+    title, source = escaped(text.name.upper()), escaped(f"callpath_modeler {version}")
+    lines = [
+        f'.TH "{title}" 1 "" "{source}" "User Commands"',
+        ".SH NAME",
+        f"{escaped(text.name)} \\- {escaped(text.summary)}",
+        ".SH SYNOPSIS",
+        f"{_bold(' '.join(text.words))} {escaped(text.usage)}",
+        ".SH DESCRIPTION",
+        *(line for paragraph in text.paragraphs for line in _paragraph(paragraph)),
+    ]
+    if text.options:
+        lines.append(".SH OPTIONS")
+        for spelling, about in text.options:
+            lines += [".TP", _bold(spelling), _with_code(about)]
+    if text.subcommands:
+        lines.append(".SH COMMANDS")
+        for words, summary in text.subcommands:
+            lines += [".TP", f"{_bold('-'.join(words))}(1)", f"{_with_code(summary)}."]
+    if len(text.words) > 1:
+        lines += [".SH SEE ALSO", f"{_bold('-'.join(text.words[:-1]))}(1)"]
+    return "\n".join(lines) + "\n"
+
+
+def _bold(text: str) -> str:
+    return f"\\fB{escaped(text)}\\fR"
+
+
+def _with_code(text: str) -> str:
+    """Return a paragraph whose `code` is bold."""
+    parts = _CODE.split(text)
+    return "".join(_bold(part) if odd % 2 else escaped(part) for odd, part in enumerate(parts))
+
+
+def _paragraph(paragraph: str) -> list[str]:
+    lines = paragraph.split("\n")
+    if len(lines) == 1:
+        return [".PP", _with_code(paragraph)]
+    return [".PP", ".nf", *map(escaped, lines), ".fi"]
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Write all man pages into a folder."""
+    import tomllib
+
+    folder = Path(arguments[0])
+    folder.mkdir(parents=True, exist_ok=True)
+    version = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["version"]
+    for text in command_texts():
+        path = folder / f"{text.name}.1"
+        path.write_text(man_page(text, version), encoding="ascii")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,202 @@
+"""Result tables as JUBE writes them: pretty ones with bars, aligned ones, CSV under any ending."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from callpath_modeler.diagnostics import Finding
+from callpath_modeler.errors import InputError
+from callpath_modeler.readers.titles import is_measured
+from cpmodel_tables.delimited import delimiter_of, refuse_twice
+from cpmodel_tables.grid import Grid, as_numbers, refuse_many, without_rows
+from cpmodel_tables.layout import Layout, is_table, layout_of
+from cpmodel_tables.text import whole_text
+
+_RULE = frozenset("-+|: ")
+_NAME = re.compile(r"\s*(\S[^|]*):\s*")
+_MOST_NAME = 200
+_LEAST_ROWS = 2
+_CREATOR = "JUBE"
+
+
+@dataclass(slots=True)
+class _Table:
+    """One table of a file.
+
+    Attributes
+    ----------
+    name : what stands above it, or ""
+    rows : cells, first those of the header
+    lines : line on which each row stands
+    is_ruled : True if a rule stands below the header
+    """
+
+    name: str
+    rows: list[list[str]] = field(default_factory=list)
+    lines: list[int] = field(default_factory=list)
+    is_ruled: bool = False
+
+
+def is_pretty(text: str) -> bool:
+    """Tell by its first block whether a text holds a table with bars."""
+    return any(table.is_ruled or _is_transposed(table) for table in _tables(text.split("\n")))
+
+
+def is_plain(text: str) -> bool:
+    """Tell by its first two lines whether a text is delimited and a table of measurements."""
+    lines = [line for line in text.splitlines() if line.strip() and not line.startswith("#")]
+    # A quotation mark may join two lines.
+    rows = [_fields([line], delimiter_of(text)) for line in lines[:_LEAST_ROWS]]
+    if len(rows) < _LEAST_ROWS or not all(rows):
+        return False
+    (first, *_), (second, *_) = rows
+    if not 1 < len(first) == len(second):
+        return False
+    return is_table(first)
+
+
+def read(path: Path) -> tuple[Grid, Layout, list[Finding]]:
+    """Read the tables with bars of a file; several are about the same runs.
+
+    Raises
+    ------
+    InputError
+        If there is none, a row is too short, or several do not belong together.
+    """
+    tables = list(_tables(whole_text(path).split("\n")))
+    tables = [table for table in tables if table.is_ruled or _is_transposed(table)]
+    if not tables:
+        raise InputError(
+            f"{path}: no table of results",
+            hint="recognised here: tables of JUBE, CSV, logs of ReFrame 4, results of Ramble",
+        )
+    grids = [(table, _grid(path, table)) for table in tables]
+    usable = [(table, grid) for table, grid in grids if any(map(is_measured, grid.columns))]
+    usable = usable or grids
+    findings = []
+    if len(usable) < len(grids):
+        names = [table.name or f"line {table.lines[0]}" for table, grid in grids
+                 if all(grid is not other for _, other in usable)]  # fmt: skip
+        message = f"tables without measurements: {', '.join(names)}"
+        findings.append(Finding("CPM125", str(path), message, len(names)))
+    layouts = [layout_of(grid) for _, grid in usable]
+    if len(usable) == 1:
+        return usable[0][1], layouts[0], findings
+    return *_joined(path, usable, layouts), findings
+
+
+def _fields(lines: Sequence[str], delimiter: str) -> list[list[str]]:
+    try:
+        return [[cell.strip() for cell in row] for row in csv.reader(lines, delimiter=delimiter)]
+    except csv.Error:
+        return [line.split(delimiter) for line in lines]
+
+
+def _is_sideways(rows: Sequence[Sequence[str]]) -> bool:
+    """Tell whether the titles stand in the first column, with a number or a text per run behind."""
+    titles = [row[0] for row in rows if row]
+    if not is_table(titles):
+        return False
+    return all(
+        len(row) > 1 and as_numbers(row[1:]) is not None for row in rows if is_measured(row[0])
+    )
+
+
+def _is_transposed(table: _Table) -> bool:
+    return not table.is_ruled and len(table.rows) >= _LEAST_ROWS and _is_sideways(table.rows)
+
+
+def _tables(lines: Sequence[str]) -> Iterator[_Table]:
+    """Yield the blocks of lines with bars; the name of one stands above it."""
+    table, above = _Table(""), ""
+    for number, line in enumerate(lines, 1):
+        text = line.strip()
+        if "|" not in text and not (table.rows and _is_rule(text)):
+            if table.rows:
+                yield table
+            named = _NAME.fullmatch(line) if len(line) < _MOST_NAME else None
+            above = named[1] if named else (above if not text else "")
+            table = _Table(above)
+        elif _is_rule(text):
+            # A second rule is the frame of another kind of table.
+            table.is_ruled = table.is_ruled or len(table.rows) == 1
+        else:
+            table.rows.append([cell.strip() for cell in _within_bars(text).split("|")])
+            table.lines.append(number)
+    if table.rows:
+        yield table
+
+
+def _is_rule(text: str) -> bool:
+    return "-" in text and _RULE.issuperset(text)
+
+
+def _within_bars(text: str) -> str:
+    if text.startswith("|") and text.endswith("|") and len(text) > 1:
+        return text[1:-1]
+    return text
+
+
+def _grid(path: Path, table: _Table) -> Grid:
+    if not table.is_ruled:
+        table = _turned(path, table)
+    titles, *rows = table.rows
+    if not rows:
+        raise without_rows(path)
+    refuse_many(path, len(titles))
+    refuse_twice(path, titles)
+    for row, line in zip(rows, table.lines[1:], strict=True):
+        if len(row) != len(titles):
+            raise InputError(
+                f"{path}: line {line}: {len(row)} cells, the header has {len(titles)}",
+                hint="copy it again, or write the table as CSV",
+            )
+    columns = {title: [row[k] for row in rows] for k, title in enumerate(titles)}
+    lines = np.array(table.lines[1:], np.intp)
+    return Grid(path, columns, lines, is_result=True, creator=_CREATOR)
+
+
+def _turned(path: Path, table: _Table) -> _Table:
+    """Return a table whose titles stand in its first column with them in its first row."""
+    if len({*map(len, table.rows)}) > 1:
+        raise InputError(f"{path}: rows of different lengths", hint="copy it again")
+    rows = [[*row] for row in zip(*table.rows, strict=True)]
+    return _Table(table.name, rows, [table.lines[0]] * len(rows))
+
+
+def _joined(
+    path: Path, tables: Sequence[tuple[_Table, Grid]], layouts: Sequence[Layout]
+) -> tuple[Grid, Layout]:
+    """Join tables of other metrics of the same runs: one row per value."""
+    first = layouts[0]
+    shared = (*first.callpath, *first.parameters, *filter(None, [first.repetition]))
+    rows: list[list[object]] = []
+    lines: list[int] = []
+    metrics: set[str] = set()
+    for (table, grid), layout in zip(tables, layouts, strict=True):
+        here = (*layout.callpath, *layout.parameters, *filter(None, [layout.repetition]))
+        again = metrics & {*layout.values}
+        if {*here} != {*shared} or again or layout.metric:
+            what = f"both hold {min(again)}" if again else "they have other parameters"
+            raise InputError(
+                f"{path}: the tables {tables[0][0].name or 'of line 1'} and "
+                f"{table.name or f'of line {table.lines[0]}'} do not belong together: {what}",
+                hint="put each table into a file of its own",
+            )
+        metrics |= {*layout.values}
+        for k, line in enumerate(grid.lines.tolist()):
+            for title in layout.values:
+                told = [grid.columns[name][k] for name in shared]
+                rows.append([*told, title, grid.columns[title][k]])
+                lines.append(line)
+    titles = [*shared, "metric", "value"]
+    columns = {title: [row[k] for row in rows] for k, title in enumerate(titles)}
+    grid = Grid(path, columns, np.array(lines, np.intp), is_result=True, creator=_CREATOR)
+    roles = first.callpath, first.parameters, ("value",)
+    return grid, Layout(*roles, first.repetition, "metric", None, None, ())

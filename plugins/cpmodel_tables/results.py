@@ -1,0 +1,171 @@
+"""Rows of results of programs, as workflow tools list them: one value per run and figure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from callpath_modeler.diagnostics import Finding
+from callpath_modeler.errors import InputError
+from callpath_modeler.readers.base import RunSource
+from cpmodel_tables.grid import Grid, as_numbers
+from cpmodel_tables.layout import Layout
+from cpmodel_tables.tables import runs_of_grid
+
+PROCESSES, THREADS, NODES = _COUNTS = ("p", "threads", "nodes")
+
+_CALL_PATH, _PROGRAM, _METRIC, _VALUE, _UNIT = "callpath", "program", "metric", "value", "unit"
+_REPETITION, _RUN = "repetition", "file"
+_OURS = frozenset({_CALL_PATH, _PROGRAM, _METRIC, _VALUE, _UNIT, _REPETITION, _RUN})
+_LONGEST = 200
+"""Longer texts name no input that people tell apart."""
+
+
+@dataclass(slots=True)
+class Results:
+    """The results of the runs of a file.
+
+    Attributes
+    ----------
+    path : the file
+    creator : the tool that wrote it
+    place : what `lines` of values count
+    failed, listed : runs that failed, and all runs
+    words : figures whose values are no numbers
+    """
+
+    path: Path
+    creator: str
+    place: str = "line"
+    failed: int = 0
+    listed: int = 0
+    words: dict[str, None] = field(default_factory=dict)
+    _rows: list[tuple[Mapping[str, object], list[str], str, float, str, int]] = field(
+        default_factory=list
+    )
+
+    def add(
+        self,
+        run: Mapping[str, object],
+        callpath: Sequence[str],
+        metric: str,
+        value: object,
+        unit: object,
+        line: int,
+    ) -> None:
+        """Add one value; what is no number is noted by its name.
+
+        Parameters
+        ----------
+        run : what is told of the run, by name: ``program``, ``p``, ``repetition``, variables
+        callpath : names below the program
+        """
+        number = as_numbers([value])
+        if number is None or not metric:
+            self.words[metric or "(unnamed)"] = None
+        elif not np.isnan(number[0]):
+            told = str(unit or "").strip()
+            told = "" if told.lower() in {"none", "null"} else told
+            names = [str(run[_PROGRAM]), *callpath]
+            self._rows.append((run, names, metric, float(number[0]), told, line))
+
+    def runs(self, noticed: Sequence[Finding] = ()) -> list[RunSource]:
+        """Return the runs, program by program.
+
+        Raises
+        ------
+        InputError
+            If there are none, or some lack a number of processes that others have.
+        """
+        findings = [*noticed, *self._findings()]
+        if not self._rows:
+            why = f"all {self.listed} runs failed" if self.failed else "no number is a result"
+            raise InputError(f"{self.path}: {why}", hint="run them again")
+        programs = dict.fromkeys(str(row[0][_PROGRAM]) for row in self._rows)
+        runs: list[RunSource] = []
+        for program in programs:
+            mine = [row for row in self._rows if str(row[0][_PROGRAM]) == program]
+            runs += runs_of_grid(*self._table(mine), findings)
+        return runs
+
+    def _findings(self) -> list[Finding]:
+        found = []
+        if self.failed:
+            message = f"{self.failed} of {self.listed} runs failed"
+            found.append(Finding("CPM166", str(self.path), message, self.failed))
+        if self.words:
+            message = ", ".join(self.words)
+            found.append(Finding("CPM125", str(self.path), message, len(self.words)))
+        return found
+
+    def _table(
+        self, rows: Sequence[tuple[Mapping[str, object], list[str], str, float, str, int]]
+    ) -> tuple[Grid, Layout]:
+        told = list(dict.fromkeys(name for run, *_ in rows for name in run))
+        columns: dict[str, list[object]] = {name: [row[0].get(name) for row in rows]
+                                            for name in told}  # fmt: skip
+        parameters = [name for name in told if name not in _OURS and _is_number(columns[name])]
+        parameters = [
+            name
+            for name in parameters
+            if name == PROCESSES
+            or (_is_full(columns[name]) and (name in _COUNTS or len({*columns[name]}) > 1))
+        ]
+        metadata = [name for name in told if name not in {_REPETITION, _RUN, *parameters}
+                    and _is_text(columns[name])]  # fmt: skip
+        # What never varies is no parameter, but something that people may ask for.
+        constant = [name for name in told if name not in {*_OURS, *parameters, *metadata}
+                    and _is_full(columns[name]) and len({*columns[name]}) == 1]  # fmt: skip
+        columns |= {name: [str(cell) for cell in columns[name]] for name in constant}
+        columns |= {
+            _CALL_PATH: [row[1] for row in rows],
+            _METRIC: [row[2] for row in rows],
+            _VALUE: [row[3] for row in rows],
+            _UNIT: [row[4] for row in rows],
+        }
+        lines = np.array([row[5] for row in rows], np.intp)
+        grid = Grid(self.path, columns, lines, place=self.place, creator=self.creator)
+        layout = Layout(
+            callpath=(_CALL_PATH,),
+            parameters=tuple(parameters),
+            values=(_VALUE,),
+            repetition=_REPETITION if _REPETITION in told else None,
+            metric=_METRIC,
+            unit=_UNIT,
+            run=_RUN if _RUN in told else None,
+            left_out=(),
+            metadata=(*metadata, *constant),
+        )
+        return grid, layout
+
+
+def _is_number(cells: Sequence[object]) -> bool:
+    numbers = as_numbers([None if isinstance(cell, bool) else cell for cell in cells])
+    return numbers is not None and bool(np.isfinite(numbers).any())
+
+
+def _is_full(cells: Sequence[object]) -> bool:
+    numbers = as_numbers(cells)
+    return numbers is not None and bool(np.isfinite(numbers).all())
+
+
+def _is_text(cells: Sequence[object]) -> bool:
+    return all(isinstance(cell, str) and len(cell) <= _LONGEST for cell in cells)
+
+
+def counts_of(told: Mapping[str, object], names: Mapping[str, str]) -> dict[str, object]:
+    """Return the counts of a run by our names, from those of a tool; what is not told is left out.
+
+    Parameters
+    ----------
+    names : name of the tool to ours
+    """
+    found: dict[str, object] = {}
+    for name, ours in names.items():
+        number = as_numbers([told.get(name)])
+        if ours not in found and number is not None and np.isfinite(number[0]):
+            found[ours] = float(number[0])
+    return found

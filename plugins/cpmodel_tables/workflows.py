@@ -1,0 +1,107 @@
+"""The reader of what workflow tools write: JUBE, ReFrame, Ramble and Benchpark, Thicket."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import ClassVar
+
+from callpath_modeler.errors import InputError
+from callpath_modeler.readers.base import API_VERSION, Match, RunSource
+from cpmodel_tables import jube, ramble, reframe, thicket
+from cpmodel_tables.delimited import of_delimited
+from cpmodel_tables.tables import runs_of_grid
+from cpmodel_tables.text import first_text
+
+_JSON = (".json", ".json.gz")
+_TEXT = (".dat", ".log", ".out", ".txt", ".csv", ".result",
+         ".dat.gz", ".log.gz", ".out.gz", ".txt.gz", ".csv.gz")  # fmt: skip
+_YAML = (".yaml", ".yml")
+_PICKLE = (".pkl", ".pickle", ".pkl.gz", ".pickle.gz")
+_PRINTED = re.compile(r"\s*Callpath: [^\n]*\n\s*Metric: ")
+
+
+class WorkflowReader:
+    """Reads results of workflow tools: JUBE, ReFrame, Ramble, Benchpark, Thicket."""
+
+    api_version: ClassVar[int] = API_VERSION
+    name: ClassVar[str] = "workflows"
+    description: ClassVar[str] = "results of JUBE, ReFrame, Ramble, Benchpark and Thicket"
+    suffixes: ClassVar[tuple[str, ...]] = (*_JSON, *_TEXT, *_YAML, *_PICKLE)
+
+    def match(self, path: Path) -> Match:
+        """Say by its first block whether `path` holds results of a workflow tool."""
+        if not path.is_file() or not path.name.lower().endswith(self.suffixes):
+            return Match.NO
+        if path.name.lower().endswith((*_PICKLE, *_YAML)):
+            return Match.NAME if path.stat().st_size else Match.NO
+        text = first_text(path)
+        if path.name.lower().endswith(_JSON):
+            return Match.CONTENT if _is_json(text) else Match.NO
+        if _is_text(text) or (_may_be_plain(path) and jube.is_plain(text)):
+            return Match.CONTENT
+        return Match.NAME if text.strip() else Match.NO
+
+    @contextmanager
+    def open_runs(self, path: Path) -> Iterator[Sequence[RunSource]]:
+        """Read the results and make runs of them.
+
+        Raises
+        ------
+        InputError
+            If they are damaged, or of a form that is not read.
+        """
+        yield _runs(path)
+
+
+def _runs(path: Path) -> list[RunSource]:
+    if path.name.lower().endswith(_PICKLE):
+        raise InputError(
+            f"{path}: a pickle is not read, because it may run any program",
+            hint="write thicket.to_json(), or DataFrame.to_csv() or to_parquet(), instead",
+        )
+    text = first_text(path)
+    if path.name.lower().endswith(_YAML):
+        hint = "give results.latest.json: ramble workspace analyze --formats json"
+        what = "Ramble's results in YAML are" if ramble.is_yaml(text) else "YAML is"
+        raise InputError(f"{path}: {what} not read", hint=hint)
+    if path.name.lower().endswith(_JSON):
+        return _runs_of_json(path, text)
+    if ramble.is_text(text):
+        return ramble.read_text(path)
+    if reframe.is_log(text):
+        return reframe.read_log(path)
+    if reframe.is_old_log(text):
+        raise InputError(
+            f"{path}: a log of ReFrame without a header, as before version 4",
+            hint="give the run report (run-report.json), or a log of version 4",
+        )
+    if _PRINTED.match(text):
+        raise InputError(
+            f"{path}: Extra-P printed this: three digits, and points without parameters",
+            hint="give the measurements: extrap ... --save-experiment app.extra-p",
+        )
+    if jube.is_pretty(text) or not jube.is_plain(text):
+        return runs_of_grid(*jube.read(path))
+    return runs_of_grid(of_delimited(path))
+
+
+def _runs_of_json(path: Path, text: str) -> list[RunSource]:
+    if thicket.is_json(text):
+        return runs_of_grid(*thicket.read(path))
+    return reframe.read_report(path) if reframe.is_report(text) else ramble.read_json(path)
+
+
+def _is_json(text: str) -> bool:
+    return ramble.is_json(text) or reframe.is_report(text) or thicket.is_json(text)
+
+
+def _is_text(text: str) -> bool:
+    return ramble.is_text(text) or reframe.is_log(text) or jube.is_pretty(text)
+
+
+def _may_be_plain(path: Path) -> bool:
+    """Tell whether a delimited table may have this ending; CSV has a reader of its own."""
+    return not path.name.lower().endswith((".csv", ".csv.gz"))

@@ -1,0 +1,203 @@
+"""Stores that were changed with correct checksums, read as users do: `make mutate-stores`.
+
+A changed store has one of three outcomes. It is refused with an error of the package. It gives the
+answers of the store it was made of. Or it is a store of other numbers or names, as another program
+might have measured them: then the C library has to answer what numpy answers, because memory that
+does not belong to the store holds nothing that numpy would see.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import re
+import shutil
+import sys
+import tempfile
+import traceback
+import warnings
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from callpath_modeler import loading, store
+from callpath_modeler.asking import Question
+from callpath_modeler.errors import CallpathModelerError
+from callpath_modeler.loading import LoadOptions
+from callpath_modeler.modeling.compiled import library
+from callpath_modeler.pipeline import FitOptions, fit, ranking_of
+from callpath_modeler.profile.experiment import Experiment
+from callpath_modeler.readers.assemble import ReadOptions
+from callpath_modeler.report.formats import to_json
+from callpath_modeler.report.info import info_table, info_text
+from callpath_modeler.report.ranking import ranking_text
+from callpath_modeler.report.ranking_table import all_rows, ranking_table
+from store_mutations import Stored, mutate
+
+REFUSED, SAME, OTHER = "refused", "same", "other"
+_FOR_PEOPLE = "--- for people ---"
+_NUMBER = re.compile(r"-?\d+\.?\d*(?:e[+-]?\d+)?")
+
+
+def answers(path: Path) -> str:
+    """Return what `info` and `rank` say of a store, as JSON and as text."""
+    everything = LoadOptions(read=ReadOptions(metrics=None))
+    experiment = loading.load([path], everything)
+    ranking, findings = ranking_of([path], Question("64"))
+    rows = all_rows(ranking)
+    texts = [
+        to_json(info_table(experiment)),
+        to_json(ranking_table(ranking, rows, findings)),
+        _FOR_PEOPLE,
+        *info_text(experiment),
+        *map(
+            str,
+            ranking_text(ranking, rows, width=120, full_names=True, ascii_only=True),
+        ),
+    ]
+    return "\n".join(texts)
+
+
+@contextmanager
+def _in_numpy() -> Iterator[None]:
+    before = os.environ.get(library.VARIABLE)
+    os.environ[library.VARIABLE] = "0"
+    library.forget()
+    try:
+        yield
+    finally:
+        del os.environ[library.VARIABLE]
+        if before is not None:
+            os.environ[library.VARIABLE] = before
+        library.forget()
+
+
+def outcome(path: Path, before: str) -> str:
+    """Return what came of reading a changed store.
+
+    Raises
+    ------
+    AssertionError
+        If the C library answers otherwise than numpy.
+    """
+    try:
+        found = answers(path)
+    except CallpathModelerError:
+        return REFUSED
+    found = found.replace(str(path), "STORE")
+    if found == before:
+        return SAME
+    with _in_numpy():
+        expected = answers(path).replace(str(path), "STORE")
+    assert _alike(found, expected), "the compiled library answers otherwise than numpy"
+    return OTHER
+
+
+def _alike(one: str, other: str) -> bool:
+    """Tell whether two answers differ in rounding alone; those for people round themselves."""
+    one, other = (each.partition(_FOR_PEOPLE)[0] for each in (one, other))
+    if _NUMBER.sub("#", one) != _NUMBER.sub("#", other):
+        return False
+    numbers = ([float(text) for text in _NUMBER.findall(each)] for each in (one, other))
+    return bool(np.allclose(*numbers, rtol=0.02, atol=1e-290))
+
+
+def bases(folder: Path) -> list[Path]:
+    """Write stores of all forms: one parameter, the classic method, two parameters."""
+    rng = np.random.default_rng(1)
+    lines = {"p": ["callpath,p,rep,time[s],calls[1]"], "pn": ["callpath,p,n,rep,time[s]"]}
+    laws = {"main": 3.0, "main/solve": 0.5, "main/solve/send": 0.1, "main/late": 0.2}
+    for k, (path, size) in enumerate(laws.items()):
+        for p in (2, 4, 8, 16, 32):
+            for rep in (1, 2, 3):
+                noise = 1 + 0.02 * rng.normal()
+                if path != "main/late" or p > 8:
+                    value = size * (p ** (k / 2) + 1) * noise
+                    lines["p"].append(f"{path},{p},{rep},{value!r},{k + p}")
+                if rep == 1:
+                    lines["pn"] += [
+                        f"{path},{p},{n},1,{size * (n + p ** (k / 2)) * noise!r}"
+                        for n in (10, 20, 30, 40)
+                    ]
+    made = []
+    for name, table, options in (
+        ("one", "p", FitOptions()),
+        ("classic", "p", FitOptions(method="classic")),
+        ("two", "pn", FitOptions()),
+    ):
+        source = folder / f"{name}.csv"
+        source.write_text("\n".join([*lines[table], ""]))
+        path = folder / f"{name}.cpm"
+        experiment = loading.load([source], LoadOptions(read=ReadOptions(metrics=None)))
+        if name == "one":
+            experiment = _of_processes(experiment)
+        store.write([fit(experiment, metric, options) for metric in experiment.columns], path)
+        made.append(path)
+    return made
+
+
+def _of_processes(experiment: Experiment) -> Experiment:
+    """Add what profiles of many processes tell besides: imbalance and run time."""
+    columns = dict(experiment.columns)
+    for name, values in columns.items():
+        imbalance = np.where(np.isnan(values.exclusive), np.nan, 1.2).astype(np.float32)
+        run_time = values.total * 1.1 if values.metric.is_time else None
+        columns[name] = replace(values, imbalance=imbalance, run_time=run_time)
+    return replace(experiment, columns=columns)
+
+
+def run(folder: Path, seeds: range, made: list[Path]) -> tuple[Counter[str], list[str]]:
+    """Change stores, read them, and count what came of it.
+
+    Returns
+    -------
+    outcomes : how often each
+    failures : of each mutant that was neither refused nor answered rightly: its seed, and why
+    """
+    before = {}
+    for path in made:
+        before[path] = answers(path).replace(str(path), "STORE")
+    outcomes: Counter[str] = Counter()
+    failures = []
+    for seed in seeds:
+        rng = random.Random(seed)
+        source = made[seed % len(made)]
+        changed = Stored(source)
+        mutant = mutate(changed, rng)
+        path = folder / source.name.replace(".cpm", "-changed.cpm")
+        shutil.rmtree(path, ignore_errors=True)
+        changed.write(path)
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("error")
+                # Numbers near the limits of double precision; the command does not show these.
+                warnings.simplefilter("ignore", RuntimeWarning)
+                result = outcome(path, before[source])
+        except Exception as error:  # noqa: BLE001 - whatever escapes is what is looked for
+            place = traceback.extract_tb(error.__traceback__)[-1]
+            where = f"{Path(place.filename).name}:{place.lineno}"
+            result = f"FAILED {type(error).__name__} {where}"
+            failures.append(f"seed {seed}: {source.name}: {mutant}: {error!r:.200} at {where}")
+        outcomes[result] += 1
+    return outcomes, failures
+
+
+def main() -> None:
+    """Change so many stores, and print what came of them."""
+    count, first = int(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 0
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        outcomes, failures = run(folder, range(first, first + count), bases(folder))
+    for failure in failures:
+        print(failure)  # noqa: T201
+    for result, number in outcomes.most_common():
+        print(f"{number:6} {result}")  # noqa: T201
+    sys.exit(bool(failures))
+
+
+if __name__ == "__main__":
+    main()

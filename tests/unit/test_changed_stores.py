@@ -1,0 +1,158 @@
+"""Stores that were changed with correct checksums; `make mutate-stores` changes thousands."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from callpath_modeler import store
+from callpath_modeler.errors import InputError
+from callpath_modeler.modeling.compiled import library
+from mutated_stores import OTHER, REFUSED, SAME, answers, bases, run
+from store_mutations import HEADER, Stored
+
+COUNT = 240
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    return bases(tmp_path_factory.mktemp("stores"))
+
+
+def changed(made, change, tmp_path):
+    """Write the first store with a change."""
+    stored = Stored(made[0])
+    change(stored)
+    stored.write(tmp_path / "changed.cpm")
+    return tmp_path / "changed.cpm"
+
+
+def test_changed_stores_are_refused_or_give_answers_that_numpy_gives(made, tmp_path):
+    outcomes, failures = run(tmp_path, range(COUNT), made)
+    assert not failures, "\n".join(failures)
+    assert outcomes.keys() == {REFUSED, SAME, OTHER}
+    # A reader that refuses all of them, or none, has learnt nothing from the schema.
+    assert outcomes[REFUSED] > COUNT / 3
+    assert outcomes[SAME] > COUNT / 8
+
+
+def test_a_store_that_is_written_unchanged_gives_the_same_answers(made, tmp_path):
+    for path in made:
+        again = tmp_path / path.name
+        Stored(path).write(again)
+        assert answers(again).replace(str(again), "") == answers(path).replace(str(path), "")
+
+
+def of_header(*place, value):
+    def change(stored):
+        holder = stored.header
+        for key in place[:-1]:
+            holder = holder[key]
+        holder[place[-1]] = value
+
+    return change
+
+
+def of_settings(name, value):
+    return of_header("models", 0, "settings", name, value=value)
+
+
+SETTINGS = "the settings are not those of the models"
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (of_header("runs", value=[]), "there is no run"),
+        (of_header("runs", 0, "parameters", value={}), "a run lacks a parameter"),
+        (of_header("runs", 1, "parameters", "new", value=1.0), "different parameters"),
+        (of_header("runs", 0, "parameters", "p", value=3.0), "values of 'p' are not those"),
+        (of_header("runs", 0, "repetition", value=0), "negative number"),
+        (of_header("runs", 0, "extent", "threads", value=-1), "negative number"),
+        (of_header("parameters", 0, "values", value=[2.0]), "values of 'p' are not those"),
+        (of_header("parameters", value=[]), "lacks a parameter of the models"),
+        (of_header("metrics", 1, "name", value="time"), "have one name"),
+        (of_header("findings", 0, "code", value="CPM999"), "no finding is 'CPM999'"),
+        (of_header("findings", 0, "count", value=0), "no finding is 'CPM"),
+        (of_header("constants", value={"p": 7.0}), "'p' is not constant"),
+        (of_settings("parameter", "n"), SETTINGS),
+        (of_settings("method", "classic"), SETTINGS),
+        (of_settings("confidence", "x"), SETTINGS),
+        (of_settings("hypotheses", "{"), SETTINGS),
+        (of_settings("repetitions", "none"), SETTINGS),
+        (of_settings("cross-validation", "x folds"), SETTINGS),
+        (of_settings("new", "x"), SETTINGS),
+        (of_header("models", 0, "parameter", value="q"), "a parameter of the models"),
+        (of_header("models", 0, "parameters", value=["p", "p"]), "have 2 names"),
+        (of_header("models", 0, "models", "points", value=[2.0, 4, 8, 16, 64]), "points are not"),
+        (of_header("models", 0, "models", "points", value=[4.0, 2, 8, 16, 32]), "not in order"),
+        (of_header("models", 0, "metric", value="other"), "no metric is called 'other'"),
+    ],
+)
+def test_a_header_that_disagrees_with_itself_is_refused(made, tmp_path, change, words):
+    path = changed(made, change, tmp_path)
+    with pytest.raises(InputError, match=f"broken store: .*({words})") as caught:
+        store.verify(path)
+    assert caught.value.hint
+
+
+def of_array(name, array):
+    return lambda stored: stored.arrays.update({name: array})
+
+
+@pytest.mark.parametrize(
+    "array",
+    [np.zeros((4, 4), "f8"), np.zeros((2, 4), "i4"), np.zeros(4, "i4"), np.zeros((), "i4")],
+)
+def test_a_tree_of_another_type_or_shape_is_refused(made, tmp_path, array):
+    path = changed(made, of_array("tree", array), tmp_path)
+    with pytest.raises(InputError, match=r"broken store: tree\.npy"):
+        store.read_experiment(path)
+
+
+def test_models_where_the_status_says_there_are_none_are_refused(made, tmp_path):
+    status = np.load(made[0] / "models-0-status.npy")
+    status[0] = 5
+    path = changed(made, of_array("models-0-status", status), tmp_path)
+    with pytest.raises(InputError, match="coefficients and status disagree"):
+        store.verify(path)
+
+
+@pytest.mark.parametrize("way", ["1", "0"], ids=["in C", "in numpy"])
+def test_errors_that_are_not_finite_give_wide_bands(made, tmp_path, monkeypatch, way):
+    root = np.full_like(np.load(made[0] / "models-0-root.npy"), np.inf)
+    path = changed(made, of_array("models-0-root", root), tmp_path)
+    monkeypatch.setenv(library.VARIABLE, way)
+    library.forget()
+    experiment = store.read_experiment(path)
+    fitted = store.read_models(path, experiment, "time", None)
+    with np.errstate(all="ignore"):
+        found = fitted["main/solve"].predict([64.0])
+    monkeypatch.undo()
+    library.forget()
+    assert found.high[0] > 1000 * found.value[0]
+
+
+def test_numbers_at_the_limits_of_double_precision_show_no_warning_of_numpy(made, tmp_path):
+    array = np.load(made[0] / "models-0-alternative_coefficients.npy")
+    path = changed(made, of_array("models-0-alternative_coefficients", array * 1e305), tmp_path)
+    words = [sys.executable, "-m", "callpath_modeler", "rank", str(path), "--target", "64"]
+    done = subprocess.run(
+        words, capture_output=True, text=True, check=False, env={"CPMODEL_COMPILED": "0"}
+    )
+    assert done.returncode == 0, done.stderr
+    assert "RuntimeWarning" not in done.stderr
+
+
+def test_a_header_without_its_checksum_is_refused(made, tmp_path):
+    shutil.copytree(made[0], tmp_path / "a.cpm")
+    header = json.loads((tmp_path / "a.cpm" / HEADER).read_text())
+    header["name"] = "other"
+    (tmp_path / "a.cpm" / HEADER).write_text(json.dumps(header))
+    with pytest.raises(InputError, match=r"header\.json: not as it was written"):
+        store.read_experiment(tmp_path / "a.cpm")

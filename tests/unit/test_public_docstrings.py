@@ -1,0 +1,81 @@
+"""Every public name has a docstring with the sections that apply to it."""
+
+from __future__ import annotations
+
+import enum
+import inspect
+import re
+from dataclasses import fields, is_dataclass
+
+import pytest
+
+import callpath_modeler
+
+PUBLIC = {name: getattr(callpath_modeler, name) for name in callpath_modeler.__all__}
+FUNCTIONS = {name: thing for name, thing in PUBLIC.items() if inspect.isfunction(thing)}
+CLASSES = {name: thing for name, thing in PUBLIC.items() if inspect.isclass(thing)}
+METHODS = [
+    "fit",
+    "check",
+    "compare",
+    "explain",
+    "advise",
+    "losses",
+    "measured_excess",
+    "excess_work",
+]
+"""Functions whose method comes from the literature."""
+
+SECTION = re.compile(r"^(\w+)\n-+$", re.MULTILINE)
+
+
+def sections(thing):
+    """The sections of a docstring by title; the summary has none."""
+    summary, *rest = SECTION.split(inspect.getdoc(thing) or "")
+    return {"": summary.strip(), **dict(zip(rest[::2], rest[1::2], strict=True))}
+
+
+def documented(section):
+    """The names that a section of parameters describes."""
+    heads = re.findall(r"^([\w, ]+) : \S", section, re.MULTILINE)
+    return [name.strip() for head in heads for name in head.split(",")]
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_a_docstring_begins_with_a_sentence_in_one_line(name):
+    first = sections(PUBLIC[name])[""].split("\n")[0]
+    assert first[0].isupper()
+    assert first.endswith(".")
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_a_function_documents_parameters_result_and_errors(name):
+    found = sections(FUNCTIONS[name])
+    assert documented(found["Parameters"]) == list(inspect.signature(FUNCTIONS[name]).parameters)
+    assert found["Returns"].strip()
+    assert re.search(r"^\w+Error", found["Raises"], re.MULTILINE)
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_a_method_of_the_literature_names_its_source(name):
+    assert re.search(r"\b(19|20)\d\d\b", sections(FUNCTIONS[name])["References"])
+
+
+@pytest.mark.parametrize("name", CLASSES)
+def test_a_class_documents_its_attributes(name):
+    of_class = CLASSES[name]
+    found = sections(of_class)
+    listed = documented(found.get("Attributes", "") + found.get("Parameters", ""))
+    if issubclass(of_class, enum.Enum):
+        assert listed == [member.name for member in of_class]
+    elif is_dataclass(of_class):
+        assert listed == [field.name for field in fields(of_class) if field.name[0] != "_"]
+
+
+@pytest.mark.parametrize("name", CLASSES)
+def test_a_method_or_property_has_a_docstring(name):
+    for member, thing in vars(CLASSES[name]).items():
+        if member[0] != "_" and isinstance(thing, property | classmethod | staticmethod):
+            assert inspect.getdoc(thing), member
+        elif member[0] != "_" and inspect.isfunction(thing):
+            assert sections(thing)[""], member
