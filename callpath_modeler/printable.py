@@ -17,7 +17,9 @@ _FORMULA_SIGNS = "=+\\-@\t\r\n\uff1d\uff0b\uff0d\uff20"
 """Those beyond ASCII are the wide forms, which some spreadsheets read as the others."""
 _FORMULA = re.compile(f"'*[{_FORMULA_SIGNS}]")
 _COVERED = re.compile(f"'+[{_FORMULA_SIGNS}]")
-_HARMLESS = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|[+-]?inf|@[0-9a-f]{7,}", re.ASCII)
+_HARMLESS = re.compile(
+    r"[+-]?(\d++\.?\d*+|\.\d++)([eE][+-]?\d++)?|[+-]?inf|@[0-9a-f]{7,}", re.ASCII
+)
 """Numbers, and ids of call paths, which scripts give back to commands."""
 _MARKDOWN = re.compile(
     r"[\\`|~$]|<(?=[^\s=])|&(?=[#\w])|\](?=[(\[:])|\*(?! )|(?<! )\*|(?<![^\W_])_|_(?![^\W_])"

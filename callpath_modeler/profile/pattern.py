@@ -11,9 +11,8 @@ depth.
 from __future__ import annotations
 
 import re
-import warnings
 from bisect import bisect_left
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import takewhile
@@ -26,14 +25,13 @@ from callpath_modeler.errors import UsageError, closest
 from callpath_modeler.printable import shortened
 from callpath_modeler.profile.calltree import ROOT, CallTree
 from callpath_modeler.profile.schema import PROGRAM
+from callpath_modeler.profile.wildcards import is_plain, matcher_of
 
 _ANY = "**"
 _OF_PATTERNS = frozenset("/\\*?{}~@")
 """Characters that mean something in a pattern: names with them are no suggestion."""
 _BITS = 62
 """So many segments have their states in a machine's number."""
-_MOST_CHOICES = 1000
-"""Patterns without braces that one with braces may stand for."""
 _MOST_ANY = 100
 """So many ``**`` may stand in a pattern."""
 _MOST_PARTS = 64
@@ -194,7 +192,7 @@ class Patterns:
     def _spelled_out(self, segment: str) -> Sequence[int] | None:
         """Return which names a segment spells, or None if it may mean others."""
         if segment not in self.literal:
-            plain = segment != _ANY and _is_plain(segment)
+            plain = segment != _ANY and is_plain(segment)
             self.literal[segment] = self.plain.get(segment, ()) if plain else None
         return self.literal[segment]
 
@@ -231,7 +229,7 @@ class Patterns:
             elif places is not None:
                 fits[list(places)] = True
             else:
-                test = _test(segment)
+                test = matcher_of(segment)
                 fits[:] = [any(test(way) for way in ways) for ways in self.spelled]
             self.known[segment] = fits
         return self.known[segment]
@@ -355,60 +353,7 @@ def _skip_any(states: NDArray[np.integer], any_number: Sequence[int]) -> NDArray
     return states
 
 
-def _is_plain(segment: str) -> bool:
-    return not segment.startswith("~") and not _SPECIAL.search(segment)
-
-
-def _test(segment: str) -> Callable[[str], object]:
-    """Return what tells whether a segment fits a spelling."""
-    if not segment.startswith("~"):
-        return re.compile("|".join(map(_glob, _without_braces(segment))), re.DOTALL).fullmatch
-    try:
-        with warnings.catch_warnings():
-            # What a later Python will read in another way is read as this one does.
-            warnings.simplefilter("ignore")
-            return re.compile(segment[1:]).search
-    except (re.error, RecursionError, OverflowError) as cause:
-        raise UsageError(
-            f"pattern {shortened(segment)!r} is malformed: {cause}",
-            hint="what follows ~ is a regular expression of Python's",
-        ) from cause
-
-
 def _spellings(name: str) -> tuple[str, ...]:
     """Return the ways to write a function: in full, short, and without its scope."""
     short = short_name(name)
     return name, short, short.rsplit("::", 1)[-1]
-
-
-_SPECIAL = re.compile(r"[*?]|\{[^{},]*,[^{}]*\}")
-_BRACES = re.compile(r"\{([^{},]*,[^{}]*)\}")
-
-
-def _without_braces(segment: str) -> list[str]:
-    """Return the segments without ``{a,b}`` that one stands for."""
-    # Choices stand between texts; braces without a comma stand for themselves.
-    parts = _BRACES.split(segment)
-    found = [parts[0]]
-    for choices, text in zip(parts[1::2], parts[2::2], strict=True):
-        chosen = [f"{choice}{text}" for choice in choices.split(",")]
-        if len(found) * len(chosen) > _MOST_CHOICES:
-            raise UsageError(
-                f"pattern {shortened(segment)!r} stands for more than {_MOST_CHOICES} others",
-                hint="write fewer {a,b}",
-            )
-        found = [f"{before}{choice}" for before in found for choice in chosen]
-    return found
-
-
-def _glob(segment: str) -> str:
-    """Translate ``*`` and ``?``; every other character stands for itself.
-
-    What follows a star is taken where it first comes up, and no other place is tried: the first
-    leaves most for what follows. A match then takes the product of both lengths at most.
-    """
-    first, *others = (re.escape(part).replace(r"\?", ".") for part in segment.split("*"))
-    if not others:
-        return first
-    middle = "".join(f"(?>.*?{part})" for part in others[:-1] if part)
-    return f"{first}{middle}.*{others[-1]}"

@@ -29,7 +29,7 @@ _RATIOS = frozenset(
     {"cv", "ratio", "percent", "pct", "imbalance", "ipc", "rate", "bandwidth", "efficiency",
      "speedup", "utilization", "frequency", "temperature", "throughput", "fom", "merit"}
 )  # fmt: skip
-_RATE = re.compile(r"\S+\s*/\s*\S+|%|[kMGTPE]?(flops|ips|teps|iops|dofs)", re.IGNORECASE)
+_RATE = re.compile(r"[^\s/]++\s*+/\s*+\S++|%|[kMGTPE]?(flops|ips|teps|iops|dofs)", re.IGNORECASE)
 """Units of rates and percentages."""
 _LONGEST_UNIT = 40
 _COUNTS = frozenset(

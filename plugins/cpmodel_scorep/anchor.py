@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import zlib
 from bisect import bisect_left
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from callpath_modeler.errors import InputError
 from cpmodel_scorep import anchor_expat, anchor_fast
@@ -13,6 +13,11 @@ from cpmodel_scorep.container import COPY_IT_AGAIN
 from cpmodel_scorep.definitions import Definitions, MalformedError
 
 _LARGEST = 1 << 28  # bytes of unpacked definitions: twenty times the largest ever seen
+_ALWAYS, _RATIO = 1 << 23, 64
+"""Bytes that packed definitions may unpack to in any case, and times their own size."""
+_MOST_AMPERSANDS = 1 << 20
+"""So many are repaired: there are as many pieces of the text while it is."""
+_PIECE = 1 << 20
 
 _PADDING = b"\0 \t\r\n"
 _STRAY_AMPERSAND = re.compile(rb"&(?!(?:amp|lt|gt|quot|apos|#\d+|#x[0-9a-fA-F]+);)")
@@ -45,9 +50,9 @@ def parse(raw: bytes, where: str) -> tuple[Definitions, bool]:
     # Writers and tar fill the last block with zeros: nothing is lost with them.
     text = _unpacked(raw, where).rstrip(_PADDING)
     damaged = _is_damaged(text)
-    if damaged:
-        text = repair(text)
     try:
+        if damaged:
+            text = repair(text)
         try:
             return _parse(text), damaged
         except MalformedError:
@@ -71,11 +76,18 @@ def _unpacked(raw: bytes, where: str) -> bytes:
         return raw
     unpacker = zlib.decompressobj(wbits=47)
     try:
-        text = unpacker.decompress(raw, _LARGEST)
+        most = min(_LARGEST, max(_ALWAYS, _RATIO * len(raw)))
+        text = unpacker.decompress(raw, most)
     except zlib.error as error:
         raise InputError(
             f"{where}: the compressed definitions are broken: {error}", hint=COPY_IT_AGAIN
         ) from None
+    if unpacker.unconsumed_tail:
+        raise InputError(
+            f"{where}: the definitions unpack to more than {most >> 20} MiB, which is too much "
+            "for their size",
+            hint=COPY_IT_AGAIN,
+        )
     if not unpacker.eof:
         raise InputError(f"{where}: the compressed definitions are cut short", hint=COPY_IT_AGAIN)
     return text
@@ -103,9 +115,20 @@ def repair(text: bytes) -> bytes:
     text = _as_utf8(text)
     text = _CONTROL_REFERENCE.sub(b"?", text.translate(_QUESTIONED))
     text = _replace_elements(text, _EXPRESSION, rb"\b[^<>]*+", lambda _name, _content: b"")
+    if text.count(b"&") > _MOST_AMPERSANDS:
+        raise MalformedError("too much is to be repaired")
     text = _STRAY_AMPERSAND.sub(b"&amp;", text)
     text = _replace_elements(text, _TEXT, b"", _escape_text)
-    return _TAG.sub(_quote, text)
+    return b"".join(_TAG.sub(_quote, piece) for piece in _pieces(text))
+
+
+def _pieces(text: bytes) -> Iterator[bytes]:
+    """Yield the text in pieces that end behind a tag: many tags at once take much memory."""
+    begin = 0
+    while begin < len(text):
+        end = text.find(b">", begin + _PIECE) + 1 or len(text)
+        yield text[begin:end]
+        begin = end
 
 
 def _replace_elements(

@@ -30,6 +30,10 @@ _NODES = ("systemtreenode", *PLACES)
 _OWNERS = frozenset(("metric", "region", *_GROUPS, *_LOCATIONS, *_NODES))
 
 
+_DEEPEST = 1 << 17
+"""Elements within each other: programs are 50,000 calls deep."""
+
+
 class _Record:
     """One element with its attributes and the text of its leaves."""
 
@@ -79,6 +83,8 @@ class _Builder:
             )
             self._owners.append(len(self.records) - 1)
         self._open.append(element)
+        if len(self._open) > _DEEPEST:
+            raise MalformedError("nested too deeply")
 
     def _start_cnode(self, attributes: dict[str, str]) -> None:
         try:

@@ -31,7 +31,7 @@ _CONTEXT = re.compile(r"  (\S.*) figures of merit:")
 _FIGURE = re.compile(r"    (\S.*?) = (\S+)(?: (\S.*))?")
 _FIGURES = re.compile(r"    (\S.*):")
 _SECTION = re.compile(r"  \S.*")
-_STATISTIC = re.compile(r"      (\S.*?) = (\S+)(?: (\S.*))?")
+_STATISTIC = re.compile(r"      (\S.*?) = (\S+)(?: (\S.*))?", re.DOTALL)
 
 _Json = dict[str, Any]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import subprocess
 import sys
@@ -9,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+import cube_writer as cw
 from fuzz.bombs import MIB, archive, dense_archive, packed
 from fuzz.judge import MEMORY, SECONDS_PER_100_KIB
 
@@ -32,12 +34,20 @@ def parquet(path: Path) -> Path:
     return path
 
 
+def definitions(path: Path, unit: bytes, size: int) -> Path:
+    text = XML.replace(b"3.0", b"4.4") + unit * (size // len(unit))
+    return cw.pack(path, [("anchor.xml", gzip.compress(text, 1, mtime=0))])
+
+
 BOMBS = {
+    "definitions.cubex": (lambda path: definitions(path, b" ", 40 * MIB), "much for their size"),
+    "tags.cubex": (lambda path: definitions(path, b"<a>", 7 * MIB), "nested too deeply"),
+    "ampersands.cubex": (lambda path: definitions(path, b"&", 7 * MIB), "is to be repaired"),
     "zeros.cube.gz": (lambda path: packed(path, b"\0", 1000 * MIB), TOO_MUCH),
     "tags.cube.gz": (lambda path: packed(path, b"<a>", 500 * MIB, XML), TOO_MUCH),
     "one-line.csv.gz": (lambda path: packed(path, b"a", 6000 * MIB), "a line is longer than 8 MiB"),
     "one-row.csv.gz": (lambda path: packed(path, b"ab,", 31 * MIB), "a line is longer than 8 MiB"),
-    "columns.csv.gz": (lambda path: packed(path, b"ab,", 7 * MIB), "two columns are titled 'ab'"),
+    "columns.csv.gz": (lambda path: packed(path, b"ab,", 7 * MIB), "columns, more than 20000"),
     "newlines.csv.gz": (lambda path: packed(path, b"\n", 3000 * MIB), NO_PROFILE),
     "blanks.csv.gz": (
         lambda path: packed(path, b"\n", 3000 * MIB, b"callpath,p,time\n"),
