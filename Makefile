@@ -11,7 +11,7 @@ help:
 	@echo "make test    run the tests"
 	@echo "make check   lint, types, import contracts, documentation"
 	@echo "make docs    the documentation site: build/docs/index.html"
-	@echo "make pictures  take the pictures of the documentation anew (needs Chromium)"
+	@echo "make pictures  take the pictures of the documentation again (needs Chromium)"
 	@echo "make wheel   sdist and wheel in dist/, checked by twine"
 	@echo "make fuzz    fuzz the readers with Atheris: TIME=seconds of processor time each, TARGETS='otf2 store'"
 	@echo "make bench   speed and accuracy, side by side with peers (minutes)"

@@ -12,6 +12,7 @@ the model of the run time;
 from __future__ import annotations
 
 import os
+import warnings
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -439,13 +440,18 @@ def _array(
 ) -> np.ndarray:
     """Return an array that is as the header says, and of a type and shape where they are given."""
     path, file = store.path, store.path / f"{name}.npy"
+    if file.name != f"{name}.npy":
+        raise _broken(path, f"an array is called {shortened(name)!r}")
     try:
-        stored = np.load(file, mmap_mode="r", allow_pickle=False)
+        with warnings.catch_warnings():
+            # A header that numpy has to mend is none of ours.
+            warnings.simplefilter("error", UserWarning)
+            stored = np.load(file, mmap_mode="r", allow_pickle=False)
         is_checked = stored.nbytes <= _SOON_READ
         is_other = is_checked and _checksum(file) != store.checksums.get(file.name)
     except OSError as cause:
         raise _broken(path, f"{name}.npy: {cause.strerror or cause}") from cause
-    except (ValueError, EOFError, TokenError) as cause:
+    except (ValueError, EOFError, TokenError, SyntaxError, UserWarning) as cause:
         # The header of an array is an expression of Python.
         raise _broken(path, f"{name}.npy: {cause}") from cause
     if is_other or (stored.dtype.str, list(stored.shape)) != store.header.arrays.get(name):

@@ -11,6 +11,7 @@ depth.
 from __future__ import annotations
 
 import re
+import warnings
 from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -363,7 +364,10 @@ def _test(segment: str) -> Callable[[str], object]:
     if not segment.startswith("~"):
         return re.compile("|".join(map(_glob, _without_braces(segment))), re.DOTALL).fullmatch
     try:
-        return re.compile(segment[1:]).search
+        with warnings.catch_warnings():
+            # What a later Python will read in another way is read as this one does.
+            warnings.simplefilter("ignore")
+            return re.compile(segment[1:]).search
     except (re.error, RecursionError, OverflowError) as cause:
         raise UsageError(
             f"pattern {shortened(segment)!r} is malformed: {cause}",

@@ -27,6 +27,7 @@ from callpath_modeler.report.model import (
     imbalance_cells,
     imbalances,
 )
+from callpath_modeler.report.ranking_table import model_range_texts
 from callpath_modeler.report.requirements import uneven_facts
 from callpath_modeler.units import (
     counted,
@@ -165,6 +166,9 @@ class NodeReport:
         """Say what models predict at the target; where it was measured, how far that is off."""
         forecast, main, unit = self.forecast, self.main, self.forecast.fitted.metric.unit
         growth = forecast.known.growth_text(int(main.growth[0]), pretty=not self.ascii_only)
+        if len(self.parts) == 1:
+            parts, pretty = self.parts.astype(np.intp), not self.ascii_only
+            (growth,) = model_range_texts(forecast.fitted, parts, pretty=pretty)
         if np.isinf(forecast.target):
             return f"in the limit {percent(float(main.share[0]))}, {growth}"
         if forecast.repetitions:

@@ -46,29 +46,36 @@ def growth_range_text(ranking: Ranking, row: int, *, pretty: bool = False) -> st
 def growth_range_texts(
     ranking: Ranking, rows: NDArray[np.intp], *, pretty: bool = False
 ) -> list[str]:
-    """Write the growth of each of some ranked values as `growth_range_text` does.
+    """Write the growth of each of some ranked values as `growth_range_text` does."""
+    return model_range_texts(ranking.fitted, ranking.leader[rows], pretty=pretty)
 
-    A range is short: ``O(p^½ … p)`` has no logarithms, ``O(1 … log p)`` has the same powers.
+
+def model_range_texts(fitted: Fitted, rows: NDArray[np.intp], *, pretty: bool = False) -> list[str]:
+    """Write the growth of the models of call paths, as a range where it is not decided.
+
+    A range is short: ``O(p^½ … p)`` has no logarithms, ``O(1 … log p)`` has the same powers. There
+    is no text for rows of -1, which stand for no model.
     """
-    name, between = ranking.fitted.parameter, " … " if pretty else " ... "
-    texts = growth_texts(ranking, rows, pretty=pretty)
-    for place, ends in enumerate(_growth_ends(ranking, rows)):
-        if ends is None or ends[0] == ends[1]:
+    name, between = fitted.parameter, " … " if pretty else " ... "
+    texts = []
+    for ends in _growth_ends(fitted, rows):
+        if ends is None:
+            texts.append("")
             continue
         far = ends[0].exponent != ends[1].exponent
         low, high = (replace(end, log=0) if far else end for end in ends)
         first, last = low.text(name, pretty=pretty), high.text(name, pretty=pretty)
-        texts[place] = f"{first[:-1]}{between}{last.removeprefix('O(')}"
+        range_ = f"{first[:-1]}{between}{last.removeprefix('O(')}"
+        texts.append(first if low == high else range_)
     return texts
 
 
-def _growth_ends(ranking: Ranking, rows: NDArray[np.intp]) -> list[tuple[Growth, ...] | None]:
-    """Return the slowest and the fastest growth that ranked values may have; None = no model."""
-    models, leader = ranking.fitted.models, ranking.leader[rows]
-    ends = models.growth_ends(leader).tolist()
+def _growth_ends(fitted: Fitted, rows: NDArray[np.intp]) -> list[tuple[Growth, ...] | None]:
+    """Return the slowest and the fastest growth that call paths may have; None for rows of -1."""
+    growths = fitted.models.shapes.growths
     return [
-        tuple(models.shapes.growths[rank] for rank in end) if row >= 0 else None
-        for end, row in zip(ends, leader.tolist(), strict=True)
+        tuple(growths[rank] for rank in end) if row >= 0 else None
+        for end, row in zip(fitted.models.growth_ends(rows).tolist(), rows.tolist(), strict=True)
     ]
 
 
@@ -196,7 +203,7 @@ def ranking_table(
     maximum, imbalance = ranking.maxima_at_largest
     columns["maximum_at_largest"] = maximum[rows].tolist()
     columns["imbalance_at_largest"] = imbalance[rows].tolist()
-    ends = _growth_ends(ranking, rows)
+    ends = _growth_ends(fitted, ranking.leader[rows])
     for which, name in enumerate(("growth_low", "growth_high")):
         known = [None if end is None else end[which] for end in ends]
         columns[name] = [growth.text(fitted.parameter) if growth else None for growth in known]

@@ -51,7 +51,6 @@ COMMANDS = {
     ),
     "excess": (f"cpmodel excess {RUNS} --pair 8,125 --view bottom-up --depth 2", None),
     "info": (f"cpmodel info {RUNS}", None),
-    "advise": (f"cpmodel info {RUNS} --advise --target 1000", None),
     "check": (f"cpmodel check {RUNS} expectations.toml", None),
 }
 """For each picture of the terminal, the command; and where not all of its answer is shown, how the

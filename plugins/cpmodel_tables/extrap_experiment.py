@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import warnings
 import zipfile
 import zlib
 from collections.abc import Sequence
@@ -47,7 +48,9 @@ def read(path: Path) -> tuple[Series, int]:
         If it is damaged.
     """
     try:
-        with zipfile.ZipFile(path) as archive:
+        with zipfile.ZipFile(path) as archive, warnings.catch_warnings():
+            # Headers of arrays that numpy has to mend.
+            warnings.simplefilter("ignore", UserWarning)
             members = _Members(archive, path)
             text = members.read(_DOCUMENT).decode()
             members.budget.check_memory(memory_of_json(text))

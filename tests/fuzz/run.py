@@ -237,6 +237,18 @@ def _ended(name: str, home: Path, status: int, minutes: float) -> list[str]:
     return wrong
 
 
+def _table(corpus: Path) -> int:
+    """Print the tallies as a table of Markdown."""
+    lines = ["| target | executions | edges | minutes | crashes |", "|---|--:|--:|--:|--:|"]
+    for kept in sorted(corpus.glob("*/tally.json")):
+        tally = Tally.of(kept.parent)
+        found = {name.partition("-")[0] if "died" not in name else name for name in tally.crashes}
+        lines.append(f"| {kept.parent.name} | {tally.executions} | {tally.edges} "
+                     f"| {tally.minutes:.1f} | {len(found)} |")  # fmt: skip
+    sys.stdout.write("\n".join(lines) + "\n")
+    return 0
+
+
 def main(arguments: Sequence[str]) -> int:
     """Fuzz some targets, one after another or several at once."""
     parser = argparse.ArgumentParser(prog="fuzz.run", description=__doc__)
@@ -251,7 +263,10 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument(
         "--if-possible", action="store_true", help="succeed where Atheris is not installed"
     )
+    parser.add_argument("--table", action="store_true", help="print what came of all runs so far")
     given = parser.parse_args(arguments)
+    if given.table:
+        return _table(given.corpus)
     try:
         import atheris  # noqa: F401 - whether it is there
     except ImportError:

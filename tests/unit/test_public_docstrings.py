@@ -14,7 +14,7 @@ import callpath_modeler
 PUBLIC = {name: getattr(callpath_modeler, name) for name in callpath_modeler.__all__}
 FUNCTIONS = {name: thing for name, thing in PUBLIC.items() if inspect.isfunction(thing)}
 CLASSES = {name: thing for name, thing in PUBLIC.items() if inspect.isclass(thing)}
-METHODS = {
+METHODS = [
     "fit",
     "check",
     "compare",
@@ -23,7 +23,7 @@ METHODS = {
     "losses",
     "measured_excess",
     "excess_work",
-}
+]
 """Functions whose method comes from the literature."""
 
 SECTION = re.compile(r"^(\w+)\n-+$", re.MULTILINE)

@@ -120,6 +120,14 @@ def test_a_damaged_header_of_an_array_in_an_archive_is_refused(tmp_path, header)
     assert "damaged" in refused(written(tmp_path / "a.extra-p", zipped(members)))
 
 
+def test_a_header_of_an_array_by_an_old_python_is_read(tmp_path):
+    members = unzipped(seeds.extrap_experiment()[0])
+    values = members["values/0.vals"]
+    members["values/0.vals"] = values.replace(b",), }  ", b"L,), } ")
+    assert members["values/0.vals"] != values
+    assert load([written(tmp_path / "a.extra-p", zipped(members))]).runs
+
+
 @pytest.mark.parametrize(
     ("old", "new"),
     [

@@ -73,3 +73,17 @@ def test_text_is_read_as_it_is(tmp_path):
 def test_a_line_without_end_and_endless_blank_lines_are_refused(tmp_path, content, complaint):
     with pytest.raises(InputError, match=complaint):
         bounded(content, tmp_path).read()
+
+
+def test_the_memory_of_what_is_unpacked_is_limited(tmp_path, monkeypatch):
+    path = packed(tmp_path / "a.gz", b"x")
+    budget = budget_of(path)
+    budget.check_memory(256 * MIB)
+    with pytest.raises(InputError, match="more than 256 MiB of memory") as caught:
+        budget.check_memory(256 * MIB + 1)
+    assert VARIABLE in (caught.value.hint or "")
+    with path.open("wb") as file:
+        file.truncate(10 * MIB)
+    assert budget_of(path).memory == 320 * MIB
+    monkeypatch.setenv(VARIABLE, str(MIB))
+    assert budget_of(path).memory == 32 * MIB
