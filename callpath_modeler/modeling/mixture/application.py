@@ -26,6 +26,7 @@ from callpath_modeler.modeling.mixture.posterior import Beliefs, Posterior, post
 from callpath_modeler.modeling.mixture.segments import with_laws_beyond
 from callpath_modeler.modeling.mixture.setting import CHUNK, Setting, at_once, learnt
 from callpath_modeler.modeling.mixture.spread import within
+from callpath_modeler.modeling.mixture.staircases import with_next_steps
 from callpath_modeler.modeling.models import Models
 from callpath_modeler.modeling.noise import Aggregate, Centre
 from callpath_modeler.modeling.parts import Map
@@ -123,6 +124,7 @@ def _modelled(setting: Setting, ordered: FloatArray) -> Columns:
         _write_laws_beyond(columns, usable, found, data, unit, setting)
         if points.ndim == 1:
             widen(columns, usable, data, unit, known)
+            with_next_steps(columns, usable, data, unit, known)
         columns["spread"] = np.hypot(columns["spread"], setting.off)
     return widened(columns, setting.terms)
 
