@@ -48,6 +48,8 @@ _HEADER = "header.json"
 _CHECKSUMS = "checksums.json"
 _SOON_READ = 16 * 2**20
 """Files up to so many bytes are checked whenever they are opened: it takes a few milliseconds."""
+_LARGEST = 1e200
+"""Readers take values up to 1e100; what is stored may be the sum of many."""
 _PIECE = 2**20
 _COLUMNS_OF_TREES = 4
 _OTHER = "not as it was written"
@@ -97,11 +99,13 @@ class _Store:
     path : where it is
     header : what is no array
     checksums : CRC-32 of its files, by name
+    whole : whether values are checked however many there are
     """
 
     path: Path
     header: _Header
     checksums: Mapping[str, int]
+    whole: bool = False
 
 
 class _Counting:
@@ -245,8 +249,11 @@ def read_experiment(path: Path) -> Experiment:
     InputError
         If it is missing, broken, or of another version.
     """
-    store = _open(path)
-    header = store.header
+    return _experiment(_open(path))
+
+
+def _experiment(store: _Store) -> Experiment:
+    path, header = store.path, store.header
     tree, runs = _tree(store), len(header.runs)
     try:
         check_runs(header.runs, header.parameters, header.constants, header.metrics)
@@ -255,14 +262,14 @@ def read_experiment(path: Path) -> Experiment:
         raise _broken(path, f"{_HEADER}: {cause}") from cause
     columns = {}
     for k, metric in enumerate(metric.in_one_line() for metric in header.metrics):
-        values = _array(store, f"values-{k}", "<f8", (len(tree), runs))
-        total = _array(store, f"total-{k}", "<f8", (runs,))
+        values = _measured(store, f"values-{k}", "<f8", (len(tree), runs))
+        total = _measured(store, f"total-{k}", "<f8", (runs,))
         imbalance = run_time = None
         # Experiments of one process have no imbalance, and tables have no run time.
         if (name := f"imbalance-{k}") in header.arrays:
-            imbalance = _array(store, name, "<f4", (len(tree), runs))
+            imbalance = _measured(store, name, "<f4", (len(tree), runs))
         if (name := f"run-time-{k}") in header.arrays:
-            run_time = _array(store, name, "<f8", (runs,))
+            run_time = _measured(store, name, "<f8", (runs,))
         columns[metric.name] = Values(metric, values, total, imbalance, run_time)
     return Experiment(
         name=header.name,
@@ -323,19 +330,19 @@ def _models(store: _Store, prefix: str, header: _ModelsHeader, experiment: Exper
     from callpath_modeler.fitted import Fitted, Surface, sliced
     from callpath_modeler.modeling.stored import from_arrays
 
-    arrays = {name: _array(store, f"{prefix}-{name}") for name in header.columns}
+    columns = [name for name in header.columns if name != "measured"]
+    arrays = {name: _array(store, f"{prefix}-{name}") for name in columns}
+    measured = None
     try:
-        measured = None if header.parameters else arrays.pop("measured")
-        if measured is not None and measured.dtype.str != "<f8":
-            raise _broken(store.path, f"{prefix}-measured has the type {measured.dtype.str}")
         models = from_arrays(arrays, header.models, len(experiment.tree))
-        if measured is not None and measured.shape != (len(models), len(models.points)):
-            raise _broken(store.path, f"{prefix}-measured has the shape {measured.shape}")
         if header.metric not in experiment.columns:
             raise _broken(store.path, f"{prefix}: no metric is called {header.metric!r}")
         names = header.parameters or [header.parameter]
         check_models(models, names, header.settings, experiment)
         check_findings(header.findings)
+        if not header.parameters:
+            shape = len(models), len(models.points)
+            measured = _measured(store, f"{prefix}-measured", "<f8", shape)
     except (KeyError, TypeError, ValueError, OverflowError) as cause:
         raise _broken(store.path, str(cause)) from cause
     described, found = experiment.columns[header.metric].metric, tuple(header.findings)
@@ -378,7 +385,7 @@ def verify(path: Path) -> int:
             raise _broken(path, f"{name}: {cause.strerror or cause}") from cause
         if found != told:
             raise _broken(path, f"{name}: {_OTHER}")
-    experiment = read_experiment(path)
+    experiment = _experiment(replace(store, whole=True))
     for number in range(len(store.header.models)):
         _models_with_run_time(store, number, experiment)
     return len(store.checksums)
@@ -460,6 +467,17 @@ def _array(
         raise _broken(path, f"{name}.npy: {stored.dtype.str} of shape {stored.shape}")
     # As mapped as before, without what `np.memmap` does at every access to a number.
     return np.asarray(stored)
+
+
+def _measured(store: _Store, name: str, dtype: str, shape: tuple[int, ...]) -> np.ndarray:
+    """Return an array of what was measured: numbers of a possible size, or NaN."""
+    array = _array(store, name, dtype, shape)
+    if array.size and (store.whole or array.nbytes <= _SOON_READ):
+        least, most = (float(each.reduce(array, axis=None)) for each in (np.fmin, np.fmax))
+        if max(-least, most) > _LARGEST:
+            what = f"holds a value beyond -{_LARGEST:g} and {_LARGEST:g}"
+            raise _broken(store.path, f"{name}.npy {what}")
+    return array
 
 
 def _broken(path: Path, what: str) -> InputError:

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from callpath_modeler.modeling.models import METHODS, Models, column_names
 from callpath_modeler.modeling.noise import CENTRES, Centre
+from callpath_modeler.modeling.products import Product
 from callpath_modeler.modeling.shapes import shapes_from_header, shapes_to_header
 from callpath_modeler.modeling.stored_schema import check_columns
 from callpath_modeler.modeling.terms import SearchSpace
@@ -64,10 +65,13 @@ def from_arrays(
     if header["method"] not in METHODS:
         raise ValueError(f"no method is called {header['method']!r}")
     rows = len(arrays["status"]) if rows is None else rows
-    check_columns(arrays, rows, len(shapes), header["method"])
     points = np.array(header["points"], dtype=np.float64)
     if points.ndim not in {1, 2} or not np.isfinite(points).all() or not (points > 0).all():
         raise ValueError("points are no positive numbers")
+    axes = 1 if points.ndim == 1 else points.shape[1]
+    if any(isinstance(shape, Product) and len(shape.factors) != axes for shape in shapes):
+        raise ValueError("a shape is a product of more or fewer factors than there are parameters")
+    check_columns(arrays, shapes, points, rows, header["method"])
     if not 0 < float(header["confidence"]) < 1 or not 0 <= float(header["correlation"]) <= 1:
         raise ValueError("confidence or correlation is no share")
     return Models(

@@ -9,18 +9,40 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import Enum
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from callpath_modeler.modeling.evaluation import peaks
+from callpath_modeler.modeling.roots import numbers_of_root
+from callpath_modeler.modeling.shapes import Shapes
 from callpath_modeler.modeling.status import FitStatus
+
+FloatArray = npt.NDArray[np.float64]
 
 _MOST_TERMS = 16
 _MOST_ALTERNATIVES = 256
 _ROUNDING = 1e-6
 _LARGEST = 1e300
 """Of finite numbers that are multiplied."""
+_LARGEST_ROOT = 1e30
+"""Of errors in the unit of the row, whose squares are multiplied by those of shapes."""
+_LARGEST_PART = 1e30
+"""Of what one coefficient adds at a point, in the unit of the row, which is its largest value."""
+_SMALLEST = 5e-324
+"""The number next to zero: what is divided by is more than nothing."""
+_CHUNK = 8192
+"""Rows that are checked at once where numbers are made for it."""
+
+
+class Missing(Enum):
+    """Where a column may hold NaN."""
+
+    NOWHERE = 0
+    WITHOUT_MODEL = 1
+    ANYWHERE = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,59 +53,74 @@ class Column:
     ----------
     kind : kind and size of its type, e.g. ``"f8"``; ``"f"`` = single or double precision
     shape : dimensions: ``n`` rows, ``T`` terms, ``C`` coefficients, ``A`` alternatives,
-        ``M`` models of a row, ``R`` numbers of an error; a number counts as it is
-    low, high : bounds of finite values
-    finite : whether NaN and infinity are refused
+        ``t`` and ``c`` terms and coefficients of these, ``M`` models of a row, ``R`` numbers of an
+        error; a number counts as it is
+    low, high : bounds of all values but NaN
+    missing : where NaN may stand
     empty_with : the method whose models leave the column empty, or ""
+    none : the dimensions that it has then, after the rows
     """
 
     kind: str
     shape: str
-    low: float = -np.inf
-    high: float = np.inf
-    finite: bool = False
+    low: float = -_LARGEST
+    high: float = _LARGEST
+    missing: Missing = Missing.NOWHERE
     empty_with: str = ""
+    none: tuple[int, ...] = ()
 
+
+_WITHOUT, _ANYWHERE = Missing.WITHOUT_MODEL, Missing.ANYWHERE
 
 COLUMNS: Mapping[str, Column] = {
     "terms": Column("i2", "nT", low=-1),
-    "coefficients": Column("f8", "nC"),
-    "covariance": Column("f8", "nCC", empty_with="mixture"),
-    "spread": Column("f8", "n", low=0, high=_LARGEST),
-    "drift": Column("f8", "n", low=0, high=_LARGEST),
-    "dof": Column("f8", "n", low=0, high=_LARGEST),
-    "cv_error": Column("f8", "n", low=0),
-    "r2": Column("f8", "n", high=1 + _ROUNDING),
-    "adjusted_r2": Column("f8", "n", high=1 + _ROUNDING),
-    "rss": Column("f8", "n", low=0),
-    "noise": Column("f8", "n", low=0),
+    "coefficients": Column("f8", "nC", missing=_WITHOUT),
+    "covariance": Column("f8", "nCC", missing=_ANYWHERE, empty_with="mixture", none=(0, 0)),
+    "spread": Column("f8", "n", low=0, missing=_WITHOUT),
+    "drift": Column("f8", "n", low=0, missing=_WITHOUT),
+    "dof": Column("f8", "n", low=0, missing=_WITHOUT),
+    "cv_error": Column("f8", "n", low=0, missing=_ANYWHERE),
+    "r2": Column("f8", "n", high=1 + _ROUNDING, missing=_ANYWHERE),
+    "adjusted_r2": Column("f8", "n", high=1 + _ROUNDING, missing=_ANYWHERE),
+    "rss": Column("f8", "n", low=0, missing=_ANYWHERE),
+    "noise": Column("f8", "n", low=0, missing=_ANYWHERE),
     "status": Column("i1", "n", low=min(FitStatus), high=max(FitStatus)),
     "used": Column("i2", "n", low=0),
     "since": Column("f8", "n", low=0),
     "before": Column("i2", "n", low=-1),
     "before_coefficients": Column("f8", "n2"),
-    "low_p": Column("f8", "n", low=0),
-    "high_p": Column("f8", "n", low=0),
-    "weight": Column("f8", "n", low=0, high=1 + _ROUNDING),
-    "alternative_terms": Column("i2", "nAT", low=-1),
-    "alternative_coefficients": Column("f8", "nAC"),
-    "alternative_weight": Column("f", "nA", low=0, high=1 + _ROUNDING, finite=True),
-    "unit": Column("f8", "n", low=0, high=_LARGEST),
-    "root": Column("f4", "nMR", empty_with="classic"),
+    # Of a row without values the smallest point is infinite, and the largest one minus infinity.
+    "low_p": Column("f8", "n", low=0, high=np.inf, missing=_ANYWHERE),
+    "high_p": Column("f8", "n", low=-np.inf, missing=_ANYWHERE),
+    "weight": Column("f8", "n", low=0, high=1 + _ROUNDING, missing=_WITHOUT),
+    "alternative_terms": Column("i2", "nAt", low=-1),
+    "alternative_coefficients": Column("f8", "nAc"),
+    "alternative_weight": Column("f", "nA", low=0, high=1 + _ROUNDING),
+    "unit": Column("f8", "n", low=_SMALLEST, missing=_WITHOUT),
+    "root": Column(
+        *("f4", "nMR", -_LARGEST_ROOT, _LARGEST_ROOT),
+        empty_with="classic",
+        none=(0, numbers_of_root(2)),
+    ),
 }
 """Columns of `Models`. Codes of terms are checked against the number of shapes as well."""
 
 
 def check_columns(
-    arrays: Mapping[str, npt.NDArray[np.generic]], rows: int, shapes: int, method: str
+    arrays: Mapping[str, npt.NDArray[np.generic]],
+    shapes: Shapes,
+    points: FloatArray,
+    rows: int,
+    method: str,
 ) -> None:
-    """Refuse columns that are not as `COLUMNS` says.
+    """Refuse columns that are not as `COLUMNS` says, or do not agree with each other.
 
     Parameters
     ----------
     arrays : all columns, by name
+    shapes : what codes of terms refer to
+    points : the points of the experiment, [K] or [K, D]
     rows : number of models
-    shapes : number of shapes that codes of terms refer to
     method : the method of modelling, which decides what may be empty
 
     Raises
@@ -91,32 +128,37 @@ def check_columns(
     ValueError
         If a column has another type or shape, or holds a value out of its range. Says which.
     """
-    sizes = _sizes(arrays, rows)
+    sizes = _sizes(arrays, rows, method)
     for name, column in COLUMNS.items():
         array = arrays[name]
         if not array.dtype.str[1:].startswith(column.kind) or array.dtype.byteorder == ">":
             raise ValueError(f"{name} has the type {array.dtype.str}")
         expected = tuple(sizes[dimension] for dimension in column.shape)
-        is_empty = column.empty_with == method and array.size == 0 and len(array) == rows
-        if not is_empty and array.shape != expected:
+        if column.empty_with == method:
+            expected = (rows, *column.none)
+        if array.shape != expected:
             raise ValueError(f"{name} has the shape {array.shape}, expected {expected}")
+    modelled = np.asarray(arrays["status"] < np.int8(FitStatus.TOO_FEW_POINTS))
+    for name, column in COLUMNS.items():
         is_code = column.kind == "i2" and column.low == -1
-        high = shapes - 1 if is_code else column.high
-        _check_range(name, array, column, high)
-    if (np.isnan(arrays["coefficients"][:, 0]) == _modelled(arrays["status"])).any():
+        high = len(shapes) - 1 if is_code else column.high
+        _check_range(name, arrays[name], column, high, modelled)
+    if (np.isnan(arrays["coefficients"][:, 0]) == modelled).any():
         raise ValueError("coefficients and status disagree on which rows have a model")
+    _check_places(arrays, points)
+    if method != "classic":
+        _check_errors(arrays["root"])
+        _check_parts(arrays, peaks(shapes.table(points)))
 
 
-def _modelled(status: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
-    return np.asarray(status < FitStatus.TOO_FEW_POINTS)
-
-
-def _sizes(arrays: Mapping[str, npt.NDArray[np.generic]], rows: int) -> dict[str, int]:
+def _sizes(arrays: Mapping[str, npt.NDArray[np.generic]], rows: int, method: str) -> dict[str, int]:
     terms, alternatives = arrays["terms"], arrays["alternative_terms"]
     if terms.ndim != 2 or alternatives.ndim != 3:
         raise ValueError("terms or alternative_terms have another number of dimensions")
     of_terms, of_alternatives = terms.shape[1], alternatives.shape[1]
-    if of_terms > _MOST_TERMS or of_alternatives > _MOST_ALTERNATIVES:
+    # The classic method adds terms to its choice alone; a mixture is of hypotheses of one size.
+    of_others = alternatives.shape[2] if method == "classic" else of_terms
+    if max(of_terms, of_others) > _MOST_TERMS or of_alternatives > _MOST_ALTERNATIVES:
         raise ValueError(f"{of_terms} terms and {of_alternatives} alternatives are too many")
     return {
         "n": rows,
@@ -124,20 +166,67 @@ def _sizes(arrays: Mapping[str, npt.NDArray[np.generic]], rows: int) -> dict[str
         "T": of_terms,
         "C": of_terms + 1,
         "A": of_alternatives,
+        "t": of_others,
+        "c": of_others + 1,
         # Errors are triangular matrices of the coefficients, see module `roots`.
         "M": of_alternatives + 1,
-        "R": (of_terms + 1) * (of_terms + 2) // 2,
+        "R": numbers_of_root(of_terms),
     }
 
 
-def _check_range(name: str, array: npt.NDArray[Any], column: Column, high: float) -> None:
-    # A column without bounds is not read: it may be larger than the memory.
-    if not array.size or (np.isinf(column.low) and np.isinf(high) and not column.finite):
+def _check_range(
+    name: str,
+    array: npt.NDArray[Any],
+    column: Column,
+    high: float,
+    modelled: npt.NDArray[np.bool_],
+) -> None:
+    if not array.size:
         return
-    least, most = array.min(), array.max()
-    if column.finite and not (np.isfinite(least) and np.isfinite(most)):
-        raise ValueError(f"{name} holds a value that is not finite")
-    if np.isnan(least):
-        least, most = np.fmin.reduce(array, axis=None), np.fmax.reduce(array, axis=None)
+    least, most = (float(each.reduce(array, axis=None)) for each in (np.fmin, np.fmax))
     if least < column.low or most > high:
         raise ValueError(f"{name} holds a value beyond {column.low:g} and {high:g}")
+    if array.dtype.kind != "f" or column.missing is Missing.ANYWHERE:
+        return
+    if not np.isnan(array.min()):
+        return
+    if column.missing is Missing.NOWHERE:
+        raise ValueError(f"{name} holds a value that is no number")
+    # Columns with models that are missing have two dimensions at most, so this is no larger.
+    missing = np.isnan(array).reshape(len(array), -1).any(axis=1)
+    if (missing & modelled).any():
+        raise ValueError(f"{name} holds a value that is no number in a row with a model")
+
+
+def _check_places(arrays: Mapping[str, npt.NDArray[Any]], points: FloatArray) -> None:
+    """Refuse change points and ends of the measurements that are none of the points."""
+    if points.ndim > 1:
+        if arrays["since"].any():
+            raise ValueError("since holds a point, but the models have several parameters")
+        return
+    for name, none in (("since", 0.0), ("low_p", np.inf), ("high_p", -np.inf)):
+        if not np.isin(arrays[name], np.append(points, none)).all():
+            raise ValueError(f"{name} holds a value that is none of the points")
+
+
+def _check_errors(root: npt.NDArray[Any]) -> None:
+    """Refuse roots of covariances with a negative number on their diagonals."""
+    place = -1
+    for step in range(1, _MOST_TERMS + 2):
+        place += step
+        if place < root.shape[-1] and root[..., place].min(initial=0.0) < 0:
+            raise ValueError("root holds a negative error")
+
+
+def _check_parts(arrays: Mapping[str, npt.NDArray[Any]], peak: FloatArray) -> None:
+    """Refuse coefficients that nobody would find for values in the unit of their row."""
+    ones = ("terms", "coefficients"), ("alternative_terms", "alternative_coefficients")
+    for start in range(0, len(arrays["unit"]), _CHUNK):
+        some = slice(start, start + _CHUNK)
+        most = _LARGEST_PART * arrays["unit"][some]
+        for codes, numbers in ones:
+            part = np.abs(arrays[numbers][some])
+            with np.errstate(over="ignore", invalid="ignore"):
+                part[..., 1:] *= peak[arrays[codes][some]]
+            if (part.reshape(len(part), -1).max(axis=1, initial=0.0) > most).any():
+                raise ValueError(f"{numbers} and unit are of other magnitudes")

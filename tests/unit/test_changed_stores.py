@@ -89,7 +89,14 @@ SETTINGS = "the settings are not those of the models"
         (of_settings("new", "x"), SETTINGS),
         (of_header("models", 0, "parameter", value="q"), "a parameter of the models"),
         (of_header("models", 0, "parameters", value=["p", "p"]), "have 2 names"),
-        (of_header("models", 0, "models", "points", value=[2.0, 4, 8, 16, 64]), "points are not"),
+        (
+            of_header("models", 0, "models", "points", value=[2.0, 4, 8, 16, 64]),
+            "none of the points",
+        ),
+        (
+            of_header("models", 0, "models", "points", value=[1.0, 2, 4, 8, 16, 32]),
+            "points are not",
+        ),
         (of_header("models", 0, "models", "points", value=[4.0, 2, 8, 16, 32]), "not in order"),
         (of_header("models", 0, "metric", value="other"), "no metric is called 'other'"),
     ],
@@ -124,8 +131,8 @@ def test_models_where_the_status_says_there_are_none_are_refused(made, tmp_path)
 
 
 @pytest.mark.parametrize("way", ["1", "0"], ids=["in C", "in numpy"])
-def test_errors_that_are_not_finite_give_wide_bands(made, tmp_path, monkeypatch, way):
-    root = np.full_like(np.load(made[0] / "models-0-root.npy"), np.inf)
+def test_very_large_errors_give_wide_bands(made, tmp_path, monkeypatch, way):
+    root = np.full_like(np.load(made[0] / "models-0-root.npy"), 1e29)
     path = changed(made, of_array("models-0-root", root), tmp_path)
     monkeypatch.setenv(library.VARIABLE, way)
     library.forget()
@@ -138,9 +145,43 @@ def test_errors_that_are_not_finite_give_wide_bands(made, tmp_path, monkeypatch,
     assert found.high[0] > 1000 * found.value[0]
 
 
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("values-0", np.inf), ("total-0", 1e308), ("imbalance-0", -np.inf), ("run-time-0", np.inf)],
+)
+def test_values_that_nobody_measures_are_refused(made, tmp_path, name, value):
+    array = np.load(made[0] / f"{name}.npy")
+    array.flat[-1] = value
+    path = changed(made, of_array(name, array), tmp_path)
+    with pytest.raises(InputError, match=rf"{name}\.npy holds a value beyond -1e\+200 and 1e\+200"):
+        store.read_experiment(path)
+
+
+def test_measurements_beside_models_are_checked(made, tmp_path):
+    measured = np.load(made[0] / "models-0-measured.npy")
+    for array in (measured * np.inf, measured.astype("f4"), measured[:, 1:]):
+        shutil.rmtree(tmp_path / "changed.cpm", ignore_errors=True)
+        path = changed(made, of_array("models-0-measured", array), tmp_path)
+        with pytest.raises(InputError, match=r"models-0-measured\.npy"):
+            store.verify(path)
+
+
+def test_many_values_are_checked_by_verify_alone(made, tmp_path, monkeypatch):
+    values = np.load(made[0] / "values-0.npy")
+    values[0, 0] = np.inf
+    path = changed(made, of_array("values-0", values), tmp_path)
+    monkeypatch.setattr(store, "_SOON_READ", values.nbytes - 1)
+    store.read_experiment(path)
+    with pytest.raises(InputError, match=r"values-0\.npy holds a value"):
+        store.verify(path)
+
+
 def test_numbers_at_the_limits_of_double_precision_show_no_warning_of_numpy(made, tmp_path):
-    array = np.load(made[0] / "models-0-alternative_coefficients.npy")
-    path = changed(made, of_array("models-0-alternative_coefficients", array * 1e305), tmp_path)
+    def change(stored):
+        for name in ("coefficients", "alternative_coefficients", "unit"):
+            stored.arrays[f"models-0-{name}"] *= 1e296
+
+    path = changed(made, change, tmp_path)
     words = [sys.executable, "-m", "callpath_modeler", "rank", str(path), "--target", "64"]
     done = subprocess.run(
         words, capture_output=True, text=True, check=False, env={"CPMODEL_COMPILED": "0"}

@@ -59,8 +59,28 @@ def test_a_column_of_another_type_is_refused(stored, name):
         ("status", 8),
         ("weight", 1.1),
         ("weight", -0.1),
+        ("weight", np.nan),
         ("alternative_weight", np.nan),
         ("spread", -1.0),
+        ("spread", np.nan),
+        ("cv_error", np.inf),
+        ("coefficients", np.inf),
+        ("coefficients", 1e308),
+        ("alternative_coefficients", np.nan),
+        ("since", -2.0),
+        ("since", 3.0),
+        ("since", np.nan),
+        ("before", -2),
+        ("before", 32_000),
+        ("before_coefficients", np.nan),
+        ("before_coefficients", -np.inf),
+        ("low_p", 3.0),
+        ("high_p", 1e300),
+        ("unit", 0.0),
+        ("unit", np.nan),
+        ("root", np.nan),
+        ("root", np.inf),
+        ("root", 1e31),
     ],
 )
 def test_a_value_out_of_its_range_is_refused(stored, name, value):
@@ -89,41 +109,79 @@ def test_classic_models_survive_a_store():
     np.testing.assert_array_equal(from_arrays(arrays, header, 2).covariance, made.covariance)
 
 
-class Watched(np.ndarray):
-    """A column that records that its values were read."""
-
-    read: bool = False
-
-    def min(self, *args, **kwargs):
-        self.read = True
-        return super().min(*args, **kwargs)
-
-    def __array_ufunc__(self, ufunc, method, *inputs, **kwargs):
-        self.read = True
-        plain = [np.asarray(each) if isinstance(each, Watched) else each for each in inputs]
-        return getattr(ufunc, method)(*plain, **kwargs)
-
-
-def test_a_column_without_bounds_is_not_read(stored):
-    arrays, header = stored
-    watched = {name: array.copy().view(Watched) for name, array in arrays.items()}
-    from_arrays(watched, header, 4)
-    bounded = {
-        name
-        for name, column in COLUMNS.items()
-        if column.low > -np.inf or column.high < np.inf or column.finite
-    }
-    assert {name for name, array in watched.items() if array.read} == bounded - {
-        name for name, array in arrays.items() if not array.size
-    }
-    assert "root" not in bounded
-
-
 def test_a_value_out_of_its_range_is_found_beside_missing_ones(stored):
     arrays, header = stored
     other = arrays["spread"].copy()
     other[:2] = np.nan, -1.0
     with pytest.raises(ValueError, match=r"spread holds a value beyond 0 and 1e\+300"):
         from_arrays({**arrays, "spread": other}, header, 4)
-    other[:] = np.nan
-    assert len(from_arrays({**arrays, "spread": other}, header, 4)) == 4
+    noise = np.full_like(arrays["noise"], np.nan)
+    assert len(from_arrays({**arrays, "noise": noise}, header, 4)) == 4
+
+
+@pytest.mark.parametrize("place", [0, 2, 5])
+def test_a_negative_error_is_refused(stored, place):
+    arrays, header = stored
+    root = arrays["root"].copy()
+    root[1, 2, place] = -0.5
+    with pytest.raises(ValueError, match="root holds a negative error"):
+        from_arrays({**arrays, "root": root}, header, 4)
+    root = arrays["root"].copy()
+    root[1, 2, [1, 3, 4]] = -0.5
+    assert len(from_arrays({**arrays, "root": root}, header, 4)) == 4
+
+
+@pytest.mark.parametrize(
+    ("name", "factor"),
+    [("unit", 1e-40), ("coefficients", 1e40), ("alternative_coefficients", 1e40)],
+)
+def test_coefficients_far_beyond_the_unit_of_their_row_are_refused(stored, name, factor):
+    arrays, header = stored
+    with pytest.raises(ValueError, match="and unit are of other magnitudes"):
+        from_arrays({**arrays, name: arrays[name] * factor}, header, 4)
+
+
+def test_a_covariance_that_is_empty_has_no_other_axes(stored):
+    arrays, header = stored
+    for other in (np.zeros((4, 0, 1, 0)), np.zeros((4, 0)), np.zeros((4, 0, 3))):
+        with pytest.raises(ValueError, match="covariance has the shape"):
+            from_arrays({**arrays, "covariance": other}, header, 4)
+
+
+def test_a_product_of_more_factors_than_parameters_is_refused(stored):
+    arrays, header = stored
+    factor = header["shapes"][0]
+    for count in (2, 3):
+        shapes = [{"factors": [factor] * count}, *header["shapes"][1:]]
+        with pytest.raises(ValueError, match="more or fewer factors"):
+            from_arrays(arrays, {**header, "shapes": shapes}, 4)
+
+
+@pytest.mark.parametrize("method", ["mixture", "classic"])
+def test_models_of_rows_with_few_values_or_none_are_read(method):
+    few, none = np.where(P > 8, P, np.nan), np.full(5, np.nan)
+    rows = np.array([3.0 + P, none, few, np.where(P > 2, P, np.nan)])
+    made = fit(P, rows[:, :, None] * [[[1.0, 1.01]]], method=method)
+    arrays, header = to_arrays(made)
+    found = from_arrays(arrays, header, 4)
+    np.testing.assert_array_equal(found.status, made.status)
+    assert found.high_p[1] == -np.inf
+
+
+def test_classic_models_of_more_terms_than_their_runners_up_are_read():
+    scales = 2.0 ** np.arange(1, 9)
+    rows = np.array([3 + scales + 5 * scales**2 * np.log2(scales)])
+    made = fit(scales, rows[:, :, None] * [[[1.0, 1.001, 0.999]]], method="classic")
+    arrays, header = to_arrays(made)
+    assert arrays["terms"].shape[1] > arrays["alternative_terms"].shape[2]
+    assert from_arrays(arrays, header, 1).formula(0) == made.formula(0)
+    with pytest.raises(ValueError, match="has the shape"):
+        from_arrays(arrays, {**header, "method": "mixture"}, 1)
+
+
+@pytest.mark.parametrize("scale", [1e-310, 1e-100, 1e100])
+def test_models_of_very_small_and_very_large_values_are_read(scale):
+    rows = np.array([3.0 + P, 5.0 + 0 * P, P * np.log2(P), 0 * P]) * scale
+    made = fit(P, rows[:, :, None] * [[[1.0, 1.01]]])
+    arrays, header = to_arrays(made)
+    assert from_arrays(arrays, header, 4).formula(0) == made.formula(0)
