@@ -37,7 +37,7 @@ from callpath_modeler.profile.experiment import (
     Values,
 )
 from callpath_modeler.profile.schema import Metric, Reduction, Region
-from callpath_modeler.stored_checks import check_findings, check_models, check_runs
+from callpath_modeler.stored_checks import check_findings, check_measured, check_models, check_runs
 
 if TYPE_CHECKING:
     from callpath_modeler.fitted import Fitted
@@ -340,7 +340,9 @@ def _models(store: _Store, prefix: str, header: _ModelsHeader, experiment: Exper
         names = header.parameters or [header.parameter]
         check_models(models, names, header.settings, experiment)
         check_findings(header.findings)
-        if not header.parameters:
+        if header.parameters:
+            check_measured(models, names, experiment, header.metric)
+        else:
             shape = len(models), len(models.points)
             measured = _measured(store, f"{prefix}-measured", "<f8", shape)
     except (KeyError, TypeError, ValueError, OverflowError) as cause:

@@ -12,6 +12,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from math import isfinite
 from typing import TYPE_CHECKING, get_args
 
+import numpy as np
+
 from callpath_modeler.diagnostics import KINDS, Finding
 from callpath_modeler.profile.experiment import Experiment, Parameter, Run
 from callpath_modeler.profile.schema import Metric
@@ -98,6 +100,20 @@ def check_models(
     repetitions, folds = told.pop("repetitions", ""), told.pop("cross-validation", "")
     if told != expected or repetitions not in get_args(Aggregate) or not _FOLDS.fullmatch(folds):
         raise ValueError("the settings are not those of the models")
+
+
+def check_measured(
+    models: Models, names: Sequence[str], experiment: Experiment, metric: str
+) -> None:
+    """Raise `ValueError` where a point of models in several parameters has no value of `metric`.
+
+    Lines through these points are modelled when a store is opened.
+    """
+    there = np.isfinite(experiment.columns[metric].exclusive).any(axis=0)
+    runs = [experiment.runs[k] for k in np.flatnonzero(there).tolist()]
+    measured = {tuple(run.parameters[name] for name in names) for run in runs}
+    if not {*map(tuple, models.points.tolist())} <= measured:
+        raise ValueError("a point of the models has no value")
 
 
 def _check_points(models: Models, names: Sequence[str], runs: Sequence[Run]) -> None:

@@ -166,6 +166,14 @@ def test_measurements_beside_models_are_checked(made, tmp_path):
             store.verify(path)
 
 
+def test_points_of_models_without_values_are_refused(made, tmp_path):
+    stored = Stored(made[2])
+    stored.arrays["values-0"][:, -1] = np.nan
+    stored.write(tmp_path / "changed.cpm")
+    with pytest.raises(InputError, match="a point of the models has no value"):
+        store.verify(tmp_path / "changed.cpm")
+
+
 def test_many_values_are_checked_by_verify_alone(made, tmp_path, monkeypatch):
     values = np.load(made[0] / "values-0.npy")
     values[0, 0] = np.inf
