@@ -159,8 +159,15 @@ def _configure(ctx: click.Context, sources: Sequence[str] | None) -> None:
         if found.files and root.obj.verbose:
             listed = ", ".join(file.fingerprint.path for file in found.files)
             root.obj.note(f"configuration: {listed}")
-        if any(option.name == "method" for option in ctx.command.params):
+        if _makes_models(ctx):
             _note_way(root.obj)
+
+
+def _makes_models(ctx: click.Context) -> bool:
+    """Tell whether a command makes models: `info` does so for advice and diagnostics alone."""
+    asked = [ctx.params[name] for name in ("advise", "diagnostics") if name in ctx.params]
+    has_method = any(option.name == "method" for option in ctx.command.params)
+    return has_method and (not asked or any(asked))
 
 
 def _note_way(console: Console) -> None:

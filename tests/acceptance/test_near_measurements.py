@@ -7,6 +7,7 @@ import pytest
 
 import callpath_modeler as cpm
 from callpath_modeler.fitted import Fitted, sliced
+from callpath_modeler.modeling import MIN_POINTS
 
 MEASURED = (
     "scorep/amg.weak",
@@ -40,7 +41,7 @@ def lines_of(fitted: Fitted) -> list[Fitted]:
         for at in np.unique(np.delete(surface.models.points, axis, axis=1), axis=0).tolist():
             held = dict(zip(others, at, strict=True))
             line = sliced(fitted.experiment, fitted.metric, surface, {}, (), name, held)
-            found += [line] * line.has_line
+            found += [line] * (len(line.points) >= MIN_POINTS["mixture"])
     return found
 
 
