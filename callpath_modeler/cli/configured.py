@@ -131,6 +131,8 @@ class Configured(click.Command):
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run; what is wrong with a value of a file is said with its file and line."""
+        if isinstance(ctx.obj, Console) and _makes_models(ctx):
+            _note_way(ctx.obj)
         try:
             return super().invoke(ctx)
         except (UsageError, DataError) as error:
@@ -159,8 +161,6 @@ def _configure(ctx: click.Context, sources: Sequence[str] | None) -> None:
         if found.files and root.obj.verbose:
             listed = ", ".join(file.fingerprint.path for file in found.files)
             root.obj.note(f"configuration: {listed}")
-        if _makes_models(ctx):
-            _note_way(root.obj)
 
 
 def _makes_models(ctx: click.Context) -> bool:
