@@ -273,7 +273,7 @@ class Models:
         at most. Where both are the same, the growth is decided.
         """
         asked = np.asarray(rows, dtype=np.intp)
-        own = self.growth_rank()[asked, None]
+        own = self.take(asked).growth_rank()[:, None]
         if self.method == "classic":
             return np.repeat(own, 2, axis=1)
         others = self.alternative_terms[asked], self.alternative_coefficients[asked]
@@ -370,7 +370,9 @@ class Models:
         codes, total = self._sum(rows)
         wanted = targets(p)
         summed: FloatArray = evaluate(self.shapes, codes[None], total[None], wanted)[0]
-        its = self.take(rows)
+        # Columns of 10^6 rows are copied only where a law holds beyond a change point.
+        asked = np.asarray(rows, dtype=np.intp)
+        its = self.take(asked[self.since[asked] > 0])
         earlier = Earlier.of(its, wanted)
         if earlier is not None:
             there = its.take(earlier.rows)
