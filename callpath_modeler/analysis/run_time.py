@@ -8,7 +8,7 @@ No process is slower than the slowest, so means over processes never add up to m
 time. The model of the run time and those of the call paths know nothing of each other. Where they
 disagree with that, the predicted run time is the sum of the call paths: of value and band, the
 larger of both. On measured series this is closer than the model of the run time alone
-(docs/explanation/modeling.md).
+(docs/explanation/accuracy.md).
 """
 
 from __future__ import annotations

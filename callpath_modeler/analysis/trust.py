@@ -1,7 +1,7 @@
 """What a band is worth: marks of trust, and the chance to be among the costliest.
 
 Both say what the bands say, in other words: a band is made to hold the value in as many cases as
-the confidence tells, and how often it does is measured (docs/explanation/modeling.md).
+the confidence tells, and how often it does is measured (docs/explanation/accuracy.md).
 """
 
 from __future__ import annotations
