@@ -1,7 +1,7 @@
-"""Excess work over an ensemble of runs: which call paths lose what between which scales.
+"""Excess work of an ensemble of runs: the loss of every call path between pairs of scales.
 
-The formulas are those of `analysis.excess`, for many pairs of measured scales at once. Because
-excess work is a share of one run time, it adds up, so any view of the call tree can show it.
+The equations are those of `analysis.excess`, for many pairs of measured scales at once. Excess work
+is a fraction of one run time. Therefore it is additive, and any view of the call tree can show it.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _MINOR = 0.1
 
 
 class Reading(StrEnum):
-    """What inclusive against exclusive excess work says of a call path."""
+    """Conclusion from the inclusive and the exclusive excess work of a call path."""
 
     OWN = "own cost"
     CALLEES = "look at the callees"
@@ -54,17 +54,17 @@ class Losses(Displayed):
 
     Attributes
     ----------
-    experiment : the runs that are compared
-    metric : what was measured
-    line : over which parameter, and where others are held
-    scaling : which of the two formulas holds
-    pairs : the smaller and the larger scale of each
-    points : [points] the scales of the pairs, ascending
-    centre : how repetitions became one cost
-    costs : [call paths, points] cost per process
+    experiment : the runs
+    metric : the metric
+    line : the parameter of the scales, and fixed values of the others
+    scaling : weak or strong
+    pairs : the smaller and the larger scale of each pair
+    points : [points] scales of the pairs, ascending
+    centre : centre of the repetitions
+    costs : [call paths, points] cost per process, SI base units
     run_time : [points] cost per process of the whole program
-    slowest : [points] run time of the program, which is that of the slowest process; NaN where runs
-        do not tell it
+    slowest : [points] run time of the program, which is that of the slowest process; NaN = not
+        recorded
     excess : [call paths, pairs] fractions of the run time at the larger scale of the pair
     """
 
@@ -86,18 +86,20 @@ class Losses(Displayed):
 
     @property
     def parameter(self) -> str:
-        """Over which parameter scales are compared."""
+        """Parameter of the scales."""
         return self.line.parameter
 
     def columns(self, pair: int) -> tuple[int, int]:
-        """Return where the two scales of a pair are among `points`."""
+        """Return the positions of the two scales of a pair among `points`."""
         base, scale = np.searchsorted(self.points, self.pairs[pair])
         return int(base), int(scale)
 
     def repetitions(self, pair: int) -> tuple[Costs, Costs]:
-        """Return what each run at the smaller scale would cost at the larger, and the runs there.
+        """Return the costs of the runs of a pair, each [call paths, repetitions], per process.
 
-        [call paths, repetitions], per process; a call path that did not occur costs nothing.
+        The first array has the runs at the smaller scale, converted to their ideal cost at the
+        larger one. The second array has the runs at the larger scale. A call path that did not
+        occur costs nothing.
         """
         p, q = self.pairs[pair]
         points, cube = self.experiment.by_point(self.metric.name, self.parameter)
@@ -112,21 +114,21 @@ class Losses(Displayed):
 
     @property
     def total(self) -> Values:
-        """Excess work of the whole program, [pairs]; one minus it is the parallel efficiency."""
+        """Excess work of the program, [pairs]; 1 minus it is the relative parallel efficiency."""
         return self.excess.total
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Unmatched:
-    """Where two call trees diverge: those of two scales, or of two experiments.
+    """Subtrees that occur on one side only: at one of two scales, or in one of two experiments.
 
     Attributes
     ----------
-    rows : topmost call paths that occur in one of the two only, the costliest first
-    is_new : [rows] whether that is the larger scale, or the new experiment
-    cost : [rows] cost per process there, with all that they call
+    rows : roots of these subtrees, in descending order of cost
+    is_new : [rows] True = the subtree occurs at the larger scale, or in the new experiment
+    cost : [rows] inclusive cost per process there
     share : [rows] fraction of the run time there
-    callpaths : [rows] number of call paths, with those below
+    callpaths : [rows] number of call paths in the subtree
     """
 
     rows: Rows
@@ -139,17 +141,17 @@ class Unmatched:
 def choose_pairs(
     points: Values, line: Line, pair: Pair | None = None, base: float | None = None
 ) -> tuple[Pair, ...]:
-    """Return the pairs to compare: `pair`, or all that are larger than `base` against it.
+    """Return the pairs to compare: `pair`, or each larger scale with `base`.
 
     Parameters
     ----------
-    points : the scales measured on a line, ascending
-    base : None = the smallest
+    points : scales measured on a line, ascending
+    base : the smaller scale of all pairs; None = the smallest scale
 
     Raises
     ------
     UsageError
-        If a scale was not measured, or none is larger than the base.
+        If a scale was not measured, or if none is larger than the base.
     """
     listed = _listed(points)
     for wanted in pair or (() if base is None else (base,)):
@@ -189,11 +191,11 @@ def losses(
     Parameters
     ----------
     experiment : the measured runs
-    metric : None = the run time
-    parameter : None = p if it varies
-    held : measured values of other parameters; those not named are held at their largest one
-    pair, base : two scales, or the one that all larger ones are compared with
-    aggregate : how repetitions become one cost; ``"auto"`` as in models of the metric
+    metric : name of the metric; None = the first duration
+    parameter : name of the parameter; None = p if it varies
+    held : measured values of other parameters; by default the largest ones
+    pair, base : two scales, or the smaller scale of all pairs
+    aggregate : centre of repetitions; ``"auto"`` = the same as for models of the metric
 
     Returns
     -------
@@ -203,14 +205,14 @@ def losses(
     Raises
     ------
     UsageError
-        If there is no such metric, parameter, scale or value, or the metric does not add up.
+        If there is no such metric, parameter, scale or value, or if the metric is not additive.
     DataError
-        If there are not two scales to compare, or nothing was spent at one of them.
+        If there are fewer than two scales, or if the total at one of them is zero.
 
     References
     ----------
     Coarfa, Mellor-Crummey, Froyd, Dotsenko: Scalability Analysis of SPMD Codes Using Expectations
-    (ICS 2007).
+    (ICS 2007), the equations for strong and weak scaling.
     """
     check_kind(experiment, Experiment, "experiment")
     chosen = experiment.metric(metric)

@@ -1,4 +1,4 @@
-"""Call paths ranked by what they cost at a target scale, or at infinity."""
+"""Rankings of call paths by their cost at a target scale, or at infinity."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ FIRST = 10
 
 
 class By(StrEnum):
-    """What call paths are ranked by.
+    """Criterion of a ranking.
 
     Attributes
     ----------
@@ -61,36 +61,39 @@ class By(StrEnum):
 
 @dataclass(frozen=True, eq=False)
 class Ranking(Displayed):
-    """The answer: which call paths hurt at the target.
+    """Call paths in the order of their cost at a target.
 
-    All columns are [call paths] of the experiment; `order` says which of them are ranked, and how.
+    All columns are [call paths] in the order of the experiment, with values in SI base units.
+    `order` has the rows of the ranked call paths.
 
     Attributes
     ----------
-    fitted : the models behind it
-    measured : the runs behind these
-    target : value of the parameter; ``inf`` = by growth alone
-    base : the smallest measured scale, against which excess work is counted
-    by : what the order is by
+    fitted : the models
+    measured : measured values at the scales of the models
+    target : value of the parameter; ``inf`` = ranked by growth alone
+    base : the smallest measured scale, the base of excess work
+    by : criterion of the order
     order : rows of ranked call paths, worst first
-    inclusive : whether values are those of call paths with all that they call
-    repetitions : runs of the target, if values there are measured; 0 = they are predicted
+    inclusive : True if values include callees
+    repetitions : number of runs at the target if values are measured; 0 = values are predicted
     at_largest : measured value at the largest scale; NaN = did not occur there
-    value, low, high : at the target. Predicted, with bands, NaN = no model; or measured, with
-        intervals, NaN = did not occur there, of the interval: repetitions do not tell
-    modelled, modelled_total : the part of value and total that is of call paths with a model
-    predicted : what models say of that part
-    leader : the row whose model grows fastest of those that the value is made of; -1 = no model
-    share_at_largest, share : fractions of the total
-    own_share : fraction of the total at the target of each call path by itself
-    excess : excess work between the base and the target, of both kinds
-    lost : cost per process at the target beyond the ideal
-    trust : marks of trust, 0 to `MARKS`, by how far the band reaches; -1 = none
-    first : probability to be among the `FIRST` largest values at the target; at infinity NaN
-    total_at_largest, total : sums over all call paths, the total with its band
-    unmodelled : rows that occur at the largest scale but have no model
+    value, low, high : value at the target and its range. A predicted value has a prediction band,
+        and NaN = no model. A measured value has a confidence interval, and NaN = did not occur;
+        NaN ends = too few repetitions
+    modelled, modelled_total : the part of value and total that belongs to call paths with a model
+    predicted : predictions for that part
+    leader : row of the call path, among those summed in the value, whose model grows fastest;
+        -1 = no model
+    share_at_largest, share : fractions of the total, at the largest scale and at the target
+    own_share : fraction of the total at the target, exclusive
+    excess : excess work between base and target, exclusive and inclusive
+    lost : cost per process at the target beyond that of perfect scaling
+    trust : marks of trust, 0 to `MARKS`, by the width of the band; -1 = no band
+    first : probability to be among the `FIRST` largest values at the target; NaN at infinity
+    total_at_largest, total : sums over all call paths; `total` has a band
+    unmodelled : rows of call paths that occur at the largest scale but have no model
     unmodelled_share : their share of the total at the largest scale
-    run_time : of the program at the target, which the total need not be; None = not known
+    run_time : run time of the program at the target; None = not known
     """
 
     fitted: Fitted
@@ -124,27 +127,27 @@ class Ranking(Displayed):
 
     @property
     def basis(self) -> str:
-        """What values at the target are: measured or predicted."""
+        """Kind of the values at the target: ``"measured"`` or ``"predicted"``."""
         return basis_of(self.repetitions > 0)
 
     @property
     def predicted_total(self) -> float:
-        """What models say of the total; NaN where it has no meaning."""
+        """Predicted total; NaN if the metric is not additive."""
         return self.predicted.total[0]
 
     @property
     def deviation(self) -> NDArray[np.float64]:
-        """How far models are off at the target, as fractions of what they know, [call paths]."""
+        """Relative difference between predicted and measured values at the target, [call paths]."""
         return deviation(self.predicted.value, self.modelled)
 
     @cached_property
     def maxima_at_largest(self) -> tuple[Values, Values]:
-        """Exclusive maxima over processes at the largest scale, and the imbalance there."""
+        """Exclusive maxima over processes, and imbalance, at the largest scale, [call paths]."""
         return maxima_at_largest(self.fitted)
 
     @cached_property
     def turning(self) -> Turning | None:
-        """Where the program is fastest, if that is before the target."""
+        """Scale with the shortest run time, if it lies before the target; None = it does not."""
         total = self.run_time.total if self.run_time else self.predicted.total
         return turning(self.fitted, self.target, total)
 
@@ -163,15 +166,15 @@ def rank(
     inclusive: bool = False,
     predicted: bool = False,
 ) -> Ranking:
-    """Rank call paths at `target`, which may be infinite.
+    """Return the call paths in the order of their cost at `target`, which may be infinite.
 
     Parameters
     ----------
     fitted : models of one metric
-    target : value of the parameter; where it was run two times or more, values are measured
-    by : what to order by; ties go to the costlier, then to the earlier call path
-    inclusive : rank each call path with all that it calls
-    predicted : ask the models, even where the target was measured
+    target : value of the parameter. If it was run at least twice, values are measured ones
+    by : criterion of the order; ties are ordered by cost, then by position in the call tree
+    inclusive : rank each call path together with its callees
+    predicted : use predictions even if the target was measured
 
     Returns
     -------
@@ -181,8 +184,13 @@ def rank(
     Raises
     ------
     UsageError
-        If the target is not positive, or the order or the view needs sums and the metric does not
-        add up over call paths.
+        If the target is not positive. If the order, or the inclusive view, needs sums and the
+        metric does not add up over call paths.
+
+    References
+    ----------
+    Calotoiu, Hoefler, Poke, Wolf: Using Automated Performance Modeling to Find Scalability Bugs in
+    Complex Codes (SC 2013), section 3, for ranking by predicted cost and by growth.
     """
     check_kind(fitted, Fitted, "fitted")
     target, by = target_of(target), member(By, by, "order")
