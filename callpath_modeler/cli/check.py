@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from callpath_modeler.cli.configured import Configured
+from callpath_modeler.cli.complete import refuse_incomplete
 from callpath_modeler.cli.console import EXIT_NO, Console
 from callpath_modeler.cli.options import (
     A_FILE,
@@ -100,3 +101,4 @@ def command(
     console.findings(findings)
     if not found.passed:
         click.get_current_context().exit(EXIT_NO)
+    refuse_incomplete(findings)
