@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from callpath_modeler.cli.configured import Configured
 from callpath_modeler.cli.complete import refuse_incomplete
+from callpath_modeler.cli.configured import Configured
 from callpath_modeler.cli.console import EXIT_NO, Console
 from callpath_modeler.cli.options import (
     A_FILE,

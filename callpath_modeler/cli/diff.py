@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from callpath_modeler.cli.configured import Configured, note_other
 from callpath_modeler.cli.complete import refuse_incomplete
+from callpath_modeler.cli.configured import Configured, note_other
 from callpath_modeler.cli.console import EXIT_NO, Console
 from callpath_modeler.cli.options import fit_options, load_options, target_options
 from callpath_modeler.cli.retelling import retold
