@@ -139,7 +139,7 @@ def advise(fitted: Fitted, target: float, scales: Sequence[float] = ()) -> Advic
 
 
 def _check(fitted: Fitted) -> None:
-    """Refuse models that outcomes cannot be drawn from, or that have no total; and what is none."""
+    """Raise an error for models without probabilities or without a total above zero."""
     check_kind(fitted, Fitted, "fitted")
     if fitted.surface is not None:
         raise DataError(

@@ -32,10 +32,10 @@ from callpath_modeler.units import as_option, parameter_value, setting_text
 Pair = tuple[float, float]
 
 NOTICEABLE = 0.005
-"""Excess work below this size, as share of the run time, is neither loss nor gain."""
+"""Excess work below this share of the run time is neither loss nor gain."""
 
 _MINOR = 0.1
-"""Of two parts of a loss, one below this fraction of the other is not worth a look."""
+"""Smallest ratio of two parts of a loss at which both are named."""
 
 
 class Reading(StrEnum):
@@ -257,7 +257,7 @@ def losses(
 def _run_times(
     experiment: Experiment, metric: Metric, parameter: str, points: Values, how: Centre
 ) -> Values:
-    """Return the run times at points, [points]; NaN where runs do not tell them."""
+    """Return the run times at points, [points]; NaN = not recorded."""
     program = experiment.of_program(metric.name)
     if program is None:
         return np.full(len(points), np.nan)
@@ -266,7 +266,7 @@ def _run_times(
 
 
 def _pair(scales: Pair) -> Pair:
-    """Return a pair, if it is one."""
+    """Return two scales as a pair."""
     found = targets_of(scales).tolist()
     if len(found) != 2:
         raise UsageError(f"a pair is of two scales, not {len(found)}", hint="e.g. pair=(8, 128)")
@@ -276,7 +276,7 @@ def _pair(scales: Pair) -> Pair:
 def _measured_line(
     experiment: Experiment, parameter: str | None, held: Mapping[str, float]
 ) -> Line:
-    """Return a line on which two scales were measured at least."""
+    """Return a line with at least two measured scales."""
     if not experiment.parameters:
         raise DataError(
             "all runs are at one scale: nothing to compare",
@@ -329,7 +329,7 @@ def _relative(
     metric: Metric,
     parameter: str,
 ) -> Values:
-    """Return exclusive excess work, [call paths, pairs]; NaN where a pair has neither cost."""
+    """Return exclusive excess work, [call paths, pairs]; NaN = no cost at either scale."""
     columns = []
     for p, q in pairs:
         before, after = (cost[:, int(np.searchsorted(points, point))] for point in (p, q))
@@ -346,10 +346,10 @@ def _relative(
 
 
 def readings(inclusive: Values, exclusive: Values) -> list[Reading]:
-    """Say where losses come from; [n] and [n].
+    """Return the origin of losses from inclusive [n] and exclusive [n] excess work.
 
-    The part of the callees is the inclusive less the exclusive excess work. A part that gains
-    takes nothing off the other: callees that got faster do not excuse a slow caller.
+    The part of the callees is inclusive less exclusive excess work. Gains of one part do not
+    compensate losses of the other: faster callees do not excuse a slow caller.
     """
     own, below = np.nan_to_num(exclusive), np.nan_to_num(inclusive - exclusive)
     found = []
@@ -368,7 +368,7 @@ def readings(inclusive: Values, exclusive: Values) -> list[Reading]:
 
 
 def overlap(before: Values, after: Values) -> NDArray[np.bool_] | None:
-    """Tell where the repetitions of two scales overlap, so that noise may be the difference.
+    """Return whether the repetitions of two scales overlap, so that noise may explain a difference.
 
     Parameters
     ----------
@@ -376,7 +376,7 @@ def overlap(before: Values, after: Values) -> NDArray[np.bool_] | None:
 
     Returns
     -------
-    [n]; None where a scale was run once
+    [n]; None if a scale has a single run
     """
     if min(before.shape[1], after.shape[1]) < 2:
         return None
@@ -386,7 +386,7 @@ def overlap(before: Values, after: Values) -> NDArray[np.bool_] | None:
 
 
 def unmatched(losses: Losses, pair: int) -> Unmatched:
-    """Return where the call trees of a pair's two scales diverge."""
+    """Return the subtrees that occur at one scale of a pair only."""
     base, scale = losses.columns(pair)
     before, after = losses.costs.inclusive[:, base], losses.costs.inclusive[:, scale]
     totals = float(losses.run_time[base]), float(losses.run_time[scale])
@@ -396,13 +396,13 @@ def unmatched(losses: Losses, pair: int) -> Unmatched:
 def diverging(
     tree: CallTree, costs: tuple[Values, Values], totals: tuple[float, float]
 ) -> Unmatched:
-    """Return where call trees diverge.
+    """Return the subtrees that occur on one side only.
 
     Parameters
     ----------
-    tree : of both
-    costs : [call paths] inclusive, of the base and of the new one; NaN = does not occur
-    totals : what the whole program costs in either
+    tree : call tree of both sides
+    costs : [call paths] inclusive costs of the base and of the new side; NaN = does not occur
+    totals : costs of the whole program on both sides
     """
     before, after = costs
     one_only = np.isnan(before) != np.isnan(after)

@@ -39,7 +39,7 @@ from callpath_modeler.targets import target_of
 Values = NDArray[np.float64]
 
 FIRST = 10
-"""Among how many a call path may be: as many as a table shows."""
+"""Number of call paths of `Ranking.first`; a table shows as many rows."""
 
 
 class By(StrEnum):
@@ -257,9 +257,9 @@ def rank(
 def _trust(
     fitted: Fitted, view: Predicted, found: AtTarget, target: float, *, inclusive: bool
 ) -> NDArray[np.int8]:
-    """Give marks by the band; at infinity, which has none, by how probable the growth is.
+    """Return marks by the width of the band; at infinity, by the probability of the growth.
 
-    Predictions have no more than the data behind them allow.
+    Predictions have at most as many marks as their data allow.
     """
     if found.repetitions:
         return marks_of_trust(found.value, found.low, found.high)
@@ -302,12 +302,12 @@ def _order(
 
 
 def total_at_largest(fitted: Fitted) -> float:
-    """Return the sum of what was measured at the largest scale; NaN if it does not add up."""
+    """Return the measured total at the largest scale; NaN = the metric is not additive."""
     return _total(fitted, fitted.measured[:, -1])
 
 
 def unmodelled(fitted: Fitted) -> tuple[NDArray[np.intp], float]:
-    """Return the rows that occur but have no model, and their share of the total at the largest."""
+    """Return the rows without a model, and their share of the total at the largest scale."""
     rows = np.flatnonzero(~fitted.modelled)
     rows = rows[~np.isnan(fitted.measured[rows]).all(axis=1)]
     lost, whole = float(np.nansum(fitted.measured[rows, -1])), total_at_largest(fitted)
@@ -315,14 +315,14 @@ def unmodelled(fitted: Fitted) -> tuple[NDArray[np.intp], float]:
 
 
 def _total(fitted: Fitted, exclusive: NDArray[np.float64]) -> float:
-    """Return the whole program's value; NaN for a metric that does not add up."""
+    """Return the total of the program; NaN = the metric is not additive."""
     return float(np.nansum(exclusive)) if fitted.metric.additive else float("nan")
 
 
 def share_at_target(
     fitted: Fitted, value: NDArray[np.float64], total: float, target: float
 ) -> NDArray[np.float64]:
-    """Return exclusive shares; in the limit, the fastest growth takes all, by coefficients.
+    """Return exclusive shares; at infinity, the fastest growth has all, by coefficients.
 
     Parameters
     ----------
@@ -343,13 +343,13 @@ def share_at_target(
 
 @dataclass(frozen=True, slots=True)
 class Loss:
-    """How excess work between the smallest scale and a target follows from costs.
+    """Factors of excess work between the smallest scale and a target.
 
     Attributes
     ----------
-    of_target, of_base : what a cost at the target, and one at the base, are multiplied by
-    run_time : cost of the whole program at the target, in the same measure; ``inf`` = the costs
-        that grow without end are all that is lost
+    of_target, of_base : factors of a cost at the target, and of one at the base
+    run_time : cost of the whole program at the target, in the same unit; ``inf`` = only costs that
+        grow without limit are lost
     """
 
     of_target: float
@@ -357,13 +357,13 @@ class Loss:
     run_time: float
 
     def lost(self, value: Values, base: Values) -> Values:
-        """Return the cost at the target that perfect scaling would not have."""
+        """Return the cost at the target beyond that of perfect scaling."""
         if np.isinf(self.run_time):
             return np.where(np.isinf(value), np.inf, 0.0)
         return self.of_target * np.nan_to_num(value) - self.of_base * np.nan_to_num(base)
 
     def excess(self, value: Values, share: Values, base: Values) -> Values:
-        """Return lost costs as a fraction of the run time at the target."""
+        """Return lost costs as fractions of the run time at the target."""
         if np.isinf(self.run_time):
             return np.nan_to_num(share)
         lost = self.lost(value, base)
@@ -371,13 +371,14 @@ class Loss:
 
 
 def loss_at(fitted: Fitted, target: float, total: float) -> Loss | None:
-    """Return how excess work at `target` follows from costs; None where it has no meaning.
+    """Return the factors of excess work at `target`; None = excess work is not defined.
 
-    That is for what does not add up, for sums over ever more processes, and below the base.
+    It is not defined for metrics that are not additive, for sums over a growing number of
+    processes, and below the base.
 
     Parameters
     ----------
-    total : the sum of all costs at the target
+    total : sum of all costs at the target
     """
     base = float(fitted.points[0])
     is_sum = is_summed(fitted.experiment, fitted.parameter)
@@ -393,8 +394,8 @@ def loss_at(fitted: Fitted, target: float, total: float) -> Loss | None:
 def _excess_at(fitted: Fitted, target: float, found: AtTarget, share: Values) -> Excess:
     """Return excess work between the smallest scale and the target.
 
-    The cost at the base is measured where it can be. Where that at the target is predicted, a call
-    path without a model is left out at both.
+    The cost at the base is measured if possible. If the cost at the target is predicted, call paths
+    without a model are excluded at both scales.
     """
     tree, base = fitted.experiment.tree, float(fitted.points[0])
     loss = loss_at(fitted, target, found.total[0])
