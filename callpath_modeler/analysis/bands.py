@@ -46,7 +46,7 @@ class Band:
         )
 
 
-def varied(of: Callable[[Sequence[Values]], Values], parts: Sequence[Band]) -> Band:
+def propagate_errors(of: Callable[[Sequence[Values]], Values], parts: Sequence[Band]) -> Band:
     """Return a function of several bands; it is measured where all of them are.
 
     One part at a time goes to the ends of its band; the squares of how far that moves the result

@@ -18,9 +18,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from callpath_modeler.analysis.at_target import Total
 from callpath_modeler.analysis.measured import Measured
 from callpath_modeler.analysis.predict import predict
+from callpath_modeler.analysis.target_costs import Total
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.profile.schema import Reduction
 from callpath_modeler.readers.reductions import statistic_of_present
