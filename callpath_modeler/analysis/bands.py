@@ -46,7 +46,7 @@ class Band:
         )
 
 
-def varied(of: Callable[[Sequence[Values]], Values], parts: Sequence[Band]) -> Band:
+def propagate_errors(of: Callable[[Sequence[Values]], Values], parts: Sequence[Band]) -> Band:
     """Return the band of a function of several bands, by propagation of errors.
 
     Each argument in turn is replaced by the ends of its band. The squares of the resulting changes

@@ -14,18 +14,18 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from callpath_modeler.analysis.at_target import basis_of
 from callpath_modeler.analysis.ensemble import Unmatched, diverging
 from callpath_modeler.analysis.growth_change import GrowthChange, growth_change
 from callpath_modeler.analysis.measured import Measured
-from callpath_modeler.analysis.pairing import Pair, Side
+from callpath_modeler.analysis.pairing import AlignedExperiment, ExperimentPair
 from callpath_modeler.analysis.predict import Predicted, predict, with_callees
 from callpath_modeler.analysis.sample import Sample, sample_at
+from callpath_modeler.analysis.target_costs import basis_of
 from callpath_modeler.analysis.two_samples import (
     Band,
-    Comparison,
-    bands_compared,
-    compared,
+    SampleComparison,
+    compare_bands,
+    compare_samples,
     deviation_of_models,
     false_discovery_rate,
 )
@@ -75,7 +75,7 @@ class Changes:
 
 
 @dataclass(frozen=True, eq=False)
-class Difference:
+class ExperimentDifference:
     """Difference of two experiments.
 
     Attributes
@@ -96,7 +96,7 @@ class Difference:
     order : rows that occur, by the absolute change at the target, else at the largest common scale
     """
 
-    pair: Pair
+    pair: ExperimentPair
     inclusive: bool
     confidence: float
     measured: Changes | None
@@ -130,7 +130,7 @@ class Difference:
 
     @property
     def basis(self) -> str | None:
-        """``"measured"`` or ``"predicted"``, for the target; None = no target."""
+        """``"measured"`` or ``"predicted"``, for the differences at the target; None = no target."""
         return None if self.at_target is None else basis_of(self.is_measured)
 
     @property
@@ -151,13 +151,13 @@ class Difference:
 
 
 def difference(
-    pair: Pair,
+    pair: ExperimentPair,
     target: float | None,
     *,
     inclusive: bool = False,
     confidence: float = 0.95,
     predicted: bool = False,
-) -> Difference:
+) -> ExperimentDifference:
     """Return the difference of two experiments at the largest common scale and at `target`.
 
     Parameters
@@ -183,7 +183,7 @@ def difference(
         is_largest = target == pair.scales[-1]
         ran = measured if is_largest else _measured(pair, target, inclusive, confidence)
     if pair.base.fitted and pair.new.fitted:
-        look = _Look(pair, inclusive, confidence, measured)
+        look = _Comparison(pair, inclusive, confidence, measured)
         growth = _growth(look, pair.base.fitted, pair.new.fitted)
         if target is not None:
             ahead = _look_ahead(look, target)
@@ -192,7 +192,7 @@ def difference(
     if inclusive:
         below = pair.tree.inclusive(np.column_stack([in_base, in_new]).astype(float)) > 0
         in_base, in_new = below.T
-    found = Difference(
+    found = ExperimentDifference(
         pair=pair,
         inclusive=inclusive,
         confidence=confidence,
@@ -209,7 +209,7 @@ def difference(
     return replace(found, order=_order(found))
 
 
-def _check(pair: Pair, target: float | None, inclusive: bool) -> None:
+def _check(pair: ExperimentPair, target: float | None, inclusive: bool) -> None:
     """Raise an error if the comparison is not possible."""
     if inclusive and not pair.metric.additive:
         raise UsageError(
@@ -225,8 +225,8 @@ def _check(pair: Pair, target: float | None, inclusive: bool) -> None:
         )
 
 
-def _repetitions(pair: Pair, target: float) -> tuple[int, int]:
-    """Return the numbers of runs of a target on both sides; zeros if one has fewer than two."""
+def _repetitions(pair: ExperimentPair, target: float) -> tuple[int, int]:
+    """Return the numbers of runs of a target on both sides; zeros if one side has fewer than two."""
     counts = []
     for side in pair.sides:
         assert side.fitted is not None, "difference() has targets only with models"
@@ -236,7 +236,7 @@ def _repetitions(pair: Pair, target: float) -> tuple[int, int]:
     return (counts[0], counts[1]) if all(counts) else (0, 0)
 
 
-def _order(found: Difference) -> Rows:
+def _order(found: ExperimentDifference) -> Rows:
     """Return the rows that occur; rows without a change at the target come last."""
     keys = []
     for changes in reversed(found.answers):
@@ -247,7 +247,7 @@ def _order(found: Difference) -> Rows:
     return found.order[np.lexsort((found.order, *keys))]
 
 
-def _measured(pair: Pair, scale: float, inclusive: bool, confidence: float) -> Changes:
+def _measured(pair: ExperimentPair, scale: float, inclusive: bool, confidence: float) -> Changes:
     """Return the measured differences at a common scale."""
     samples, costs = [], []
     for side in pair.sides:
@@ -263,12 +263,12 @@ def _measured(pair: Pair, scale: float, inclusive: bool, confidence: float) -> C
             _unrepeated(sample, side, inclusive)
             for sample, side in zip(samples, pair.sides, strict=True)
         ]
-    test = compared(samples[0], samples[1], confidence)
+    test = compare_samples(samples[0], samples[1], confidence)
     at = {pair.parameter: scale, **pair.line.measured_at}
     return _changes(at, costs[0], costs[1], test, confidence)
 
 
-def _with_total(pair: Pair, values: Values, exclusive: Values) -> Values:
+def _with_total(pair: ExperimentPair, values: Values, exclusive: Values) -> Values:
     """Append the total of the program to values [n, ...], where anything was measured."""
     total = np.full((1, *values.shape[1:]), np.nan)
     if pair.metric.additive:
@@ -277,7 +277,7 @@ def _with_total(pair: Pair, values: Values, exclusive: Values) -> Values:
     return np.concatenate([values, total])
 
 
-def _unrepeated(sample: Sample, side: Side, inclusive: bool) -> Sample:
+def _unrepeated(sample: Sample, side: AlignedExperiment, inclusive: bool) -> Sample:
     """Return the sample with the deviations from models as its noise."""
     if side.fitted is None:
         return sample
@@ -291,7 +291,7 @@ def _unrepeated(sample: Sample, side: Side, inclusive: bool) -> Sample:
 
 
 def _changes(
-    at: Mapping[str, float], base: Values, new: Values, test: Comparison, confidence: float
+    at: Mapping[str, float], base: Values, new: Values, test: SampleComparison, confidence: float
 ) -> Changes:
     change = np.nan_to_num(new) - np.nan_to_num(base)
     change[np.isnan(base) & np.isnan(new)] = np.nan
@@ -307,10 +307,10 @@ def _changes(
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Look:
+class _Comparison:
     """How to look ahead: with which callees, how sure, and what was measured of both."""
 
-    pair: Pair
+    pair: ExperimentPair
     inclusive: bool
     confidence: float
     measured: Changes | None
@@ -330,7 +330,7 @@ class _Look:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Ahead:
+class _ChangesAhead:
     """What models say of a scale: changes, whose models lead (own rows of each side), no model."""
 
     changes: Changes
@@ -338,7 +338,7 @@ class _Ahead:
     left_out: Flags
 
 
-def _look_ahead(look: _Look, scale: float) -> _Ahead:
+def _look_ahead(look: _Comparison, scale: float) -> _ChangesAhead:
     """Compare predictions; what one side measured and has no model of is left out of both."""
     pair = look.pair
     own = [_predict(side, scale) for side in pair.sides]
@@ -357,12 +357,12 @@ def _look_ahead(look: _Look, scale: float) -> _Ahead:
         bands.append((np.append(view.value, total), *ends))
         leaders.append(np.where(view.leader >= 0, side.own_rows()[view.leader], -1))
     base, new = bands
-    found = bands_compared(base, new, look.confidence)
+    found = compare_bands(base, new, look.confidence)
     changes = _changes(pair.line.at(scale), base[0], new[0], found, look.confidence)
-    return _Ahead(look.backed(changes), (leaders[0], leaders[1]), left_out)
+    return _ChangesAhead(look.backed(changes), (leaders[0], leaders[1]), left_out)
 
 
-def _predict(side: Side, scale: float) -> Predicted:
+def _predict(side: AlignedExperiment, scale: float) -> Predicted:
     """Predict a side on the tree of both."""
     assert side.fitted is not None, "difference() looks ahead only with models"
     own = predict(side.fitted, scale)
@@ -388,14 +388,14 @@ def _without(own: Predicted, rows: Flags) -> Predicted:
     return Predicted(value, low, high, added, leader, growth, lead, own.confidence)
 
 
-def _growth(look: _Look, base: Fitted, new: Fitted) -> GrowthChange:
+def _growth(look: _Comparison, base: Fitted, new: Fitted) -> GrowthChange:
     """Compare growth, and whether predictions beyond the data differ as it does."""
     beyond = BEYOND * max(float(side.points[-1]) for side in look.pair.sides)
     ahead = _look_ahead(look, beyond)
     return growth_change(base, new, ahead.leaders, ahead.changes.mark[:-1], look.confidence)
 
 
-def only_in_one(found: Difference) -> Unmatched:
+def only_in_one(found: ExperimentDifference) -> Unmatched:
     """Return where the call trees of the two diverge, with what that costs at the scale shown."""
     tree, changes = found.pair.tree, found.costs
     totals = float(changes.base[-1]), float(changes.new[-1])

@@ -13,19 +13,19 @@ from enum import StrEnum
 import numpy as np
 from numpy.typing import NDArray
 
-from callpath_modeler.analysis.centre import centre_of
-from callpath_modeler.analysis.excess import ideal, per_process, scaling_over
-from callpath_modeler.choices import check_kind
-from callpath_modeler.displayed import Displayed
+from callpath_modeler.analysis.aggregation import aggregate_for
+from callpath_modeler.analysis.excess import ideal_cost, per_process, scaling_over
+from callpath_modeler.argument_checks import check_type
 from callpath_modeler.errors import DataError, UsageError
 from callpath_modeler.modeling import Aggregate, Centre, centre
+from callpath_modeler.notebook_repr import HtmlReprMixin
 from callpath_modeler.printable import shell_word
 from callpath_modeler.profile.calltree import ROOT, CallTree
 from callpath_modeler.profile.experiment import Experiment, Scaling
 from callpath_modeler.profile.groups import Costs, Rows, Values
-from callpath_modeler.profile.line import Line, nearest_line
+from callpath_modeler.profile.parameter_line import ParameterLine, nearest_line
 from callpath_modeler.profile.schema import Metric
-from callpath_modeler.readers.program import scaling_anew
+from callpath_modeler.readers.program import with_scaling_of
 from callpath_modeler.targets import settings_of, target_of, targets_of
 from callpath_modeler.units import as_option, parameter_value, setting_text
 
@@ -38,7 +38,7 @@ _MINOR = 0.1
 """Smallest ratio of two parts of a loss at which both are named."""
 
 
-class Reading(StrEnum):
+class ExcessPattern(StrEnum):
     """Conclusion from the inclusive and the exclusive excess work of a call path."""
 
     OWN = "own cost"
@@ -49,7 +49,7 @@ class Reading(StrEnum):
 
 
 @dataclass(frozen=True, eq=False)
-class Losses(Displayed):
+class Losses(HtmlReprMixin):
     """Excess work of every call path between pairs of measured scales.
 
     Attributes
@@ -70,7 +70,7 @@ class Losses(Displayed):
 
     experiment: Experiment
     metric: Metric
-    line: Line
+    line: ParameterLine
     scaling: Scaling
     pairs: tuple[Pair, ...]
     points: Values
@@ -110,7 +110,7 @@ class Losses(Displayed):
             of_runs.append(per_process(self.experiment, self.parameter, runs, point))
         before, after = of_runs
         tree = self.experiment.tree
-        return Costs.of(tree, ideal(self.scaling, p, q, before)), Costs.of(tree, after)
+        return Costs.of(tree, ideal_cost(self.scaling, p, q, before)), Costs.of(tree, after)
 
     @property
     def total(self) -> Values:
@@ -139,7 +139,7 @@ class Unmatched:
 
 
 def choose_pairs(
-    points: Values, line: Line, pair: Pair | None = None, base: float | None = None
+    points: Values, line: ParameterLine, pair: Pair | None = None, base: float | None = None
 ) -> tuple[Pair, ...]:
     """Return the pairs to compare: `pair`, or each larger scale with `base`.
 
@@ -214,7 +214,7 @@ def losses(
     Coarfa, Mellor-Crummey, Froyd, Dotsenko: Scalability Analysis of SPMD Codes Using Expectations
     (ICS 2007), the equations for strong and weak scaling.
     """
-    check_kind(experiment, Experiment, "experiment")
+    check_type(experiment, Experiment, "experiment")
     chosen = experiment.metric(metric)
     if not chosen.additive:
         raise UsageError(
@@ -223,9 +223,9 @@ def losses(
         )
     line = _measured_line(experiment, parameter, settings_of(held or {}, "held"))
     parameter = line.parameter
-    how = centre_of(experiment, chosen.name, parameter, aggregate)
+    how = aggregate_for(experiment, chosen.name, parameter, aggregate)
     if line.held:
-        experiment = scaling_anew(experiment.at(line.held))
+        experiment = with_scaling_of(experiment.at(line.held))
     measured, cube = experiment.by_point(chosen.name, parameter)
     has_values = ~np.isnan(cube).all(axis=(0, 2))
     measured, cube = measured[has_values], cube[:, has_values]
@@ -275,7 +275,7 @@ def _pair(scales: Pair) -> Pair:
 
 def _measured_line(
     experiment: Experiment, parameter: str | None, held: Mapping[str, float]
-) -> Line:
+) -> ParameterLine:
     """Return a line with at least two measured scales."""
     if not experiment.parameters:
         raise DataError(
@@ -340,12 +340,12 @@ def _relative(
                 " nothing to be a share of",
                 hint="choose another metric with -m, or other scales with --pair",
             )
-        lost = np.nan_to_num(after) - ideal(scaling, p, q, np.nan_to_num(before))
+        lost = np.nan_to_num(after) - ideal_cost(scaling, p, q, np.nan_to_num(before))
         columns.append(np.where(np.isnan(before) & np.isnan(after), np.nan, lost / whole))
     return np.column_stack(columns)
 
 
-def readings(inclusive: Values, exclusive: Values) -> list[Reading]:
+def readings(inclusive: Values, exclusive: Values) -> list[ExcessPattern]:
     """Return the origin of losses from inclusive [n] and exclusive [n] excess work.
 
     The part of the callees is inclusive less exclusive excess work. Gains of one part do not
@@ -357,13 +357,13 @@ def readings(inclusive: Values, exclusive: Values) -> list[Reading]:
         np.nan_to_num(inclusive).tolist(), own.tolist(), below.tolist(), strict=True
     ):
         if max(mine, theirs) < NOTICEABLE:
-            found.append(Reading.GAIN if total <= -NOTICEABLE else Reading.NONE)
+            found.append(ExcessPattern.GAIN if total <= -NOTICEABLE else ExcessPattern.NONE)
         elif theirs <= _MINOR * mine:
-            found.append(Reading.OWN)
+            found.append(ExcessPattern.OWN)
         elif mine <= _MINOR * theirs:
-            found.append(Reading.CALLEES)
+            found.append(ExcessPattern.CALLEES)
         else:
-            found.append(Reading.BOTH)
+            found.append(ExcessPattern.BOTH)
     return found
 
 

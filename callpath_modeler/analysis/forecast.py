@@ -17,26 +17,26 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from callpath_modeler.analysis.at_target import Total, basis_of, deviation, total_at
-from callpath_modeler.analysis.known import Known
+from callpath_modeler.analysis.forecast_inputs import ForecastInputs
 from callpath_modeler.analysis.measured import Measured
+from callpath_modeler.analysis.optimal_scale import ScalingOptimum, scaling_optimum
 from callpath_modeler.analysis.rank import Loss, loss_at, share_at_target
 from callpath_modeler.analysis.run_time import RunTime, run_time_at
 from callpath_modeler.analysis.sums import COLUMNS, addable, ends_of_sums
+from callpath_modeler.analysis.target_costs import Total, basis_of, deviation, total_at
 from callpath_modeler.analysis.trust import LIMITS, at_most, limited, marks_of_trust
-from callpath_modeler.analysis.turning import Turning, turning
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.profile.groups import Codes, Costs, Rows, Values
 from callpath_modeler.profile.outline import Outline, SumCheck
+from callpath_modeler.profile.view_request import Sort
 from callpath_modeler.profile.views import View
-from callpath_modeler.profile.wanted import Sort
 
 _CHUNK = 4_096
 """Rows whose bands are made before the next check for cancellation."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Foreseen:
+class NodeForecasts:
     """Values of nodes, exclusive or inclusive, each [nodes].
 
     Attributes
@@ -71,7 +71,7 @@ class Foreseen:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Widths:
+class ModelBands:
     """Bands of predictions.
 
     Attributes
@@ -91,7 +91,7 @@ class Widths:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Intervals:
+class MeasuredIntervals:
     """Confidence intervals of measured values.
 
     Attributes
@@ -141,7 +141,7 @@ class Forecast:
     total : sum of all values, with its band
     """
 
-    known: Known
+    inputs: ForecastInputs
     target: float
     repetitions: int
     value: Costs
@@ -149,18 +149,18 @@ class Forecast:
     predicted: Costs
     decides: Costs
     whole: float
-    bands: Widths | Intervals | None
+    bands: ModelBands | MeasuredIntervals | None
     total: Total
 
     @property
     def fitted(self) -> Fitted:
         """The models."""
-        return self.known.fitted
+        return self.inputs.fitted
 
     @property
     def measured(self) -> Measured:
         """Measured values at the scales of the models."""
-        return self.known.measured
+        return self.inputs.measured
 
     @property
     def basis(self) -> str:
@@ -188,17 +188,17 @@ class Forecast:
         return self.bands is not None or bool(np.isinf(self.target))
 
     @cached_property
-    def turning(self) -> Turning | None:
+    def turning(self) -> ScalingOptimum | None:
         """Scale with the shortest run time, if it lies before the target; None without bands."""
         if self.repetitions or not self.has_bands:
             return None
         total = self.run_time.total if self.run_time else self.total
-        return turning(self.fitted, self.target, total)
+        return scaling_optimum(self.fitted, self.target, total)
 
     @cached_property
     def run_time(self) -> RunTime | None:
         """The run time of the program at the target; None = not known."""
-        known, target = self.known, self.target
+        known, target = self.inputs, self.target
         # Where runs tell, only the value is predicted, and its band is not asked.
         said = (self.predicted_total, np.nan, np.nan) if self.repetitions else self.total
         return run_time_at(self.fitted, target, self.measured, said, predicted=known.predicted)
@@ -210,7 +210,7 @@ class Forecast:
     @property
     def at_base(self) -> Costs:
         """Costs at the base of excess work, [call paths, 1]."""
-        return self.known.all_at_base if self.repetitions else self.known.at_base
+        return self.inputs.all_at_base if self.repetitions else self.inputs.at_base
 
     @property
     def total_excess(self) -> float:
@@ -220,13 +220,13 @@ class Forecast:
         base = np.array([self.at_base.total[0]])
         return float(self._loss.excess(np.array([self.total[0]]), np.ones(1), base)[0])
 
-    def of_nodes(self, view: View, nodes: Rows) -> tuple[Foreseen, Foreseen]:
+    def of_nodes(self, view: View, nodes: Rows) -> tuple[NodeForecasts, NodeForecasts]:
         """Return exclusive and inclusive values of nodes."""
         return self._both(
             lambda costs: view.values(nodes, costs), lambda codes: view.largest(nodes, codes)
         )
 
-    def of_siblings(self, view: View, nodes: Rows) -> tuple[Foreseen, Foreseen]:
+    def of_siblings(self, view: View, nodes: Rows) -> tuple[NodeForecasts, NodeForecasts]:
         """Return exclusive and inclusive values of the sum of several siblings."""
 
         def together(costs: Costs) -> tuple[Values, Values]:
@@ -235,7 +235,9 @@ class Forecast:
 
         return self._both(together, lambda codes: view.largest(nodes, codes).max(keepdims=True))
 
-    def of_outline(self, outline: Outline, places: Rows | None = None) -> tuple[Foreseen, Foreseen]:
+    def of_outline(
+        self, outline: Outline, places: Rows | None = None
+    ) -> tuple[NodeForecasts, NodeForecasts]:
         """Return exclusive and inclusive values of lines; `places` selects some of them."""
         lines = np.arange(len(outline)) if places is None else places
         return self._both(
@@ -247,9 +249,9 @@ class Forecast:
         self,
         of: Callable[[Costs], tuple[Values, Values]],
         largest: Callable[[Codes], NDArray[np.integer]],
-    ) -> tuple[Foreseen, Foreseen]:
+    ) -> tuple[NodeForecasts, NodeForecasts]:
         """Return exclusive and inclusive values, from a function that sums columns over nodes."""
-        known = self.known
+        known = self.inputs
         value, measured, before = of(self.value), of(known.at_largest), of(self.at_base)
         decides = value if self.decides is self.value else of(self.decides)
         modelled = value if self.modelled is self.value else of(self.modelled)
@@ -280,8 +282,8 @@ class Forecast:
         decides: Values,
         reaches: Values | None,
         codes: NDArray[np.integer],
-    ) -> Foreseen:
-        total, nothing = self.known.total_at_largest, np.full(len(value), np.nan)
+    ) -> NodeForecasts:
+        total, nothing = self.inputs.total_at_largest, np.full(len(value), np.nan)
         low = high = nothing
         trust = np.full(len(value), -1, np.int8)
         if self.bands is not None and reaches is not None:
@@ -293,7 +295,7 @@ class Forecast:
             # What does not occur where the target was measured gains what it cost at the base.
             left_out = np.isnan(value) & (self.repetitions == 0)
             excess = np.where(left_out, nothing, self._loss.excess(value, share, at_base))
-        return Foreseen(
+        return NodeForecasts(
             at_largest=at_largest,
             value=value,
             low=low,
@@ -317,8 +319,8 @@ class Forecast:
 
         orders: dict[Sort, Callable[[Rows], Values]] = {
             Sort.NAME: by_name,
-            Sort.GROWTH: lambda nodes: view.largest(nodes, self.known.growth[which]).astype(float),
-            Sort.MEASURED: lambda nodes: view.values(nodes, self.known.at_largest)[which][:, 0],
+            Sort.GROWTH: lambda nodes: view.largest(nodes, self.inputs.growth[which]).astype(float),
+            Sort.MEASURED: lambda nodes: view.values(nodes, self.inputs.at_largest)[which][:, 0],
             Sort.EXCESS: lambda nodes: self.of_nodes(view, nodes)[which].excess,
         }
         if self.bands is not None:
@@ -328,7 +330,7 @@ class Forecast:
 
     def check(self, outline: Outline) -> SumCheck:
         """Return True if lines add up to the totals at the largest scale and at the target."""
-        largest, target = (outline.check(c) for c in (self.known.at_largest, self.value))
+        largest, target = (outline.check(c) for c in (self.inputs.at_largest, self.value))
         return SumCheck(
             np.concatenate([largest.counted, target.counted]),
             np.concatenate([largest.total, target.total]),
@@ -344,11 +346,11 @@ class Forecast:
         """
         if np.isinf(self.target):
             return self
-        point = self.known.point(self.target)
+        point = self.inputs.point(self.target)
         if point is not None:
-            intervals = Intervals(self.known.runs, self.known.measured, point)
-            return replace(self, bands=intervals, total=total_at(self.known.measured, point))
-        models, modelled, where = self.fitted.models, self.known.modelled, np.array([self.target])
+            intervals = MeasuredIntervals(self.inputs.runs, self.inputs.measured, point)
+            return replace(self, bands=intervals, total=total_at(self.inputs.measured, point))
+        models, modelled, where = self.fitted.models, self.inputs.modelled, np.array([self.target])
         times = self.fitted.times_largest(self.target)
         added = np.zeros((len(models), COLUMNS + LIMITS), order="F")
         for start in range(0, len(models), _CHUNK):
@@ -360,13 +362,13 @@ class Forecast:
             parts = addable(some, where, band)[:, 0]
             parts = np.concatenate([parts, limited(some, band.value[:, 0], times)], axis=1)
             added[part] = np.where(modelled[part, None], parts, 0.0)
-        bands = Widths(Costs.of(self.fitted.experiment.tree, added))
+        bands = ModelBands(Costs.of(self.fitted.experiment.tree, added))
         total = np.array(self.total[:1])
         low, high = bands.ends(total, added.sum(axis=0)[None])
         return replace(self, bands=bands, total=(self.total[0], float(low[0]), float(high[0])))
 
 
-def forecast(fitted: Fitted | Known, target: float, *, bands: bool = True) -> Forecast:
+def forecast(fitted: Fitted | ForecastInputs, target: float, *, bands: bool = True) -> Forecast:
     """Return the values of every call path at `target`, in columns that add up.
 
     Parameters
@@ -381,7 +383,7 @@ def forecast(fitted: Fitted | Known, target: float, *, bands: bool = True) -> Fo
     UsageError
         If the metric is not additive.
     """
-    known = fitted if isinstance(fitted, Known) else Known(fitted)
+    known = fitted if isinstance(fitted, ForecastInputs) else ForecastInputs(fitted)
     models = known.fitted.models
     predicted = np.where(known.modelled, models.values(np.array([target]))[:, 0], np.nan)
     said = known.summed(predicted)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from callpath_modeler.analysis.bands import Band
 from callpath_modeler.analysis.sample import in_chunks, pool_of, sample_at
 from callpath_modeler.fitted import Fitted
-from callpath_modeler.modeling.mixture.spread import Pool
+from callpath_modeler.modeling.mixture.repetition_noise import Pool
 
 Values = NDArray[np.float64]
 Sums = Callable[[Values], Values]

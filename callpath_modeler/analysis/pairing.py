@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from callpath_modeler.analysis.centre import centre_of
+from callpath_modeler.analysis.aggregation import aggregate_for
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.errors import DataError, UsageError
 from callpath_modeler.fitted import Fitted
@@ -18,7 +18,7 @@ from callpath_modeler.printable import shell_word
 from callpath_modeler.profile.calltree import CallTree
 from callpath_modeler.profile.experiment import Experiment
 from callpath_modeler.profile.groups import Values
-from callpath_modeler.profile.line import Line, nearest_line
+from callpath_modeler.profile.parameter_line import ParameterLine, nearest_line
 from callpath_modeler.profile.schema import PROGRAM, Metric
 from callpath_modeler.profile.unify import unify
 from callpath_modeler.readers.program import of_one_program
@@ -26,7 +26,7 @@ from callpath_modeler.units import as_option, parameter_value, setting_text
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Side:
+class AlignedExperiment:
     """One of two experiments, on the call tree of both.
 
     Attributes
@@ -61,7 +61,7 @@ class Side:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Pair:
+class ExperimentPair:
     """Two experiments that can be compared.
 
     Attributes
@@ -75,11 +75,11 @@ class Pair:
     renumbered : functions with one name that only their order distinguishes
     """
 
-    base: Side
-    new: Side
+    base: AlignedExperiment
+    new: AlignedExperiment
     tree: CallTree
     metric: Metric
-    line: Line
+    line: ParameterLine
     scales: Values
     centre: Centre
     renumbered: tuple[str, ...] = ()
@@ -90,7 +90,7 @@ class Pair:
         return self.line.parameter
 
     @property
-    def sides(self) -> tuple[Side, Side]:
+    def sides(self) -> tuple[AlignedExperiment, AlignedExperiment]:
         """Before and after."""
         return self.base, self.new
 
@@ -99,9 +99,9 @@ def pair_up(
     base: tuple[Experiment, Fitted | None],
     new: tuple[Experiment, Fitted | None],
     metric: str | None,
-    line: Line,
+    line: ParameterLine,
     aggregate: Aggregate = "auto",
-) -> Pair:
+) -> ExperimentPair:
     """Return two experiments on one call tree.
 
     Two call paths are the same if their callers and names agree. Parts of names that change from
@@ -138,14 +138,16 @@ def pair_up(
         values = np.full((len(unified.tree), int(measured.sum()), cube.shape[2]), np.nan)
         # Siblings of one experiment differ in what is compared here, so no two share a row.
         values[rows] = cube[:, measured]
-        sides.append(Side(experiment, fitted, rows, points[measured], values))
+        sides.append(AlignedExperiment(experiment, fitted, rows, points[measured], values))
     before, after = sides
     scales = before.points[np.isin(before.points, after.points)]
     if line.held and not line.measured_at:
         scales = scales[:0]
     modelled = [fitted.models.aggregate for _, fitted in (base, new) if fitted]
-    how = modelled[0] if modelled else centre_of(base[0], chosen.name, aggregate=aggregate)
-    return Pair(before, after, unified.tree, chosen, line, scales, how, unified.renumbered)
+    how = modelled[0] if modelled else aggregate_for(base[0], chosen.name, aggregate=aggregate)
+    return ExperimentPair(
+        before, after, unified.tree, chosen, line, scales, how, unified.renumbered
+    )
 
 
 def _common_metric(base: Experiment, new: Experiment, wanted: str | None) -> Metric:
@@ -165,7 +167,7 @@ def _common_metric(base: Experiment, new: Experiment, wanted: str | None) -> Met
 
 def common_line(
     base: Experiment, new: Experiment, wanted: str | None, held: Mapping[str, float] | None = None
-) -> Line:
+) -> ParameterLine:
     """Return the parameter of the comparison, and fixed values of the others.
 
     The parameter varies in at least one experiment, unless both were run at one scale. The others
@@ -199,7 +201,7 @@ def common_line(
     both = settings[0][(settings[0][:, None] == settings[1]).all(axis=2).any(axis=1)]
     if len(both):
         return nearest_line((parameter, *others), both, held)
-    return Line(parameter, *_apart(others, settings, held))
+    return ParameterLine(parameter, *_apart(others, settings, held))
 
 
 def _modelled(which: str, experiment: Experiment, wanted: str | None) -> tuple[str, ...]:
@@ -273,7 +275,7 @@ def _apart(
     return {name: at[name] for name in others}, {}, assumed
 
 
-def pair_findings(pair: Pair) -> list[Finding]:
+def pair_findings(pair: ExperimentPair) -> list[Finding]:
     """Return findings about differences of parameters, programs and names."""
     before, after = (side.experiment.constants for side in pair.sides)
     shared = (name for name in before if name in after and name != pair.parameter)

@@ -9,18 +9,25 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from callpath_modeler.analysis.at_target import (
-    AtTarget,
+from callpath_modeler.analysis.excess import (
+    Excess,
+    efficiency_of,
+    ideal_cost,
+    is_summed,
+    scaling_over,
+)
+from callpath_modeler.analysis.measured import Measured
+from callpath_modeler.analysis.optimal_scale import ScalingOptimum, scaling_optimum
+from callpath_modeler.analysis.predict import Predicted, predict, with_callees
+from callpath_modeler.analysis.run_time import RunTime, maxima_at_largest, run_time_at
+from callpath_modeler.analysis.target_costs import (
+    TargetCosts,
     Total,
     basis_of,
     deviation,
     measured_at,
     predicted_at,
 )
-from callpath_modeler.analysis.excess import Excess, efficiency_of, ideal, is_summed, scaling_over
-from callpath_modeler.analysis.measured import Measured
-from callpath_modeler.analysis.predict import Predicted, predict, with_callees
-from callpath_modeler.analysis.run_time import RunTime, maxima_at_largest, run_time_at
 from callpath_modeler.analysis.trust import (
     among_the_first,
     at_most,
@@ -28,11 +35,10 @@ from callpath_modeler.analysis.trust import (
     marks_of_probability,
     marks_of_trust,
 )
-from callpath_modeler.analysis.turning import Turning, turning
-from callpath_modeler.choices import check_kind, member
-from callpath_modeler.displayed import Displayed
+from callpath_modeler.argument_checks import check_type, parse_enum
 from callpath_modeler.errors import UsageError
 from callpath_modeler.fitted import Fitted
+from callpath_modeler.notebook_repr import HtmlReprMixin
 from callpath_modeler.profile.experiment import inclusive_values
 from callpath_modeler.targets import target_of
 
@@ -60,7 +66,7 @@ class By(StrEnum):
 
 
 @dataclass(frozen=True, eq=False)
-class Ranking(Displayed):
+class Ranking(HtmlReprMixin):
     """Call paths in the order of their cost at a target.
 
     All columns are [call paths] in the order of the experiment, with values in SI base units.
@@ -110,7 +116,7 @@ class Ranking(Displayed):
     high: NDArray[np.float64]
     modelled: NDArray[np.float64]
     modelled_total: float
-    predicted: AtTarget
+    predicted: TargetCosts
     leader: NDArray[np.intp]
     share_at_largest: NDArray[np.float64]
     share: NDArray[np.float64]
@@ -146,10 +152,10 @@ class Ranking(Displayed):
         return maxima_at_largest(self.fitted)
 
     @cached_property
-    def turning(self) -> Turning | None:
+    def turning(self) -> ScalingOptimum | None:
         """Scale with the shortest run time, if it lies before the target; None = it does not."""
         total = self.run_time.total if self.run_time else self.predicted.total
-        return turning(self.fitted, self.target, total)
+        return scaling_optimum(self.fitted, self.target, total)
 
     def __repr__(self) -> str:
         return (
@@ -192,8 +198,8 @@ def rank(
     Calotoiu, Hoefler, Poke, Wolf: Using Automated Performance Modeling to Find Scalability Bugs in
     Complex Codes (SC 2013), section 3, for ranking by predicted cost and by growth.
     """
-    check_kind(fitted, Fitted, "fitted")
-    target, by = target_of(target), member(By, by, "order")
+    check_type(fitted, Fitted, "fitted")
+    target, by = target_of(target), parse_enum(By, by, "order")
     if not fitted.metric.additive and (inclusive or by in {By.LOSS, By.SHARE}):
         what = "inclusive ranking" if inclusive else f"ranking by {by}"
         raise UsageError(
@@ -255,7 +261,7 @@ def rank(
 
 
 def _trust(
-    fitted: Fitted, view: Predicted, found: AtTarget, target: float, *, inclusive: bool
+    fitted: Fitted, view: Predicted, found: TargetCosts, target: float, *, inclusive: bool
 ) -> NDArray[np.int8]:
     """Return marks by the width of the band; at infinity, by the probability of the growth.
 
@@ -275,7 +281,7 @@ def _trust(
     return at_most(marks_of_trust(found.value, found.low, found.high), found.value, parts)
 
 
-def _first(fitted: Fitted, found: AtTarget, target: float) -> NDArray[np.float64]:
+def _first(fitted: Fitted, found: TargetCosts, target: float) -> NDArray[np.float64]:
     if np.isinf(target):
         return np.full(len(found.value), np.nan)
     confidence = fitted.models.confidence
@@ -284,7 +290,7 @@ def _first(fitted: Fitted, found: AtTarget, target: float) -> NDArray[np.float64
 
 def _order(
     view: Predicted,
-    found: AtTarget,
+    found: TargetCosts,
     target: float,
     by: By,
     columns: dict[By, NDArray[np.float64]],
@@ -385,13 +391,13 @@ def loss_at(fitted: Fitted, target: float, total: float) -> Loss | None:
     if not fitted.metric.additive or target < base or (np.isinf(target) and is_sum):
         return None
     scaling = scaling_over(fitted.experiment, fitted.parameter)
-    of_base = float(ideal(scaling, base, target, np.ones(1))[0])
+    of_base = float(ideal_cost(scaling, base, target, np.ones(1))[0])
     if is_sum:
         return Loss(1 / target, of_base / base, total / target)
     return Loss(1.0, of_base, total)
 
 
-def _excess_at(fitted: Fitted, target: float, found: AtTarget, share: Values) -> Excess:
+def _excess_at(fitted: Fitted, target: float, found: TargetCosts, share: Values) -> Excess:
     """Return excess work between the smallest scale and the target.
 
     The cost at the base is measured if possible. If the cost at the target is predicted, call paths

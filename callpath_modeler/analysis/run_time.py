@@ -18,9 +18,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from callpath_modeler.analysis.at_target import Total
 from callpath_modeler.analysis.measured import Measured
 from callpath_modeler.analysis.predict import predict
+from callpath_modeler.analysis.target_costs import Total
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.profile.schema import Reduction
 from callpath_modeler.readers.reductions import statistic_of_present
@@ -179,7 +179,7 @@ def _model_of(fitted: Fitted) -> Fitted | None:
 
 
 def _measured_at(runs: Measured, pool: Measured, point: int) -> Total:
-    """Return the measured run time at a point; its interval uses the noise of all call paths."""
+    """Return the measured run time at a point, with an interval from the noise of all call paths."""
     fitted = runs.fitted
     value = float(fitted.measured[0, point])
     if runs.point(float(fitted.points[point])) is None:

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from callpath_modeler.modeling.distributions import student_quantile
-from callpath_modeler.modeling.mixture.spread import (
+from callpath_modeler.modeling.mixture.repetition_noise import (
     EXACT_VARIANCE,
     Pool,
-    Within,
+    RepetitionStats,
     noise_of,
     pooled,
     profile_of,
@@ -99,10 +99,10 @@ def sample_at(values: Values, point: int, pool: Pool | None = None) -> Sample:
     return Sample(within.centre[:, point], count[:, point], variance, noise.dof)
 
 
-def _in_logarithms(values: Values) -> Within:
+def _in_logarithms(values: Values) -> RepetitionStats:
     with np.errstate(divide="ignore", invalid="ignore"):
         logs = np.where(values > 0, np.log(values), np.nan)
     count = (~np.isnan(logs)).sum(axis=2).astype(np.float64)
     mean = np.where(count > 0, np.nansum(logs, axis=2) / np.maximum(count, 1.0), np.nan)
     squares = np.nansum((logs - mean[:, :, None]) ** 2, axis=2)
-    return Within(np.exp(mean), count, squares)
+    return RepetitionStats(np.exp(mean), count, squares)

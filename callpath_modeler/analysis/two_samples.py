@@ -30,7 +30,7 @@ _LEAST_ERROR = 1e-12
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Comparison:
+class SampleComparison:
     """Difference of new and base, [n]; NaN = one of the two has no value.
 
     Attributes
@@ -69,8 +69,8 @@ def deviation_of_models(fitted: Fitted, *, inclusive: bool) -> tuple[Values, Val
         return squares / whole**2, squares**2 / share
 
 
-def compared(base: Sample, new: Sample, confidence: float) -> Comparison:
-    """Return the comparison of two samples; if one was repeated, its noise is used for both."""
+def compare_samples(base: Sample, new: Sample, confidence: float) -> SampleComparison:
+    """Return the comparison of two samples; if only one was repeated, its noise is used for both."""
     shared = base.is_repeated != new.is_repeated
     if shared:
         known = base if base.is_repeated else new
@@ -88,7 +88,7 @@ def compared(base: Sample, new: Sample, confidence: float) -> Comparison:
     return _test(difference, reach, reach, p)
 
 
-def bands_compared(base: Band, new: Band, confidence: float) -> Comparison:
+def compare_bands(base: Band, new: Band, confidence: float) -> SampleComparison:
     """Return the comparison of two predictions.
 
     The band of a ratio is that of the difference of logarithms. It uses the distances of each band
@@ -105,12 +105,12 @@ def bands_compared(base: Band, new: Band, confidence: float) -> Comparison:
     return _test(difference, down, up, p)
 
 
-def _test(difference: Values, down: Values, up: Values, p: Values) -> Comparison:
+def _test(difference: Values, down: Values, up: Values, p: Values) -> SampleComparison:
     """Return a comparison; differences within rounding errors are zero."""
     finite = np.isfinite(difference)
     p = np.where((np.abs(difference) <= EXACT) & ~np.isnan(p), 1.0, p)
     columns = (difference, difference - down, difference + up, p)
-    return Comparison(*(np.where(finite, column, np.nan) for column in columns))
+    return SampleComparison(*(np.where(finite, column, np.nan) for column in columns))
 
 
 def false_discovery_rate(p: Values) -> Values:
