@@ -130,7 +130,7 @@ class ExperimentDifference:
 
     @property
     def basis(self) -> str | None:
-        """``"measured"`` or ``"predicted"``, for the differences at the target; None = no target."""
+        """``"measured"`` or ``"predicted"``, for the target; None = no target."""
         return None if self.at_target is None else basis_of(self.is_measured)
 
     @property
@@ -226,7 +226,7 @@ def _check(pair: ExperimentPair, target: float | None, inclusive: bool) -> None:
 
 
 def _repetitions(pair: ExperimentPair, target: float) -> tuple[int, int]:
-    """Return the numbers of runs of a target on both sides; zeros if one side has fewer than two."""
+    """Return the numbers of runs of a target on both sides; zeros if one has fewer than two."""
     counts = []
     for side in pair.sides:
         assert side.fitted is not None, "difference() has targets only with models"

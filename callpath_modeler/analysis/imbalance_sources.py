@@ -59,7 +59,7 @@ class ImbalanceSources:
 
     @classmethod
     def of(cls, fitted: Fitted) -> ImbalanceSources | None:
-        """Return the imbalance of the runs of models; None = not known, or the metric is no time."""
+        """Return the imbalance of the runs of models; None = not known, or not a time."""
         line, tree, metric = fitted.line, fitted.experiment.tree, fitted.metric
         known = line.columns[metric.name].imbalance
         reductions = {Reduction.MAX, Reduction.MEAN}

@@ -179,7 +179,7 @@ def _model_of(fitted: Fitted) -> Fitted | None:
 
 
 def _measured_at(runs: Measured, pool: Measured, point: int) -> Total:
-    """Return the measured run time at a point, with an interval from the noise of all call paths."""
+    """Return the measured run time at a point; its interval uses the noise of all call paths."""
     fitted = runs.fitted
     value = float(fitted.measured[0, point])
     if runs.point(float(fitted.points[point])) is None:

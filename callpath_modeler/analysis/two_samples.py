@@ -70,7 +70,7 @@ def deviation_of_models(fitted: Fitted, *, inclusive: bool) -> tuple[Values, Val
 
 
 def compare_samples(base: Sample, new: Sample, confidence: float) -> SampleComparison:
-    """Return the comparison of two samples; if only one was repeated, its noise is used for both."""
+    """Return the comparison of two samples; if one was repeated, its noise is used for both."""
     shared = base.is_repeated != new.is_repeated
     if shared:
         known = base if base.is_repeated else new

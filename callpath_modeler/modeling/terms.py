@@ -265,7 +265,7 @@ class SearchSpace:
 
     @property
     def terms(self) -> tuple[Term, ...]:
-        """All terms except the constant, in order of growth; `Models` refers to them by position."""
+        """All terms except the constant, in order of growth; `Models` refers to them by index."""
         grown = [
             Term(exponent, log)
             for exponent in (*self.exponents, *self.secondary)
