@@ -105,8 +105,7 @@ class Bounds:
         return np.asarray(np.maximum(self.constant, self.singles.max(axis=(0, 1))))
 
     def best(self, row: IntArray, others: SingleArray) -> SingleArray:
-        """Return the largest bound of each row, [n], including `others` [M] of the rows `row` [M].
-        """
+        """Return the largest bound of each row, [n], including `others` [M] of `row` [M]."""
         found = self.alone
         np.maximum.at(found, row, others)
         return np.asarray(found)

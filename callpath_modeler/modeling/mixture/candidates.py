@@ -36,8 +36,7 @@ _ROUNDING = 1e-13
 """Size of a sum of products, relative to its parts, below which it is only rounding."""
 
 _LITTLE = 1e-6
-"""Residual, relative to the total sum of squares, below which their difference has too few digits.
-"""
+"""Residual, relative to the total sum of squares, that has too few digits as a difference."""
 
 _OFFSET, _BARE = 1, 2
 """Numbers of the families with one shape: offset, without a constant; 0 = positive coefficients."""
@@ -201,7 +200,7 @@ def candidates(
 def _candidates(
     data: ScaledRows, chosen: ScreenedHypotheses, hypotheses: Hypotheses, deviations: Deviations
 ) -> Candidates:
-    """Same as `candidates`, in numpy."""
+    """Return the same as `candidates`, with numpy."""
     found = absolute_candidates(data, chosen, hypotheses, deviations)
     top = np.full(len(data.values), -np.inf)
     np.maximum.at(top, found.row, found.log_evidence.max(axis=0))
@@ -338,8 +337,7 @@ def _joined(
     hypotheses: Hypotheses,
     deviations: Deviations,
 ) -> Candidates:
-    """Return the candidates of all parts, with the likelihood of their residuals in the evidence.
-    """
+    """Return the candidates of all parts, with the likelihood of the residuals added."""
     row = np.concatenate([part.row for part in parts])
     chosen = np.concatenate([part.chosen for part in parts])
     residual, evidence, size, coefficients, covariance = (

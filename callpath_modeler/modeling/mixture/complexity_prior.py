@@ -53,8 +53,7 @@ _BEGINNING = 0.25
 Many places are tried that are nearly alike.
 """
 _FINE = {1: 0.0, 2: 0.0, 3: 0.3}
-"""Intricacy of growing terms by the denominator of the power, in nats; 0.6 for other denominators.
-"""
+"""Intricacy of growing terms by the denominator of the power, in nats; 0.6 for others."""
 _FINE_FALLING = {**_FINE, 4: 2.0, 5: 3.0, 10: 3.0}
 """The same for falling terms: 1/p and a constant together fall like many of them."""
 _FASTER_THAN_SHARED = 2.5

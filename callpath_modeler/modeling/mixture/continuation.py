@@ -30,8 +30,7 @@ _OUTER = 1.959963984540054
 _OF_NOISE = 1.0
 """Variance of the continuation 2 y - z, in logarithms, relative to that of the last two values."""
 _EXACT = 1e-5
-"""Relative deviation up to which values follow a law to the last digit; such laws stay as they are.
-"""
+"""Relative deviation up to which a law fits to the last digit; such models stay as they are."""
 
 
 def widen(

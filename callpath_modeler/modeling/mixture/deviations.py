@@ -61,8 +61,7 @@ def variances(drifts: Sequence[Drift], points: FloatArray) -> FloatArray:
 
 DRIFTS = (Drift(0.0), Drift(10.0), Drift(100.0))
 ALONE = Drift(10.0, apart=True)
-"""Drift for runs that begin with one process, which communicates with nobody and waits for nobody.
-"""
+"""Drift for runs that begin with one process, which has no partner to talk to or to wait for."""
 
 _APART = 1e5
 """Factor of the variance at the first point if the point is apart."""
@@ -90,8 +89,7 @@ class Deviations:
 
     @property
     def extremes(self) -> tuple[Drift, ...]:
-        """The drifts between which all others lie: no drift, the largest one, that of one process.
-        """
+        """The drifts that bracket all others: none, the largest one, that of one process."""
         return self.drifts[0], *self.drifts[len(DRIFTS) - 1 :]
 
     def steady(self) -> Deviations:

@@ -62,8 +62,7 @@ _MOST_HYPOTHESES = 2_000_000
 """Hypotheses times rows that numpy evaluates together."""
 
 _OFF = 3.0
-"""Distance of a mean from its model, in standard deviations, beyond which residuals are not noise.
-"""
+"""Standard deviations between mean and model beyond which residuals are not noise."""
 _OF_ONE_LAW = 0.2
 """Largest correlation of the errors of call paths that follow one law outside of the hypotheses."""
 LEAST_IN_SUMS = 0.25
@@ -124,8 +123,7 @@ class FittedPriors:
 
     @property
     def off(self) -> float:
-        """Log factor by which predictions may be off, since that of the largest scale may persist.
-        """
+        """Log factor by which predictions may be off: that of the largest scale may persist."""
         if self.odd is None or not are_largest(self.points, self.odd.points):
             return 0.0
         return self.odd.factor
@@ -287,8 +285,7 @@ def _fitted(
 
 
 def rows_per_chunk(known: Hypotheses, most: int, hypotheses: int = _MOST_HYPOTHESES) -> int:
-    """Return the number of rows to process together, at most `most`; hypotheses need much memory.
-    """
+    """Return the number of rows to process together, up to `most`, as memory allows."""
     return max(16, min(most, hypotheses // known.compared))
 
 

@@ -79,7 +79,7 @@ def offset_evidence(
     falling: npt.NDArray[np.bool_],
     variance: FloatArray,
 ) -> tuple[FloatArray, FloatArray]:
-    """Same as `positive_evidence`, for models with a negative coefficient that are still positive.
+    """Return as `positive_evidence`, for positive models with a negative coefficient.
 
     `least` and `most` [M] are the extremes of the shapes at the points; `falling` [M] marks
     decreasing shapes.

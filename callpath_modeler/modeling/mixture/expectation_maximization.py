@@ -160,8 +160,7 @@ def _as_common(
 
 
 def _of_kinds(hypotheses: Hypotheses, many: FloatArray, few: FloatArray) -> FloatArray:
-    """Return, for each hypothesis, the ratio of `many` [H] to `few` [H] summed over its kind, [H].
-    """
+    """Return the ratio of `many` [H] to `few` [H] in the kind of each hypothesis, [H]."""
     above, below = (np.bincount(hypotheses.kinds, each) for each in (many, few))
     return np.divide(above, below, out=np.zeros_like(above), where=below > 0)[hypotheses.kinds]
 
