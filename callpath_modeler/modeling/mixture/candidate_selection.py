@@ -44,7 +44,7 @@ def _chosen(
 ) -> ScreenedHypotheses:
     """Return the hypotheses that pass the screening, and the values that errors are relative to.
 
-    Where measurements scatter about every model, these values come from an additional evaluation
+    If measurements scatter about every model, these values come from an additional evaluation
     without drift.
     """
     chosen = screen(data, hypotheses, beliefs.hypotheses, ways.extremes)

@@ -70,7 +70,7 @@ _BESIDE = {
     BreakKind.FLOOR: 0.25,
     **dict.fromkeys(FROM_NOTHING, 0.1),
 }
-"""Prior of a break beside another shape by its kind, relative to other breaks."""
+"""Prior of a break with another shape by the kind of the break, relative to other breaks."""
 
 
 def prior_weight(shape: Shape, last: float) -> float:
@@ -118,7 +118,7 @@ def _plainness(shape: Shape, steep: float) -> float:
 
 
 def prior_weight_beside(shape: Shape) -> float:
-    """Return the weight of a break beside another shape; NaN for shapes other than breaks."""
+    """Return the weight of a break with another shape; NaN for shapes other than breaks."""
     return _BESIDE.get(shape.kind, 0.0) if isinstance(shape, Break) else np.nan
 
 

@@ -227,7 +227,7 @@ def _by_errors(setting: FittedPriors, reps: RepetitionStats) -> tuple[FittedPrio
 
 
 def _odd_one(setting: FittedPriors, first: _FirstModels) -> ScaleOutlier | None:
-    """Return the points at which all rows are off by the same factor; None if there are none."""
+    """Return the points at which all rows are off by the same factor, or None."""
     suspect = suspects_outlier(first.believed, setting.hypotheses, setting.correlation)
     rows = complete_rows(first.data) if suspect else None
     if rows is None:

@@ -2,17 +2,17 @@
 
 A hypothesis with shapes x and z is the model ``f = c0 + c1 x (+ c2 z)``. Its errors are normal
 with variance ``V / w_k`` at point k; the weights ``w`` are relative to the value. Least squares
-give the coefficients. Laplace's method integrates likelihood times prior over them; it is exact
-here up to the slope of the prior.
+give the coefficients. Laplace's method integrates likelihood times prior over them, exactly up to
+the slope of the prior.
 
-- The residual sum of squares enters the likelihood.
-- The determinant of the normal equations is the cost of each coefficient.
-- Normal integrals over the allowed signs are the cost of coefficients at their bounds.
+The residual sum of squares enters the likelihood. The determinant of the normal equations is the
+cost of each coefficient. Normal integrals over the allowed signs are the cost of coefficients at
+their bounds.
 
-The prior has no scale: it is uniform in the logarithm of the level, and Beta(1, 1/2) in the share
-of the level that the shape has at its largest point. A term with a decreasing shape has a share
-that is uniform in its logarithm instead, because even a small part of the work that is not shared
-dominates at large scales. See docs/explanation/hypotheses.md, 'Evidence'.
+The prior has no scale. It is uniform in the logarithm of the level. The share of the level that
+the shape has at its largest point is Beta(1, 1/2). With a decreasing shape, the share of the other
+part is uniform in its logarithm: even a small part of the work that is not shared dominates at
+large scales. See docs/explanation/hypotheses.md, 'Evidence'.
 """
 
 from __future__ import annotations

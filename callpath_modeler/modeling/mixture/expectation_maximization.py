@@ -23,7 +23,7 @@ _KIND_STRENGTH = 10.0
 _DEVIATION_STRENGTH = 30.0
 """Weight of the initial prior of deviations and drifts, in call paths."""
 _TERM_STRENGTH = 15.0
-"""Weight, in call paths, of the assumption that a shape is as common beside others as expected."""
+"""Weight, in call paths, of the assumption that a shape is as common in pairs as expected."""
 _BY_ONE = 10.0
 """Largest count of the call path with the most evidence for a hypothesis, in pseudo-counts.
 

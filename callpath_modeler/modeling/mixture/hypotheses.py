@@ -134,7 +134,7 @@ class PairGroups:
     """Fans: groups of pairs, which are too many to be tried with every row.
 
     A fan consists of one of S shapes and all terms of one of D parameters. All parameters together
-    have H terms. The fan of shape s and parameter d has the number ``s D + d``; the pair of shape s
+    have H terms. The fan of shape s and parameter d has the number ``s D + d``. The pair of shape s
     and term h has the number ``start + s H + h``. Some pairs only complete the numbering and have
     no prior.
 
@@ -325,7 +325,7 @@ def _read_only(column: npt.NDArray[N]) -> npt.NDArray[N]:
 
 
 def _pair_plainness(hypotheses: Hypotheses) -> FloatArray:
-    """Return the weights of pairs, [P]: of both shapes, or of the break beside another shape."""
+    """Return the weights of pairs, [P]: of both shapes, or of the break in the pair."""
     each, broken, beside_shared = (
         np.array([weigh(shape) for shape in hypotheses.shapes])
         for weigh in (prior_weight_in_pairs, prior_weight_beside, prior_weight_beside_shared)

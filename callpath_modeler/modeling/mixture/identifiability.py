@@ -24,8 +24,8 @@ def identifiable_shapes(
 ) -> tuple[list[S], FloatArray, FloatArray]:
     """Return the shapes that vary over the points, their scaled table [S, K] and their scale [S].
 
-    A break that equals another break or a term at the points is left out, unless they differ beside
-    other shapes or beyond the last point.
+    A break that equals another break or a term at the points is left out, unless it differs in
+    pairs or beyond the last point.
     """
     table = shape_table(candidates, points)[:-1]
     size, least = np.abs(table).max(axis=1), table.min(axis=1, keepdims=True)

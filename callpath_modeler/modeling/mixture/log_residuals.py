@@ -15,7 +15,7 @@ _MUCH = 0.01
 """Relative misfit (root mean square) from which on logarithms replace relative errors."""
 
 _NOTHING = 1e-3
-"""Smallest ratio of a model to the value; smaller models are taken as this large."""
+"""Smallest ratio of a model to the value; smaller models have the error of this ratio."""
 
 
 def large_misfits(residual: FloatArray, relative: FloatArray) -> IntArray:

@@ -290,11 +290,11 @@ def minimum_expected_loss(
 ) -> npt.NDArray[np.intp]:
     """Return the model of each row, [n]: the candidate with the smallest expected loss.
 
-    With d_hk for the difference between the log predictions of h and k, `log` [M] of `logarithms`,
-    the model minimises ``sum over k of P(k) log(0.05 + d_hk)``: the expected number of digits of
-    the error if another candidate is true. Hypotheses with nearly equal predictions are one law in
-    several forms. The most probable one near the best prediction is the model. `order` sorts by row
-    and prediction.
+    Let d_hk be the difference between the log predictions of h and k, `log` [M] of `logarithms`.
+    The model minimises ``sum over k of P(k) log(0.05 + d_hk)``. This is the expected number of
+    digits of the error if another candidate is true. Hypotheses with nearly equal predictions are
+    one law in several forms. The most probable one near the best prediction is the model. `order`
+    sorts by row and prediction.
     """
     rows, row, ordered = len(found.variance), found.row[order], log[order]
     lowest = ordered[np.searchsorted(row, np.arange(rows)).clip(max=len(row) - 1)]

@@ -54,9 +54,10 @@ In several parameters more laws are only approximated.
 _MUCH_LESS = 0.25
 """Largest log factor of another point, relative to that of the outlier."""
 _CLOSE, _HOPELESS = -4.5, -8.0
-"""Nats below the best factor of a row, at which it still agrees, and which are counted at most.
+"""Two limits, in nats below the best factor of a row: three standard deviations, and four.
 
-They correspond to three and to four standard deviations.
+A row agrees with a factor above the first limit. A factor below the second limit has the value of
+the limit, so that one row has a limited influence.
 """
 
 
@@ -106,9 +107,9 @@ def suspect_points(
 ) -> list[tuple[int, ...]]:
     """Return the points to test, alone or in groups.
 
-    In one parameter, each point is tested. In several, these are the points that shapes could fit
-    alone, the points that models, `fitted` [n, K], fit worst, and all points with the largest value
-    of one parameter.
+    In one parameter, each point is tested. In several, the test covers points that a shape could
+    fit alone, points with the worst fit by models, `fitted` [n, K], and all points with the largest
+    value of one parameter.
     """
     points = data.points
     if points.ndim == 1:

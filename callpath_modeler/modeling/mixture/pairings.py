@@ -51,16 +51,15 @@ def pairings(
 ) -> list[tuple[int, int]]:
     """Return the pairs of shapes that are tried, as pairs of codes.
 
-    Pairs with a decreasing shape come last. The pairs are
+    Growing terms are paired with each other, and a whole power with its product with a logarithm
+    (transforms). Plateaus or floors of neighbouring points are paired, since a sum of both levels
+    off between the points. So are neighbouring powers, since a sum of both is nearly a power
+    between them; `lone` shapes are in no other pair.
 
-    - growing terms with each other;
-    - whole powers with their products with a logarithm, as in transforms;
-    - plateaus or floors of neighbouring points, whose sum levels off between these;
-    - neighbouring powers, whose sum is nearly a power between them; `lone` shapes are in no other
-    pair; - terms with a leap in proportion to them, or with a step, an outlier or an onset at the
-    last point; - shared work with its surface, or with a break that begins at a capacity; - falling
-    terms with growing ones; - other falling powers and sorted shares with the plainest growing
-    terms.
+    A term is paired with a leap in proportion to it, and with each break at the last point. Shared
+    work is paired with its surface and with breaks that begin at a capacity. Falling terms are
+    paired with growing terms; other falling powers and sorted shares only with the plainest ones.
+    Pairs with a decreasing shape come last.
     """
     rising = [
         (code, shape)
