@@ -182,7 +182,7 @@ def fit_additive(
 def _nearest(
     data: ScaledRows, weights: FloatArray, sums: AdditiveTerms, hypotheses: Hypotheses
 ) -> list[IntArray]:
-    """Return the terms of each parameter with the least residual beside functions of the others.
+    """Return the terms of each parameter that are closest, together with functions of the others.
 
     A parameter that did not vary where the row has values has no terms.
     """

@@ -57,8 +57,8 @@ _PEERS = (
 )
 """Rare factors: a process communicates with all processes except itself.
 
-These are p - 1 in rings and exchanges of all with all, p^2 - p for all of these together, and
-1 - 1/p in algorithms that pass everything on. Neighbours in three and in two dimensions are
+The factor p - 1 occurs in rings and exchanges of all with all, p^2 - p in all of these together,
+and 1 - 1/p in algorithms that pass everything on. Neighbours in three and in two dimensions are
 1 - p^(-1/3) and 1 - p^(-1/2) in the mean, p - p^(2/3) and p - p^(1/2) together. More factors, such
 as sqrt(p) - 1, would replace products of fractions where there is noise.
 """

@@ -1,8 +1,9 @@
 """Runs along one parameter, completed by the runs at other values of the held parameters.
 
-Where no run was made at the held values, the nearest run of that scale is moved there: it is
+If no run was made at the held values, the nearest run of that scale is moved there. Its values are
 multiplied by the ratio of the surface at both places. An error in the shape of the surface along
-the line cancels in that ratio, so the line keeps the shape that the other runs measured.
+the line cancels in that ratio, so the line keeps the shape that the other runs measured. See
+docs/explanation/several-parameters.md, 'Runs along one parameter'.
 """
 
 from __future__ import annotations
@@ -39,14 +40,14 @@ class LineRuns:
 
 @dataclass(frozen=True, slots=True)
 class _Sources:
-    """The settings that each scale of a line is taken from.
+    """Settings from which the scales of a line come.
 
     Attributes
     ----------
     scales : [K] values of the parameter
-    nearest, second : [K] the nearest settings and the next ones; -1 = there is no next one
-    away : [K] doublings from the nearest settings to the held values
-    apart : [K] doublings between both
+    nearest, second : [K] nearest setting and the next one; -1 = there is no next one
+    away : [K] doublings from the nearest setting to the held values
+    apart : [K] doublings between both settings
     """
 
     scales: FloatArray

@@ -122,10 +122,10 @@ def _accompanied(products: Catalogue) -> IntArray:
 def _broken(products: Catalogue) -> IntArray:
     """Return pairs [P, 2] of a product with a break and the law that it changes.
 
-    A plain product has more, or less, of itself from a value on: in proportion to all of it, or to
-    the part that does not depend on the parameter of the break. A plain factor has a constant
-    increase for all values of its parameter. Bends at two neighbouring values are paired, because
-    at all values and beyond, their sum bends anywhere between these.
+    A plain product has more, or less, of itself from a value on. The change is in proportion to all
+    of the product, or to the part that does not depend on the parameter of the break. A plain
+    factor has a constant increase for all values of its parameter. Bends at two neighbouring values
+    are paired, because at all values and beyond, their sum bends anywhere between these.
     """
     number = {tuple(code): k for k, code in enumerate(products.code.T.tolist())}
     beside = [
