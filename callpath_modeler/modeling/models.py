@@ -257,8 +257,7 @@ class Models:
         number = np.take_along_axis(self.coefficients, lead[:, None], axis=1)[:, 0]
         code = np.take_along_axis(self.terms, np.maximum(lead - 1, 0)[:, None], axis=1)
         alike = (shapes.rank[self.terms] == shapes.rank[code]) & (self.terms != code)
-        # A leap leads before a growing power; a falling power, which ends at zero later, leads
-        # before it.
+        # A leap leads a sum with a growing power; a falling power leads a sum with a leap.
         alike &= shapes.leaps[code] | shapes.leaps[self.terms]
         belongs = np.where((lead == 0)[:, None], shapes.ends_at_one[self.terms], alike)
         return np.asarray(number + np.where(belongs, self.coefficients[:, 1:], 0.0).sum(axis=1))

@@ -14,16 +14,16 @@ import numpy.typing as npt
 from callpath_modeler.modeling.compiled.sources import libraries
 
 VARIABLE = "CPMODEL_COMPILED"
-"""Set to 0, models are made in numpy."""
+"""Environment variable; 0 = make models in numpy."""
 
 
 def compiled() -> bool:
-    """Tell whether there is a library for this machine, made of these sources."""
+    """Return whether there is a library for this machine that was compiled from these sources."""
     return _library() is not None
 
 
 def description() -> str:
-    """Say how models are made."""
+    """Return a sentence part on how models are made."""
     library = _library()
     if library is not None:
         return "by the compiled library"
@@ -33,7 +33,7 @@ def description() -> str:
 
 
 def reload() -> None:
-    """Look for the library anew when it is needed next, since `VARIABLE` has changed."""
+    """Look for the library again at the next call, because `VARIABLE` has changed."""
     _library.cache_clear()
 
 
@@ -43,17 +43,17 @@ def call(name: str, *arguments: npt.NDArray[Any] | float) -> None:
     Parameters
     ----------
     name : str
-        Of the function, which returns int64: 0, or -1 where there is too little memory.
+        Name of the function, which returns int64: 0, or -1 if there is too little memory.
     *arguments : ndarray, int or float
-        Arrays are passed as pointers, int as int64, float as double. Arrays that are read go
-        through `float64_arrays` and `int32_arrays`: C cannot tell what it is given.
+        Arrays are passed as pointers, int as int64, float as double. Input arrays must come from
+        `float64_arrays` and `int32_arrays`, since C cannot check types.
 
     Raises
     ------
     ValueError
         If an array is not contiguous in the order of C.
     MemoryError
-        If the function has too little.
+        If the function has too little memory.
     """
     library = _library()
     assert library is not None
@@ -71,7 +71,7 @@ def _library() -> ctypes.CDLL | None:
         anywhere, *others = libraries(Path(__file__).parent).values()
         general = ctypes.CDLL(str(anywhere))
     except OSError:
-        # None, or that of another kind of machine that shares the folder.
+        # There is no library, or one for another kind of machine that shares the folder.
         return None
     best = int(general.processor())
     try:
@@ -81,22 +81,22 @@ def _library() -> ctypes.CDLL | None:
 
 
 def float64_arrays(*columns: npt.ArrayLike) -> list[npt.NDArray[np.float64]]:
-    """Return arrays as the library reads numbers, wherever they come from."""
+    """Return columns as the library reads floating-point numbers."""
     return [np.ascontiguousarray(column, dtype=np.float64) for column in columns]
 
 
 def float32_arrays(*columns: npt.ArrayLike) -> list[npt.NDArray[np.float32]]:
-    """Return arrays as the library reads numbers of single precision, where these are enough."""
+    """Return columns as the library reads numbers of single precision."""
     return [np.ascontiguousarray(column, dtype=np.float32) for column in columns]
 
 
 def int32_arrays(*columns: npt.ArrayLike) -> list[npt.NDArray[np.int64]]:
-    """Return arrays as the library reads whole numbers."""
+    """Return columns as the library reads whole numbers, as int64."""
     return [np.ascontiguousarray(column, dtype=np.int64) for column in columns]
 
 
 def starts(row: npt.NDArray[np.int64], rows: int) -> npt.NDArray[np.int64]:
-    """Return where each of `rows` begins in columns that are ordered by `row`, [rows + 1]."""
+    """Return the start of each of `rows` in columns that are ordered by `row`, [rows + 1]."""
     found = np.zeros(rows + 1, dtype=np.int64)
     np.cumsum(np.bincount(row, minlength=rows), out=found[1:])
     return found
@@ -108,7 +108,7 @@ def _passed(argument: npt.NDArray[Any] | float) -> Any:
         if not flags.c_contiguous:
             raise ValueError("arrays are to be contiguous")
         if flags.writeable and argument.size:
-            # Several times as fast as what works for all.
+            # This is several times as fast as the general way.
             return ctypes.byref(ctypes.c_char.from_buffer(argument.data))
         return ctypes.c_void_p(argument.ctypes.data)
     return ctypes.c_double(argument) if isinstance(argument, float) else ctypes.c_int64(argument)

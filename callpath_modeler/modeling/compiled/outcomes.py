@@ -1,4 +1,4 @@
-"""`mixture.outcome.write_models` in C."""
+"""Columns of models: calls into ``choice.c`` and ``quality.c``."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def write_models(
     far: FloatArray,
     baseline: MisfitBaseline,
 ) -> None:
-    """Write models, alternatives, their quality and the outcome; arguments as there."""
+    """Write models, alternatives, quality and status, as `mixture.outcome.write_models` does."""
     values, weight = float64_arrays(data.values, data.weight)
     size, (rows,) = values.shape, int32_arrays(rows)
     scaled = _choose(columns, rows, found, data, unit, hypotheses, far)
