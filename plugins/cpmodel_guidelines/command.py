@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from callpath_modeler.target_query import PredictionQuery
     from cpmodel_guidelines.benchmark import Benchmark
     from cpmodel_guidelines.potential_savings import PotentialSavings
-    from cpmodel_guidelines.verification import ScaleQuery
+    from cpmodel_guidelines.verification import Ask
 
 _TOP_OF_A_TABLE = 10
 
@@ -172,14 +172,14 @@ def _ends(interval: str | None) -> tuple[str, str] | None:
     return low, high
 
 
-def _ask(question: PredictionQuery, bench: Benchmark) -> ScaleQuery | None:
+def _ask(question: PredictionQuery, bench: Benchmark) -> Ask | None:
     """Return where to look ahead; None where no target is asked for."""
     from callpath_modeler.target_query import parse_target
-    from cpmodel_guidelines.verification import ScaleQuery
+    from cpmodel_guidelines.verification import Ask
 
     asked = parse_target(question.target, question.at)
     if asked.value is not None:
-        return ScaleQuery(asked.value, predicted=question.predicted)
+        return Ask(asked.value, predicted=question.predicted)
     if not asked.named:
         if question.predicted:
             raise UsageError("--predicted: no target is asked for", hint="add --target P")
@@ -191,7 +191,7 @@ def _ask(question: PredictionQuery, bench: Benchmark) -> ScaleQuery | None:
             f"--at {question.at!r} says no number of processes",
             hint=f"e.g. --at {bench.processes or 'p'}=4096",
         )
-    return ScaleQuery(processes, named, question.predicted)
+    return Ask(processes, named, question.predicted)
 
 
 def _stakes(

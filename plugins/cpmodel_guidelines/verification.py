@@ -47,7 +47,7 @@ _KINDS = tuple(GuidelineKind)
 
 
 @dataclass(frozen=True, slots=True)
-class ScaleQuery:
+class Ask:
     """Where to look ahead.
 
     Attributes
@@ -93,7 +93,7 @@ def verify(
     benchmark: Benchmark,
     guidelines: Sequence[Guideline],
     *,
-    ask: ScaleQuery | None = None,
+    ask: Ask | None = None,
     tolerance: float = 0.05,
     options: FitOptions | None = None,
     stakes: PotentialSavings | None = None,
@@ -224,7 +224,7 @@ def _telling(of: Judged) -> tuple[Judged, list[MissingFunctions]]:
 
 
 def _judged_ahead(
-    finder: Finder, here: Judged, predictor: Predictor, ask: ScaleQuery, limits: _Limits
+    finder: Finder, here: Judged, predictor: Predictor, ask: Ask, limits: _Limits
 ) -> Judged:
     """Judge checks between functions at a target: by its runs if they tell, else by models."""
     if not ask.predicted and finder.benchmark.tells_noise_at(ask.processes):
@@ -258,7 +258,7 @@ def _backing(
     return np.array(found)
 
 
-def _check_ask(benchmark: Benchmark, ask: ScaleQuery) -> None:
+def _check_ask(benchmark: Benchmark, ask: Ask) -> None:
     if benchmark.processes is None:
         raise UsageError(
             "no parameter says how many processes there are", hint="--parameter NAME names it"
@@ -275,9 +275,7 @@ def _check_ask(benchmark: Benchmark, ask: ScaleQuery) -> None:
             )
 
 
-def _checks_at(
-    benchmark: Benchmark, checks: Sequence[GuidelineCheck], ask: ScaleQuery
-) -> list[int]:
+def _checks_at(benchmark: Benchmark, checks: Sequence[GuidelineCheck], ask: Ask) -> list[int]:
     """Return the checks between functions at a target that was run."""
     wanted = {str(benchmark.processes): ask.processes, **ask.at}
     axes = {benchmark.names.index(name): value for name, value in wanted.items()}
@@ -289,7 +287,7 @@ def _checks_at(
     ]
 
 
-def _settings_at(benchmark: Benchmark, ask: ScaleQuery) -> list[Setting]:
+def _settings_at(benchmark: Benchmark, ask: Ask) -> list[Setting]:
     """Return the settings of a target: of all sizes, others held at their largest value."""
     settings = benchmark.settings
     columns = {
@@ -303,7 +301,7 @@ def _settings_at(benchmark: Benchmark, ask: ScaleQuery) -> list[Setting]:
 
 
 def _findings(
-    benchmark: Benchmark, predictor: Predictor | None, ask: ScaleQuery | None
+    benchmark: Benchmark, predictor: Predictor | None, ask: Ask | None
 ) -> tuple[Finding, ...]:
     """Return what a user should know of the data, and of models if a target is asked for."""
     found = benchmark.findings()

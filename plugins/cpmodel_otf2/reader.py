@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from callpath_modeler.readers.base import API_VERSION, Agreement, Match
 from cpmodel_otf2.anchor import MAGIC
+from cpmodel_otf2.event_source import opened
 
 if TYPE_CHECKING:
     from cpmodel_otf2.profile import TraceProfile
@@ -45,7 +46,6 @@ class TraceReader:
         PluginError
             If the library of the package `otf2` does not load.
         """
-        from cpmodel_otf2.event_source import opened
         from cpmodel_otf2.profile import TraceProfile
 
         with opened(path) as source:

@@ -172,7 +172,7 @@ class Hypotheses:
     single_group : [S] group of the hypothesis with one shape and positive coefficients
     kept : how many a row keeps
     kinds : [1 + 3 S + P] of which kind each is; how common kinds are is learnt
-    held : [kinds] as how many call paths the prior within a kind counts before it moves
+    strength : [kinds] as how many call paths the prior within a kind counts before it moves
     log_prior : [1 + 3 S + P] constant, single, offset, without a constant, pairs; -inf = not there
     """
 

@@ -161,7 +161,7 @@ class InterceptPenalty:
     ----------
     variance : [n] of the noise of a point
     used : [n] how many points have a value
-    asked : [..., n] or [..., 1] of which pairs
+    tested : [..., n] or [..., 1] of which pairs
     shared : whether these are beside work that is shared, so that the share of a constant is
         uniform in its logarithm
     """

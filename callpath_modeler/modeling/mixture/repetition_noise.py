@@ -45,7 +45,7 @@ class Noise:
         where repetitions agree or there are none
     dof : [n] degrees of freedom behind it
     weight : [n, K] of each point, about 1; 0 without a value
-    known : whether repetitions tell anything
+    is_known : whether repetitions tell anything
     spread : [n] relative standard deviation of one repetition; NaN without repetitions
     """
 
@@ -131,7 +131,7 @@ class Pool:
 
     Attributes
     ----------
-    known : whether repetitions tell anything
+    is_known : whether repetitions tell anything
     profile : [K] how noisy points are, as variances: 1 = as a row is on average
     dof : degrees of freedom that a row borrows; 0 where all repetitions agree
     level, slope, about, reach : the logarithm of the variance that a row of logarithmic size x
