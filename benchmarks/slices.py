@@ -67,7 +67,7 @@ def table(shared: Path) -> Table:
         for parameter, kept in _kept_back(folder / file):
             found.append((f"{name}: {parameter}", kept))
     every = _joined([kept for _, kept in found])
-    head = ("series", "values", *_BY, *(f"log: {by}" for by in _BY), "held")
+    head = ("series", "values", *_BY, f"log: {_BY[0]}", *_BY[1:], "held")
     lines = [_line(name, kept) for name, kept in [*found, ("all", every)]]
     return Table(head, lines, range(1, len(head)))
 

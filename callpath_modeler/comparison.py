@@ -1,4 +1,4 @@
-"""Two experiments -> what is different between them."""
+"""Comparison of two experiments."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ from callpath_modeler.units import counted, parameter_value, setting_text
 
 @dataclass(frozen=True, slots=True)
 class Compared(HtmlReprMixin):
-    """A difference, and what a user should know of either side.
+    """A difference of two experiments, with findings about both.
 
     Attributes
     ----------
-    difference : the answer
-    base, new : findings about each
+    difference : costs, ratios and significance of every call path
+    base, new : findings about each experiment
     both : findings about the comparison
     """
 
@@ -54,7 +54,7 @@ class Compared(HtmlReprMixin):
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        """All of them; each names its side."""
+        """All findings; each names its experiment."""
         sides = (("base", self.base), ("new", self.new))
         named = [replace(f, subject=f"{side}, {f.subject}") for side, fs in sides for f in fs]
         return (*self.both, *named)
@@ -185,32 +185,35 @@ def compare(
     aggregate: Aggregate = "auto",
     jobs: int = 1,
 ) -> Compared:
-    """Compare two experiments, by their models or only as they were measured.
+    """Return the difference of two experiments, from their models or from measured values.
 
     Parameters
     ----------
-    base, new : before and after; models of other centres of repetitions than those of base are
-        made again with those
-    target : compare there, too, which needs models of both
-    metric, parameter : what is compared, over what; None = what was modelled, or the run time over
-        p
-    held : values of other parameters; those not named are held where the models are, or else at
-        the largest value that both measured
-    inclusive : call paths with all that they call
-    predicted : ask the models, even where both ran the target two times or more
-    confidence : of intervals; 1 - confidence is the share of false ones among what is shown
-    aggregate : how repetitions become one value where there are no models that say it
-    jobs : how many processes may make models again; 0 = one for each processor
+    base, new : experiments or models, before and after. Both sides use the centre of repetitions of
+        `base`; models with another centre are made again
+    target : scale of the comparison, which needs models of both
+    metric, parameter : metric and parameter; None = those of the models, or the run time over p
+    held : values of other parameters; by default those of the models, or the largest values that
+        both measured
+    inclusive : compare inclusive values
+    predicted : use predictions even if both ran the target at least twice
+    confidence : confidence of intervals; at most a fraction of 1 - confidence of the differences
+        that are called significant is due to chance
+    aggregate : centre of repetitions, if there are no models
+    jobs : largest number of processes that make models; 0 = one for each processor
 
     Returns
     -------
     Compared
-        Costs of both sides, their ratios with intervals, and which differences are significant.
+        Costs of both experiments in SI base units, ratios with confidence intervals, and their
+        significance.
 
     Raises
     ------
-    UsageError, DataError
-        As `difference` and `pair_up` do, and if a target is not positive.
+    UsageError
+        If a target is not positive, or if there is no such metric or parameter.
+    DataError
+        If the experiments have no scale or call path in common.
 
     References
     ----------

@@ -31,30 +31,30 @@ from callpath_modeler.targets import settings_of, target_of
 def check(
     models: Fitted, path: str | Path, *, target: float | Mapping[str, float] | None = None
 ) -> Check:
-    """Hold models against the expectations of a file.
+    """Return the results of the expectations of a file.
 
-    Expectations that name another metric are held against models of that, which are made in the
-    same way from the same runs.
+    An expectation about another metric is evaluated with models of that metric. They are made with
+    the same options from the same runs.
 
     Parameters
     ----------
-    models : of the metric that expectations mean which name none
+    models : models of the metric of all expectations that name none
     path : the expectation file
-    target : scale of the predictions, or values of parameters by name; what it does not name is
-        as the file says
+    target : scale of the predictions, or values of parameters by name; by default the targets of
+        the file
 
     Returns
     -------
     Check
-        ``check(...).raise_for_failures()`` is an assertion for pytest.
+        One outcome per expectation. ``check(...).raise_for_failures()`` is an assertion for pytest.
 
     Raises
     ------
     InputError
-        If the file cannot be read, or something in it is not understood; the message begins with
-        file and line.
+        If the file cannot be read, or if a line of it is invalid; the message begins with file and
+        line.
     UsageError
-        If a target is not positive, or of no parameter of the models.
+        If a target is not positive, or if the models do not have its parameter.
 
     References
     ----------

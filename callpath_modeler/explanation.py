@@ -1,4 +1,4 @@
-"""A ranking -> why a call path takes the time that it takes."""
+"""Requirements as an explanation of the time of call paths."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from callpath_modeler.pipeline import fit, fit_options_of
 
 
 def explain(ranking: Ranking, row: int) -> Requirements | None:
-    """Model what a call path needs beside time, and hold its time against that.
+    """Return the requirements of a call path, and the part of its time that they explain.
 
     Parameters
     ----------
-    ranking : of a time; other metrics of its experiment that add up are what is needed
-    row : the call path
+    ranking : ranking by a time; the other additive metrics of its experiment are the requirements
+    row : number of the call path
 
     Returns
     -------
     Requirements or None
-        None where nothing else was read or measured, or the ranking is of no time.
+        None if no requirement was read or measured, or if the ranking is not by a time.
 
     Raises
     ------
@@ -44,7 +44,7 @@ def explain(ranking: Ranking, row: int) -> Requirements | None:
 
 
 def explain_all(ranking: Ranking, rows: Sequence[int]) -> dict[int, Requirements]:
-    """Do as `explain` for some call paths; those of which it returns None are left out."""
+    """Return the requirements of some call paths, by row; call paths without any are left out."""
     fitted = ranking.fitted
     if not (fitted.metric.is_time and fitted.metric.additive):
         return {}

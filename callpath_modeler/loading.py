@@ -1,4 +1,4 @@
-"""Sources -> experiment: profiles, directories, globs, manifests and stored experiments."""
+"""Experiments from sources: profiles, directories, globs, manifests and stored experiments."""
 
 from __future__ import annotations
 
@@ -40,18 +40,18 @@ OF_PROFILES = ("--locations", "--param", "--unit", "--name", "--reader")
 
 @dataclass(frozen=True, slots=True)
 class LoadOptions:
-    """Which runs to take, and how to read them.
+    """Selection of runs and call paths, and options of reading.
 
     Attributes
     ----------
-    read : what to read of each profile
-    where : conditions on parameters and metadata, e.g. ``"p>=64,InputType=Random"``
-    ignore : patterns, or one, of call paths that are left out with all that they call
-    hide : patterns, or one, of call paths that count as what calls them
-    name_pattern : pattern of run names, e.g. ``"app.p{p}.r{rep}"``
-    reader : name of the reader; None = recognise
-    preset : options, such as ``--name``, that may be left unheeded where they say nothing of what
-        is read: they were not given for it alone
+    read : options of reading each profile
+    where : conditions on parameters and metadata, such as ``"p>=64,InputType=Random"``
+    ignore : pattern, or several, of call paths that are dropped together with their callees
+    hide : pattern, or several, of call paths that are folded into their callers
+    name_pattern : pattern of run names, such as ``"app.p{p}.r{rep}"``
+    reader : name of the reader; None = chosen by the contents of the files
+    preset : names of options from a configuration file, such as ``--name``; such an option is
+        ignored if it does not apply to the sources
     """
 
     read: ReadOptions = field(default_factory=ReadOptions)
@@ -76,17 +76,17 @@ class LoadOptions:
             object.__setattr__(self, name, tuple(patterns))
 
     def of_metric(self, metric: str | None) -> LoadOptions:
-        """Return the options to read one metric, unless more are; None = the run time."""
+        """Return the options to read `metric` as well; None = the run time."""
         if metric is None or self.read.metrics is None or metric in self.read.metrics:
             return self
         return replace(self, read=replace(self.read, metrics=(metric,)))
 
     def of_another(self) -> LoadOptions:
-        """Return the options for an experiment that may lack call paths to take away."""
+        """Return the options for a second experiment, in which patterns may select nothing."""
         return replace(self, preset=self.preset | {"--ignore", "--hide"})
 
     def with_requirements(self) -> LoadOptions:
-        """Return the options to read besides what call paths need beside time."""
+        """Return the options to read requirements (visits, bytes, operations) as well."""
         return replace(self, read=replace(self.read, requirements=True))
 
 
@@ -95,15 +95,15 @@ def load(
     options: LoadOptions | None = None,
     progress: Progress | None = None,
 ) -> Experiment:
-    """Read profiles, directories of runs, globs, manifests, or one stored experiment.
+    """Return the experiment of profiles, directories, globs, manifests, or of one store.
 
-    Configuration files are for the command line: they are not read here.
+    Configuration files belong to the command line; this function does not read them.
 
     Parameters
     ----------
-    sources : one of them, or several; a ``cpmodel.toml`` among others is passed over
-    options : which runs to take, and how to read them
-    progress : is told how far reading is
+    sources : one path or several; a ``cpmodel.toml`` among them is ignored
+    options : selection of runs, and options of reading
+    progress : called with the number of files that are read, and of all files
 
     Returns
     -------
@@ -113,11 +113,11 @@ def load(
     Raises
     ------
     InputError
-        If nothing can be read.
+        If no file can be read.
     DataError
-        If what was read does not belong together, or `where` leaves no run.
+        If the profiles do not belong together, or if `where` selects no run.
     UsageError
-        If an option makes no sense.
+        If an option is invalid.
     """
     check_type(options, (LoadOptions, NoneType), "options")
     options = options or LoadOptions()

@@ -1,4 +1,4 @@
-"""Experiment -> models -> ranking: what every front end calls."""
+"""Models and rankings of experiments: the functions that every user interface calls."""
 
 from __future__ import annotations
 
@@ -59,18 +59,19 @@ _SECONDS_PER_LINE, _SECONDS_PER_SURFACE = 4e-5, 3e-3
 
 @dataclass(frozen=True, slots=True)
 class FitOptions:
-    """How to model.
+    """Options of making models.
 
     Attributes
     ----------
-    parameter : the parameter of the models; None = p if it varies
-    method : a probability for every hypothesis, or one chosen by cross-validation
-    space : the terms of hypotheses; None = those of the method
-    folds : number of folds of the classic cross-validation; None = leave one out
-    aggregate : how repetitions become one value
-    confidence : probability that a band is to hold
-    jobs : how many processes or threads may model; 0 = one for each processor; the models are the
-        same, and where it would take longer to start them there is but one
+    parameter : parameter of the models; None = p if it varies
+    method : ``"mixture"`` gives every hypothesis a probability; ``"classic"`` chooses one by
+        cross-validation
+    space : terms of hypotheses; None = those of the method
+    folds : number of folds of the cross-validation of the classic method; None = leave one out
+    aggregate : centre of the repetitions; ``"auto"`` = the one that scatters least
+    confidence : probability that a band holds a measurement
+    jobs : largest number of processes or threads; 0 = one for each processor. The models are the
+        same for every number
     """
 
     parameter: str | None = None
@@ -94,18 +95,18 @@ class FitOptions:
 def fit(
     experiment: Experiment, metric: str | None = None, options: FitOptions | None = None
 ) -> Fitted:
-    """Model one metric of every call path.
+    """Return the models of one metric, one for every call path.
 
     Parameters
     ----------
     experiment : the measured runs
-    metric : name of the metric; None = the run time
-    options : how to model; None = the defaults of `FitOptions`
+    metric : name of the metric; None = the first duration
+    options : options of making models; None = the defaults of `FitOptions`
 
     Returns
     -------
     Fitted
-        One model per call path, in SI base units. A model gives the exclusive value.
+        One model per call path, in SI base units. A model predicts the exclusive value.
 
     Raises
     ------

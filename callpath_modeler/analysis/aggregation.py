@@ -1,6 +1,6 @@
-"""The centre of repetitions: the same one whether models are made, or values compared as they are.
+"""Centre of repetitions: the same one for models and for comparisons of measured values.
 
-Means of some call paths against medians of others would differ by their kind alone.
+A difference between a mean and a median would be due to the kind of centre.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from callpath_modeler.modeling import Aggregate, Centre
 from callpath_modeler.profile.experiment import Experiment
 
 WITHOUT_MODELS: Centre = "median"
-"""What is taken where runs at too few scales allow no model by which to choose."""
+"""Centre if there are too few scales to choose one by models."""
 
 
 def aggregate_for(
@@ -24,12 +24,12 @@ def aggregate_for(
     parameter: str | None = None,
     aggregate: Aggregate = "auto",
 ) -> Centre:
-    """Return the centre of repetitions that models of a metric are of, or would be.
+    """Return the centre of repetitions for models of a metric.
 
     Parameters
     ----------
-    metric, parameter : of the models
-    aggregate : how to choose; ``"auto"`` takes what scatters least, if models can be made to tell
+    metric, parameter : metric and parameter of the models
+    aggregate : name of a centre; ``"auto"`` = the one that scatters least, if models can be made
     """
     check_choice(aggregate, get_args(Aggregate), "aggregate")
     if aggregate != "auto":

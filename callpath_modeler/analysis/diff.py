@@ -1,9 +1,9 @@
-"""Two experiments compared call path by call path: what got better or worse, and where.
+"""Comparison of two experiments, call path by call path.
 
-Three questions, each with what is known for sure: is it different at the largest scale that both
-measured, does it grow differently, and is it different at the target, as measured where both ran it
-two times or more, else as predicted? What occurs in one of the two only has nothing to be compared
-with, but counts in the totals.
+It has three parts, each with its significance: the difference at the largest common scale, the
+difference of growth, and the difference at the target. The last one is measured if both
+experiments ran the target at least twice, else predicted. Call paths of one experiment only are in
+the totals, but not compared.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from callpath_modeler.profile.experiment import inclusive_values
 from callpath_modeler.profile.groups import Values
 
 BEYOND = 4
-"""Growth shows at this multiple of the largest scale."""
+"""Multiple of the largest scale at which a difference of growth must show."""
 
 Rows = NDArray[np.intp]
 Flags = NDArray[np.bool_]
@@ -44,17 +44,17 @@ Flags = NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Changes:
-    """What changed at one scale: per call path and, last, in the whole program, [n + 1].
+    """Differences at one scale: of each call path and, last, of the whole program, [n + 1].
 
     Attributes
     ----------
-    at : value of the parameter, and of those that are held
-    base, new : in the unit of the metric; NaN = does not occur, or no prediction
-    change : new minus base; what does not occur costs nothing
-    relative, low, high : change over base and its interval, of what costs something in both
-    p : probability of such a difference, or a larger one, if there were none
-    rate : share of false ones among the differences shown, if this were the last of them
-    mark : 1 new is shown to be worse, -1 better, 0 no difference is shown
+    at : value of the parameter, and fixed values of the others
+    base, new : costs in the unit of the metric; NaN = does not occur, or no prediction
+    change : new minus base; a call path that does not occur costs nothing
+    relative, low, high : change over base with its interval, if both have costs
+    p : probability of a difference of this size, or larger, by chance
+    rate : false discovery rate if this difference is the least significant one shown
+    mark : 1 = new is significantly worse, -1 = better, 0 = no significant difference
     """
 
     at: Mapping[str, float]
@@ -76,23 +76,24 @@ class Changes:
 
 @dataclass(frozen=True, eq=False)
 class ExperimentDifference:
-    """The answer: what is different in the new experiment.
+    """Difference of two experiments.
 
     Attributes
     ----------
     pair : the two experiments
-    inclusive : whether values are those of call paths with all that they call
-    confidence : of intervals; 1 - confidence is the share of false ones among what is shown
-    measured : at the largest scale that both measured; None = there is none
-    ran : as measured at the target, if only once; None = not both ran it, or there is none
-    predicted : as models say of the target; None = there is none
-    repetitions : runs of the target in base and in new, if these tell what is different there;
-        zeros = models do
-    growth : before and after; None = one of the two has no models
-    in_base, in_new : [n] whether a call path was measured at the scales of both (without such,
-        at any)
-    left_out : [n] what occurs and yet is not in `predicted`, because one side has no model of it
-    order : rows that occur, by the absolute change at the target, else at the largest scale
+    inclusive : True if values include callees
+    confidence : confidence of intervals; 1 - confidence is the false discovery rate
+    measured : differences at the largest common scale; None = there is none
+    ran : measured differences at the target, even of single runs; None = not both ran it
+    predicted : predicted differences at the target; None = there is none
+    repetitions : runs of the target in base and in new, if the differences there are measured; else
+        zeros
+    growth : growth before and after; None = one of the two has no models
+    in_base, in_new : [n] True if a call path was measured at the common scales (at any scale, if
+        there is none)
+    left_out : [n] True if a call path occurs but is not in `predicted`, because one side has no
+        model
+    order : rows that occur, by the absolute change at the target, else at the largest common scale
     """
 
     pair: ExperimentPair
@@ -114,38 +115,38 @@ class ExperimentDifference:
 
     @property
     def can_tell(self) -> bool:
-        """Whether anything is known of noise, without which no difference can be shown."""
+        """True if the noise is known, so that a difference can be significant."""
         return any(not np.isnan(changes.p).all() for changes in self.answers)
 
     @property
     def is_measured(self) -> bool:
-        """Whether runs tell what is different at the target, and not models."""
+        """True if the differences at the target are measured."""
         return all(self.repetitions)
 
     @property
     def at_target(self) -> Changes | None:
-        """What is different at the target, as measured or as predicted; None = there is none."""
+        """Differences at the target, measured or predicted; None = there is no target."""
         return self.ran if self.is_measured else self.predicted
 
     @property
     def basis(self) -> str | None:
-        """What changes at the target are: measured or predicted; None = there is none."""
+        """``"measured"`` or ``"predicted"``, for the target; None = no target."""
         return None if self.at_target is None else basis_of(self.is_measured)
 
     @property
     def answers(self) -> tuple[Changes, ...]:
-        """The changes at the target, and those at the largest scale unless that is the same."""
+        """Differences at the target, and at the largest common scale if it is another one."""
         largest = None if self.measured is self.at_target else self.measured
         return tuple(changes for changes in (self.at_target, largest) if changes is not None)
 
     @property
     def changes(self) -> Changes:
-        """What decides the order: the changes at the target, else the measured ones."""
+        """Differences that determine the order: those at the target, else the measured ones."""
         return self.answers[0]
 
     @property
     def costs(self) -> Changes:
-        """What was measured, at the target where runs of it answer; else what is predicted."""
+        """Costs to show: measured ones, at the target if it was run; else predicted ones."""
         return self.changes if self.is_measured else self.answers[-1]
 
 
@@ -157,21 +158,21 @@ def difference(
     confidence: float = 0.95,
     predicted: bool = False,
 ) -> ExperimentDifference:
-    """Compare two experiments at the largest common scale and at `target`.
+    """Return the difference of two experiments at the largest common scale and at `target`.
 
     Parameters
     ----------
-    target : where both ran it two times or more, the difference there is that of the runs
-    inclusive : call paths with all that they call
-    confidence : of intervals; 1 - confidence is the share of false ones among what is shown
-    predicted : ask the models, even where both ran the target
+    target : scale of the second comparison; if both ran it at least twice, values are measured
+    inclusive : compare inclusive values
+    confidence : confidence of intervals; 1 - confidence is the false discovery rate
+    predicted : use predictions even if both ran the target
 
     Raises
     ------
     DataError
         If there is neither a common scale nor a target.
     UsageError
-        If sums are asked for of a metric that does not add up.
+        If inclusive values of a metric are requested that is not additive.
     """
     _check(pair, target, inclusive)
     measured = ran = ahead = growth = None
@@ -209,7 +210,7 @@ def difference(
 
 
 def _check(pair: ExperimentPair, target: float | None, inclusive: bool) -> None:
-    """Raise an error where that cannot be compared."""
+    """Raise an error if the comparison is not possible."""
     if inclusive and not pair.metric.additive:
         raise UsageError(
             f"no inclusive comparison: {pair.metric.name} does not add up over call paths",
@@ -225,7 +226,7 @@ def _check(pair: ExperimentPair, target: float | None, inclusive: bool) -> None:
 
 
 def _repetitions(pair: ExperimentPair, target: float) -> tuple[int, int]:
-    """Return how many runs of a target there are on both sides; zeros if those of one are few."""
+    """Return the numbers of runs of a target on both sides; zeros if one has fewer than two."""
     counts = []
     for side in pair.sides:
         assert side.fitted is not None, "difference() has targets only with models"
@@ -236,7 +237,7 @@ def _repetitions(pair: ExperimentPair, target: float) -> tuple[int, int]:
 
 
 def _order(found: ExperimentDifference) -> Rows:
-    """Return the rows that occur; those without a change at the target after the others."""
+    """Return the rows that occur; rows without a change at the target come last."""
     keys = []
     for changes in reversed(found.answers):
         cost = np.fmax(np.nan_to_num(changes.base), np.nan_to_num(changes.new))
@@ -247,7 +248,7 @@ def _order(found: ExperimentDifference) -> Rows:
 
 
 def _measured(pair: ExperimentPair, scale: float, inclusive: bool, confidence: float) -> Changes:
-    """Compare what was measured at a scale of both."""
+    """Return the measured differences at a common scale."""
     samples, costs = [], []
     for side in pair.sides:
         point = int(np.searchsorted(side.points, scale))
@@ -268,7 +269,7 @@ def _measured(pair: ExperimentPair, scale: float, inclusive: bool, confidence: f
 
 
 def _with_total(pair: ExperimentPair, values: Values, exclusive: Values) -> Values:
-    """Append what the whole program took, where anything was measured, to values [n, ...]."""
+    """Append the total of the program to values [n, ...], where anything was measured."""
     total = np.full((1, *values.shape[1:]), np.nan)
     if pair.metric.additive:
         ran = ~np.isnan(exclusive).all(axis=0)
@@ -277,7 +278,7 @@ def _with_total(pair: ExperimentPair, values: Values, exclusive: Values) -> Valu
 
 
 def _unrepeated(sample: Sample, side: AlignedExperiment, inclusive: bool) -> Sample:
-    """Take the deviations from models for noise."""
+    """Return the sample with the deviations from models as its noise."""
     if side.fitted is None:
         return sample
     variance, dof = deviation_of_models(side.fitted, inclusive=inclusive)

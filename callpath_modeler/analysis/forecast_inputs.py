@@ -1,4 +1,4 @@
-"""What is known of an experiment before anybody asks what it costs at a target."""
+"""Values of an experiment that do not depend on the target."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from callpath_modeler.profile.groups import Codes, Costs, Values
 
 
 class ForecastInputs:
-    """What is known of an experiment before any target is.
+    """Values of an experiment that do not depend on the target.
 
     Parameters
     ----------
     fitted : the models
-    predicted : ask them, even where a target was measured
+    predicted : use predictions even if a target was measured
 
     Raises
     ------
     UsageError
-        If the metric does not add up over call paths.
+        If the metric is not additive.
     """
 
     def __init__(self, fitted: Fitted, *, predicted: bool = False) -> None:
@@ -45,7 +45,7 @@ class ForecastInputs:
         self.unmodelled, self.unmodelled_share = unmodelled(fitted)
 
     def asking(self, *, predicted: bool) -> ForecastInputs:
-        """Return the same, by runs or models where a target was measured, as is asked for."""
+        """Return the same with measured or with predicted values at measured targets."""
         if predicted == self.predicted:
             return self
         other = copy(self)  # what was worked out is as true there
@@ -59,7 +59,7 @@ class ForecastInputs:
 
     @cached_property
     def maxima_at_largest(self) -> tuple[Values, Values]:
-        """Exclusive maxima over processes at the largest scale, and the imbalance there."""
+        """Exclusive maxima over processes, and imbalance, at the largest scale."""
         return maxima_at_largest(self.fitted)
 
     @cached_property
@@ -69,7 +69,7 @@ class ForecastInputs:
 
     @cached_property
     def at_base(self) -> Costs:
-        """Values at the smallest scale of what has a model, [call paths, 1]."""
+        """Values at the smallest scale of call paths with a model, [call paths, 1]."""
         if self.modelled.all():
             return self.all_at_base
         modelled = np.where(self.modelled, self.all_at_base.exclusive[:, 0], 0.0)
@@ -77,16 +77,16 @@ class ForecastInputs:
 
     @cached_property
     def unevenness(self) -> ImbalanceSources | None:
-        """How unevenly processes compute, at the largest scale."""
+        """Imbalance of computation at the largest scale."""
         return ImbalanceSources.of(self.fitted)
 
     @cached_property
     def measured(self) -> Measured:
-        """What the runs measured."""
+        """Measured values at the scales of the models."""
         return Measured(self.fitted)
 
     def point(self, target: float) -> int | None:
-        """Return which point tells what a target costs; None = models do."""
+        """Return the index of the repeated point at a target; None = values there are predicted."""
         return None if self.predicted else self.measured.point(target)
 
     @cached_property
@@ -97,7 +97,7 @@ class ForecastInputs:
 
     @cached_property
     def _is_without(self) -> NDArray[np.bool_] | None:
-        """Tell which call paths have no model, nor anything below them; None = every one has."""
+        """Return which call paths have no model in their subtree; None = all have one."""
         if self.modelled.all():
             return None
         largest = self.fitted.experiment.tree.largest_below(self.modelled.astype(np.int8))
@@ -112,7 +112,7 @@ class ForecastInputs:
 
     @cached_property
     def growth(self) -> tuple[Codes, Codes]:
-        """Codes of growth of call paths by themselves, and with what they call; -1 = no model."""
+        """Codes of growth, exclusive and inclusive; -1 = no model."""
         own = np.where(self.modelled, self.fitted.models.growth_rank(), -1).astype(np.int16)
         return Codes(own), Codes(self.fitted.experiment.tree.largest_below(own))
 
@@ -128,6 +128,6 @@ class ForecastInputs:
         return self._of_code.get(code)
 
     def growth_text(self, code: int, *, pretty: bool = False) -> str | None:
-        """Write the growth of a code; None = no model."""
+        """Return the growth of a code as text; None = no model."""
         found = self._of_code.get(code)
         return None if found is None else found.text(self.fitted.parameter, pretty=pretty)

@@ -1,4 +1,4 @@
-"""Limits to what a change may cost: where a comparison says no."""
+"""Limits of cost and growth for a comparison."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ _WORSE = re.compile(r"worse\s*(?:>\s*(\d+(?:\.\d+)?)\s*%)?")
 
 @dataclass(frozen=True, slots=True)
 class RegressionGate:
-    """What may not be.
+    """Limits of a comparison.
 
     Attributes
     ----------
-    worse : by which fraction something may cost more, at the largest common scale and at the
-        target; None = however much
-    growth : whether nothing may grow faster than before
+    worse : largest relative increase of a cost, at the largest common scale and at the target;
+        None = no limit
+    growth : True if no call path may grow faster than before
     """
 
     worse: float | None = None
@@ -32,12 +32,12 @@ class RegressionGate:
 
     @classmethod
     def parse(cls, text: str) -> RegressionGate:
-        """Return the limits that ``"worse>5%,growth"`` writes; ``worse`` alone is ``worse>0%``.
+        """Return the limits of a text such as ``"worse>5%,growth"``; ``worse`` is ``worse>0%``.
 
         Raises
         ------
         UsageError
-            If it says something else, or nothing.
+            If the text is empty or contains anything else.
         """
         worse, growth = None, False
         for part in (part.strip() for part in text.split(",")):
@@ -56,14 +56,14 @@ class RegressionGate:
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """One limit that is broken.
+    """One broken limit.
 
     Attributes
     ----------
     limit : ``"worse"`` or ``"growth"``
-    row : the call path; None = the whole program
-    at : where it is worse, by parameter; None = it grows faster
-    amount : by which fraction; of growth, how probable
+    row : number of the call path; None = the whole program
+    at : scale of the increase, by parameter; None = the growth is faster
+    amount : relative increase; for growth, its probability
     """
 
     limit: str
@@ -73,22 +73,22 @@ class Violation:
 
     @property
     def scale(self) -> float | None:
-        """Value of the parameter where it is worse."""
+        """Value of the parameter at the increase."""
         return None if self.at is None else next(iter(self.at.values()))
 
 
 def violations(
     found: ExperimentDifference, limits: RegressionGate, rows: NDArray[np.intp]
 ) -> list[Violation]:
-    """Return what breaks the limits among `rows`: only differences that are shown count.
+    """Return the broken limits of the call paths in `rows`.
 
-    The whole program is judged if all its call paths are among `rows`. Call paths are judged by
-    themselves where they carry cost, before or after.
+    Only significant differences break a limit. The whole program is judged if all its call paths
+    are in `rows`. A call path is judged if it carries cost before or after the change.
 
     Raises
     ------
     DataError
-        If nothing could break a limit, because nothing is known of noise or of growth.
+        If no limit could be broken, because neither noise nor growth is known.
     """
     if limits.worse is not None and not found.can_tell:
         raise DataError(
@@ -125,7 +125,7 @@ def _worse(
 
 
 def _carries_cost(changes: Changes) -> NDArray[np.bool_]:
-    """Tell what is worth a word by its share of the whole; of what does not add up, everything."""
+    """Return which call paths carry cost, by their share; all, if the metric is not additive."""
     before, after = changes.base, changes.new
     if np.isnan(before[-1]) or np.isnan(after[-1]):
         return np.ones(len(before), bool)

@@ -1,4 +1,4 @@
-"""Which computation near a call path that waits takes some processes longer than others."""
+"""Imbalance of computation near a call path that waits."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from callpath_modeler.profile.schema import Reduction
 from callpath_modeler.readers.reductions import statistic_of_present
 
 _ENOUGH = 0.5
-"""Part of the wait that uneven computation has to make up: else it is looked for further out."""
+"""Fraction of the wait time that imbalance must explain; else the search continues outwards."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ImbalanceSource:
-    """Computation that processes take unevenly long for, at the largest scale.
+    """Computation with imbalance, at the largest scale.
 
     Attributes
     ----------
-    caller : the nearest caller below which it is
-    rows : [k] call paths, the most uneven first
-    above : [k] how much longer the slowest process takes than the mean, by themselves
-    ratio : [k] the time of the slowest process over the mean
-    total : the sum over all computation below the caller: more than that no process is behind
-    wait : what the call path that waits takes, of the mean process
+    caller : nearest caller that contains the computation
+    rows : [k] call paths, the largest imbalance first
+    above : [k] exclusive time of the slowest process beyond the mean
+    ratio : [k] time of the slowest process over the mean
+    total : sum over all computation below the caller, the largest delay of any process
+    wait : time of the waiting call path, on the mean process
     """
 
     caller: int
@@ -40,17 +40,15 @@ class ImbalanceSource:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ImbalanceSources:
-    """How unevenly processes compute, at the largest scale.
+    """Imbalance of computation, at the largest scale.
 
     Attributes
     ----------
     fitted : models of a time
-    mean : [call paths] time of the mean process
-    ratio : [call paths] time of the slowest process over it
-    above : [call paths] how much longer the slowest process computes than the mean; 0 of what does
-        not compute
-    upto : [call paths + 1] the sum of `above` before each: programs are deep, and no subtree is
-        to be summed twice
+    mean : [call paths] mean time of the processes
+    ratio : [call paths] time of the slowest process over the mean
+    above : [call paths] time of the slowest process beyond the mean; 0 = no computation
+    upto : [call paths + 1] cumulative sums of `above`, so that sums of subtrees take constant time
     """
 
     fitted: Fitted
@@ -61,7 +59,7 @@ class ImbalanceSources:
 
     @classmethod
     def of(cls, fitted: Fitted) -> ImbalanceSources | None:
-        """Tell of the runs behind models; None where it is not known, or the metric is no time."""
+        """Return the imbalance of the runs of models; None = not known, or not a time."""
         line, tree, metric = fitted.line, fitted.experiment.tree, fitted.metric
         known = line.columns[metric.name].imbalance
         reductions = {Reduction.MAX, Reduction.MEAN}
@@ -78,12 +76,12 @@ class ImbalanceSources:
         return cls(fitted, mean, ratio, above, np.concatenate([[0.0], np.cumsum(above)]))
 
     def near(self, row: int) -> ImbalanceSource | None:
-        """Return the computation that may have others wait in a call path.
+        """Return the computation whose imbalance may cause the wait time of a call path.
 
-        It is that below the nearest caller where the slowest processes take at least half of the
-        wait longer than the mean, else that of the whole program. Profiles hold sums over the run:
-        who is late in one step and early in the next is even in them, so computation that is even
-        may be waited for as well.
+        It lies below the nearest caller in which the imbalance makes up at least half of the wait
+        time; else it is that of the whole program. Profiles hold sums over the run. A process that
+        is late in one step and early in the next has no imbalance there, so balanced computation
+        may also cause waiting.
 
         Parameters
         ----------
@@ -92,7 +90,7 @@ class ImbalanceSources:
         Returns
         -------
         Uneven or None
-            None where it does not wait, or all computation is even.
+            None if it does not wait, or if all computation is balanced.
         """
         tree, above, upto = self.fitted.experiment.tree, self.above, self.upto
         wait = float(self.mean[row])

@@ -1,7 +1,7 @@
-"""Where a program of strong scaling stops getting faster: the least of its predicted total.
+"""Scale with the shortest predicted run time under strong scaling.
 
-Work that is shared costs each of more processes less, what is not shared costs them more. The sum
-falls, has a least value, and rises.
+The cost per process of shared work falls with the number of processes, and other costs rise. The
+sum falls, reaches a minimum, and rises.
 """
 
 from __future__ import annotations
@@ -20,26 +20,26 @@ from callpath_modeler.profile.experiment import Scaling
 Values = NDArray[np.float64]
 
 _PER_DOUBLING = 128
-"""Scales that are looked at: half a percent apart."""
+"""Scales that are evaluated per doubling; neighbours differ by half a percent."""
 
 _FURTHEST = 1024.0
-"""How many times the largest scale is looked for the least, where the target has no end."""
+"""Largest extrapolation factor of the search if the target is infinite."""
 
 _RISES = 0.005
-"""By less than that, three digits show no difference."""
+"""Relative differences below this one do not show in three digits."""
 
 
 @dataclass(frozen=True, slots=True)
 class ScalingOptimum:
-    """The scale at which the whole program is predicted to be fastest.
+    """Scale with the shortest predicted run time.
 
     Attributes
     ----------
-    at : the scale, which may be the smallest that was measured
-    total : the predicted total there, with its band
-    first, last : about `at`, the scales whose total is not above that band
-    until : the scale up to which the least was looked for: the target, unless that is infinite
-    is_slower : whether the band of the total there is above that of the least as a whole
+    at : the scale, which may be the smallest measured one
+    total : predicted total there, with its band
+    first, last : ends of the range of scales around `at` whose total is inside that band
+    until : end of the search: the target, unless it is infinite
+    is_slower : True if the whole band of the total at `until` is above the band at `at`
     """
 
     at: float
@@ -51,22 +51,21 @@ class ScalingOptimum:
 
 
 def scaling_optimum(fitted: Fitted, target: float, total: Total) -> ScalingOptimum | None:
-    """Find the scale before a target from which on more processes make a program slower.
+    """Return the scale before a target from which on more processes make a program slower.
 
-    Asked is the run time, or the sum of all call paths where that has no model.
+    The total is the run time, or the sum of all call paths if the run time has no model.
 
     Parameters
     ----------
     fitted : the models
-    target : beyond the largest scale; it may be infinite
-    total : predicted at the target, with its band; at infinity it is not asked
+    target : a scale beyond the largest one; it may be infinite
+    total : predicted total at the target, with its band; not used at infinity
 
     Returns
     -------
     Turning or None
-        None where nothing is faster than the target, and where there is no such question: with
-        weak scaling, inside the data, of sums over processes, and of what is not a time or does
-        not add up.
+        None if nothing is faster than the target. None also under weak scaling, inside the data,
+        for sums over processes, and for metrics that are not times or not additive.
     """
     if target <= fitted.points[-1] or not _has_run_time(fitted):
         return None
@@ -84,25 +83,25 @@ def scaling_optimum(fitted: Fitted, target: float, total: Total) -> ScalingOptim
 
 
 def _has_run_time(fitted: Fitted) -> bool:
-    """Tell whether the total is a time that more processes are to make shorter."""
+    """Return True if the total is a time that more processes should shorten."""
     experiment, parameter, metric = fitted.experiment, fitted.parameter, fitted.metric
     is_time = metric.additive and metric.is_time and not is_summed(experiment, parameter)
     return is_time and scaling_over(experiment, parameter) is Scaling.STRONG
 
 
 def _scales(start: float, end: float) -> Values:
-    """Return scales from start to end, evenly in logarithms."""
+    """Return scales from start to end, equally spaced in logarithms."""
     return np.geomspace(start, end, 1 + int(np.ceil(_PER_DOUBLING * np.log2(end / start))))
 
 
 def plateau(points: Values, totals: Values, least: int, limit: float) -> tuple[float, float]:
-    """Return the ends of the unbroken stretch about the least where totals are up to a limit.
+    """Return the ends of the contiguous range around the minimum with totals up to a limit.
 
     Parameters
     ----------
-    points, totals : [m] scales, ascending, and the totals there
-    least : number of the point with the least total
-    limit : of totals; that of the least is within it, whatever it is
+    points, totals : [m] scales, ascending, and totals there
+    least : index of the smallest total
+    limit : largest total; the minimum is always inside
     """
     is_above = totals > max(limit, totals[least])
     before, after = np.flatnonzero(is_above[:least]), np.flatnonzero(is_above[least:])

@@ -1,8 +1,8 @@
-"""What call paths cost at a target: measured where it was run two times or more, else predicted.
+"""Costs of call paths at a target: measured if the target was run at least twice, else predicted.
 
-Where runs tell what is asked, models have no say. All is measured then, or all is predicted: what
-does not occur in the runs of a target costs nothing there, whatever its model says, so that sums
-of what is shown are those of the runs.
+All costs are measured, or all are predicted. A call path that does not occur in the runs of a
+measured target costs nothing there, even if its model predicts a cost. So sums equal those of the
+runs.
 """
 
 from __future__ import annotations
@@ -22,23 +22,23 @@ Total = tuple[float, float, float]
 
 
 def basis_of(measured: bool) -> str:
-    """Say what a number is based on, in the word for tables."""
+    """Return the word in tables for the basis of a number: ``"measured"`` or ``"predicted"``."""
     return "measured" if measured else "predicted"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TargetCosts:
-    """What call paths cost at a target, each [call paths]; NaN = nothing is known of it.
+    """Costs of call paths at a target, each [call paths]; NaN = not known.
 
     Attributes
     ----------
-    repetitions : of the target, if that is what tells; 0 = models do
+    repetitions : number of runs at the target if costs are measured; 0 = they are predicted
     own : exclusive values
-    value, low, high : exclusive or inclusive ones with bands, or intervals of what was measured,
-        which are NaN where repetitions do not tell
-    total : the sum of all with its band or interval; NaN where it has no meaning
-    modelled : the part of `value` that is of call paths with a model
-    modelled_total : that of the total
+    value, low, high : exclusive or inclusive values, with prediction bands, or with confidence
+        intervals, which are NaN if there are too few repetitions
+    total : sum of all call paths with its band or interval; NaN = the metric is not additive
+    modelled : the part of `value` that belongs to call paths with a model
+    modelled_total : the part of the total that belongs to call paths with a model
     """
 
     repetitions: int
@@ -52,13 +52,13 @@ class TargetCosts:
 
 
 def predicted_at(fitted: Fitted, own: Predicted, view: Predicted) -> TargetCosts:
-    """Return predictions of call paths by themselves, and as they are viewed."""
+    """Return predicted costs: exclusive ones, and those of the view."""
     total = own.total() if fitted.metric.additive else (np.nan,) * 3
     return TargetCosts(0, own.value, view.value, view.low, view.high, total, view.value, total[0])
 
 
 def measured_at(measured: Measured, point: int, *, inclusive: bool) -> TargetCosts:
-    """Return what was measured at a point that was repeated."""
+    """Return measured costs at a repeated point."""
     fitted, confidence = measured.fitted, measured.fitted.models.confidence
     tree, own = fitted.experiment.tree, np.asarray(fitted.measured[:, point])
 
@@ -84,7 +84,7 @@ def measured_at(measured: Measured, point: int, *, inclusive: bool) -> TargetCos
 
 
 def total_at(measured: Measured, point: int) -> Total:
-    """Return what the whole program took at a point that was repeated, with its interval."""
+    """Return the measured total of the program at a repeated point, with its interval."""
     confidence = measured.fitted.models.confidence
     whole = measured.values(lambda columns: sum_over(columns)[None], point, confidence)
     centre = float(np.nansum(measured.fitted.measured[:, point]))
@@ -92,7 +92,7 @@ def total_at(measured: Measured, point: int) -> Total:
 
 
 def deviation(predicted: Values, measured: Values) -> Values:
-    """Return how far predictions are off, as fractions of what was measured; NaN = not known."""
+    """Return the relative deviation of predictions from measurements; NaN = not known."""
     with np.errstate(divide="ignore", invalid="ignore"):
         off = predicted / measured - 1
     return np.where((predicted == 0) & (measured == 0), 0.0, off)

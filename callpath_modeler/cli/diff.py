@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from callpath_modeler.cli.complete import refuse_incomplete
 from callpath_modeler.cli.configured_command import Configured, note_other
 from callpath_modeler.cli.console import Console
 from callpath_modeler.cli.exit_status import EXIT_NO
@@ -117,6 +118,8 @@ def command(
         console.note(line)
     if broken:
         ctx.exit(EXIT_NO)
+    if limits is not None:
+        refuse_incomplete(compared.findings)
 
 
 def _chosen(found: ExperimentDifference, select: str | None) -> NDArray[np.intp]:

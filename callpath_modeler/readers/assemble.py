@@ -1,4 +1,4 @@
-"""From profiles on disk to one experiment: open, read, check, unify."""
+"""Experiments from profiles on disk: open, read, check and unify."""
 
 from __future__ import annotations
 
@@ -49,21 +49,22 @@ ALTERING = frozenset({"CPM103", "CPM104", "CPM105", "CPM117"})
 
 @dataclass(frozen=True, slots=True)
 class ReadOptions:
-    """What to read, and how.
+    """Options of reading profiles.
 
     Attributes
     ----------
-    metrics : names to read; empty = the first duration, or else the first metric; None = all
-    requirements : read besides what call paths need beside time
-    locations : how the values of many processes become one; None = the mean, or what
-        profiles hold that were reduced before
-    parameter_sources : where a parameter comes from: ``"name"``, ``"profile"``, ``"processes"``,
+    metrics : names of metrics to read; empty = the first duration, or else the first metric;
+        None = all
+    requirements : read requirements (visits, bytes, operations) as well
+    locations : statistic over processes; None = the mean, or the statistic of profiles that have
+        only one
+    parameter_sources : source of each parameter: ``"name"``, ``"profile"``, ``"processes"``,
         ``"threads"``, ``"nodes"`` or ``"metadata:KEY"``
-    units : units of metrics whose profiles do not state them, e.g. ``{"time": "us"}``
-    scaling : None = recognise it
-    strict : a profile that cannot be used is an error, not a finding
-    jobs : how many processes may read; 0 = one for each processor; where files are few and small,
-        starting them takes longer than reading, and there is but one
+    units : units of metrics whose profiles do not state them, such as ``{"time": "us"}``
+    scaling : weak or strong; None = found from the data
+    strict : a profile that cannot be used is an error instead of a finding
+    jobs : largest number of processes that read; 0 = one for each processor. Few small files are
+        read by one process, because this takes less time
     """
 
     metrics: tuple[str, ...] | None = ()

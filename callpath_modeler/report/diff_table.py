@@ -27,23 +27,23 @@ _OF_GROWTH = {1: "faster", -1: "slower", 0: "not shown"}
 def difference_table(
     compared: Compared, rows: NDArray[np.intp] | None = None, broken: Sequence[Violation] = ()
 ) -> Table:
-    """Return one row per call path.
+    """Return a comparison as a table with one row per call path.
 
     Parameters
     ----------
-    compared : two experiments, compared
-    rows : the call paths to tell of, in order; None = all
-    broken : limits that do not hold
+    compared : the comparison
+    rows : call paths, in order; None = all
+    broken : limits that the comparison exceeds
 
     Returns
     -------
     Table
-        The columns of ``cpmodel diff -f csv``, in SI base units; `to_frame` makes it pandas.
+        The columns of ``cpmodel diff -f csv``, in SI base units; `to_frame` returns it for pandas.
 
     Raises
     ------
     UsageError
-        If `compared` is something else, or there is no such row.
+        If `compared` is no comparison, or if there is no such row.
     """
     check_type(compared, Compared, "compared")
     found = compared.difference

@@ -134,24 +134,24 @@ def ranking_table(
     findings: Sequence[Finding] = (),
     check: Check | None = None,
 ) -> Table:
-    """Return ranked call paths, worst first, and after them those without a value.
+    """Return a ranking as a table: ranked call paths, worst first, then those without a value.
 
     Parameters
     ----------
-    ranking : the ranked call paths
-    rows : the rows of the experiment to tell of, in order; None = all
-    findings : what JSON is to say beside the rows
-    check : what came of expectations that were held against the same models; None = nothing was
+    ranking : the ranking
+    rows : rows of the experiment, in order; None = all
+    findings : findings for JSON
+    check : results of expectations about the same models; None = no expectations
 
     Returns
     -------
     Table
-        The columns of ``cpmodel rank -f csv``, in SI base units; `to_frame` makes it pandas.
+        The columns of ``cpmodel rank -f csv``, in SI base units; `to_frame` returns it for pandas.
 
     Raises
     ------
     UsageError
-        If `ranking` or `check` is something else, or there is no such row.
+        If `ranking` is no ranking, `check` no check, or if there is no such row.
     """
     check_type(ranking, Ranking, "ranking")
     check_type(check, (Check, NoneType), "check")
