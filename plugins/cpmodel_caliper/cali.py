@@ -132,7 +132,7 @@ class _Reader:
 
     def take(self, line: str) -> None:
         if not line.endswith("\n"):
-            raise MalformedError("cut short")
+            raise MalformedError("cut off")
         if "\0" in line:
             # What a full disk or a broken copy leaves: it may hide what kind of record this was.
             raise MalformedError("no Caliper record")

@@ -260,7 +260,7 @@ class CaliperProfile:
         if not self._extent.processes:
             raise InputError(
                 f"{self._subject}: holds sums over processes, and not how many there were",
-                hint="the metadata come last: the file is cut short, or lacks mpi.world.size",
+                hint="the metadata come last: the file is cut off, or lacks mpi.world.size",
             )
         if len(self._ranks) > self._extent.processes:
             raise InputError(

@@ -81,7 +81,7 @@ def roles_of(
         number = next((found for each in candidates
                        if (found := _numbered(setting, path, each)) is not None), None)  # fmt: skip
     findings = [
-        Finding("CPM141", told.name, f"column with {told.values}: {told.reason}")
+        Finding("CPM141", told.name, f"{told.values} in a column: {told.reason}")
         for each in dropped
         if each.is_doubtful
         for told in (named_number(each),)
@@ -126,7 +126,7 @@ def _of_names(texts: Sequence[str], *, alone: bool) -> tuple[dict[str, Numbers],
             if each.role is Role.PARAMETER:
                 found[each.name] = each.column
                 told = named_number(each)
-                message = f"names in a column with {told.values}: {told.reason}"
+                message = f"{told.values} in names in a column: {told.reason}"
                 findings += [Finding("CPM142", told.name, message)] if each.is_doubtful else []
     values = {name: np.array(each.values, np.float64)[row] for name, each in found.items()}
     return values, findings

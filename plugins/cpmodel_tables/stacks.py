@@ -74,7 +74,7 @@ def read(path: Path) -> tuple[dict[tuple[Stack, str], float], list[Finding]]:
         for metric, value in counts.items():
             values[names, metric] = values.get((names, metric), 0.0) + value
     if unnamed:
-        message = f"{counted(unnamed, 'stack')} with frames that are called {UNNAMED}"
+        message = f"{counted(unnamed, 'stack')} with frames called {UNNAMED}"
         findings.append(Finding("CPM162", str(path), message, unnamed))
     return values, findings
 
