@@ -123,7 +123,7 @@ OF_PROFILES = {
         what="Calls and returns in the trace do not match",
         why="A call without a return ends with its caller. A return without a call does not count.",
         remedy="Check the manual instrumentation of the program.",
-        example="app.p16: 2 returns name another region than was called last",
+        example="app.p16: 2 calls without return, or returns without call",
     ),
     "CPM129": Kind(
         what="The measurement was paused",

@@ -133,7 +133,7 @@ class _Reader:
 
     def take(self, line: str) -> None:
         if not line.endswith("\n"):
-            raise MalformedError("cut off")
+            raise MalformedError("the line is cut off")
         if "\0" in line:
             # A full disk or a damaged copy leaves such a line. Its kind of record is unknown.
             raise MalformedError("not a Caliper record")

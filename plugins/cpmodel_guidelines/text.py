@@ -82,8 +82,9 @@ def _headline(found: Verification) -> str:
     here = [row for row in found.rows if row.here is not None]
     if violated:
         worst = violated[0]
-        said = f"{len(violated)} of {counted(len(here), 'guideline')} violated, most "
-        said += f"{_name(worst)}, {_by(found.here, worst.here, found)}."
+        verb = "is" if len(violated) == 1 else "are"
+        said = f"{len(violated)} of {counted(len(here), 'guideline')} {verb} violated."
+        said += f" The worst is {_name(worst)}, {_by(found.here, worst.here, found)}."
     elif found.rows_that_are(Verdict.HOLDS):
         said = f"None of {counted(len(here), 'guideline')} is shown to be violated."
     else:

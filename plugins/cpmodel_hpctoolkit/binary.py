@@ -100,7 +100,7 @@ class BinaryFile:
                 hint="run hpcprof of HPCToolkit 2022.10 or later on the measurements",
             )
         if self.read(self.size - 8, 8, "the footer") != footer:
-            self.refuse(self.size - 8, f"cut off: {footer.decode()} is missing")
+            self.refuse(self.size - 8, f"the file is cut off: {footer.decode()} is missing")
 
 
 class HeldFile(BinaryFile):

@@ -47,10 +47,10 @@ def check_anchor(path: Path) -> None:
     for _ in range(_FEW_TEXTS):
         at = content.find(b"\0", at) + 1
         if not at:
-            raise InputError(f"{path}: cut off", hint=COPY_IT_AGAIN)
+            raise InputError(f"{path}: the file is cut off", hint=COPY_IT_AGAIN)
     room = (min(len(content), _LARGEST) - at - 4) // _SMALLEST_PROPERTY
     if room < 0:
-        raise InputError(f"{path}: cut off", hint=COPY_IT_AGAIN)
+        raise InputError(f"{path}: the file is cut off", hint=COPY_IT_AGAIN)
     order = "<" if content[1:6] == MAGIC[0] else ">"
     (properties,) = struct.unpack_from(f"{order}I", content, at)
     if properties > room:

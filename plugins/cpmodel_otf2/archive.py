@@ -193,7 +193,7 @@ class Archive:
         except OSError as error:
             raise self._broken(name, error.strerror or str(error)) from None
         if last != _END_OF_FILE:
-            raise self._broken(name, "cut off")
+            raise self._broken(name, "the file is cut off")
 
     def _read_compression(self) -> int:
         kind = ctypes.c_uint8()

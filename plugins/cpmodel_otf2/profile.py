@@ -194,7 +194,7 @@ class TraceProfile:
         mended = sum(tally.mended for tally in self._tallies)
         if mended:
             self._notices.note(
-                "CPM128", f"{mended} returns without their call, or calls without return", mended
+                "CPM128", f"{mended} calls without return, or returns without call", mended
             )
         paused = sum(tally.paused for tally in self._tallies) * self._scales["time"]
         if paused > 0:

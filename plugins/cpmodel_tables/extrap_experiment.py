@@ -111,10 +111,10 @@ def _array(content: bytes, start: int) -> np.ndarray:
     file = io.BytesIO(content[start : start + _HEADER])
     version = np.lib.format.read_magic(file)
     if version != (1, 0):
-        raise ValueError(f"array of format {version}")
+        raise ValueError(f"an array has the unknown format {version}")
     shape, _, dtype = np.lib.format.read_array_header_1_0(file)
     count = int(np.prod([int(extent) for extent in shape], dtype=object))
     begin = start + file.tell()
     if dtype.kind not in "fiu" or count < 0 or count * dtype.itemsize > len(content) - begin:
-        raise ValueError(f"array of shape {shape} and type {dtype}")
+        raise ValueError(f"an array has shape {shape} and type {dtype}")
     return np.frombuffer(content, dtype, count, begin).reshape(shape).astype(np.float64)

@@ -291,7 +291,7 @@ def test_json_and_cali_of_one_run_are_one_profile(opened):
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("__rec=node,id=12,attr=10,data=64,parent=3", "line 1: cut off"),
+        ("__rec=node,id=12,attr=10,data=64,parent=3", "line 1: the line is cut off"),
         ("hello\n", "line 1: not a Caliper record"),
         ("__rec=node,attr=10,data=1\n", "line 1: the record has no 'id'"),
         ("__rec=node,id=12,attr=10,data=1,parent=99\n", "line 1: node 99 is not defined"),

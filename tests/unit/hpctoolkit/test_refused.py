@@ -60,7 +60,7 @@ def test_a_file_that_is_cut_short_is_refused(reader, tmp_path, contexts, ranks, 
     path = write_database(tmp_path, contexts, ranks) / name
     path.write_bytes(path.read_bytes()[:-100])
     error = refused(reader, tmp_path)
-    assert f"{name}: cut off" in error.message
+    assert f"{name}: the file is cut off" in error.message
     assert "(byte 0x" in error.message
 
 
