@@ -38,8 +38,7 @@ class _Node:
     """A node of the context tree: an attribute with a value, below other nodes.
 
     `path` is the call path of its regions, and `calls` the call path of its functions on the call
-    stack.
-    `labels` has the other relevant values of its ancestors.
+    stack. `labels` has the other relevant values of its ancestors.
     """
 
     parent: _Node | None

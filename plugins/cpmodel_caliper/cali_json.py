@@ -205,8 +205,7 @@ def _path_columns(
     """Return the groups of columns with call paths; later groups are for rows without earlier ones.
 
     Functions on the call stack have precedence over regions, and nested attributes over others,
-    because
-    a sample also contains its module and its function alone.
+    because a sample also contains its module and its function alone.
     """
     hierarchic = [
         title

@@ -15,8 +15,7 @@ def processes_of_averages(contents: Contents, attribute: str) -> int:
     """Return the number of processes by the ratio of sums and averages of one quantity.
 
     Without MPI, every record has the same sum, average, minimum and maximum. With MPI, a region
-    that
-    all processes execute has the number of processes as its ratio.
+    that all processes execute has the number of processes as its ratio.
 
     Parameters
     ----------

@@ -124,8 +124,7 @@ class CaliperProfile:
         """Return one exclusive value per call path.
 
         A mean is the sum over processes divided by their number, so processes without the call path
-        count
-        as zero.
+        count as zero.
 
         Raises
         ------

@@ -144,8 +144,7 @@ class Benchmark:
         ----------
         confidence : level of the given intervals
         deviations : relative variances and their degrees of freedom, [functions, K] each:
-            deviations from
-            models, which replace missing repetitions
+            deviations from models, which replace missing repetitions
         """
         tamed = winsorised(self.values)
         pool = pool_of(tamed.values)

@@ -30,8 +30,7 @@ class Check:
     right : functions of the right side, executed one after the other
     times : number of executions of the right side
     can_break, can_hold : whether the check can show a violation, or that the guideline holds.
-        Without
-        a message size, real messages may be longer or shorter than the guideline requires.
+        Without a message size, real messages may be longer or shorter than the guideline requires.
     """
 
     guideline: Guideline

@@ -145,8 +145,7 @@ def judged(
     comparison : left side compared with the right side
     tolerance : slowdown that is not a violation, as a fraction
     confidence : level of the intervals; half of the remainder limits the error of each check, and
-        the
-        share of false violations, which is at most `FALSE` for measurements
+        the share of false violations, which is at most `FALSE` for measurements
     can_break, can_hold : [C] whether a check can show a violation, or that a guideline holds
     guidelines : [C] number of the guideline
     families : [C] number of the kind of guideline
@@ -187,8 +186,7 @@ def chance_of_any(chance: Values, difference: Values, error: Values) -> float:
     """Return the p-value of the checks of a guideline together.
 
     The smaller one of two is doubled: the combination of Simes (An improved Bonferroni procedure
-    for
-    multiple tests of significance, 1986), and the p-value of the weighted mean.
+    for multiple tests of significance, 1986), and the p-value of the weighted mean.
 
     Parameters
     ----------

@@ -60,8 +60,7 @@ def collapse(contexts: Contexts, *, keep_loops: bool) -> Collapsed:
     """Return the call tree of functions, and of loops if `keep_loops`.
 
     Other contexts become part of the enclosing function. If a function calls another one from
-    several
-    lines, they are one call path.
+    several lines, they are one call path.
     """
     node = contexts.called | (contexts.parent < 0)
     if keep_loops:

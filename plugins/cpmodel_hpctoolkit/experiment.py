@@ -61,8 +61,7 @@ class Experiment:
     contexts : callers before callees
     statements : [contexts], True for statements, which have all exclusive cost
     value_context, value_metric, value : [values], sums over all threads as printed; the context of
-        the
-        whole program is -1
+        the whole program is -1
     """
 
     title: str

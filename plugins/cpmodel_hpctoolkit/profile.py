@@ -120,8 +120,7 @@ class HpctoolkitProfile:
         """Return one exclusive value per call path.
 
         Sums and means of counts use the stored sum over all locations. Other statistics, and
-        durations,
-        read one location after the other.
+        durations, read one location after the other.
 
         Raises
         ------

@@ -160,8 +160,7 @@ def _tables(meta: Meta, collapsed: Collapsed, nested: NDArray[np.bool_]) -> tupl
     """Return the call path of each context, and the call path that includes its values.
 
     Both have one entry per context number. They are -1 for contexts within a call path, whose
-    values are
-    part of it already.
+    values are part of it already.
     """
     own = np.full(int(meta.ids.max()) + 1, -1, np.int64)
     above = own.copy()

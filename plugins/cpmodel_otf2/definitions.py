@@ -115,8 +115,7 @@ class Raw:
     nodes : (name, class) by reference; both are references of strings
     regions : (name, canonical name, role, paradigm, file, first line) by reference
     groups, location_groups, locations, comms, members, classes : as in `Definitions`, with
-        references
-        instead of texts
+        references instead of texts
     """
 
     strings: dict[int, str] = field(default_factory=dict)

@@ -1,8 +1,7 @@
 """Events of a trace as batches of typed columns, one location at a time.
 
 All analyses of traces use `EventSource` and `Batch`. `replay` makes a profile of the calls.
-Messages
-and collectives are for the analysis of communication.
+Messages and collectives are for the analysis of communication.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """Call paths as sums of hashes of regions, so that a whole batch is looked up together.
 
 A call adds the hash of its region at its depth, and a return subtracts it. So a running sum
-identifies
-the call path after every event. The probability that two of a million call paths have the same one
-of 2^64 sums is below 10^-7.
+identifies the call path after every event. The probability that two of a million call paths have
+the same one of 2^64 sums is below 10^-7.
 """
 
 from __future__ import annotations

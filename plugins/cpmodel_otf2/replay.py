@@ -219,8 +219,8 @@ def nested(calls: Calls, stack: list[int]) -> tuple[Calls, Column, int]:
     """Return calls that nest.
 
     A return ends the innermost open call of its region. It also ends all calls within it, because
-    their
-    returns were lost. A return of a region that is not open is dropped, because its call was lost.
+    their returns were lost. A return of a region that is not open is dropped, because its call was
+    lost.
 
     Parameters
     ----------

@@ -109,10 +109,8 @@ def repair(text: bytes) -> bytes:
     """Return `text` with known violations of XML repaired.
 
     Bytes that are not UTF-8 are read as Latin-1. Control characters become ``?``. Stray ``&`` and
-    ``<``
-    are escaped, and unquoted attributes are quoted. Expressions of derived metrics are removed,
-    because
-    cpmodel does not evaluate them.
+    ``<`` are escaped, and unquoted attributes are quoted. Expressions of derived metrics are
+    removed, because cpmodel does not evaluate them.
     """
     text = _as_utf8(text)
     text = _CONTROL_REFERENCE.sub(b"?", text.translate(_QUESTIONED))
@@ -139,8 +137,7 @@ def _replace_elements(
     """Return the text with every element replaced, from its start tag to the next end tag.
 
     A single regular expression for both tags would take quadratic time: it would search the rest of
-    the
-    text again for every start tag without an end tag. This function finds each tag once.
+    the text again for every start tag without an end tag. This function finds each tag once.
 
     Parameters
     ----------

@@ -265,8 +265,7 @@ def _search(container: Container) -> dict[str, Member]:
     """Return the members found by searching for headers, without using their sizes.
 
     A writer that compresses rows may store the planned size in the header. So data members extend
-    to
-    the next header, and other members extend to it at most.
+    to the next header, and other members extend to it at most.
     """
     offsets: list[int] = []
     for start in range(0, container.size, _SCAN):

@@ -197,8 +197,7 @@ class CubeProfile:
         """Return all measured values, [call paths x locations in order of their ids].
 
         The whole metric is in memory. The values are meant for comparisons, so negative values and
-        noise
-        are not corrected. Errors are as for `reduce`.
+        noise are not corrected. Errors are as for `reduce`.
         """
         stored = self._readable(metric)
         values = np.zeros((len(self.call_tree), self.columns.stored))

@@ -48,10 +48,8 @@ def reduce_families(rows: Rows, layout: Layout, order: NDArray[np.int64], reduce
     """Reduce the exclusive part of inclusive values.
 
     Inclusive rows are stored by family: the callees of one call path are neighbours. One pass over
-    the
-    file sums them. When a family is complete, the row of its caller is read. A family may extend
-    over
-    any number of blocks.
+    the file sums them. When a family is complete, the row of its caller is read. A family may
+    extend over any number of blocks.
 
     Parameters
     ----------
@@ -72,10 +70,8 @@ class _Families:
     """Conversion of inclusive rows to exclusive ones.
 
     One buffer contains everything. Its first row is the sum of the family that the previous block
-    left
-    unfinished, as if it were a single callee. The block follows, then rows of callers from
-    elsewhere, and
-    finally a row of zeros for callers that are not stored.
+    left unfinished, as if it were a single callee. The block follows, then rows of callers from
+    elsewhere, and finally a row of zeros for callers that are not stored.
     """
 
     def __init__(
@@ -139,8 +135,7 @@ class _Families:
         """Reduce the exclusive values of callers [k] whose callees are complete.
 
         `starts` [k + 1] are positions in the buffer, which contains the stored rows from `first` to
-        `stop`.
-        Rows of callers within this range are not read again.
+        `stop`. Rows of callers within this range are not read again.
         """
         if not len(callers):
             return

@@ -201,8 +201,7 @@ class _Search:
         """Return whether a column contains numbers.
 
         Some titles require numbers: for them, a text is an error with its line. In other columns,
-        one
-        text is an error, and several texts make a column of texts.
+        one text is an error, and several texts make a column of texts.
         """
         if not self.grid.is_numeric(title) or self.grid.is_empty(title):
             return False
@@ -236,10 +235,8 @@ class _Search:
         """Return the parameters and the values among the free columns of numbers.
 
         At each setting of the parameters, most call paths have a row. So a column that is different
-        in
-        every row is not a parameter. A single call path does not decide: then the columns after the
-        first
-        value are not parameters.
+        in every row is not a parameter. A single call path does not decide: then the columns after
+        the first value are not parameters.
         """
         order = list(self.grid.columns)
         first = min((order.index(title) for title in values), default=len(order))

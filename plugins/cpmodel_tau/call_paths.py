@@ -203,8 +203,7 @@ class _Nodes:
         """Return the node of each call path.
 
         TAU truncates call paths at a depth. The caller of a truncated call path is found if a
-        single call path
-        ends with its beginning. Otherwise the caller is the program.
+        single call path ends with its beginning. Otherwise the caller is the program.
         """
         depth = max(map(len, self._paths), default=0)
         ending: dict[tuple[int, ...], list[tuple[int, ...]]] = {}
