@@ -42,7 +42,7 @@ def definitions(path: Path, unit: bytes, size: int) -> Path:
 BOMBS = {
     "definitions.cubex": (lambda path: definitions(path, b" ", 40 * MIB), "much for their size"),
     "tags.cubex": (lambda path: definitions(path, b"<a>", 7 * MIB), "nested too deeply"),
-    "ampersands.cubex": (lambda path: definitions(path, b"&", 7 * MIB), "is to be repaired"),
+    "ampersands.cubex": (lambda path: definitions(path, b"&", 7 * MIB), "errors to repair"),
     "zeros.cube.gz": (lambda path: packed(path, b"\0", 1000 * MIB), TOO_MUCH),
     "tags.cube.gz": (lambda path: packed(path, b"<a>", 500 * MIB, XML), TOO_MUCH),
     "one-line.csv.gz": (lambda path: packed(path, b"a", 6000 * MIB), "a line is longer than 8 MiB"),
