@@ -574,7 +574,7 @@ def split_parameters(
     return tuple(varying), constants
 
 
-def unknown_metric(name: str, known: Mapping[str, object]) -> UsageError:
+def unknown_metric(name: str, metrics: Mapping[str, object]) -> UsageError:
     """Return the error for an unknown metric, with the nearest name as a hint."""
-    hint = f"{did_you_mean(str(name), known)} metrics: {', '.join(known)}".lstrip()
+    hint = f"{did_you_mean(str(name), metrics)} metrics: {', '.join(metrics)}".lstrip()
     return UsageError(f"no metric {name!r}", hint=hint)

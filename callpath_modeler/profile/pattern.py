@@ -58,7 +58,7 @@ class Patterns:
     name : [call paths] number of the name of each call path
     spelled : [names] spellings of each distinct name
     plain : numbers of names, by spelling
-    known : [names] True if the segment matches the name, by segment
+    matches : [names] True if the segment matches the name, by segment
     literal : numbers of the names with this spelling, by segment; None = the segment has wildcards
     meant : the most similar name, by segment
     steps : position in `reached` after a segment, by the position before it and the segment
@@ -70,7 +70,7 @@ class Patterns:
     name: NDArray[np.intp]
     spelled: tuple[tuple[str, ...], ...]
     plain: Mapping[str, Sequence[int]]
-    known: dict[str, NDArray[np.bool_]] = field(default_factory=dict)
+    matches: dict[str, NDArray[np.bool_]] = field(default_factory=dict)
     literal: dict[str, Sequence[int] | None] = field(default_factory=dict)
     meant: dict[str, str] = field(default_factory=dict)
     steps: dict[tuple[int, str], int] = field(default_factory=dict)
@@ -230,7 +230,7 @@ class Patterns:
 
     def _fits(self, segment: str) -> NDArray[np.bool_]:
         """Return True for the names that a segment matches, [names]."""
-        if segment not in self.known:
+        if segment not in self.matches:
             fits = np.zeros(len(self.spelled), bool)
             places = self._spelled_out(segment)
             if segment == _ANY:
@@ -240,8 +240,8 @@ class Patterns:
             else:
                 test = matcher_of(segment)
                 fits[:] = [any(test(way) for way in ways) for ways in self.spelled]
-            self.known[segment] = fits
-        return self.known[segment]
+            self.matches[segment] = fits
+        return self.matches[segment]
 
     def nearest(self, pattern: str) -> str:
         """Return a similar pattern that names at least one call path, or ""."""

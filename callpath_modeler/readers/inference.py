@@ -81,7 +81,7 @@ _ALMOST_ALL = 0.8
 
 def infer(
     columns: Sequence[NumberColumn],
-    known: Mapping[str, Sequence[float]],
+    given: Mapping[str, Sequence[float]],
     *,
     counts: Mapping[str, Sequence[float]] | None = None,
     required: Collection[str] = (),
@@ -91,7 +91,7 @@ def infer(
     Parameters
     ----------
     columns : numbers of all runs, at least one
-    known : parameters that the profiles state, by name, [runs]
+    given : parameters that the profiles state, by name, [runs]
     counts : other counts of the profiles, such as nodes, which a number may confirm, [runs]
     required : names of parameters that the user takes from these numbers
 
@@ -99,7 +99,7 @@ def infer(
     -------
     decisions in the order of `columns`
     """
-    state = _State(columns, known, counts or {})
+    state = _State(columns, given, counts or {})
     decided: dict[int, Decision] = {}
     for k in _required(columns, required):
         name = columns[k].label if columns[k].label in required else next(iter(required))
@@ -132,15 +132,15 @@ class _State:
     def __init__(
         self,
         columns: Sequence[NumberColumn],
-        known: Mapping[str, Sequence[float]],
+        given: Mapping[str, Sequence[float]],
         counts: Mapping[str, Sequence[float]],
     ) -> None:
         self.runs = len(columns[0].values) if columns else 0
-        self.known = {name: tuple(values) for name, values in known.items()}
+        self.known = {name: tuple(values) for name, values in given.items()}
         self.counts = {name: tuple(values) for name, values in counts.items()}
         # ``t`` means threads beside a number of processes, where profiles do not say otherwise.
         words = {column.word for column in columns} | {_word(column) for column in columns}
-        self.is_t = NameWord.PROCESSES in words and "threads" not in {*known, *counts}
+        self.is_t = NameWord.PROCESSES in words and "threads" not in {*given, *counts}
 
     def add(self, name: str, column: NumberColumn) -> None:
         """Count a column among the known parameters."""

@@ -80,12 +80,12 @@ class Registry:
     ----------
     readers : those that load
     broken : the errors of those that do not
-    asked : what `of_installed` was asked for, if these are of it
+    requested : what `of_installed` was asked for, if these are of it
     """
 
     readers: tuple[Reader, ...]
     broken: tuple[PluginError, ...] = ()
-    asked: tuple[str | None, ...] = ()
+    requested: tuple[str | None, ...] = ()
 
     @classmethod
     def of_installed(cls, only: str | None = None) -> Registry:
@@ -94,21 +94,21 @@ class Registry:
         `only` is the name of a reader, or a Python file that holds one.
         """
         if only is not None and only.endswith(".py"):
-            return cls(readers_in(Path(only)), asked=(only,))
+            return cls(readers_in(Path(only)), requested=(only,))
         if only is not None:
-            return cls((load(only),), asked=(only,))
+            return cls((load(only),), requested=(only,))
         readers, broken = [], []
         for entry in installed().values():
             try:
                 readers.append(load_entry(entry))
             except PluginError as error:
                 broken.append(error)
-        return cls(tuple(readers), tuple(broken), asked=(only,))
+        return cls(tuple(readers), tuple(broken), requested=(only,))
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Be pickled as what was asked for: readers need not be fit for it, nor need their home."""
-        if self.asked:
-            return Registry.of_installed, self.asked
+        if self.requested:
+            return Registry.of_installed, self.requested
         return Registry, (self.readers, self.broken)
 
     def match(self, path: Path) -> Reader | None:

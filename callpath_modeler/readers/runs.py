@@ -106,19 +106,19 @@ def read_runs(
     return read
 
 
-def reduction_of(source: ProfileSource, asked: Reduction | None, path: Path) -> Reduction:
+def reduction_of(source: ProfileSource, requested: Reduction | None, path: Path) -> Reduction:
     """Return how to reduce over locations: as asked, or refuse with a `DataError`."""
     can = tuple(source.reductions) if isinstance(source, ReducedSource) else COMPUTED
-    if asked is None:
+    if requested is None:
         return Reduction.MEAN if Reduction.MEAN in can else can[0]
-    if asked not in can:
+    if requested not in can:
         raise DataError(
-            f"{path}: holds no {asked} over processes: it was reduced when it was written",
+            f"{path}: holds no {requested} over processes: it was reduced when it was written",
             hint=f"--locations {' or '.join(can)}"
             if Reduction.GIVEN not in can
             else "leave --locations out",
         )
-    return asked
+    return requested
 
 
 def read_run(

@@ -171,7 +171,7 @@ def _write_laws_beyond(
     """Write the models of rows again that follow another law beyond a change point."""
     known = setting.hypotheses
     laws = with_laws_beyond(
-        found, data, known, setting.ways, setting.beliefs, noise_known=setting.pool.known
+        found, data, known, setting.ways, setting.beliefs, noise_known=setting.pool.is_known
     )
     if laws is None:
         return

@@ -185,7 +185,7 @@ class Hypotheses:
     single_group: IntArray
     kept: ScreeningLimits
     kinds: IntArray
-    held: FloatArray
+    strength: FloatArray
     log_prior: FloatArray
     fans: PairGroups | None = None
 
@@ -394,7 +394,7 @@ def with_prior(
     strength = np.maximum(_CLASS_STRENGTH, held * np.bincount(hypotheses.kinds, minlength=size))
     with np.errstate(divide="ignore"):
         log_prior = np.log(share / share.sum())
-    return replace(hypotheses, held=strength, log_prior=log_prior)
+    return replace(hypotheses, strength=strength, log_prior=log_prior)
 
 
 def _group(shape: Shape) -> HypothesisGroup:

@@ -270,7 +270,7 @@ def intercept_penalty(
 def _found(sums: list[PairSums], price: InterceptPenalty) -> tuple[TwoTermFits, list[FloatArray]]:
     """Regress under the first drift, and tell what is left under every one."""
     found = sums[0].regressions(price)
-    kept = found.free | ~price.asked
+    kept = found.free | ~price.tested
     return found, [found.residual, *(each.residual(kept) for each in sums[1:])]
 
 

@@ -168,7 +168,7 @@ class InterceptPenalty:
 
     variance: FloatArray
     used: FloatArray
-    asked: npt.NDArray[np.bool_]
+    tested: npt.NDArray[np.bool_]
     shared: bool = False
 
     def accepts(
@@ -186,7 +186,7 @@ class InterceptPenalty:
             room = level * occam_volume(constant / level, 0.0, PAIR_FOLDS)
         with np.errstate(over="ignore"):
             cost = np.log(room**2 / (2 * np.pi * variance))
-        return np.asarray((constant**2 > variance * cost) | ~self.asked)
+        return np.asarray((constant**2 > variance * cost) | ~self.tested)
 
 
 @dataclass(frozen=True, slots=True)
@@ -276,7 +276,7 @@ class PairSums:
         cc = 1 / self.weight - self.at_x * cx
         cc -= self.at_z * cz
         free = constant > 0
-        if price.asked.any():
+        if price.tested.any():
             level = np.maximum(first, 0.0) + np.maximum(second, 0.0) + np.maximum(constant, 0.0)
             level += LEAST
             free &= price.accepts(constant, cc, residual, level)

@@ -53,7 +53,7 @@ class Noise:
     variance: FloatArray
     dof: FloatArray
     weight: FloatArray
-    known: bool
+    is_known: bool
     spread: FloatArray
 
 
@@ -138,7 +138,7 @@ class Pool:
         borrows is ``level + slope (x - about)``, with x - about within `reach`
     """
 
-    known: bool
+    is_known: bool
     profile: FloatArray
     dof: float = 0.0
     level: float = 0.0
@@ -159,7 +159,7 @@ class Pool:
             variance, dof, spread, weight = repetitions.noise(
                 reps.columns, pool, self.profile, efficiency
             )
-            known = self.known or bool(self.dof)
+            known = self.is_known or bool(self.dof)
             return Noise(reps.centre, variance, dof, weight, known, spread)
         count, squares = reps.count, reps.squares
         present = count > 0
@@ -171,7 +171,7 @@ class Pool:
         if not self.dof:
             n = len(raw)
             exact, sure = np.full(n, EXACT_VARIANCE), np.full(n, _MOST_DOF)
-            return Noise(reps.centre, exact, sure, weight, self.known, spread)
+            return Noise(reps.centre, exact, sure, weight, self.is_known, spread)
         prior = np.exp(self.level + self.slope * np.clip(_log(size) - self.about, *self.reach))
         shrunk = (self.dof * prior + dof * raw) / (self.dof + dof)
         share, freedom = min(self.dof, _MOST_DOF), _freedom(reps)
