@@ -178,7 +178,7 @@ def _write_laws_beyond(
     """Replace the models of rows that follow another law beyond a change point."""
     known = setting.hypotheses
     laws = with_laws_beyond(
-        found, data, known, setting.ways, setting.beliefs, noise_known=setting.pool.known
+        found, data, known, setting.ways, setting.beliefs, noise_known=setting.pool.is_known
     )
     if laws is None:
         return

@@ -162,7 +162,7 @@ def estimate_priors(
     """Return noise, priors and centre of repetitions, learnt from some of the rows."""
     known = joint_hypotheses(space, points) if points.ndim > 1 else hypotheses(space, points)
     y, reps, pool = _overview(values, rows_per_chunk(known, _SAMPLE))
-    ways = deviations(points, noise_known=pool.known)
+    ways = deviations(points, noise_known=pool.is_known)
     before, far = LogPriors(known.log_prior, ways.log_prior), far_tables(points, known, FAR)
     sums = additive_terms(known, points) if space.max_terms > 1 else None
     how: Centre = "mean" if aggregate == "auto" else aggregate
@@ -202,7 +202,7 @@ class _FirstModels:
 
 def _by_errors(setting: FittedPriors, reps: RepetitionStats) -> tuple[FittedPriors, _FirstModels]:
     """Return first models, and estimates that use their errors where repetitions show nothing."""
-    seen, told = _first_models(setting, reps), setting.pool.known
+    seen, told = _first_models(setting, reps), setting.pool.is_known
     correlation = error_correlation(seen.data, seen.fitted, noise_known=told)
     setting = replace(setting, correlation=correlation)
     odd = _odd_one(setting, seen)

@@ -101,9 +101,11 @@ def _learnt(
     Each hypothesis and each deviation is learnt separately; `found` is ordered by row.
     """
     kinds, before, deviation_before = hypotheses.kinds, np.exp(log_prior), np.exp(deviation_prior)
-    whole = np.bincount(kinds, weights=before, minlength=len(hypotheses.held)).astype(np.float64)
+    whole = np.bincount(kinds, weights=before, minlength=len(hypotheses.strength)).astype(
+        np.float64
+    )
     within = np.divide(1.0, whole, out=np.zeros_like(whole), where=whole > 0)
-    of_hypothesis = hypotheses.held * count_as_one
+    of_hypothesis = hypotheses.strength * count_as_one
     # A hypothesis that no row has chosen keeps its share of the rest of its kind.
     chosen = np.zeros(len(kinds), dtype=np.bool_)
     chosen[found.chosen] = True

@@ -186,7 +186,7 @@ class Hypotheses:
     single_group : [S] group of the hypothesis with one shape and positive coefficients
     kept : limits on the hypotheses of a row that are evaluated
     kinds : [1 + 3 S + P] kind of each hypothesis; the probabilities of kinds are learnt
-    held : [kinds] weight of the prior within a kind, in call paths
+    strength : [kinds] weight of the prior within a kind, in call paths
     log_prior : [1 + 3 S + P] log prior of constant, single, offset, without a constant, pairs;
         -inf = excluded
     fans : groups of the other pairs; None = there are no others
@@ -201,7 +201,7 @@ class Hypotheses:
     single_group: IntArray
     kept: ScreeningLimits
     kinds: IntArray
-    held: FloatArray
+    strength: FloatArray
     log_prior: FloatArray
     fans: PairGroups | None = None
 
@@ -407,7 +407,7 @@ def with_prior(
     strength = np.maximum(_CLASS_STRENGTH, held * np.bincount(hypotheses.kinds, minlength=size))
     with np.errstate(divide="ignore"):
         log_prior = np.log(share / share.sum())
-    return replace(hypotheses, held=strength, log_prior=log_prior)
+    return replace(hypotheses, strength=strength, log_prior=log_prior)
 
 
 def _group(shape: Shape) -> HypothesisGroup:

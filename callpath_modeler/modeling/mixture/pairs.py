@@ -277,7 +277,7 @@ def intercept_penalty(
 def _found(sums: list[PairSums], price: InterceptPenalty) -> tuple[TwoTermFits, list[FloatArray]]:
     """Return the regressions under the first drift, and the residuals under every drift."""
     found = sums[0].regressions(price)
-    kept = found.free | ~price.asked
+    kept = found.free | ~price.tested
     return found, [found.residual, *(each.residual(kept) for each in sums[1:])]
 
 

@@ -168,14 +168,14 @@ class InterceptPenalty:
     ----------
     variance : [n] variance of a point by noise
     used : [n] number of points with a value
-    asked : [..., n] or [..., 1] whether the constant of a pair has a cost
+    tested : [..., n] or [..., 1] whether the constant of a pair has a cost
     shared : whether these are pairs with shared work, in which the share of a constant is uniform
         in its logarithm
     """
 
     variance: FloatArray
     used: FloatArray
-    asked: npt.NDArray[np.bool_]
+    tested: npt.NDArray[np.bool_]
     shared: bool = False
 
     def accepts(
@@ -194,7 +194,7 @@ class InterceptPenalty:
             room = level * occam_volume(constant / level, 0.0, PAIR_FOLDS)
         with np.errstate(over="ignore"):
             cost = np.log(room**2 / (2 * np.pi * variance))
-        return np.asarray((constant**2 > variance * cost) | ~self.asked)
+        return np.asarray((constant**2 > variance * cost) | ~self.tested)
 
 
 @dataclass(frozen=True, slots=True)
@@ -285,7 +285,7 @@ class PairSums:
         cc = 1 / self.weight - self.at_x * cx
         cc -= self.at_z * cz
         free = constant > 0
-        if price.asked.any():
+        if price.tested.any():
             level = np.maximum(first, 0.0) + np.maximum(second, 0.0) + np.maximum(constant, 0.0)
             level += LEAST
             free &= price.accepts(constant, cc, residual, level)

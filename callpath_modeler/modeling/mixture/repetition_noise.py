@@ -57,7 +57,7 @@ class Noise:
         where repetitions agree or there are none
     dof : [n] degrees of freedom of this variance
     weight : [n, K] weight of each point, about 1; 0 = no value
-    known : whether there are repetitions
+    is_known : whether there are repetitions
     spread : [n] relative standard deviation of one repetition; NaN without repetitions
     """
 
@@ -65,7 +65,7 @@ class Noise:
     variance: FloatArray
     dof: FloatArray
     weight: FloatArray
-    known: bool
+    is_known: bool
     spread: FloatArray
 
 
@@ -143,14 +143,14 @@ class Pool:
 
     Attributes
     ----------
-    known : whether there are repetitions
+    is_known : whether there are repetitions
     profile : [K] relative variance of the noise of each point; 1 = average of a row
     dof : degrees of freedom that a row borrows; 0 if all repetitions agree
     level, slope, about, reach : line in log variance against log size x from which a row borrows,
         ``level + slope (x - about)``, with x - about within `reach`
     """
 
-    known: bool
+    is_known: bool
     profile: FloatArray
     dof: float = 0.0
     level: float = 0.0
@@ -171,7 +171,7 @@ class Pool:
             variance, dof, spread, weight = repetitions.noise(
                 reps.columns, pool, self.profile, efficiency
             )
-            known = self.known or bool(self.dof)
+            known = self.is_known or bool(self.dof)
             return Noise(reps.centre, variance, dof, weight, known, spread)
         count, squares = reps.count, reps.squares
         present = count > 0
@@ -183,7 +183,7 @@ class Pool:
         if not self.dof:
             n = len(raw)
             exact, sure = np.full(n, EXACT_VARIANCE), np.full(n, _MOST_DOF)
-            return Noise(reps.centre, exact, sure, weight, self.known, spread)
+            return Noise(reps.centre, exact, sure, weight, self.is_known, spread)
         prior = np.exp(self.level + self.slope * np.clip(_log(size) - self.about, *self.reach))
         shrunk = (self.dof * prior + dof * raw) / (self.dof + dof)
         share, freedom = min(self.dof, _MOST_DOF), _freedom(reps)
