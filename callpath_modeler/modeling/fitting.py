@@ -89,7 +89,9 @@ def fit(
 
         centre_ = "median" if aggregate == "auto" else aggregate
         if centre_ not in _CLASSIC_CENTRES:
-            raise ValueError(f"the classic method knows no {aggregate}; mean, median or min")
+            raise ValueError(
+                f"the classic method does not support {aggregate}; use mean, median or min"
+            )
         if folds is not None and not 2 <= folds <= len(points):
             raise ValueError(f"{folds} folds; expected 2 to {len(points)}, the number of points")
         order = np.argsort(points)
@@ -107,7 +109,7 @@ def fit(
     from callpath_modeler.modeling.mixture.application import fit_mixture
 
     if folds is not None:
-        raise ValueError("folds belong to the classic method")
+        raise ValueError("folds are an option of the classic method only")
     return fit_mixture(
         points,
         values,
@@ -167,9 +169,9 @@ def _checked(
     if points.ndim not in (1, 2) or not points.size or not _usable(points).all():
         raise ValueError("points must be a list of finite numbers above zero")
     if points.ndim > 1 and not 2 <= points.shape[1] <= MOST_PARAMETERS:
-        raise ValueError(f"points of several parameters have 2 to {MOST_PARAMETERS}")
+        raise ValueError(f"points in several parameters need 2 to {MOST_PARAMETERS}")
     if len(points) > _MOST_POINTS:
-        raise ValueError(f"{len(points)} points; models are made of {_MOST_POINTS} at most")
+        raise ValueError(f"{len(points)} points; a model can use at most {_MOST_POINTS}")
     if len(np.unique(points, axis=0)) != len(points):
         raise ValueError("points must differ; repetitions go along the last axis of the values")
     if values.ndim != 3 or values.shape[1] != len(points) or values.shape[2] == 0:

@@ -105,7 +105,7 @@ class _Reader:
             growth = self._bracket()
         else:
             growth = self._sum()
-        words.expect(END, "the growth has ended before this")
+        words.expect(END, "the growth ends before this")
         return ParsedGrowth(growth, self._parameter)
 
     def _sum(self) -> Growth:
@@ -113,7 +113,7 @@ class _Reader:
         while self._words.accept("+"):
             growth = max(growth, self._product())
         if self._words.ahead.text == "-":
-            self._words.fail("growth is that of the largest of a sum; nothing is subtracted")
+            self._words.fail("a growth has no differences; write only its fastest growing term")
         return growth
 
     def _product(self) -> Growth:
@@ -157,7 +157,7 @@ class _Reader:
         words = self._words
         name = words.ahead
         if name.kind not in ("name", "given"):
-            words.fail("a factor is missing here; growth is written as in O(p^2 log p)")
+            words.fail("a factor is missing here; write a growth as in O(p^2 log p)")
         words.take()
         called = words.ahead.text == "(" and words.ahead.column == name.column + len(name.text)
         if called and len(name.text) > 1:
@@ -167,7 +167,10 @@ class _Reader:
         if self._wanted is not None and name.text != self._wanted:
             words.fail(f"{name.text!r} is not the parameter, {self._wanted!r}", name)
         if self._parameter not in (None, name.text):
-            words.fail(f"a second parameter beside {self._parameter!r}; growth is in one", name)
+            words.fail(
+                f"a growth has one parameter; this is a second one besides {self._parameter!r}",
+                name,
+            )
         self._parameter = name.text
 
     def _argument(self) -> Growth:
@@ -186,11 +189,13 @@ class _Reader:
         before = words.ahead.kind in ("raise", "superscript")
         power = self._power()
         if words.ahead.text in _LOGARITHMS:
-            words.fail("logarithms of logarithms are beyond these growths")
+            words.fail("logarithms of logarithms are not supported")
         of = self._argument()
         power = power if before else self._power()
         if of <= CONSTANT_GROWTH or not (of.rate or of.exponent):
-            words.fail("this is the logarithm of no power of the parameter", start)
+            words.fail(
+                "the argument of a logarithm must be a growing power of the parameter", start
+            )
         return (Growth(Fraction(1), 0) if of.rate else Growth(Fraction(0), 1)) ** power
 
     def _power(self) -> Fraction:
@@ -201,7 +206,7 @@ class _Reader:
         if not words.accept("raise"):
             return Fraction(1)
         if words.ahead.kind == "name":
-            words.fail("an exponent is a number here; exponentials have base 2: 2^k")
+            words.fail("an exponent must be a number; write exponentials with base 2: 2^k")
         enclosed = words.accept("(")
         value = self._signed()
         if enclosed:
@@ -227,7 +232,7 @@ class _Reader:
         if word.kind not in ("number", "superscript"):
             self._words.fail("a number is missing here", word)
         if len(word.text) > _LONGEST:
-            self._words.fail("a number of too many digits", word)
+            self._words.fail("this number has too many digits", word)
         exact = Fraction(word.text.translate(_PLAIN))
         digits = len(word.text.partition(".")[2])
         sixth = Fraction(round(exact * 6), 6)
@@ -243,7 +248,7 @@ class _Reader:
             return CONSTANT_GROWTH if number == 1 else self._coefficient(word)
         base = number.numerator
         if number.denominator != 1 or base < 2 or base & (base - 1):
-            words.fail("the base of an exponential is 2, or a power of it", word)
+            words.fail("the base of an exponential must be 2 or a power of 2", word)
         words.take()
         rate = self._rate(word)
         return Growth(Fraction(0), 0, rate * (base.bit_length() - 1))
@@ -273,5 +278,5 @@ class _Reader:
 
     def _coefficient(self, number: Token) -> NoReturn:
         self._words.fail(
-            "growth has no coefficients; fractions in exponents go in brackets: p^(2/3)", number
+            "a growth has no coefficients; put fractions in exponents in brackets: p^(2/3)", number
         )

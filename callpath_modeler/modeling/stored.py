@@ -71,13 +71,13 @@ def from_arrays(
     rows = len(arrays["status"]) if rows is None else rows
     points = np.array(header["points"], dtype=np.float64)
     if points.ndim not in {1, 2} or not np.isfinite(points).all() or not (points > 0).all():
-        raise ValueError("points are no positive numbers")
+        raise ValueError("points are not positive numbers")
     axes = 1 if points.ndim == 1 else points.shape[1]
     if any(isinstance(shape, Product) and len(shape.factors) != axes for shape in shapes):
         raise ValueError("a shape is a product of more or fewer factors than there are parameters")
     check_columns(arrays, shapes, points, rows, header["method"])
     if not 0 < float(header["confidence"]) < 1 or not 0 <= float(header["correlation"]) <= 1:
-        raise ValueError("confidence or correlation is no share")
+        raise ValueError("confidence or correlation is not between 0 and 1")
     return Models(
         space=SearchSpace.from_header(header["space"]),
         shapes=shapes,

@@ -195,11 +195,11 @@ def _check_range(
     if not np.isnan(array.min()):
         return
     if column.missing is MissingRule.NOWHERE:
-        raise ValueError(f"{name} holds a value that is no number")
+        raise ValueError(f"{name} holds a value that is NaN")
     # Columns with missing models have at most two dimensions, so this array is not larger.
     missing = np.isnan(array).reshape(len(array), -1).any(axis=1)
     if (missing & modelled).any():
-        raise ValueError(f"{name} holds a value that is no number in a row with a model")
+        raise ValueError(f"{name} holds a value that is NaN in a row with a model")
 
 
 def _check_places(arrays: Mapping[str, npt.NDArray[Any]], points: FloatArray) -> None:
@@ -210,7 +210,7 @@ def _check_places(arrays: Mapping[str, npt.NDArray[Any]], points: FloatArray) ->
         return
     for name, none in (("since", 0.0), ("low_p", np.inf), ("high_p", -np.inf)):
         if not np.isin(arrays[name], np.append(points, none)).all():
-            raise ValueError(f"{name} holds a value that is none of the points")
+            raise ValueError(f"{name} holds a value that is not one of the points")
 
 
 def _check_errors(root: npt.NDArray[Any]) -> None:

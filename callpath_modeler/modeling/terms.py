@@ -144,8 +144,8 @@ def as_exponent(value: ExponentLike) -> Fraction:
         fraction = fraction.limit_denominator(100)
     if abs(fraction) > _LARGEST_POWER or fraction.denominator > _FINEST:
         raise SearchSpaceError(
-            f"{_short(value)} is no exponent of a model; it lies between -{_LARGEST_POWER} and "
-            f"{_LARGEST_POWER}"
+            f"{_short(value)} is not an allowed exponent; exponents lie between "
+            f"-{_LARGEST_POWER} and {_LARGEST_POWER}"
         )
     return fraction
 
@@ -211,23 +211,25 @@ class SearchSpace:
         rising = (*self.exponents, *self.secondary, *self.alone)
         fractions = (*rising, *self.decreasing, *self.exponential)
         if not all(isinstance(each, Rational) for each in fractions):
-            raise SearchSpaceError("exponents and rates are fractions")
+            raise SearchSpaceError("exponents and rates must be fractions")
         if not all(isinstance(each, Integral) for each in (*self.logs, self.max_terms)):
-            raise SearchSpaceError("powers of the logarithm and numbers of terms are whole")
+            raise SearchSpaceError("powers of the logarithm and numbers of terms must be whole")
         if self.max_terms < 1:
             raise SearchSpaceError(
                 f"max_terms is {self.max_terms}; a model needs room for at least one term"
             )
         if any(not 0 <= log <= _LARGEST_POWER for log in self.logs):
-            raise SearchSpaceError(f"powers of the logarithm are 0 to {_LARGEST_POWER}")
+            raise SearchSpaceError(
+                f"powers of the logarithm must lie between 0 and {_LARGEST_POWER}"
+            )
         if any(abs(each) > _LARGEST_POWER or each.denominator > _FINEST for each in fractions):
-            raise SearchSpaceError(f"exponents and rates are at most {_LARGEST_POWER}")
+            raise SearchSpaceError(f"exponents and rates must be at most {_LARGEST_POWER}")
         if any(exponent < 0 for exponent in rising):
             raise SearchSpaceError("negative exponents belong to the decreasing terms")
         if any(exponent >= 0 for exponent in self.decreasing):
-            raise SearchSpaceError("exponents of decreasing terms are below zero")
+            raise SearchSpaceError("exponents of decreasing terms must be below zero")
         if any(rate <= 0 for rate in self.exponential):
-            raise SearchSpaceError("rates of exponentials are above zero")
+            raise SearchSpaceError("rates of exponentials must be above zero")
         if not self.terms:
             raise SearchSpaceError("the search space has no term besides the constant")
 

@@ -108,7 +108,9 @@ def _basis(space: SearchSpace, points: FloatArray) -> tuple[Basis, npt.NDArray[n
         if points[0] >= 1 or not term.log
     ]
     if not usable:
-        raise ValueError("all terms of the space have logarithms, which are negative below 1")
+        raise ValueError(
+            "all terms of the search space have logarithms, which are negative below 1"
+        )
     basis = Basis.at(
         points,
         [term.growth for _, term, _ in usable],

@@ -28,8 +28,8 @@ def description() -> str:
     if library is not None:
         return "by the compiled library"
     if os.environ.get(VARIABLE) == "0":
-        return f"in numpy, as {VARIABLE}=0 asks for"
-    return "in numpy, several times as slow: there is no library compiled of these sources here"
+        return f"in numpy, because {VARIABLE} is 0"
+    return "in numpy, several times as slow, because no library was compiled from these sources"
 
 
 def reload() -> None:
@@ -106,7 +106,7 @@ def _passed(argument: npt.NDArray[Any] | float) -> Any:
     if isinstance(argument, np.ndarray):
         flags = argument.flags
         if not flags.c_contiguous:
-            raise ValueError("arrays are to be contiguous")
+            raise ValueError("arrays must be contiguous")
         if flags.writeable and argument.size:
             # This is several times as fast as the general way.
             return ctypes.byref(ctypes.c_char.from_buffer(argument.data))

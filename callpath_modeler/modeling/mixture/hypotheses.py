@@ -289,7 +289,9 @@ def _hypotheses(space: SearchSpace, at: tuple[float, ...]) -> Hypotheses:
     points = np.array(at)
     terms = [term for term in space.terms if points[0] >= 1 or not term.log]
     if not terms:
-        raise ValueError("all terms of the space have logarithms, which are negative below 1")
+        raise ValueError(
+            "all terms of the search space have logarithms, which are negative below 1"
+        )
     of_two = differences(terms, points) if space.max_terms > 1 else ()
     alone = space.alone if len(points) >= _FEWEST_FOR_ALONE else ()
     lone = dict.fromkeys(Term(power, 0) for power in alone)
