@@ -33,7 +33,7 @@ IntArray = npt.NDArray[np.intp]
 class BreakKind(StrEnum):
     """Kinds of breaks."""
 
-    STEP = "step"  # 1 beyond `at`, else 0: a protocol or an algorithm switches
+    STEP = "step"  # 1 beyond `at`, else 0: another protocol or algorithm
     ONCE = "once"  # 1 at `at`, else 0: a disturbed run
     LEAP = "leap"  # a term beyond `at`, else 0: with that term, all of it takes longer there
     DROP = "drop"  # 1 up to `at`, then 0: a switch to a faster algorithm
@@ -42,9 +42,9 @@ class BreakKind(StrEnum):
     BEYOND = "beyond"  # 1 - at / p from `at` on: the share of partners outside of a group
     CLIMB = "climb"  # log2(p / at) from `at` on: levels of a tree above that group
     PLATEAU = "plateau"  # a power up to `at`, then flat: the number of neighbours is complete
-    FLOOR = "floor"  # falls by a power up to `at`, then flat: no more work to share
+    FLOOR = "floor"  # falls by a power up to `at`, then flat: all work is shared
     SWELL = "swell"  # flat, then gradually linear: a resource that fills gradually
-    SETTLE = "settle"  # falls as 1 / p, then gradually flat: launches take over from work
+    SETTLE = "settle"  # falls as 1 / p, then gradually flat: launches take longer than the work
     CEILING = "ceiling"  # 1 - exp(-p / at): saturates
     LEVELS = "levels"  # levels of a tree of fan-out `at`
     BLOCKS = "blocks"  # nodes of `at` processes each
@@ -85,6 +85,7 @@ _VALUES: Mapping[BreakKind, Callable[[FloatArray, FloatArray, FloatArray], Float
     BreakKind.BLOCKS: lambda p, at, _: np.ceil(p / at * WITHIN),
     BreakKind.SORTED: lambda p, at, _: np.log2(np.maximum(2.0, at / p)) / p,
 }
+"""Values of each kind of break at the targets p, by its place and power."""
 _TEXTS: Mapping[BreakKind, str] = {
     BreakKind.STEP: "[{p} > {at}]",
     BreakKind.ONCE: "[{p} = {at}]",
@@ -103,6 +104,7 @@ _TEXTS: Mapping[BreakKind, str] = {
     BreakKind.BLOCKS: "ceil({p}/{at})",
     BreakKind.SORTED: "log2(2^{digits}/{p})/{p}",
 }
+"""Factor of a formula for each kind of break."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,6 +22,7 @@ from callpath_modeler.modeling.terms import Term
 FloatArray = npt.NDArray[np.float64]
 
 ONE = Term(Fraction(0), 0)
+"""The constant term 1."""
 _P = Term(Fraction(1), 0)
 
 

@@ -22,6 +22,7 @@ _MOST_POINTS = 2**15 - 1
 """Largest number of points, which columns of models can count."""
 
 _CLASSIC_CENTRES = ("median", "mean", "min")
+"""Centres that the classic method supports."""
 
 
 def fit(

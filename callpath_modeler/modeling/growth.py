@@ -163,3 +163,4 @@ def growth_values(orders: FloatArray, p: FloatArray) -> FloatArray:
 
 
 CONSTANT_GROWTH = Growth(Fraction(0), 0)
+"""The growth O(1)."""

@@ -20,6 +20,7 @@ Centre = Literal["mean", "median", "trimmed", "midrange", "first-quartile", "min
 Aggregate = Literal["auto", "mean", "median", "trimmed", "midrange", "first-quartile", "min"]
 ClassicCentre = Literal["median", "mean", "min"]
 CENTRES: tuple[Centre, ...] = ("mean", "median", "trimmed", "midrange", "first-quartile", "min")
+"""All centres of repetitions."""
 
 EXACT = 1e-9
 """Relative difference below which two values are the same number written by two programs."""

@@ -20,7 +20,7 @@ FloatArray = npt.NDArray[np.float64]
 TermArray = npt.NDArray[np.int16]
 
 
-class Shapes(tuple[Shape, ...]):  # noqa: SLOT001 - what is known of them is kept in a dict
+class Shapes(tuple[Shape, ...]):  # noqa: SLOT001 - cached properties need a dict
     """The shapes of models, slowest growth first, and their comparison."""
 
     @classmethod
@@ -67,7 +67,7 @@ class Shapes(tuple[Shape, ...]):  # noqa: SLOT001 - what is known of them is kep
         coefficients : [..., T + 1] coefficients, the constant first
         """
         last, slot = (np.zeros(terms.shape[:-1], np.intp) for _ in range(2))
-        for number in range(1, terms.shape[-1] + 1):  # far faster than along short rows
+        for number in range(1, terms.shape[-1] + 1):  # numpy is slow along short rows
             code = terms[..., number - 1]
             last[self.grows[code]] = number
             slot[(code >= 0) & ~self.ends_at_zero[code]] = number

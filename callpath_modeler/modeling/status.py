@@ -40,3 +40,4 @@ _SENTENCES: Mapping[FitStatus, str] = {
     FitStatus.NON_FINITE: "A value is infinite, or their sum is; no model.",
     FitStatus.NEGATIVE: "A value is below zero; no model.",
 }
+"""Meaning of each status."""

@@ -41,7 +41,7 @@ _CHUNK = 8192
 
 
 class MissingRule(Enum):
-    """Where a column may hold NaN."""
+    """Rules for NaN in a column."""
 
     NOWHERE = 0
     WITHOUT_MODEL = 1

@@ -34,7 +34,9 @@ ALTERNATIVES = 3
 """Number of alternatives that are kept per row."""
 
 _CHUNK = 1024
+"""Rows that are fitted together."""
 _NOISY_SPREAD = 0.25
+"""Relative standard deviation of repetitions above which a constant is noisy."""
 _EXACT_MISFIT = 1e-3
 """Relative misfit of counts above which no model explains them.
 
@@ -43,7 +45,9 @@ misses them by a percent.
 """
 
 _MISFIT = 0.05
+"""Relative misfit above which a row may be outside the model class."""
 _FAR_BEYOND_NOISE = 3.0
+"""The same, in units of the noise of a centre."""
 
 
 def fit_classic(

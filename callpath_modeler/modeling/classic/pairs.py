@@ -23,7 +23,9 @@ IntArray = npt.NDArray[np.intp]
 FormArray = npt.NDArray[np.int8]
 
 _COLLINEAR = 1e-9
+"""Determinant, relative to the product of the squares, of two terms that are one curve."""
 _SIGN_TOLERANCE = 1e-9
+"""Negative value that counts as zero, since it may be rounding."""
 _VALIDATED = 4
 """Number of best pairs that are solved again in full precision and cross-validated."""
 

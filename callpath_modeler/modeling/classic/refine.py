@@ -34,6 +34,7 @@ IntArray = npt.NDArray[np.intp]
 FormArray = npt.NDArray[np.int8]
 
 _HINTS = 7
+"""Number of terms that are tried for a hint of growth."""
 _SECOND_CLASS = 2.0
 """Factor by which the error of a second-class hypothesis has to be smaller."""
 

@@ -23,8 +23,11 @@ CONSTANT, WITH_CONSTANT, WITHOUT_CONSTANT, EDGE = range(4)
 """Forms of a hypothesis: c0; c0 + c x; c x; and c (x_ref - x), a saturation that starts at zero."""
 
 _FULL_LEVERAGE = 1e-8
+"""Smallest distance of a leverage from 1, for divisions."""
 _RIDGE = 1e-14
+"""Number that is added to the diagonal of scaled normal equations."""
 _SIGN_TOLERANCE = 1e-9
+"""Negative value that counts as zero, since it may be rounding."""
 _SMALLEST = 1e-12
 """Share of the largest value of a row below which all values have the same weight."""
 

@@ -23,9 +23,14 @@ MORE_LEVEL = 0.005
 """The same for a second and further term: a false one of high power ruins an extrapolation."""
 
 _LACK_LEVEL = 0.05
+"""Level of the test for lack of fit."""
 USUAL_SPREAD = 0.1
+"""Relative standard deviation of the noise that is assumed without repetitions.
+
+Few programs vary by more than a tenth from run to run.
+"""
 USUAL_DOF = 1.0
-"""Weight of the noise that is assumed without repetitions, in degrees of freedom: one residual."""
+"""Weight of this assumption, in degrees of freedom: that of one residual."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,7 @@ _FLAGS = (
     *("-std=gnu11", "-O3", "-fPIC", "-shared", "-fopenmp-simd", "-fno-math-errno"),
     *("-fno-trapping-math", "-Wall", "-Wextra"),
 )
+"""Options of the compiler."""
 _X86 = ("x86_64", "amd64")
 # Tuned for these processors, compilers use gather instructions. They are slow on AMD's processors,
 # and on Intel's since microcode keeps them from leaking.
@@ -26,6 +27,7 @@ _ONLY_X86 = {
     "haswell": ("-march=haswell", "-mtune=generic"),
     "skylake-avx512": ("-march=skylake-avx512", "-mtune=generic", "-mprefer-vector-width=512"),
 }
+"""Further options for the kinds of processors that only x86 has."""
 
 
 class CompiledHook(BuildHookInterface[Any]):

@@ -19,6 +19,7 @@ IntArray = npt.NDArray[np.intp]
 Columns = dict[str, npt.NDArray[Any]]
 
 _STATUS = (FitStatus.CONSTANT, FitStatus.OK, FitStatus.OUTSIDE, FitStatus.NOISY)
+"""Codes that ``name_outcomes`` writes, in its order."""
 
 
 def write_models(
@@ -84,3 +85,4 @@ _WRITTEN = (
     *("terms", "coefficients", "weight", "alternative_terms", "alternative_coefficients"),
     *("alternative_weight", "root"),
 )
+"""Columns that ``choose`` writes, in its order."""

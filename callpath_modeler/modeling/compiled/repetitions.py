@@ -19,6 +19,7 @@ _STATUS = np.array(
     [FitStatus.ZERO, FitStatus.NEGATIVE, FitStatus.TOO_FEW_POINTS, FitStatus.NON_FINITE],
     dtype=np.int8,
 )
+"""Codes that ``state`` writes, in its order."""
 
 
 def repetition_stats(y: FloatArray, how: Centre) -> Summed:

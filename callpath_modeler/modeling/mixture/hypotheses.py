@@ -83,6 +83,7 @@ _WITHOUT_CONSTANT = 0.35
 """Share without a constant among hypotheses with one shape and positive coefficients."""
 
 _EASING = (BreakKind.DROP, BreakKind.PLATEAU, BreakKind.FLOOR, BreakKind.SETTLE)
+"""Kinds of breaks that are easings."""
 _FEWEST_FOR_EASING = 5
 """Points needed to distinguish an easing with a constant from a law that falls.
 

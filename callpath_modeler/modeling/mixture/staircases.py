@@ -22,6 +22,7 @@ FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.intp]
 
 _LOGARITHM = Term(Fraction(0), 1)
+"""Term of a step at each further scale."""
 _SHARE = 0.05
 """Probability of each of the two: more than a band of 95 % leaves out on either side."""
 _REPEATED = 4
