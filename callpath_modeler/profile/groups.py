@@ -16,12 +16,12 @@ from enum import StrEnum
 import numpy as np
 from numpy.typing import NDArray
 
+from callpath_modeler.arrays import BoolArray, FloatArray
 from callpath_modeler.profile.calltree import CallTree
 from callpath_modeler.profile.experiment import inclusive_values
 from callpath_modeler.profile.schema import Region
 
 Rows = NDArray[np.int32 | np.intp]
-Values = NDArray[np.float64]
 
 
 class Grouping(StrEnum):
@@ -42,11 +42,11 @@ class Costs:
     exclusive, inclusive : [call paths, columns]; NaN = the call path did not occur
     """
 
-    exclusive: Values
-    inclusive: Values
+    exclusive: FloatArray
+    inclusive: FloatArray
 
     @classmethod
-    def of(cls, tree: CallTree, exclusive: Values) -> Costs:
+    def of(cls, tree: CallTree, exclusive: FloatArray) -> Costs:
         """Add inclusive values to exclusive ones, [call paths] or [call paths, columns]."""
         columns = exclusive if exclusive.ndim > 1 else exclusive[:, None]
         # Column by column in memory, because that is how groups are summed.
@@ -64,9 +64,9 @@ class Costs:
         return Costs(exclusive, inclusive)
 
     @property
-    def total(self) -> Values:
+    def total(self) -> FloatArray:
         """Sum over all call paths, [columns]."""
-        total: Values = np.nansum(self.exclusive, axis=0)
+        total: FloatArray = np.nansum(self.exclusive, axis=0)
         return total
 
 
@@ -126,7 +126,7 @@ class Groups:
         """Return where a group is in `rows`."""
         return slice(self.start[index], self.start[index + 1])
 
-    def values(self, costs: Costs) -> tuple[Values, Values]:
+    def values(self, costs: Costs) -> tuple[FloatArray, FloatArray]:
         """Return exclusive and inclusive values, [groups, columns]."""
         return (
             sums(costs.exclusive, self.rows, self.start[:-1]),
@@ -156,7 +156,7 @@ class Groups:
         return rows
 
 
-def outermost(tree: CallTree, rows: Rows, group: Rows | int = 0) -> NDArray[np.bool_]:
+def outermost(tree: CallTree, rows: Rows, group: Rows | int = 0) -> BoolArray:
     """Tell which call paths are below no other one of their group, [rows].
 
     Parameters
@@ -203,7 +203,7 @@ def level(regions: Sequence[Region], grouping: Grouping) -> tuple[Rows, tuple[st
     return np.array([numbers[name] for name in known], np.intp), names
 
 
-def sums(values: Values, rows: Rows, start: Rows) -> Values:
+def sums(values: FloatArray, rows: Rows, start: Rows) -> FloatArray:
     """Sum values [call paths, columns] of `rows` over groups; of nothing but NaN, NaN.
 
     Parameters

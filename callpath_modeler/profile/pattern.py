@@ -21,6 +21,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from callpath_modeler.arrays import BoolArray, Int64Array, IntArray
 from callpath_modeler.errors import UsageError, closest
 from callpath_modeler.printable import shortened
 from callpath_modeler.profile.calltree import ROOT, CallTree
@@ -58,14 +59,14 @@ class Patterns:
     """
 
     tree: CallTree
-    name: NDArray[np.intp]
+    name: IntArray
     spelled: tuple[tuple[str, ...], ...]
     plain: Mapping[str, Sequence[int]]
-    matches: dict[str, NDArray[np.bool_]] = field(default_factory=dict)
+    matches: dict[str, BoolArray] = field(default_factory=dict)
     literal: dict[str, Sequence[int] | None] = field(default_factory=dict)
     meant: dict[str, str] = field(default_factory=dict)
     steps: dict[tuple[int, str], int] = field(default_factory=dict)
-    reached: list[NDArray[np.intp]] = field(default_factory=list)
+    reached: list[IntArray] = field(default_factory=list)
 
     @classmethod
     def of(cls, tree: CallTree) -> Patterns:
@@ -84,13 +85,13 @@ class Patterns:
         """Ids of the call paths: a tree makes them anew whenever it is asked."""
         return self.tree.ids()
 
-    def match(self, pattern: str) -> NDArray[np.bool_]:
+    def match(self, pattern: str) -> BoolArray:
         """Return which call paths a pattern names, [call paths]; else as `rows`."""
         mask = np.zeros(len(self.tree), bool)
         mask[self.rows(pattern)] = True
         return mask
 
-    def rows(self, pattern: str) -> NDArray[np.intp]:
+    def rows(self, pattern: str) -> IntArray:
         """Return the call paths that a pattern names, ascending.
 
         Raises
@@ -106,7 +107,7 @@ class Patterns:
             found = self._spelling([_ANY, *segments])
         return found
 
-    def _spelling(self, segments: Sequence[str]) -> NDArray[np.intp]:
+    def _spelling(self, segments: Sequence[str]) -> IntArray:
         """Return the call paths that segments name from the root on."""
         names = [self._spelled_out(segment) for segment in segments]
         plain = [places for places in names if places is not None]
@@ -116,7 +117,7 @@ class Patterns:
             return self._ending_in(plain)
         return np.flatnonzero(self._from_root(segments))
 
-    def _with_id(self, digits: str) -> NDArray[np.intp]:
+    def _with_id(self, digits: str) -> IntArray:
         """Return the call paths whose ids begin with some digits."""
         ids = self._in_order
         begin = bisect_left(ids, (digits,))
@@ -128,19 +129,19 @@ class Patterns:
         return sorted((digits, row) for row, digits in enumerate(self.ids))
 
     @cached_property
-    def _callees(self) -> tuple[NDArray[np.int64], NDArray[np.intp]]:
+    def _callees(self) -> tuple[Int64Array, IntArray]:
         """Numbers of (caller, name), ascending, and the call paths that have them."""
         number = (self.tree.parent + np.int64(1)) * len(self.spelled) + self.name
         order = np.argsort(number, kind="stable")
         return number[order], order
 
     @cached_property
-    def _begins(self) -> NDArray[np.intp]:
+    def _begins(self) -> IntArray:
         """What calls the first call paths that people write: the artificial root is no part."""
         programs = [row for row in self.tree.roots.tolist() if self.tree.name(row) == PROGRAM]
         return np.array([ROOT, *programs], np.intp)
 
-    def _along(self, segments: Sequence[str], names: Sequence[Sequence[int]]) -> NDArray[np.intp]:
+    def _along(self, segments: Sequence[str], names: Sequence[Sequence[int]]) -> IntArray:
         """Return the call paths of these names, which segments spell, from the root on."""
         # Most patterns of a file begin like others: no step is made twice.
         if not self.reached:
@@ -158,7 +159,7 @@ class Patterns:
                 break
         return self.reached[place]
 
-    def _ending_in(self, names: Sequence[Sequence[int]]) -> NDArray[np.intp]:
+    def _ending_in(self, names: Sequence[Sequence[int]]) -> IntArray:
         """Return the call paths that have these names at their end."""
         found = [self._begins[:0], *(self._of_name[place] for place in names[-1])]
         rows = at = np.sort(np.concatenate(found))
@@ -169,19 +170,19 @@ class Patterns:
         return rows
 
     @cached_property
-    def _of_name(self) -> list[NDArray[np.intp]]:
+    def _of_name(self) -> list[IntArray]:
         """Return the call paths of each name."""
         order = np.argsort(self.name, kind="stable")
         ends = np.cumsum(np.bincount(self.name, minlength=len(self.spelled)))
         return np.split(order, ends[:-1])
 
     @cached_property
-    def _caller(self) -> NDArray[np.intp]:
+    def _caller(self) -> IntArray:
         """The caller of each call path; `ROOT` where the artificial root calls it, too."""
         parent = self.tree.parent.astype(np.intp)
         return np.where(np.isin(parent, self._begins), ROOT, parent)
 
-    def _called(self, rows: NDArray[np.intp], places: Sequence[int]) -> NDArray[np.intp]:
+    def _called(self, rows: IntArray, places: Sequence[int]) -> IntArray:
         """Return what some call paths call by one of some names, in no order."""
         numbers, order = self._callees
         wanted = (rows[:, None] + 1) * len(self.spelled) + np.array(places, dtype=np.int64)
@@ -196,7 +197,7 @@ class Patterns:
             self.literal[segment] = self.plain.get(segment, ()) if plain else None
         return self.literal[segment]
 
-    def _from_root(self, segments: Sequence[str]) -> NDArray[np.bool_]:
+    def _from_root(self, segments: Sequence[str]) -> BoolArray:
         # State k: the first k segments are matched. States of a call path follow from its caller's,
         # and where there are none, neither are there below.
         tree, any_number = self.tree, [k for k, s in enumerate(segments) if s == _ANY]
@@ -219,7 +220,7 @@ class Patterns:
             rows = tree.called_by(rows[(states[rows] & (done - 1) != 0) | begins[rows]])
         return np.asarray((states & done) != 0, dtype=np.bool_)
 
-    def _fits(self, segment: str) -> NDArray[np.bool_]:
+    def _fits(self, segment: str) -> BoolArray:
         """Return which names a segment fits, [names]."""
         if segment not in self.matches:
             fits = np.zeros(len(self.spelled), bool)
@@ -260,7 +261,7 @@ class Patterns:
         return [name for name in names if not _OF_PATTERNS & set(name)]
 
 
-def match(tree: CallTree, pattern: str) -> NDArray[np.bool_]:
+def match(tree: CallTree, pattern: str) -> BoolArray:
     """Return which call paths one pattern names, as `Patterns.match`."""
     return Patterns.of(tree).match(pattern)
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from callpath_modeler.arrays import BoolArray, Float32Array, FloatArray, IntArray
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.errors import DataError, UsageError
 from callpath_modeler.profile.calltree import ROOT, CallTree
@@ -16,9 +17,6 @@ from callpath_modeler.profile.pattern import Patterns, unmatched
 from callpath_modeler.profile.schema import Reduction
 from callpath_modeler.profile.unify import preorder, scatter_to_union
 from callpath_modeler.units import counted, percent
-
-Mask = NDArray[np.bool_]
-Rows = NDArray[np.intp]
 
 _SUMS = (Reduction.MEAN, Reduction.SUM)
 """Reductions whose total is the sum of those of call paths."""
@@ -138,7 +136,7 @@ def refuse_unnamed(
             )
 
 
-def _named(tree: CallTree, patterns: Iterable[str]) -> Mask:
+def _named(tree: CallTree, patterns: Iterable[str]) -> BoolArray:
     """Return which call paths any of the patterns names."""
     known, named = Patterns.of(tree), np.zeros(len(tree), bool)
     for pattern in patterns:
@@ -146,7 +144,7 @@ def _named(tree: CallTree, patterns: Iterable[str]) -> Mask:
     return named
 
 
-def _spliced(tree: CallTree, hidden: Mask) -> tuple[CallTree, Rows]:
+def _spliced(tree: CallTree, hidden: BoolArray) -> tuple[CallTree, IntArray]:
     """Return the tree of what is not hidden, and which row of it each call path counts in."""
     heir = np.arange(len(tree))
     heir[hidden] = tree.parent[hidden]
@@ -174,14 +172,14 @@ def _spliced(tree: CallTree, hidden: Mask) -> tuple[CallTree, Rows]:
     return spliced, place[number_of[heir]]
 
 
-def _tree_of(tree: CallTree, rows: Rows, parents: NDArray[np.integer]) -> CallTree:
+def _tree_of(tree: CallTree, rows: IntArray, parents: NDArray[np.integer]) -> CallTree:
     """Return the tree of some call paths, with the regions that these have."""
     used, region = np.unique(tree.region[rows], return_inverse=True)
     regions = [tree.regions[number] for number in used.tolist()]
     return CallTree.from_parents(parents, region, regions, tree.annotation[rows], tree.annotations)
 
 
-def _merged(values: MetricValues, rows: Rows, hidden: Mask, size: int) -> MetricValues:
+def _merged(values: MetricValues, rows: IntArray, hidden: BoolArray, size: int) -> MetricValues:
     """Bring values to the rows that call paths count in."""
     additive = values.metric.additive
     counts = np.ones(len(rows), bool) if additive else ~hidden
@@ -195,14 +193,12 @@ def _merged(values: MetricValues, rows: Rows, hidden: Mask, size: int) -> Metric
     return _frozen(values, exclusive, values.total, imbalance, values.run_time)
 
 
-def _each_run(
-    values: NDArray[np.float64], rows: Rows, size: int, *, additive: bool
-) -> NDArray[np.float64]:
+def _each_run(values: FloatArray, rows: IntArray, size: int, *, additive: bool) -> FloatArray:
     columns = [scatter_to_union(column, rows, size, additive=additive) for column in values.T]
     return np.stack(columns, axis=1)
 
 
-def _total_without(experiment: Experiment, values: MetricValues, gone: Mask) -> NDArray[np.float64]:
+def _total_without(experiment: Experiment, values: MetricValues, gone: BoolArray) -> FloatArray:
     if not values.metric.additive:
         return values.total
     lost = np.nansum(values.exclusive[gone], axis=0)
@@ -211,8 +207,8 @@ def _total_without(experiment: Experiment, values: MetricValues, gone: Mask) -> 
 
 
 def _run_time_without(
-    experiment: Experiment, values: MetricValues, gone: Mask
-) -> NDArray[np.float64] | None:
+    experiment: Experiment, values: MetricValues, gone: BoolArray
+) -> FloatArray | None:
     """Return the run times of the rest, [runs]; None where they are not known."""
     if values.run_time is None:
         return None
@@ -221,7 +217,7 @@ def _run_time_without(
     return np.where(lost > 0, np.maximum(values.run_time - lost, rest), values.run_time)
 
 
-def _told(experiment: Experiment, rows: Mask, code: str) -> Finding:
+def _told(experiment: Experiment, rows: BoolArray, code: str) -> Finding:
     """Say how much it is that was left out or counts elsewhere."""
     count = int(rows.sum())
     message = counted(count, "call path")
@@ -236,10 +232,10 @@ def _told(experiment: Experiment, rows: Mask, code: str) -> Finding:
 
 def _frozen(
     values: MetricValues,
-    exclusive: NDArray[np.float64],
-    total: NDArray[np.float64],
-    imbalance: NDArray[np.float32] | None,
-    run_time: NDArray[np.float64] | None,
+    exclusive: FloatArray,
+    total: FloatArray,
+    imbalance: Float32Array | None,
+    run_time: FloatArray | None,
 ) -> MetricValues:
     for array in (exclusive, total, imbalance, run_time):
         if array is not None:

@@ -13,8 +13,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from callpath_modeler.arrays import FloatArray, Int32Array, IntArray
 from callpath_modeler.profile.calltree import ROOT, CallTree
 from callpath_modeler.profile.schema import Region
 
@@ -35,7 +35,7 @@ class Unified:
     """
 
     tree: CallTree
-    rows: tuple[NDArray[np.intp], ...]
+    rows: tuple[IntArray, ...]
     added: tuple[int, ...]
     renumbered: tuple[str, ...]
 
@@ -63,8 +63,8 @@ def unify(trees: Sequence[CallTree]) -> Unified:
 
 
 def scatter_to_union(
-    values: NDArray[np.float64], rows: NDArray[np.intp], n_rows: int, *, additive: bool = True
-) -> NDArray[np.float64]:
+    values: FloatArray, rows: IntArray, n_rows: int, *, additive: bool = True
+) -> FloatArray:
     """Bring the values of one run's call paths to the rows of the unified tree.
 
     Parameters
@@ -96,7 +96,7 @@ class _Union:
         self._regions: dict[Region, int] = {}
         self._region: list[int] = []
 
-    def add(self, tree: CallTree, ordinal: Sequence[int]) -> NDArray[np.intp]:
+    def add(self, tree: CallTree, ordinal: Sequence[int]) -> IntArray:
         """Add the call paths of `tree` and return the union's number of each."""
         known = [self._regions.setdefault(r, len(self._regions)) for r in tree.regions]
         names = [region.common_name for region in tree.regions]
@@ -111,7 +111,7 @@ class _Union:
             numbers.append(number)
         return np.array(numbers, np.intp)
 
-    def tree(self) -> tuple[CallTree, NDArray[np.intp]]:
+    def tree(self) -> tuple[CallTree, IntArray]:
         """Return the union in preorder and the row of each number in it."""
         keys = list(self._rows)
         parent = np.array([key[0] for key in keys], np.int32)
@@ -133,7 +133,7 @@ class _Union:
         return tree, place
 
 
-def preorder(parent: NDArray[np.int32]) -> NDArray[np.intp]:
+def preorder(parent: Int32Array) -> IntArray:
     """Return the preorder row of each node; callers come before callees in `parent`."""
     callers = parent.tolist()
     size = [1] * len(callers)

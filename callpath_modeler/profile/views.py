@@ -29,6 +29,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import NDArray
 
+from callpath_modeler.arrays import BoolArray, FloatArray
 from callpath_modeler.profile.calltree import ROOT, CallTree
 from callpath_modeler.profile.groups import (
     Codes,
@@ -36,7 +37,6 @@ from callpath_modeler.profile.groups import (
     Grouping,
     Groups,
     Rows,
-    Values,
     functions,
     level,
     outermost,
@@ -71,7 +71,7 @@ class View(ABC):
         """Return the nodes below `node`; the same numbers every time."""
 
     @abstractmethod
-    def has_children(self, nodes: Rows) -> NDArray[np.bool_]:
+    def has_children(self, nodes: Rows) -> BoolArray:
         """Tell which nodes have any below them, [nodes], without making those."""
 
     @abstractmethod
@@ -87,7 +87,7 @@ class View(ABC):
         """Return the call paths that `node` stands for, ascending."""
 
     @abstractmethod
-    def values(self, nodes: Rows, costs: Costs) -> tuple[Values, Values]:
+    def values(self, nodes: Rows, costs: Costs) -> tuple[FloatArray, FloatArray]:
         """Return exclusive and inclusive values, each [nodes, columns].
 
         NaN where none of a node's call paths occurred.
@@ -106,7 +106,7 @@ class View(ABC):
         """Return the largest code of each node's call paths, [nodes]."""
 
     @abstractmethod
-    def together(self, nodes: Rows, costs: Costs) -> tuple[Values, Values]:
+    def together(self, nodes: Rows, costs: Costs) -> tuple[FloatArray, FloatArray]:
         """Return the values of several siblings as if they were one node, each [columns].
 
         Where one of them is called by another, their inclusive values overlap and do not add up.
@@ -127,7 +127,7 @@ class TopDown(View):
         """Return what `node` calls."""
         return self.tree.called_by(node)
 
-    def has_children(self, nodes: Rows) -> NDArray[np.bool_]:
+    def has_children(self, nodes: Rows) -> BoolArray:
         """Tell which call paths call anything, [nodes]."""
         return self.tree.end[nodes] > nodes + 1
 
@@ -143,7 +143,7 @@ class TopDown(View):
         """Return the one call path that `node` is."""
         return np.array([node])
 
-    def values(self, nodes: Rows, costs: Costs) -> tuple[Values, Values]:
+    def values(self, nodes: Rows, costs: Costs) -> tuple[FloatArray, FloatArray]:
         """Return exclusive and inclusive values, each [nodes, columns]."""
         return costs.exclusive[nodes], costs.inclusive[nodes]
 
@@ -151,7 +151,7 @@ class TopDown(View):
         """Return the codes of the call paths, [nodes]."""
         return codes.numbers[nodes]
 
-    def together(self, nodes: Rows, costs: Costs) -> tuple[Values, Values]:
+    def together(self, nodes: Rows, costs: Costs) -> tuple[FloatArray, FloatArray]:
         """Return the sums over siblings, none of which is below another, each [columns]."""
         start = np.zeros(1, np.intp)
         return sums(costs.exclusive, nodes, start)[0], sums(costs.inclusive, nodes, start)[0]
@@ -186,11 +186,11 @@ class _Grouped(View):
         self._making = Lock()
         # What was made once of a family, by its first node, or of several siblings, is kept as
         # long as what it was made of.
-        self._sums: WeakKeyDictionary[Costs, dict[int, tuple[Values, Values]]]
+        self._sums: WeakKeyDictionary[Costs, dict[int, tuple[FloatArray, FloatArray]]]
         self._sums = WeakKeyDictionary()
         self._largest: WeakKeyDictionary[Codes, dict[int, NDArray[np.integer]]]
         self._largest = WeakKeyDictionary()
-        self._sums_together: WeakKeyDictionary[Costs, dict[bytes, tuple[Values, Values]]]
+        self._sums_together: WeakKeyDictionary[Costs, dict[bytes, tuple[FloatArray, FloatArray]]]
         self._sums_together = WeakKeyDictionary()
         self._outer_of: tuple[bytes, Rows] = b"", np.empty(0, np.int32)
 
@@ -258,7 +258,7 @@ class _Grouped(View):
             found = self._families[family[here[0]]]
             yield found, here, nodes[here] - found.first
 
-    def values(self, nodes: Rows, costs: Costs) -> tuple[Values, Values]:
+    def values(self, nodes: Rows, costs: Costs) -> tuple[FloatArray, FloatArray]:
         """Return exclusive and inclusive values, each [nodes, columns]."""
         own = np.empty((len(nodes), costs.exclusive.shape[1]))
         whole = np.empty_like(own)
@@ -279,7 +279,7 @@ class _Grouped(View):
             found[here] = known[family.first][index]
         return found
 
-    def together(self, nodes: Rows, costs: Costs) -> tuple[Values, Values]:
+    def together(self, nodes: Rows, costs: Costs) -> tuple[FloatArray, FloatArray]:
         """Return the values of several siblings as if they were one node, each [columns]."""
         known = self._sums_together.setdefault(costs, {})
         # The siblings are others each time, and often the same numbers.
@@ -315,7 +315,7 @@ class BottomUp(_Grouped):
     def __init__(self, tree: CallTree) -> None:
         super().__init__(tree)
         self._functions, self._names = functions(tree.regions)
-        self._is_called: dict[int, NDArray[np.bool_]] = {}
+        self._is_called: dict[int, BoolArray] = {}
 
     @cached_property
     def _caller(self) -> Rows:
@@ -347,7 +347,7 @@ class BottomUp(_Grouped):
     def _label(self, depth: int, key: int) -> str:  # noqa: ARG002 - all levels alike
         return self._names[key]
 
-    def has_children(self, nodes: Rows) -> NDArray[np.bool_]:
+    def has_children(self, nodes: Rows) -> BoolArray:
         """Tell which nodes are called by anything, [nodes]."""
         found = np.empty(len(nodes), bool)
         for family, here, index in self._by_family(nodes):
@@ -382,7 +382,7 @@ class Flat(_Grouped):
     def _label(self, depth: int, key: int) -> str:
         return self._levels[depth][1][key]
 
-    def has_children(self, nodes: Rows) -> NDArray[np.bool_]:
+    def has_children(self, nodes: Rows) -> BoolArray:
         """Tell which nodes are above the last level, [nodes]."""
         last = len(self._levels) - 1
         found = np.empty(len(nodes), bool)

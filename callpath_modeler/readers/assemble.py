@@ -9,9 +9,9 @@ from pathlib import Path
 from types import NoneType
 
 import numpy as np
-from numpy.typing import NDArray
 
 from callpath_modeler.argument_checks import check_count, check_type, parse_enum
+from callpath_modeler.arrays import Float32Array, IntArray
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.errors import DataError, InputError
 from callpath_modeler.printable import shell_word
@@ -355,7 +355,7 @@ def _unite(
 def _column(
     name: str,
     read: Sequence[ReadRun],
-    rows: Sequence[NDArray[np.intp]],
+    rows: Sequence[IntArray],
     n_rows: int,
     reduction: Reduction,
 ) -> MetricValues:
@@ -383,8 +383,8 @@ def _column(
 
 
 def _imbalance(
-    name: str, read: Sequence[ReadRun], rows: Sequence[NDArray[np.intp]], n_rows: int
-) -> NDArray[np.float32] | None:
+    name: str, read: Sequence[ReadRun], rows: Sequence[IntArray], n_rows: int
+) -> Float32Array | None:
     """Return what readers have told of it, [call paths, runs]; None = nothing.
 
     Of call paths that become one, it is the largest: sums of ratios are none.

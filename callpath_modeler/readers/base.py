@@ -10,9 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
+    from callpath_modeler.arrays import Float32Array, FloatArray
     from callpath_modeler.diagnostics import Finding
     from callpath_modeler.profile.calltree import CallTree
     from callpath_modeler.profile.schema import DeclaredMetric, Extent, Reduction
@@ -45,9 +43,9 @@ class Reduced:
         the slowest process, which is that of its slowest thread; NaN where it is not recorded
     """
 
-    exclusive: NDArray[np.float64]
+    exclusive: FloatArray
     total: float
-    imbalance: NDArray[np.float32] | None = None
+    imbalance: Float32Array | None = None
     run_time: float = float("nan")
 
 

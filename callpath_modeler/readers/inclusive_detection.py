@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from callpath_modeler.arrays import FloatArray
 from callpath_modeler.profile.calltree import ROOT, CallTree
 from callpath_modeler.units import counted
 
@@ -18,7 +18,7 @@ _SAME = 0.01
 """Functions whose times differ by less take the same time, which is recorded several times."""
 
 
-def looks_inclusive(tree: CallTree, values: NDArray[np.float64]) -> str:
+def looks_inclusive(tree: CallTree, values: FloatArray) -> str:
     """Say why exclusive times look inclusive; nothing where they do not.
 
     Parameters
@@ -41,7 +41,7 @@ def looks_inclusive(tree: CallTree, values: NDArray[np.float64]) -> str:
     return f"each of {callers} callers takes at least what its callees take together"
 
 
-def same_times(tree: CallTree, values: NDArray[np.float64]) -> str:
+def same_times(tree: CallTree, values: FloatArray) -> str:
     """Say why times look as if they contained each other, although they are no sums of callees.
 
     Parameters

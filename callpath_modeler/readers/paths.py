@@ -6,8 +6,8 @@ import re
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from callpath_modeler.arrays import FloatArray, IntArray
 from callpath_modeler.profile.calltree import ROOT, CallTree
 from callpath_modeler.profile.schema import PROGRAM, Region
 
@@ -32,7 +32,7 @@ def known_region(name: str) -> Region:
     return Region(name)
 
 
-def tree_of(paths: Sequence[tuple[str, ...]]) -> tuple[CallTree, NDArray[np.intp]]:
+def tree_of(paths: Sequence[tuple[str, ...]]) -> tuple[CallTree, IntArray]:
     """Return the call tree that holds `paths`, and the row of each in it.
 
     Callers that are no path themselves get a row as well. Siblings come in the order in which
@@ -58,9 +58,7 @@ def tree_of(paths: Sequence[tuple[str, ...]]) -> tuple[CallTree, NDArray[np.intp
     return tree, row_of[ends]
 
 
-def tree_of_nodes(
-    callers: Sequence[int], names: Sequence[str]
-) -> tuple[CallTree, NDArray[np.intp]]:
+def tree_of_nodes(callers: Sequence[int], names: Sequence[str]) -> tuple[CallTree, IntArray]:
     """Return the call tree of nodes in any order that has callers before callees.
 
     Parameters
@@ -92,9 +90,7 @@ def tree_of_nodes(
     return tree, row_of
 
 
-def exclusive_of(
-    tree: CallTree, inclusive: NDArray[np.float64]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def exclusive_of(tree: CallTree, inclusive: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Take from each value those of the call paths below.
 
     Parameters

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from callpath_modeler.arrays import BoolArray, FloatArray, IntArray
 from callpath_modeler.diagnostics import Finding, Notices
 from callpath_modeler.errors import InputError
 from callpath_modeler.profile.calltree import ROOT, CallTree
@@ -25,9 +26,6 @@ from callpath_modeler.readers.name_words import NameWord, word_of
 from callpath_modeler.readers.paths import exclusive_of, tree_of
 from callpath_modeler.readers.titles import Title, is_processes, means_first, read_title
 from callpath_modeler.units import parameter_value
-
-_Array = NDArray[np.float64]
-_Index = NDArray[np.intp]
 
 _ROUNDING = 1e-9
 """Callees may add up to this much more than their caller without a word."""
@@ -58,14 +56,14 @@ class Records:
 
     subject: str
     paths: Sequence[tuple[str, ...]]
-    path: _Index
-    parameters: Mapping[str, _Array]
-    repetition: _Index | None
+    path: IntArray
+    parameters: Mapping[str, FloatArray]
+    repetition: IntArray | None
     titles: Sequence[str]
-    title: _Index
-    values: _Array
+    title: IntArray
+    values: FloatArray
     units: Mapping[str, str] = field(default_factory=dict)
-    lines: _Index | None = None
+    lines: IntArray | None = None
     program: str = ""
     creator: str = ""
     words: Mapping[str, Sequence[str]] = field(default_factory=dict)
@@ -133,8 +131,8 @@ class _Column:
     """One metric of all runs: [call paths, runs] and [runs]."""
 
     metric: Metric
-    exclusive: _Array
-    total: _Array
+    exclusive: FloatArray
+    total: FloatArray
     unit_is_assumed: bool = False
 
 
@@ -186,7 +184,7 @@ def runs_of(records: Records, noticed: Sequence[Finding] = ()) -> list[RunSource
     return runs
 
 
-def _texts(records: Records, run: _Index, runs: int) -> list[dict[str, str]]:
+def _texts(records: Records, run: IntArray, runs: int) -> list[dict[str, str]]:
     """Return the texts of each run that are the same in all its rows."""
     texts: list[dict[str, str]] = [{} for _ in range(runs)]
     for title, column in records.words.items():
@@ -199,7 +197,7 @@ def _texts(records: Records, run: _Index, runs: int) -> list[dict[str, str]]:
     return texts
 
 
-def _settings(records: Records) -> tuple[list[dict[str, float]], _Index]:
+def _settings(records: Records) -> tuple[list[dict[str, float]], IntArray]:
     """Return the distinct settings of the parameters, and which of them each row has."""
     names = list(records.parameters)
     if "p" not in names:
@@ -213,7 +211,7 @@ def _settings(records: Records) -> tuple[list[dict[str, float]], _Index]:
     return [dict(zip(names, row, strict=True)) for row in distinct], setting
 
 
-def _runs(records: Records, setting: _Index) -> tuple[list[tuple[int, int]], _Index]:
+def _runs(records: Records, setting: IntArray) -> tuple[list[tuple[int, int]], IntArray]:
     """Return setting and repetition of each run, and the run of each row."""
     key = (setting * len(records.paths) + records.path) * len(records.titles) + records.title
     if records.repetition is None:
@@ -228,7 +226,7 @@ def _runs(records: Records, setting: _Index) -> tuple[list[tuple[int, int]], _In
     return [(of, number) for of, number in pairs], run
 
 
-def _distinct(columns: Sequence[NDArray[Any]]) -> tuple[list[list[Any]], _Index]:
+def _distinct(columns: Sequence[NDArray[Any]]) -> tuple[list[list[Any]], IntArray]:
     """Return the distinct rows of columns [n], ascending, and which of them each row is, [n]."""
     which, first = np.zeros(len(columns[0]), np.intp), np.zeros(1, np.intp)
     for column in columns:
@@ -239,16 +237,16 @@ def _distinct(columns: Sequence[NDArray[Any]]) -> tuple[list[list[Any]], _Index]
     return np.stack([column[first] for column in columns], axis=1).tolist(), which
 
 
-def _repeats(key: _Index, setting: _Index) -> NDArray[np.bool_]:
+def _repeats(key: IntArray, setting: IntArray) -> BoolArray:
     """Tell for each row whether most call paths have several rows at its setting, [n]."""
     _, first, count = np.unique(key, return_index=True, return_counts=True)
     keys = np.bincount(setting[first])
     several = np.bincount(setting[first], weights=count > 1)
-    repeated: NDArray[np.bool_] = (several * 2 > keys)[setting]
+    repeated: BoolArray = (several * 2 > keys)[setting]
     return repeated
 
 
-def _occurrence(key: _Index) -> _Index:
+def _occurrence(key: IntArray) -> IntArray:
     """Return how many rows of the same key come before each row, [n]."""
     order = np.argsort(key, kind="stable")
     ordered = key[order]
@@ -282,15 +280,15 @@ def _extent(setting: Mapping[str, float]) -> Extent:
 def _columns(
     records: Records,
     tree: CallTree,
-    row: _Index,
-    run: _Index,
+    row: IntArray,
+    run: IntArray,
     notices: Sequence[Notices],
 ) -> Iterator[_Column]:
     """Yield the metrics, exclusive, in order of their first title."""
     # Rows of call paths that are only named as somebody's callers.
     only_named = np.setdiff1d(np.arange(len(tree)), row)
 
-    def values(k: int, title: Title) -> _Array:
+    def values(k: int, title: Title) -> FloatArray:
         mine = (records.title == k) & ~np.isnan(records.values)
         at, value = (row[records.path[mine]], run[mine]), records.values[mine]
         table = np.full((len(tree), len(notices)), np.nan)
@@ -325,7 +323,7 @@ def _columns(
 
 
 def _by_looks(
-    column: _Column, table: _Array, tree: CallTree, notices: Sequence[Notices]
+    column: _Column, table: FloatArray, tree: CallTree, notices: Sequence[Notices]
 ) -> _Column:
     """Read times whose title does not say so as inclusive, where they look like it.
 
@@ -350,7 +348,7 @@ def _without_total(column: _Column) -> _Column:
 
 
 def _note_siblings(
-    at: tuple[_Index, _Index], shape: tuple[int, ...], notices: Sequence[Notices]
+    at: tuple[IntArray, IntArray], shape: tuple[int, ...], notices: Sequence[Notices]
 ) -> None:
     count = np.zeros(shape, np.intp)
     np.add.at(count, at, 1)
@@ -380,7 +378,7 @@ def _description(records: Records, flavours: Mapping[bool, tuple[int, Title]]) -
 
 
 def _column(
-    metric: Metric, tables: Mapping[bool, _Array], tree: CallTree, notices: Sequence[Notices]
+    metric: Metric, tables: Mapping[bool, FloatArray], tree: CallTree, notices: Sequence[Notices]
 ) -> _Column:
     if True not in tables:
         exclusive = tables[False]
@@ -396,7 +394,9 @@ def _column(
     return _Column(metric, exclusive, total)
 
 
-def _clip(metric: Metric, exclusive: _Array, bound: _Array, notices: Sequence[Notices]) -> None:
+def _clip(
+    metric: Metric, exclusive: FloatArray, bound: FloatArray, notices: Sequence[Notices]
+) -> None:
     """Put zero for values below it, and say so where rounding does not explain them."""
     below = exclusive < -bound
     for at in np.flatnonzero(below.any(axis=0)).tolist():
@@ -405,7 +405,7 @@ def _clip(metric: Metric, exclusive: _Array, bound: _Array, notices: Sequence[No
     exclusive[exclusive < 0] = 0.0
 
 
-def _fill_named(column: _Column, tree: CallTree, rows: _Index) -> None:
+def _fill_named(column: _Column, tree: CallTree, rows: IntArray) -> None:
     """Let callers that no row is about occur, at no cost, where one of their callees does."""
     occurs = np.vstack(
         [

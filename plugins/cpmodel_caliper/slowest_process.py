@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from callpath_modeler.arrays import IntArray
 from callpath_modeler.profile.calltree import CallTree
 from cpmodel_caliper.contents import Contents
 from cpmodel_caliper.metrics import Stored
@@ -15,7 +15,7 @@ on whether they are."""
 
 
 def run_time_of_maxima(
-    contents: Contents, stored: Stored, tree: CallTree, row_of: NDArray[np.intp]
+    contents: Contents, stored: Stored, tree: CallTree, row_of: IntArray
 ) -> float:
     """Return the run time that inclusive maxima over processes tell, in base units.
 

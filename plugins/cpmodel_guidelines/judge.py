@@ -22,12 +22,9 @@ from callpath_modeler.analysis.two_samples import (
     compare_samples,
     false_discovery_rate,
 )
+from callpath_modeler.arrays import BoolArray, FloatArray
 from callpath_modeler.modeling.distributions import normal_quantile, normal_share
 from cpmodel_guidelines.benchmark import Estimates
-
-Values = NDArray[np.float64]
-Flags = NDArray[np.bool_]
-
 
 NO_TIME = Estimates(np.zeros(1), np.zeros(1), np.ones(1))
 """What does not have to be done."""
@@ -57,13 +54,13 @@ class GuidelineVerdicts:
     violated, holds : verdicts; where neither is true it is not decided
     """
 
-    factor: Values
-    low: Values
-    high: Values
-    chance: Values
-    rate: Values
-    violated: Flags
-    holds: Flags
+    factor: FloatArray
+    low: FloatArray
+    high: FloatArray
+    chance: FloatArray
+    rate: FloatArray
+    violated: BoolArray
+    holds: BoolArray
 
     def take(self, rows: Sequence[int]) -> GuidelineVerdicts:
         """Return those of some checks."""
@@ -76,7 +73,7 @@ class GuidelineVerdicts:
         return GuidelineVerdict.HOLDS if self.holds[check] else GuidelineVerdict.OPEN
 
 
-def added(parts: Sequence[Estimates], times: Values) -> Estimates:
+def added(parts: Sequence[Estimates], times: FloatArray) -> Estimates:
     """Return what calls take one after the other, [checks], given what each takes, [checks] each.
 
     Parameters
@@ -93,7 +90,9 @@ def added(parts: Sequence[Estimates], times: Values) -> Estimates:
     return Estimates(whole * times, variance, dof)
 
 
-def interpolated(less: Estimates, more: Estimates, weight: Values, confidence: float) -> Estimates:
+def interpolated(
+    less: Estimates, more: Estimates, weight: FloatArray, confidence: float
+) -> Estimates:
     """Return what lies between two values, [n], with intervals that reach as far as both.
 
     Parameters
@@ -128,11 +127,11 @@ def judged(
     *,
     tolerance: float,
     confidence: float,
-    can_break: Flags,
-    can_hold: Flags,
+    can_break: BoolArray,
+    can_hold: BoolArray,
     guidelines: NDArray[np.integer],
     families: NDArray[np.integer],
-    backing: Values | None = None,
+    backing: FloatArray | None = None,
 ) -> GuidelineVerdicts:
     """Decide on checks, [checks].
 
@@ -181,7 +180,7 @@ def judged(
     return GuidelineVerdicts(factor, low, high, chance, rate, violated, holds)
 
 
-def chance_of_any(chance: Values, difference: Values, error: Values) -> float:
+def chance_of_any(chance: FloatArray, difference: FloatArray, error: FloatArray) -> float:
     """Return the probability of what checks of a guideline show, if it held in all of them.
 
     That some of them show much (Simes: An improved Bonferroni procedure for multiple tests of
@@ -204,7 +203,7 @@ def chance_of_any(chance: Values, difference: Values, error: Values) -> float:
     return min(2 * min(some, mean), 1.0)
 
 
-def backing(scales: Values, of: GuidelineVerdicts, confidence: float) -> float:
+def backing(scales: FloatArray, of: GuidelineVerdicts, confidence: float) -> float:
     """Return how well measurements back that a guideline is violated beyond them.
 
     Models are made of measurements, and may be wrong about what these do not show. So a guideline

@@ -10,9 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-Values = NDArray[np.float64]
+from callpath_modeler.arrays import FloatArray
 
 _TRIMMED = 0.2
 """Of the repetitions, that are left out at either end; of fewer than five none is."""
@@ -30,13 +29,13 @@ class WinsorisedRepetitions:
     per_dof : [n, K] its degrees of freedom, over those of `values`
     """
 
-    values: Values
-    centre: Values
-    per_variance: Values
-    per_dof: Values
+    values: FloatArray
+    centre: FloatArray
+    per_variance: FloatArray
+    per_dof: FloatArray
 
 
-def winsorised(values: Values) -> WinsorisedRepetitions:
+def winsorised(values: FloatArray) -> WinsorisedRepetitions:
     """Tame repetitions [n, K, R]; NaN = missing, and so is zero, which has no logarithm."""
     with np.errstate(divide="ignore", invalid="ignore"):
         logs = np.sort(np.where(values > 0, np.log(values), np.nan), axis=2)

@@ -8,15 +8,12 @@ once, predictions were off the more, the further both were apart.
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from callpath_modeler.arrays import FloatArray, IntArray
 from callpath_modeler.modeling.mixture.hypotheses import Hypotheses
 from callpath_modeler.modeling.mixture.outcome import MOST_DRIFT, Columns
 from callpath_modeler.modeling.mixture.scaled_rows import ScaledRows
 from callpath_modeler.modeling.shapes import evaluate
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.intp]
 
 _SHARE = 1.0
 """Of the distance, how far a band of 95 % reaches on either side at least. Of measured programs

@@ -14,8 +14,8 @@ its logarithm instead: however little of the work is not shared, it is what is l
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from callpath_modeler.arrays import BoolArray, FloatArray
 from callpath_modeler.modeling.distributions import log_normal_share, normal_share
 from callpath_modeler.modeling.mixture.regressions import (
     CONSTANT_FOLDS,
@@ -26,8 +26,6 @@ from callpath_modeler.modeling.mixture.regressions import (
     TwoTermFits,
     occam_volume,
 )
-
-FloatArray = npt.NDArray[np.float64]
 
 SHARE_EDGE = 1e-3
 """Shares nearer to one count as this: beyond it a constant cannot be told from none."""
@@ -47,7 +45,7 @@ def constant_evidence(weight: FloatArray, mean: FloatArray) -> FloatArray:
 
 
 def positive_evidence(
-    found: OneTermFits, falling: npt.NDArray[np.bool_], variance: FloatArray
+    found: OneTermFits, falling: BoolArray, variance: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
     """Return log evidences without likelihood where coefficients are positive, and the slopes, [M].
 
@@ -72,7 +70,7 @@ def offset_evidence(
     found: OneTermFits,
     least: FloatArray,
     most: FloatArray,
-    falling: npt.NDArray[np.bool_],
+    falling: BoolArray,
     variance: FloatArray,
 ) -> tuple[FloatArray, FloatArray]:
     """As `positive_evidence`, where a coefficient is negative but the model positive at all points.
@@ -99,7 +97,7 @@ def bare_evidence(mean: FloatArray, slope: FloatArray, square: FloatArray) -> Fl
 
 def pair_volume(
     found: TwoTermFits,
-    falling: npt.NDArray[np.bool_],
+    falling: BoolArray,
     known: tuple[FloatArray | float, FloatArray | float] = (0.0, 0.0),
 ) -> FloatArray:
     """Bound log evidences of pairs without likelihood from above; of the shape of `found`.
@@ -126,7 +124,7 @@ def pair_volume(
 def pair_evidence(
     found: TwoTermFits,
     covariance: tuple[FloatArray, ...],
-    falling: npt.NDArray[np.bool_],
+    falling: BoolArray,
     variance: FloatArray,
 ) -> FloatArray:
     """Return log evidences of pairs without likelihood, [M].

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.intp]
+from callpath_modeler.arrays import FloatArray, IntArray
 
 _MUCH = 0.01
 """A relative misfit, root mean square, from which on logarithms say something else."""

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from callpath_modeler.arrays import BoolArray, FloatArray, Int8Array, IntArray
 from callpath_modeler.modeling.compiled import outcomes
 from callpath_modeler.modeling.compiled.library import compiled
 from callpath_modeler.modeling.mixture.hypotheses import Hypotheses
@@ -20,7 +21,6 @@ from callpath_modeler.modeling.products import Shape
 from callpath_modeler.modeling.roots import numbers_of_root, roots, with_more_terms
 from callpath_modeler.modeling.status import FitStatus
 
-FloatArray = npt.NDArray[np.float64]
 Columns = dict[str, npt.NDArray[Any]]
 
 ALTERNATIVES = 7
@@ -135,7 +135,7 @@ def only_used(columns: Columns, shapes: Sequence[Shape]) -> list[Shape]:
 
 def write_models(
     columns: Columns,
-    rows: npt.NDArray[np.intp],
+    rows: IntArray,
     found: Posterior,
     data: ScaledRows,
     unit: FloatArray,
@@ -157,7 +157,7 @@ def write_models(
 
 def _write_spread(
     columns: Columns,
-    rows: npt.NDArray[np.intp],
+    rows: IntArray,
     found: Posterior,
     data: ScaledRows,
     unit: FloatArray,
@@ -170,15 +170,15 @@ def _write_spread(
 
 def write_found(
     columns: Columns,
-    rows: npt.NDArray[np.intp],
+    rows: IntArray,
     found: Posterior,
-    codes: npt.NDArray[np.intp],
+    codes: IntArray,
     data: ScaledRows,
     unit: FloatArray,
     hypotheses: Hypotheses,
     far: FloatArray,
     baseline: MisfitBaseline,
-    shown: npt.NDArray[np.bool_] | None = None,
+    shown: BoolArray | None = None,
 ) -> None:
     """As `write_models`, in numpy, of candidates with the shapes of `codes` [M, T], -1 = none.
 
@@ -212,8 +212,8 @@ def write_found(
 def _kept(
     found: Posterior,
     far: Sequence[FloatArray],
-    shown: npt.NDArray[np.bool_] | None = None,
-) -> tuple[npt.NDArray[np.intp], FloatArray]:
+    shown: BoolArray | None = None,
+) -> tuple[IntArray, FloatArray]:
     """Choose the candidates that stand for all, the model first, [n, 1 + A]; their weights.
 
     The model is what is agreed on in the first place far beyond the points; in each other place
@@ -247,7 +247,7 @@ def logarithms(far: FloatArray) -> FloatArray:
 
 def _quantile_representatives(
     found: Posterior, log: FloatArray, rest: FloatArray
-) -> tuple[npt.NDArray[np.intp], FloatArray]:
+) -> tuple[IntArray, FloatArray]:
     """Choose the candidates that stand for others far beyond the points, and their weights, [n, A].
 
     Candidates of weight `rest` [M] are put in order of what they predict there, `log` [M], and
@@ -270,9 +270,7 @@ def _quantile_representatives(
     return stands[every, by_weight], share[every, by_weight]
 
 
-def minimum_expected_loss(
-    found: Posterior, log: FloatArray, order: npt.NDArray[np.intp]
-) -> npt.NDArray[np.intp]:
+def minimum_expected_loss(found: Posterior, log: FloatArray, order: IntArray) -> IntArray:
     """Choose the model of each row, [n]: what is expected to be off by the fewest digits.
 
     How far one is off, should another be true, is what the logarithms of their predictions,
@@ -298,9 +296,7 @@ def minimum_expected_loss(
     return _most_probable(found.row, np.where(near, found.weight, 0.0), rows)
 
 
-def _most_probable(
-    group: npt.NDArray[np.intp], weight: FloatArray, count: int
-) -> npt.NDArray[np.intp]:
+def _most_probable(group: IntArray, weight: FloatArray, count: int) -> IntArray:
     """Return which entry of each of `count` groups weighs most, [count]; 0 in empty ones.
 
     Of equals it is the first: rounding does not choose.
@@ -315,9 +311,9 @@ def _most_probable(
 
 def _write_quality(
     columns: Columns,
-    rows: npt.NDArray[np.intp],
+    rows: IntArray,
     numbers: FloatArray,
-    codes: npt.NDArray[np.intp],
+    codes: IntArray,
     data: ScaledRows,
     hypotheses: Hypotheses,
 ) -> None:
@@ -341,7 +337,7 @@ def _write_quality(
     columns["adjusted_r2"][rows] = 1 - (1 - r2) * (points - 1) / np.maximum(points - size, 1)
 
 
-def _leverage(design: list[FloatArray], used: npt.NDArray[np.bool_]) -> FloatArray:
+def _leverage(design: list[FloatArray], used: BoolArray) -> FloatArray:
     """Return how far each point pulls its own prediction, [K, n].
 
     By Gram and Schmidt's method, of the columns [K, n] of `design` that are `used`, [q, n].
@@ -363,13 +359,13 @@ def _leverage(design: list[FloatArray], used: npt.NDArray[np.bool_]) -> FloatArr
 
 def _status(
     columns: Columns,
-    rows: npt.NDArray[np.intp],
+    rows: IntArray,
     found: Posterior,
     data: ScaledRows,
     unit: FloatArray,
     hypotheses: Hypotheses,
     baseline: MisfitBaseline,
-) -> npt.NDArray[np.int8]:
+) -> Int8Array:
     """Name the outcome of each row."""
     breaks = np.bincount(found.row, found.weight * hypotheses.outside[found.chosen], len(rows))
     broken = (breaks > 0.5) | hypotheses.breaks[columns["terms"][rows]].any(axis=1)

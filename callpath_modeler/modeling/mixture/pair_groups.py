@@ -9,20 +9,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 
+from callpath_modeler.arrays import Float32Array, FloatArray, IntArray
 from callpath_modeler.modeling.mixture.bounds import (
     OneTermRegressions,
-    SingleArray,
     as_float32,
     least_residual,
     profile_likelihood,
 )
 from callpath_modeler.modeling.mixture.hypotheses import PairGroups
 from callpath_modeler.modeling.mixture.scaled_rows import ScaledRows
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.intp]
 
 _VARIES = 1e-10
 """Of its square, what a shape varies by at each value of a parameter, if it does."""
@@ -41,7 +37,7 @@ def group_bounds(
     fans: PairGroups,
     table: FloatArray,
     log_prior: FloatArray,
-) -> SingleArray:
+) -> Float32Array:
     """Bound the evidence of the pairs of each fan of some rows, [S D, n].
 
     Under any drift, and but for the part that depends on coefficients; `log_prior` [P] is of all
@@ -85,7 +81,7 @@ def residuals_beside(
     return np.maximum(found, 0.0).reshape(len(table) * len(fans.ends), len(rows))
 
 
-def expand(bounds: SingleArray, best: float, fans: PairGroups) -> IntArray:
+def expand(bounds: Float32Array, best: float, fans: PairGroups) -> IntArray:
     """Return the pairs of the most promising fans of a row; `bounds` [S D] are those of it.
 
     None that is out of question against the `best` of other hypotheses. Where parameters varied one

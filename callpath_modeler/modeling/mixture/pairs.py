@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from callpath_modeler.arrays import BoolArray, Float32Array, FloatArray, IntArray
 from callpath_modeler.modeling.mixture.bounds import (
     OneTermRegressions,
-    SingleArray,
     as_float32,
     below_the_best,
     least_residual,
@@ -28,10 +27,6 @@ from callpath_modeler.modeling.mixture.regressions import (
 )
 from callpath_modeler.modeling.mixture.repetition_noise import EXACT_VARIANCE
 from callpath_modeler.modeling.mixture.scaled_rows import ScaledRows
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.intp]
-BoolArray = npt.NDArray[np.bool_]
 
 _BLOCK = 64
 """Rows whose pairs are looked at together."""
@@ -62,7 +57,7 @@ class Pairs:
 
     row: IntArray
     pair: IntArray
-    bound: SingleArray
+    bound: Float32Array
     coefficients: FloatArray
 
     def take(self, which: IntArray | BoolArray) -> Pairs:
@@ -101,7 +96,7 @@ def rows_for_pairs(
     hypotheses: Hypotheses,
     promise: float,
     fitted: FloatArray,
-    best: SingleArray,
+    best: Float32Array,
 ) -> IntArray:
     """Return rows that one shape does not explain exactly, and whose pairs may be worth a look.
 
@@ -128,7 +123,7 @@ def pair_bounds(
     hypotheses: Hypotheses,
     log_prior: FloatArray,
     fitted: FloatArray,
-    best: SingleArray,
+    best: Float32Array,
 ) -> Pairs:
     """Bound the evidence of the pairs that may have positive coefficients.
 
@@ -174,7 +169,7 @@ class _Regressed:
         data: ScaledRows,
         growing: int,
         prior: FloatArray,
-    ) -> SingleArray:
+    ) -> Float32Array:
         """Bound the evidence of some, [M], in places `pair` and `which`; `row` are their rows."""
         here = self.found.take((pair, which))
         freedom = data.used[row] - np.where(here.free, 3, 2)
@@ -225,7 +220,7 @@ def _bounded_with_fans(
     data: ScaledRows,
     hypotheses: Hypotheses,
     prior: FloatArray,
-    best: SingleArray,
+    best: Float32Array,
 ) -> list[Pairs]:
     """Bound the evidence of the closest, those of the most promising fans among them."""
     fans, parts = hypotheses.fans, []

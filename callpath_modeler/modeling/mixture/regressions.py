@@ -11,11 +11,10 @@ from dataclasses import dataclass, fields
 from typing import TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.intp]
-N = TypeVar("N", FloatArray, npt.NDArray[np.float32])
+from callpath_modeler.arrays import BoolArray, Float32Array, FloatArray, IntArray
+
+N = TypeVar("N", FloatArray, Float32Array)
 
 TINY = 1e-300
 LEAST = 1e-40
@@ -120,10 +119,10 @@ class TwoTermFits:
     second: FloatArray
     residual: FloatArray
     determinant: FloatArray
-    free: npt.NDArray[np.bool_]
+    free: BoolArray
 
     @property
-    def positive(self) -> npt.NDArray[np.bool_]:
+    def positive(self) -> BoolArray:
         """Whether both shapes have a part in it, by more than rounding.
 
         Where a coefficient has to be zero, the pair is a hypothesis with one shape, which is there.
@@ -168,12 +167,12 @@ class InterceptPenalty:
 
     variance: FloatArray
     used: FloatArray
-    tested: npt.NDArray[np.bool_]
+    tested: BoolArray
     shared: bool = False
 
     def accepts(
         self, constant: FloatArray, spread: FloatArray, residual: FloatArray, level: FloatArray
-    ) -> npt.NDArray[np.bool_]:
+    ) -> BoolArray:
         """Tell which constants are worth it or need not be, [..., n] as are all arguments.
 
         `spread` is their variance without that of a point, `residual` what is left with them,
@@ -221,7 +220,7 @@ class PairSums:
         np.maximum(both, TINY, out=both)
         return np.maximum(found, both, out=found)
 
-    def residual(self, kept: npt.NDArray[np.bool_]) -> FloatArray:
+    def residual(self, kept: BoolArray) -> FloatArray:
         """Return what `regressions` leave, without their coefficients.
 
         Constants that are not `kept` are left out, as are those below zero.
@@ -298,7 +297,7 @@ class PairSums:
             free,
         )
 
-    def covariance(self, free: npt.NDArray[np.bool_]) -> tuple[FloatArray, ...]:
+    def covariance(self, free: BoolArray) -> tuple[FloatArray, ...]:
         """Return that of the coefficients without the variance of a point: cc, cx, cz, xx, xz, zz.
 
         It is zero for a constant that is not `free`.

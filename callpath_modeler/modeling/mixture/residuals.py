@@ -8,13 +8,11 @@ way, growth was not recognised, which is no matter of runs.
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from callpath_modeler.arrays import FloatArray
 from callpath_modeler.modeling.evaluation import doublings
 from callpath_modeler.modeling.mixture.repetition_noise import EXACT_VARIANCE
 from callpath_modeler.modeling.mixture.scaled_rows import ScaledRows, error_unit
-
-FloatArray = npt.NDArray[np.float64]
 
 _BY_CHANCE = 3.0
 """Standard deviations by which chance makes independent errors look alike, at most."""
