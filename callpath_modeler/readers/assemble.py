@@ -418,7 +418,7 @@ def _unification_findings(
     read: Sequence[ReadRun], added: Sequence[int], renumbered: Sequence[str]
 ) -> list[Finding]:
     found = [
-        Finding("CPM112", run.name, f"{n} call paths added to a sibling of their name", n)
+        Finding("CPM112", run.name, f"{n} call paths were added to a sibling with the same name", n)
         for run, n in zip(read, added, strict=True)
         if n
     ]

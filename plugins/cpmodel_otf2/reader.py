@@ -1,4 +1,4 @@
-"""The reader of OTF2 traces."""
+"""Reader of OTF2 traces."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class TraceReader:
-    """Reads the traces of Score-P and whatever else writes OTF2."""
+    """Reader of traces of Score-P and other tools that write OTF2."""
 
     api_version: ClassVar[int] = API_VERSION
     name: ClassVar[str] = "otf2"
@@ -24,7 +24,7 @@ class TraceReader:
     suffixes: ClassVar[tuple[str, ...]] = (".otf2",)
 
     def match(self, path: Path) -> Match:
-        """Say whether `path` is the anchor of a trace, reading its first bytes."""
+        """Return whether `path` is the anchor of a trace, by its first bytes."""
         if not path.is_file():
             return Match.NO
         try:
@@ -42,9 +42,9 @@ class TraceReader:
         Raises
         ------
         InputError
-            If it is no trace, or cannot be read to its end.
+            If the file is not a trace, or cannot be read to its end.
         PluginError
-            If the library of the package `otf2` does not load.
+            If the library of the package `otf2` cannot be loaded.
         """
         from cpmodel_otf2.profile import TraceProfile
 
@@ -53,7 +53,7 @@ class TraceReader:
         yield profile
 
     def verify(self, path: Path) -> Sequence[Agreement]:
-        """Compare every value with a replay of what the interface of `otf2` reads."""
+        """Return the comparison of every value with a replay through the interface of `otf2`."""
         from cpmodel_otf2.verify import verify
 
         return verify(path)

@@ -127,9 +127,9 @@ def test_ends_that_are_no_interval_are_refused():
         rows(latencies, repetitions=1).assign(a=1.0, b=2.0), callpath="call", parameters=["p"],
         metrics={"latency_us": "us", "a": "s", "b": "s"},
     )  # fmt: skip
-    with pytest.raises(DataError, match="a and b are no interval about latency"):
+    with pytest.raises(DataError, match="a and b do not enclose latency"):
         benchmark_of(made, interval=("a", "b"))
-    with pytest.raises(UsageError, match="repeated"):
+    with pytest.raises(UsageError, match="--interval cannot be used with repetitions"):
         benchmark_of(experiment(latencies), interval=("latency", "latency"))
 
 
@@ -301,7 +301,7 @@ def test_where_a_counterpart_is_lacking_it_is_said_in_which_group():
     def laws(p):
         return {"main/MPI_Barrier": 1.0 * p, "step/MPI_Allreduce": 1.0 * p}
 
-    words = r"for Barrier\(0\) <= Allreduce\(0\) there is no Allreduce in MPI_main"
+    words = r"Barrier\(0\) <= Allreduce\(0\) needs Allreduce in MPI_main"
     with pytest.raises(DataError, match=words):
         verified(experiment(laws, processes=(8,)))
 
