@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from callpath_modeler.arrays import Int64Array, IntArray
+from callpath_modeler.arrays import FloatArray, Int64Array, IntArray
 from callpath_modeler.readers.reductions import Reducer, is_plain
 from cpmodel_scorep.rows import StoredRows, blocks, bounds_of_blocks, rows_of_block, take
 from cpmodel_scorep.tree import TreeLayout
