@@ -9,15 +9,12 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
+from callpath_modeler.arrays import BoolArray, FloatArray, Int16Array, Int64Array, IntArray
 from callpath_modeler.modeling.breaks import Break, BreakKind
 from callpath_modeler.modeling.differences import TermDifference
 from callpath_modeler.modeling.evaluation import ShapeFactors
 from callpath_modeler.modeling.growth import CONSTANT_GROWTH, Growth
 from callpath_modeler.modeling.products import Product, Shape, factor_from_header
-
-FloatArray = npt.NDArray[np.float64]
-
-TermArray = npt.NDArray[np.int16]
 
 
 class Shapes(tuple[Shape, ...]):  # noqa: SLOT001 - cached properties need a dict
@@ -43,19 +40,17 @@ class Shapes(tuple[Shape, ...]):  # noqa: SLOT001 - cached properties need a dic
         return tuple(sorted(known, key=lambda growth: growth.order))
 
     @cached_property
-    def rank(self) -> npt.NDArray[np.int64]:
+    def rank(self) -> Int64Array:
         """Position of each growth in `growths`, [S + 1]; the last one is that of a constant."""
         place = {growth: k for k, growth in enumerate(self.growths)}
         return np.array([*(place[shape.growth] for shape in self), place[CONSTANT_GROWTH]])
 
     @cached_property
-    def grows(self) -> npt.NDArray[np.bool_]:
+    def grows(self) -> BoolArray:
         """Whether each shape grows without limit, [S + 1]; the last entry (no shape) does not."""
         return np.asarray(self.rank > self.rank[-1])
 
-    def lead(
-        self, terms: npt.NDArray[np.integer], coefficients: FloatArray
-    ) -> npt.NDArray[np.intp]:
+    def lead(self, terms: npt.NDArray[np.integer], coefficients: FloatArray) -> IntArray:
         """Return the position of the leading coefficient of models, [...].
 
         It belongs to the fastest growing term. If no term grows without limit, the constant leads,
@@ -74,9 +69,7 @@ class Shapes(tuple[Shape, ...]):  # noqa: SLOT001 - cached properties need a dic
         alone = (last == 0) & (coefficients[..., 0] == 0)
         return np.where(alone, slot, last)
 
-    def growth_rank(
-        self, terms: npt.NDArray[np.integer], coefficients: FloatArray
-    ) -> npt.NDArray[np.int64]:
+    def growth_rank(self, terms: npt.NDArray[np.integer], coefficients: FloatArray) -> Int64Array:
         """Return the position of the growth of models in `growths`, [...], as in `lead`."""
         lead = self.lead(terms, coefficients)
         rank = np.full(lead.shape, self.rank[-1])
@@ -86,22 +79,22 @@ class Shapes(tuple[Shape, ...]):  # noqa: SLOT001 - cached properties need a dic
         return rank
 
     @cached_property
-    def ends_at_one(self) -> npt.NDArray[np.bool_]:
+    def ends_at_one(self) -> BoolArray:
         """Whether each break adds a constant in the end, as steps and ceilings do, [S + 1]."""
         return self._breaks_that_end_at(1.0)
 
     @cached_property
-    def ends_at_zero(self) -> npt.NDArray[np.bool_]:
+    def ends_at_zero(self) -> BoolArray:
         """Whether each break adds nothing in the end, as drops do, [S + 1]."""
         return self._breaks_that_end_at(0.0)
 
     @cached_property
-    def leaps(self) -> npt.NDArray[np.bool_]:
+    def leaps(self) -> BoolArray:
         """Whether each shape is a leap, which is paired with a power, [S + 1]."""
         found = [isinstance(shape, Break) and shape.kind is BreakKind.LEAP for shape in self]
         return np.array([*found, False])
 
-    def _breaks_that_end_at(self, value: float) -> npt.NDArray[np.bool_]:
+    def _breaks_that_end_at(self, value: float) -> BoolArray:
         ends = [
             # A shape that falls by a power is never zero, and that power is its growth.
             isinstance(shape, Break | TermDifference)
@@ -135,7 +128,7 @@ def shapes_from_header(header: Sequence[dict[str, Any]]) -> Shapes:
 
 
 def evaluate(
-    shapes: Shapes, terms: TermArray, coefficients: FloatArray, p: FloatArray
+    shapes: Shapes, terms: Int16Array, coefficients: FloatArray, p: FloatArray
 ) -> FloatArray:
     """Return the values of models, at least zero.
 

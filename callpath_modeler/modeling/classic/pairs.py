@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from callpath_modeler.arrays import BoolArray, FloatArray, Int8Array, IntArray
 from callpath_modeler.modeling.classic.search import (
     WITH_CONSTANT,
     WITHOUT_CONSTANT,
@@ -16,11 +16,6 @@ from callpath_modeler.modeling.classic.search import (
     selection_score,
     solve,
 )
-
-FloatArray = npt.NDArray[np.float64]
-BoolArray = npt.NDArray[np.bool_]
-IntArray = npt.NDArray[np.intp]
-FormArray = npt.NDArray[np.int8]
 
 _COLLINEAR = 1e-9
 """Determinant, relative to the product of the squares, of two terms that are one curve."""
@@ -45,14 +40,14 @@ class Candidate:
     """
 
     terms: IntArray
-    form: FormArray
+    form: Int8Array
     rss: FloatArray
     cv: FloatArray
 
 
 def solve_terms(
     rows: WeightedRows, terms: IntArray, basis: Basis
-) -> tuple[FormArray, FloatArray, FloatArray]:
+) -> tuple[Int8Array, FloatArray, FloatArray]:
     """Return fits of several given terms per row, with a constant if one is allowed.
 
     Parameters

@@ -5,13 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from callpath_modeler.arrays import BoolArray, FloatArray, IntArray
 from callpath_modeler.modeling.classic.search import Basis
 from callpath_modeler.modeling.noise import EXACT
-
-FloatArray = npt.NDArray[np.float64]
-BoolArray = npt.NDArray[np.bool_]
 
 LEVEL = 0.02
 """Largest probability of a false first term, for all hypotheses together."""
@@ -48,7 +45,7 @@ class PureError:
     variance: FloatArray
     dof: FloatArray
 
-    def take(self, rows: npt.NDArray[np.intp]) -> PureError:
+    def take(self, rows: IntArray) -> PureError:
         """Return some of the rows."""
         return PureError(self.variance[rows], self.dof[rows])
 
