@@ -182,7 +182,7 @@ def more_terms_probability(
 ) -> FloatArray:
     """Return the probability that further terms help by chance.
 
-    It is that of an F-test times the number of hypotheses tried.
+    It is the probability of an F-test times the number of hypotheses tried.
 
     Parameters
     ----------

@@ -111,12 +111,13 @@ class ScreeningLimits:
     Attributes
     ----------
     shapes : number of closest shapes whose hypotheses with one shape are kept
-    habits : the same number while priors are learnt
+    habits : the same number while priors are learnt. It hardly matters: from 55 to 75 shapes, the
+        error for real programs moved between 7.5 and 7.7 %
     pairs : number of closest pairs with positive coefficients that are kept, per point. The more
         places breaks have, the more pairs fit by chance
     nats : distance from the best bound, in nats, beyond which a hypothesis is left out. With 7
         instead of 6.2, modelling takes a tenth longer, and bands of real programs are an eighth
-        wider
+        wider for 0.2 % more values that they hold
     frugal : whether the constant of every pair has to explain more than it costs; otherwise only
         with shared work
     """

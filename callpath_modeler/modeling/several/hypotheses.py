@@ -74,7 +74,7 @@ _PRIOR = {
     _Kind.BESIDE: 0.06,
     _Kind.ONE_PARAMETER: 0.01,
     _Kind.PRODUCTS: 0.04,
-    # The ratio to laws that only fall is that of one parameter.
+    # The ratio to laws that only fall is the same as in one parameter.
     _Kind.RISING: 0.03,
     # Such a sum is as probable as its falling product with a term of one parameter.
     _Kind.OF_A_SHARE: 0.002,
@@ -111,7 +111,7 @@ def joint_hypotheses(space: SearchSpace, points: FloatArray) -> Hypotheses:
         If no term of the space fits the points.
     """
     products = Catalogue.of(space, points)
-    # A product that overflows at these points is no hypothesis.
+    # Products that overflow at these points are left out.
     with np.errstate(over="ignore", invalid="ignore"):
         table = products.values(points)
         size = np.abs(table).max(axis=1)
@@ -146,7 +146,7 @@ def joint_hypotheses(space: SearchSpace, points: FloatArray) -> Hypotheses:
         of_fans = each[:, None] * each[terms] * _there_in_fans(products, terms)
         both = np.append(both, of_fans)
     known = replace(known, kinds=np.concatenate(kinds))
-    # A rare factor is no law alone: with a constant, x - 1 is the same as x.
+    # A rare factor is not tried alone: with a constant, x - 1 is the same as x.
     weight = weight * ~(products.single & products.seldom | products.beside_only(points))
     prior = {**_PRIOR, _Kind.BREAK: min(_BROKEN / len(plain), 0.04)}
     return with_prior(known, weight * np.sqrt(plain), both, prior, _HELD)
