@@ -61,7 +61,7 @@ def break_cost(factor: Break) -> float:
 def identifiable_breaks(factors: Sequence[Factor], values: FloatArray) -> list[Break]:
     """Return the breaks along a parameter that measurements at `values` [K] could show.
 
-    They are the breaks of one parameter, with two differences. Breaks that begin at a capacity
+    They are the breaks of one parameter, with three differences. Breaks that begin at a capacity
     occur at the last value only. Leaps of the powers among the `factors` occur between any two
     values, because the other parameters distinguish them from growth. Plateaus and floors occur at
     the last value, too: in a pair with the one before, they level off between both values.
