@@ -21,7 +21,7 @@ from cpmodel_guidelines.answer import Verification
 from cpmodel_guidelines.benchmark import benchmark_of
 from cpmodel_guidelines.judge import GuidelineVerdict
 from cpmodel_guidelines.rules import GuidelineKind, patterns
-from cpmodel_guidelines.verification import ScaleQuery, verify
+from cpmodel_guidelines.verification import Ask, verify
 
 NOTES = """\
 The series has 15 collectives at p = 8, 16, ... 128, five repetitions with a normal noise factor of
@@ -175,9 +175,7 @@ def _crossings(factor: int) -> tuple[str, ...]:
     """Return the rate and the positions of predicted crossings."""
     target, turning, false, where = float(factor * _SCALES[-1]), 0, 0, []
     for seed in range(_SEEDS):
-        found = verify(
-            benchmark_of(_experiment(_crossing, seed)), patterns(), ask=ScaleQuery(target)
-        )
+        found = verify(benchmark_of(_experiment(_crossing, seed)), patterns(), ask=Ask(target))
         for row in found.rows:
             if row.guideline.text == "Allgather <= Alltoall":
                 turning += row.turns

@@ -87,7 +87,7 @@ def test_the_list_names_package_version_suffixes_and_commands(spawn, scratch):
     assert timings["version"] == "1.0"
     assert timings["suffixes"] == ".timings"
     assert timings["status"] == "ok"
-    assert found["command", "hottest"]["description"].startswith("Name the call path")
+    assert found["command", "hottest"]["description"].startswith("Print the call path")
     assert found["reader", "scorep"]["package"] == "callpath-modeler"
     text = spawn("plugins", PYTHONPATH=scratch).out
     lines = [line.strip() for line in text.splitlines()]
