@@ -1,4 +1,4 @@
-"""Laws that hold exactly in real profiles, because the algorithms say so, come out as models."""
+"""Models of real profiles whose laws follow exactly from their algorithms."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_no_cost_is_lost_where_call_paths_come_and_go(shared_data, program, loca
     experiment = cpm.load([shared_data / "scorep" / program], cpm.LoadOptions(read))
     for column in experiment.columns.values():
         parts = np.nansum(column.exclusive, axis=0)
-        # The program's total was measured on its own: this is no tautology.
+        # The program's total was measured separately, so this is not a tautology.
         assert parts == pytest.approx(column.total, rel=1e-9)
     assert not [f for f in experiment.findings if f.code == "CPM114"]
 

@@ -1,4 +1,4 @@
-"""What Shudler et al. (TPDS 30(8), 2019) print, and MPI libraries that other people measured."""
+"""The tables of Shudler et al. (TPDS 30(8), 2019), and measurements of MPI libraries."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def test_guidelines_are_warned_of_where_the_paper_does(published: dict[str, Any]
 
 @pytest.fixture(scope="module")
 def collectives(shared_data: Path) -> Rows:
-    """Medians of some 1600 calls each, and their confidence intervals, by library and function."""
+    """Medians of about 1600 calls each, and their confidence intervals, by library and function."""
     path = shared_data / "third_party" / "mpi_collectives" / "mpi_data.csv"
     measured: Rows = {}
     with path.open() as file:

@@ -1,4 +1,4 @@
-"""What users get wrong ends in one line of what is wrong, one of what to do, and an exit status."""
+"""User errors: each ends with one line, one hint and an exit status."""
 
 from __future__ import annotations
 

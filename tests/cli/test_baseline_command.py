@@ -1,4 +1,4 @@
-"""`cpmodel baseline`, and `cpmodel check` of what it wrote."""
+"""`cpmodel baseline`, and `cpmodel check` of its output."""
 
 from __future__ import annotations
 

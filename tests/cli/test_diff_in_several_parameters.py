@@ -1,4 +1,4 @@
-"""Two experiments in several parameters, compared from the command line."""
+"""Comparison of two experiments in several parameters on the command line."""
 
 from __future__ import annotations
 

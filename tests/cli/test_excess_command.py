@@ -1,4 +1,4 @@
-"""`cpmodel excess` as it is typed."""
+"""`cpmodel excess` on the command line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Experiments to and from the formats of other programs, on the command line."""
+"""Import and export in the formats of other programs, on the command line."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ FILES = {
 
 
 def ranked(outcome):
-    """Return the answer of a ranking, without what depends on names of files."""
+    """Return a ranking without the parts that depend on names of files."""
     assert outcome.status == 0, outcome.err
     columns = ("rank", "callpath", "id", "growth", "model", "value_at_target[s]", "high[s]")
     table = csv.DictReader(io.StringIO(outcome.out))

@@ -1,4 +1,4 @@
-"""`--ignore` and `--hide`: call paths that are left out, or count as what calls them."""
+"""`--ignore` and `--hide`: call paths that are excluded, or folded into their callers."""
 
 from __future__ import annotations
 

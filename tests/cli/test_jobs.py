@@ -1,4 +1,4 @@
-"""`-j`: with several processes everything is said and written as with one."""
+"""`-j`: output with several processes is the same as with one."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ main()
 
 @pytest.fixture
 def odd(tmp_path):
-    """Write a reader, and profiles that say what it does."""
+    """Write a reader, and profiles whose content controls the reader."""
 
     def odd(*contents):
         (tmp_path / "runs").mkdir()
@@ -68,7 +68,7 @@ def odd(tmp_path):
 
 @pytest.fixture
 def eager(monkeypatch):
-    """Processes, and threads, are started for the smallest work; how many were is counted."""
+    """Start processes and threads also for the smallest work, and count them."""
     started = []
     start, share = Workers._start, Threads.map
 
@@ -89,7 +89,7 @@ def eager(monkeypatch):
 
 @pytest.fixture
 def way(monkeypatch):
-    """Say with which compiled library models are made; 0 = none."""
+    """Select the compiled library for models; 0 = none."""
 
     def way(told):
         if told is not None:

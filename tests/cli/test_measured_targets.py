@@ -1,4 +1,4 @@
-"""Targets that were measured, from the command line."""
+"""Targets that were measured, on the command line."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ P = (8, 16, 32, 64, 128)
 
 
 def write(path, seed, at_32):
-    """Write a long table of a program that takes `at_32` times as long at p = 32, run thrice."""
+    """Write a table of three repetitions of a program that is `at_32` times slower at p = 32."""
     random = np.random.default_rng(seed)
     lines = ["callpath,p,rep,time"]
     for p in P:

@@ -1,5 +1,4 @@
-"""Both methods of modelling on the command line: what they say, and that neither passes for the
-other."""
+"""Both methods of modelling on the command line: their output, and their labels."""
 
 from __future__ import annotations
 
@@ -38,7 +37,7 @@ CLASSIC = {
         "@f605084": ("O(1)", "0.0001255"),
     },
 }
-"""What the classic method said of the sample profiles when it was the only one."""
+"""Models of the classic method for the sample profiles, from the time when it was the only one."""
 
 
 def four_digits(formula: str) -> str:

@@ -1,4 +1,4 @@
-"""`cpmodel export -f python`: a module that says what the models say, with numpy alone."""
+"""`cpmodel export -f python`: a module that needs only NumPy and predicts like the models."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`cpmodel show` holds time against calls, bytes and operations."""
+"""`cpmodel show` compares time with calls, bytes and operations."""
 
 from __future__ import annotations
 

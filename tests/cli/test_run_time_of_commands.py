@@ -1,4 +1,4 @@
-"""Every command that speaks of the run time states the same."""
+"""All commands state the same run time."""
 
 from __future__ import annotations
 

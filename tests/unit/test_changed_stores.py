@@ -1,4 +1,4 @@
-"""Stores that were changed with correct checksums; `make mutate-stores` changes thousands."""
+"""Stores with changes and correct checksums; `make mutate-stores` tests thousands."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What no command line checks is refused in words as well: a message, and what to do."""
+"""Errors for arguments from Python that no command line checks: a message, and a hint."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def option(**options):
 
 
 REFUSED = [
-    # What is of another kind
+    # Values of another type
     (lambda: cpm.fit(FRAME), "experiment: Experiment is expected, not DataFrame"),
     (lambda: cpm.fit(MADE, None, {"method": "classic"}), "options: FitOptions or None"),
     (lambda: cpm.rank(MADE, 64), "fitted: Fitted is expected, not Experiment"),
@@ -57,7 +57,7 @@ REFUSED = [
     (lambda: cpm.ReadOptions(metrics="time"), "metrics: tuple"),
     (lambda: cpm.ReadOptions(parameter_sources="p"), "parameter_sources: Mapping"),
     (lambda: MODELS[3], "call path: str"),
-    # Names and rows of what there is not
+    # Names and rows that do not exist
     (lambda: cpm.fit(MADE, 3), "no metric 3"),
     (lambda: cpm.losses(MADE, ["time"]), r"no metric \['time'\]"),
     (lambda: MADE.points("q"), "no parameter 'q'"),
@@ -68,7 +68,7 @@ REFUSED = [
     (lambda: cpm.losses(MADE, aggregate="avg"), "no aggregate 'avg'"),
     (lambda: cpm.compare(MADE, MADE, aggregate="avg"), "no aggregate 'avg'"),
     (lambda: excess("stron"), "no scaling 'stron'"),
-    # Numbers that are none, or not such ones
+    # Invalid numbers
     (lambda: option(confidence=2), "--confidence 2 is no probability"),
     (lambda: option(confidence=float("nan")), "--confidence nan is no probability"),
     (lambda: option(confidence="high"), "--confidence high is no probability"),

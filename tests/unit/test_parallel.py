@@ -21,13 +21,13 @@ TESTS = Path(working.__file__).parent
 
 @pytest.fixture
 def fresh(monkeypatch):
-    """Workers are fresh interpreters, whatever threads the tests have."""
+    """Workers are fresh interpreters, also if the tests have several threads."""
     monkeypatch.setattr(parallel, "_is_alone", lambda: False)
 
 
 @pytest.fixture
 def started(monkeypatch):
-    """The numbers of the processes that are started."""
+    """The process ids of started workers."""
     pids = []
     start = Workers._start
 

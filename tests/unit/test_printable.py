@@ -1,4 +1,4 @@
-"""Foreign text in each language that is written."""
+"""Foreign text in each output language."""
 
 from __future__ import annotations
 

@@ -144,7 +144,7 @@ def test_a_store_is_known_by_its_name_or_its_header(path, tmp_path):
 
 
 def replaced(path, name, content):
-    """Put a file in the place of another, with its checksum, as another program might."""
+    """Replace a file of a store and its checksum, as another program might."""
     (path / name).write_bytes(content)
     sums = path / "checksums.json"
     told = json.loads(sums.read_text(encoding="utf-8"))

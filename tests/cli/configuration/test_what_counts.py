@@ -1,4 +1,4 @@
-"""Configuration files and variables: what counts, and what is refused."""
+"""Priority of configuration files and variables, and errors in them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Configuration files and variables: what is told of them, and what commands tell of others."""
+"""Output about configuration files and variables, and invocations with the settings in them."""
 
 from __future__ import annotations
 

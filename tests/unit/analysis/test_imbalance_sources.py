@@ -1,4 +1,4 @@
-"""Which computation has others wait."""
+"""Computation whose imbalance causes wait time."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ PATHS = ["main", "main/step", "main/step/a", "main/step/MPI_Wait", "main/b", "ma
 
 
 def fitted(values, ratios, *, reduction=Reduction.MAX, metric=None):
-    """Models of call paths with these values, of maxima or means, and imbalance, at all points."""
+    """Return models of call paths with these maxima or means, and imbalance, at all points."""
     made = experiment(
         {path: [value] * len(POINTS) for path, value in zip(PATHS, values, strict=True)}
     )

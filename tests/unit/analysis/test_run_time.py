@@ -1,4 +1,4 @@
-"""The predicted run time agrees with the sum of the call paths."""
+"""Agreement of the predicted run time and the sum of the call paths."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ COMPUTES, WAITS = [20.0] * 5, list(0.1 * P)
 
 
 def modelled(values, run_time, *, reduction=Reduction.MEAN, scaling=Scaling.WEAK):
-    """Return models of call paths, and of run times [runs] beside them."""
+    """Return models of call paths and of run times [runs]."""
     made = experiment(values, POINTS, reduction=reduction, scaling=scaling)
     column = replace(made.columns["time"], run_time=np.asarray(run_time, float))
     return pipeline.fit(replace(made, columns={"time": column}))
@@ -32,7 +32,7 @@ def modelled(values, run_time, *, reduction=Reduction.MEAN, scaling=Scaling.WEAK
 
 @pytest.fixture(scope="module")
 def at_odds():
-    """Return models of call paths that grow, and of a run time that was disturbed and does not."""
+    """Return models of growing call paths, and of a disturbed run time that does not grow."""
     sums = np.add(COMPUTES, WAITS)
     return modelled({"main": COMPUTES, "main/wait": WAITS}, np.maximum(sums, 23.5))
 

@@ -1,4 +1,4 @@
-"""What call paths cost at a target that was measured: the runs tell, not a model."""
+"""Costs of call paths at a measured target: measurements decide, not models."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ LAWS = {
     "main/absent": 2 + 0 * P,
     "main/alone": np.array([NAN, NAN, 6.0, NAN, NAN]),
 }
-"""No law explains odd; absent does not occur at p = 8, and alone has no model."""
+"""odd follows no law; absent does not occur at p = 8, and alone has no model."""
 NAMES = list(LAWS)
 TARGET, AT = 8.0, 2
 ODD, ABSENT, ALONE = (NAMES.index(f"main/{name}") for name in ("odd", "absent", "alone"))

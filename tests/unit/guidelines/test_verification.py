@@ -26,7 +26,7 @@ def slow_gather(p):
 
 
 def equal(p):
-    """Everything takes exactly as long as what could take its place."""
+    """Every replacement takes exactly as long as the collective."""
     times = latencies(p)
     times["Allreduce"] = times["Barrier"] = times["Reduce"] + times["Bcast"]
     times |= {name: times[name.removesuffix("v")] for name in ("Gatherv", "Allgatherv")}
@@ -283,7 +283,7 @@ def test_a_target_that_makes_no_sense_is_refused(ask, words):
         verified(experiment(latencies), ask=ask)
 
 
-# What cannot be checked.
+# Guidelines that cannot be checked.
 
 
 def test_without_any_collective_or_any_counterpart_it_is_said():

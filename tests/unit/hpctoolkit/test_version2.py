@@ -1,4 +1,4 @@
-"""Version 2: XML, with and without values of single threads beside it."""
+"""Version 2: XML, with and without files of values of single threads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Version 4: what the database says, and what has to be known beside its specification."""
+"""Version 4: values of the database, and facts that its specification omits."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ TIME = "CPUTIME (sec)"
 
 
 def exclusive(source, metric="CPUTIME", reduction=Reduction.SUM):
-    """Return the values by call path; two rows of one path would be a mistake."""
+    """Return the values by call path; two rows with one path are an error."""
     tree = source.call_tree
     paths = [tree.path(row) for row in range(len(tree))]
     assert len(set(paths)) == len(paths)

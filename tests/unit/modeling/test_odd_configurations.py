@@ -1,4 +1,4 @@
-"""Configurations of several parameters measured under other conditions than the others."""
+"""Configurations of several parameters that were measured under other conditions."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ TRUTH = laws(FAR[None])[:, 0]
 def measured(
     slow: npt.ArrayLike, factor: float, seed: int, repetitions: int = 3, points: FloatArray = POINTS
 ) -> FloatArray:
-    """Return values with 2 % noise, [n, K, R], of which those of some points are multiplied."""
+    """Return values with 2 % noise, [n, K, R], multiplied by a factor at some points."""
     exact = laws(points) * np.where(slow, factor, 1.0)
     noise = np.random.default_rng(seed).standard_normal((*exact.shape, repetitions))
     return exact[:, :, None] * np.exp(0.02 * noise)

@@ -1,4 +1,4 @@
-"""Outcomes: what the rows of an experiment are said to be."""
+"""Outcomes: the status and the model of each row."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def measured(law: FloatArray, noise: float, rows: int, repetitions: int, seed: i
 
 
 def delayed(rows: int) -> FloatArray:
-    """Return values whose noise only delays, so that the least of the repetitions is the centre."""
+    """Return values whose noise only delays, so that the smallest repetition is the centre."""
     random = np.random.default_rng(0)
     law = 3 + 2 * POINTS
     return law[:, None] * (1 + 0.1 * random.exponential(1, (rows, 6, 5)))
@@ -59,7 +59,7 @@ def test_three_points_that_follow_a_law_within_noise_are_not_outside(rows: int) 
 
 
 def chosen(rows: list[list[tuple[float, float]]]) -> list[int]:
-    """Return which candidate is the model of each row of (probability, prediction)."""
+    """Return the candidate that is the model of each row of (probability, prediction)."""
     row = np.repeat(np.arange(len(rows)), [len(each) for each in rows])
     weight, far = np.array([pair for each in rows for pair in each]).T
     nothing = np.zeros((6, len(row)))

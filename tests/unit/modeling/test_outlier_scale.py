@@ -1,4 +1,4 @@
-"""One scale that was measured under other conditions than the others."""
+"""One scale that was measured under other conditions."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ TRUTH = np.tile(LAWS, (6, 1))
 
 
 def measured(factors: npt.ArrayLike, seed: int, repetitions: int = 3) -> FloatArray:
-    """Return values with 2 % noise, [n, K, R], times the factors of scales or of rows too."""
+    """Return values with 2 % noise, [n, K, R], times factors of scales or also of rows."""
     noise = np.random.default_rng(seed).standard_normal((len(TRUTH), len(POINTS), repetitions))
     return (TRUTH[:, :-1] * np.asarray(factors))[:, :, None] * np.exp(0.02 * noise)
 

@@ -1,4 +1,4 @@
-"""Bands: they hold what is measured beyond the points, about as often as they say."""
+"""Bands contain measurements beyond the points about as often as stated."""
 
 from __future__ import annotations
 

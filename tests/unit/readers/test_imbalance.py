@@ -1,4 +1,4 @@
-"""How unevenly processes share the cost of call paths, from readers to whoever shows it."""
+"""Imbalance of call paths, from readers to all outputs."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ POINTS = (1, 2, 4, 8, 16)
 
 @pytest.fixture(scope="module")
 def experiment(tmp_path_factory):
-    """Two repetitions: f has 1 + p / 100 and half as much more in the second; g is not known."""
+    """Two repetitions: f has 1 + p / 100, and 1.5 times this in the second; g is not known."""
     reader, folder = FakeReader(), tmp_path_factory.mktemp("runs")
     files = []
     for p in POINTS:

@@ -1,4 +1,4 @@
-"""Which functions tell weak from strong scaling, and over which runs."""
+"""Functions and runs that determine weak or strong scaling."""
 
 from __future__ import annotations
 

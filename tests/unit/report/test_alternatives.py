@@ -1,4 +1,4 @@
-"""How probable a model is and what else it could be, as people read of it."""
+"""Probability of a model and its alternatives, as text."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ TARGET = 1000.0
 
 
 def fitted_with(*runners_up, weight=0.5, status=FitStatus.OK):
-    """Make a model that predicts 1, of a weight, and alternatives: formula, value, weight."""
+    """Return a model that predicts 1, with a weight, and alternatives: formula, value, weight."""
 
     class Models(SimpleNamespace):
         def alternatives(self, row, parameter, *, pretty):

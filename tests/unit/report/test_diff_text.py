@@ -1,4 +1,4 @@
-"""What is said of a total whose interval leaves out zero although no difference is shown."""
+"""Text for a total whose interval excludes zero although no call path differs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def found():
 
 
 def shown(found, **of_the_total):
-    """Return the text where the total, as measured and as predicted, is told to be so."""
+    """Return the text for given measured and predicted totals."""
 
     def told(changes):
         columns = {name: np.array(getattr(changes, name)) for name in of_the_total}

@@ -1,4 +1,4 @@
-"""Where a program stops getting faster, as people and machines read of it."""
+"""The scale at which a program is fastest, in text and machine-readable output."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Targets that were measured, as people and machines read of them."""
+"""Measured targets in text and machine-readable output."""
 
 from __future__ import annotations
 
@@ -156,7 +156,7 @@ def test_one_run_and_asked_for_predictions_are_told_beside_the_prediction(fit):
     asked = text(rank(fit, 8.0, predicted=True))
     assert re.search(r" at p = 8 \(inside the data; 3 runs there: 2\d\.\d s; ", asked[0])
     assert "model" not in asked[3]
-    # Where that is the largest scale, what was measured stands beside it.
+    # If this is the largest scale, the output shows the measurement as well.
     largest = text(rank(fit, 32.0, predicted=True))[3].split()
     assert largest[1:3] == ["p=32", "predicted"]
 

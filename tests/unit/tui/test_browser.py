@@ -1,4 +1,4 @@
-"""What stands on the screen of the browser: of any size, of any program."""
+"""The screen of the browser, for all sizes and programs."""
 
 from __future__ import annotations
 

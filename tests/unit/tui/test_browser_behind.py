@@ -1,4 +1,4 @@
-"""Other targets and metrics: worked out in threads while what is shown stays."""
+"""Other targets and metrics: threads compute them while the screen remains."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def test_large_programs_are_predicted_in_a_worker_and_end_up_the_same(monkeypatc
 
 
 def test_keys_that_come_while_a_target_is_worked_on_hold(monkeypatch):
-    """Views, order and openings may change before values at another target are there."""
+    """Views, order and openings may change before values at another target are available."""
     monkeypatch.setattr("callpath_modeler.tui.app.AT_ONCE", 3)
     begun, go_on = threading.Event(), threading.Event()
     usual_forecast = forecast

@@ -1,4 +1,4 @@
-"""What keys do in the browser."""
+"""Keys of the browser."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ STEP = {
     "main": [[5.0, 5.1]] * 5,
     "main/step": [[1.0, 1.1], [1.0, 1.1], [9.0, 9.1], [1.0, 1.1], [1.0, 1.1]],
 }
-"""Two runs of each scale; no model knows of p = 8."""
+"""Two runs of each scale; no model contains the step at p = 8."""
 
 
 def test_a_key_shows_what_models_say_of_a_target_that_was_run_and_what_was_measured_again():

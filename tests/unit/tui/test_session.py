@@ -1,4 +1,4 @@
-"""What the browser shows, without a terminal."""
+"""The content of the browser, without a terminal."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def session(known):
 
 
 def text(session):
-    """The lines as text: indented, ``+`` closed, ``-`` open, ``>`` under the cursor."""
+    """Return the lines as text: indented, ``+`` closed, ``-`` open, ``>`` under the cursor."""
     lines = []
     for place in range(len(session.outline)):
         line = session.outline.line(place)
@@ -56,7 +56,7 @@ def text(session):
 
 
 def twin(session):
-    """The same view, asked for in words."""
+    """Return the same view from a view request."""
     return ForecastView(session.forecast, session.view_request())
 
 

@@ -1,4 +1,4 @@
-"""What is wrong in an expectation file is said in one line that begins with file and line."""
+"""Errors in expectation files: one line that begins with file and line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Expectations held against models whose answers are known."""
+"""Verdicts of expectations on models with known results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bands in C against those in numpy."""
+"""Bands of the C library and of NumPy."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from many_rows import KINDS, many_rows
 
 FloatArray = npt.NDArray[np.float64]
 
-pytestmark = pytest.mark.skipif(not compiled(), reason="there is no compiled library here")
+pytestmark = pytest.mark.skipif(not compiled(), reason="the compiled library is not installed")
 
 
 def use_numpy(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -79,7 +79,7 @@ def test_mixtures_are_those_of_numpy(kind: str, monkeypatch: pytest.MonkeyPatch)
     for name in ("centre", "weight"):
         np.testing.assert_allclose(getattr(found, name), getattr(expected, name), rtol=1e-9)
     for name in ("below", "above"):
-        # What is next to nothing comes from the logarithm of a number next to one.
+        # The smallest values are logarithms of numbers near one.
         wanted = getattr(expected, name)
         np.testing.assert_allclose(getattr(found, name), wanted, rtol=1e-9, atol=1e-15)
 

@@ -1,4 +1,4 @@
-"""Models as they are written by C against those written by numpy."""
+"""Models from the C library and from NumPy."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from many_rows import KINDS, many_rows, screened
 
 FloatArray = npt.NDArray[np.float64]
 
-pytestmark = pytest.mark.skipif(not compiled(), reason="there is no compiled library here")
+pytestmark = pytest.mark.skipif(not compiled(), reason="the compiled library is not installed")
 
-# Absolute: what is left of exact values is rounding.
+# The tolerance is absolute, because residuals of exact values are rounding errors.
 _LEFT = {"rss": 1e-22, "cv_error": 1e-11, "r2": 1e-9, "adjusted_r2": 1e-9}
 
 
 def both(points: FloatArray, y: FloatArray, monkeypatch: pytest.MonkeyPatch) -> list[Models]:
-    """Return models that are written with the library and without it."""
+    """Return the models with the library and without it."""
     written = fit(points, y)
     monkeypatch.setattr(outcome, "compiled", lambda: False)
     return [written, fit(points, y)]

@@ -1,4 +1,4 @@
-"""What the library finds worth a look is what numpy does."""
+"""Screening of hypotheses in the C library and in NumPy."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from callpath_modeler.modeling.several.hypotheses import joint_hypotheses
 from callpath_modeler.modeling.terms import DEFAULT_SPACE, JOINT_SPACE, SearchSpace
 from many_rows import KINDS, many_rows, rows_to_fit
 
-pytestmark = pytest.mark.skipif(not compiled(), reason="there is no compiled library here")
+pytestmark = pytest.mark.skipif(not compiled(), reason="the compiled library is not installed")
 
 
 def both(monkeypatch, data, known, ways):
-    """Return what is chosen with the library and without it."""
+    """Return the selected hypotheses with the library and without it."""
     arguments = data, known, known.log_prior, ways.extremes
     with_it = screen(*arguments)
     monkeypatch.setattr(module, "compiled", lambda: False)

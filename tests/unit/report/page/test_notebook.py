@@ -1,4 +1,4 @@
-"""What notebooks show, as IPython asks for it."""
+"""Notebook representations, requested as IPython requests them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ VALUES = {
 
 
 class Parts(HTMLParser):
-    """Elements of a document, each of which has to be closed, and its text."""
+    """A parser that checks that all elements are closed, and collects the text."""
 
     VOID = frozenset({"wbr", "br", "col"})
 

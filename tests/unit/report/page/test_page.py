@@ -50,7 +50,7 @@ def content(models=None, target=64.0, *, inclusive=False, top=20, **others):
 
 
 def renamed(name: str):
-    """Return models of an experiment in which a function is called `name`."""
+    """Return models of an experiment with a function called `name`."""
     found = experiment({key: list(law) for key, law in LAWS.items()})
     tree = found.tree
     regions = tuple(Region(name) if region.name == "f" else region for region in tree.regions)
@@ -62,7 +62,7 @@ TIE = "\N{NO-BREAK SPACE}"
 
 
 class Parsed(HTMLParser):
-    """Sections with their tables, numbers and words, as someone without JavaScript has them."""
+    """Sections with their tables, numbers and words, as without JavaScript."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -339,7 +339,7 @@ def max_depth(text: str) -> int:
 
 
 def repeated(laws=None):
-    """Return models of laws that were run three times at each point."""
+    """Return models of laws with three repetitions at each point."""
     laws = LAWS if laws is None else laws
     random = np.random.default_rng(2)
     cube = {
