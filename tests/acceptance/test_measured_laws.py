@@ -46,7 +46,7 @@ def test_lulesh_halo_visits_that_saturate_are_not_claimed_as_growth(samples):
     fit = fitted(samples / "lulesh", "visits")
     model = fit["LagrangeNodal/CalcForceForNodes/MPI_Isend"]
     assert model.status == "outside"
-    # In truth they stay below 25 * 26; the band has to say that this is possible.
+    # The true values stay below 25 * 26, so the band must contain such values.
     assert model.predict([4096]).low[0] < 25 * 26
 
 

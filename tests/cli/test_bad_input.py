@@ -368,7 +368,7 @@ def test_an_interrupt_has_its_own_status(run, stored, monkeypatch):
 
 
 def test_a_directory_that_may_not_be_read_is_said(run, series, monkeypatch):
-    # Root may read everything, so the system's answer is made up.
+    # Root may read everything, so the test simulates the answer of the system.
     closed = series() / "app.p16.r1"
     access = os.access
     monkeypatch.setattr(os, "access", lambda path, mode: path != closed and access(path, mode))

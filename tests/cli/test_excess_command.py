@@ -55,7 +55,7 @@ def test_a_stored_experiment_needs_no_profiles(run, stored, lulesh):
 def test_it_fits_the_terminal(run, stored, monkeypatch, width, view, pair):
     monkeypatch.setenv("COLUMNS", str(width))
     lines = run("--color", "never", "excess", stored, "--view", view, *pair).out.splitlines()
-    # Names of files are words that no line can be broken in.
+    # Lines do not break inside names of files.
     assert max(len(line) for line in lines if str(stored) not in line) <= width
     header = lines[lines.index("") + 1]
     assert header.split()[-1] in {"path", "function", "callers"}

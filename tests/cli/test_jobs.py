@@ -194,7 +194,7 @@ def test_ctrl_c_ends_all_at_once_without_a_word(odd, tmp_path):
         assert time.monotonic() < end
         time.sleep(0.02)
     os.killpg(child.pid, signal.SIGINT)
-    # It returns when nobody has the other end of standard error any more: workers share it.
+    # Workers share standard error, so this returns only when all of them have ended.
     try:
         _, err = child.communicate(timeout=working.HUNG)
     finally:

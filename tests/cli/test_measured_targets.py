@@ -48,7 +48,7 @@ def test_a_target_that_was_run_is_ranked_by_what_was_measured(run, table):
     assert row["basis"] == "measured"
     assert float(row["value_at_target[s]"]) == pytest.approx(4.8, rel=0.01)
     assert float(row["low[s]"]) < 4.8 < float(row["high[s]"])
-    # The step at p = 32 is in no model.
+    # No model contains the step at p = 32.
     assert float(row["predicted[s]"]) == pytest.approx(3.2, rel=0.2)
 
 

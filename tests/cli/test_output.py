@@ -137,7 +137,7 @@ def test_the_last_note_is_the_command_that_lists_every_finding(run, lulesh):
     count, words = note.split(" more notes: cpmodel ")
     listed = run(*shlex.split(words))
     assert listed.status == 0
-    # Those of models and of the target are among them.
+    # They include findings about models and about the target.
     told = {line[-20:] for line in run("-v", *asked).err.splitlines() if "(CPM" in line}
     assert len(told) == 3 + int(count)
     assert told <= {line[-20:] for line in listed.out.splitlines()}

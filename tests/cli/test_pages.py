@@ -95,7 +95,7 @@ def quartz(path, data):
 
 
 def shared_work(path, data):  # noqa: ARG001
-    # Three repetitions each, which differ by some thousandths.
+    # Each has three repetitions that differ by some thousandths.
     noise = np.random.default_rng(1).normal(1, 0.002, (5, 3))
     rows = "".join(
         f"main,{p},{(1000 / p + 0.01 * p) * factor}\n"

@@ -22,7 +22,7 @@ def packed(path: Path, unit: bytes, total: int, head: bytes = b"") -> Path:
     """Write a file that unpacks to `head` and repeated `unit`, about `total` bytes."""
     piece = unit * max(1, MIB // len(unit))
     one = gzip.compress(piece, 9, mtime=0)
-    # A packed file may consist of several, one after another: that makes bombs of any size fast.
+    # A packed file may consist of several packed parts, so large bombs are fast to write.
     with path.open("wb") as file:
         if head:
             file.write(gzip.compress(head, 9, mtime=0))
@@ -86,7 +86,7 @@ def _read(path: str) -> None:
 def _main(paths: list[str], warm: str) -> None:
     from callpath_modeler.loading import load
 
-    # Imports are made once.
+    # Modules are imported once, before the forks.
     load([warm])
     for path in paths:
         child = os.fork()

@@ -83,7 +83,7 @@ class Cubex(Single):
     def packed(self, members: Members) -> bytes:
         parts = []
         for name, content in members.items():
-            # The names of members are not mutated beyond what a header can hold.
+            # Mutated names of members must fit into a header.
             parts.append(cw.header(name[:99], len(content)) + content)
             parts.append(bytes(-len(content) % 512))
         return b"".join(parts) + bytes(1024)

@@ -87,7 +87,7 @@ def attempt(target: Target, content: bytes, scratch: Path) -> bool | None:
             with stopped_after(_SLOWER * seconds_for(content)):
                 target.read(path)
         except PluginError:
-            # This wraps what a reader must not raise.
+            # A reader must not raise these exceptions.
             raise
         except CallpathModelerError as error:
             check_refusal(error, path)
@@ -155,7 +155,7 @@ def _main(name: str, file: str) -> None:
     target = TARGETS[name]
     content = Path(file).read_bytes()
     with tempfile.TemporaryDirectory() as scratch:
-        # The first input pays for imports: a seed takes them on.
+        # The first input includes the time of imports, so a seed is read first.
         attempt(target, target.seeds()[0], Path(scratch))
         before = time.process_time()
         attempt(target, content, Path(scratch))

@@ -38,7 +38,7 @@ def mutated(form: Single, content: bytes, size: int, seed: int, mutate: Mutate) 
     """
     rng = random.Random(seed)
     members = members_of(form, content)
-    # The packing itself is foreign, too.
+    # The packing itself is foreign input as well.
     if members is None or rng.random() < 0.05:
         return bytes(mutate(content, size))
     for _ in range(rng.choice((1, 1, 1, 2, 4))):

@@ -192,7 +192,7 @@ def _instrumented() -> None:
         from fuzz.judge import attempt
         from fuzz.targets import TARGETS
 
-        # Readers import what they need when they are used.
+        # Readers import their libraries when they are used.
         for target in TARGETS.values():
             attempt(target, target.seeds()[0], Path(scratch))
 
@@ -218,7 +218,7 @@ def _ended(name: str, home: Path, status: int, minutes: float) -> list[str]:
     tally = Tally.of(home)
     counts = [tuple(map(int, found)) for found in _SIGNS.findall(log)]
     count = home / "count"
-    # A process that died has said how far it was.
+    # A process that died has written its progress.
     known = [int(count.read_text())] if count.is_file() else [found[0] for found in counts]
     count.unlink(missing_ok=True)
     tally.executions += max(known, default=0)

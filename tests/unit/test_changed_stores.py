@@ -36,7 +36,7 @@ def test_changed_stores_are_refused_or_give_answers_that_numpy_gives(made, tmp_p
     outcomes, failures = run(tmp_path, range(COUNT), made)
     assert not failures, "\n".join(failures)
     assert outcomes.keys() == {REFUSED, SAME, OTHER}
-    # A reader that refuses all of them, or none, has learnt nothing from the schema.
+    # A reader that refuses all of them, or none, does not check the schema.
     assert outcomes[REFUSED] > COUNT / 3
     assert outcomes[SAME] > COUNT / 8
 

@@ -233,9 +233,9 @@ def test_a_process_without_threads_is_copied():
 def test_workers_do_not_outlive_whoever_started_them(tmp_path, how, signal_):
     child = program(FOREVER, tmp_path, how)
     becomes_true(lambda: len(list(tmp_path.iterdir())) == 2)
-    # As a terminal does, Ctrl-C is sent to all of them.
+    # Like a terminal, the test sends Ctrl-C to all processes.
     (os.killpg if signal_ == signal.SIGINT else os.kill)(child.pid, signal_)
-    # It returns when nobody has the other end of standard error any more: workers share it.
+    # Workers share standard error, so this returns only when all of them have ended.
     try:
         _, err = child.communicate(timeout=working.HUNG)
     finally:

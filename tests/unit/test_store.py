@@ -102,7 +102,7 @@ def test_a_writer_that_is_killed_at_any_moment_leaves_the_old_store_or_the_new(t
     held = [tuple(each) for each in json.loads(done.stdout)]
     before = held.count(stores["old"])
     assert held == [stores["old"]] * before + [stores["new"]] * (len(held) - before)
-    # As many files were opened before the exchange as a store has, and removed after it.
+    # Before the exchange, all files of a store were opened; after it, all were removed.
     files = len(listed(tmp_path / "new.cpm"))
     assert before > files
     assert len(held) - before > files

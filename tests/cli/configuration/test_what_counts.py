@@ -116,7 +116,7 @@ def test_what_the_runs_are_called_stands_in_tables_of_its_own(run, series, ours,
     assert {one["name"]: one["from"] for one in header["parameters"]} == {
         "p": "processes", "q": "name",
     }  # fmt: skip
-    # Another source of one parameter leaves that of the others.
+    # Another source of one parameter does not change the sources of the others.
     settings = told(run, "info", runs, "--param", "q=processes", "--scaling", "weak")
     path = tmp_path / "cpmodel.toml"
     assert settings["parameters.q"] == ("processes", "command line")

@@ -165,7 +165,7 @@ def test_samples_are_along_the_functions_of_the_call_stack(opened, name):
 @pytest.mark.parametrize("first", ["columns", "column_metadata", "nodes"])
 def test_json_is_recognised_whatever_the_order_of_its_keys(tmp_path, first):
     document = json.loads(samples_as_json())
-    # More than what a reader looks at first.
+    # This is more than the first block that a reader examines.
     document["nodes"] += [{"column": MODULE, "label": "x" * 1000}] * 100
     path = tmp_path / "x.json"
     path.write_text(json.dumps({first: document.pop(first), **document}))

@@ -147,7 +147,7 @@ def test_another_reader_finds_the_same_inclusive_values(reader, shared_data, nam
         values = np.stack([tree.inclusive(own) for own in of_locations(source)])
         ours = by_path(tree, values.sum(axis=0))
         ours_largest = by_path(tree, values.max(axis=0))
-    # One table leaves out what is smaller than its last row, here part of some call paths.
+    # One table omits values below its last row, here parts of some call paths.
     least = min(float(row["time_incl_sum_us"]) for row in rows)
     complete = 0
     for path, value in summed.items():

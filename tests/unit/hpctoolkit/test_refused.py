@@ -120,7 +120,7 @@ def test_contexts_that_contain_each_other_are_refused(reader, tmp_path, contexts
     (table,) = struct.unpack_from("<Q", content, 0x48)
     (entry,) = struct.unpack_from("<Q", content, table)
     size, first = struct.unpack_from("<QQ", content, entry)
-    # The first context below the entry point is said to be its own callee.
+    # The first context below the entry point becomes its own callee.
     struct.pack_into("<QQ", content, first, size, first)
     path.write_bytes(content)
     assert "contain each other" in refused(reader, tmp_path).message

@@ -223,7 +223,7 @@ def test_one_process_that_has_none_to_talk_to_does_not_bend_the_law_of_many() ->
 
     def wrong(smallest: float, share: float, noise: float) -> np.float64:
         random = np.random.default_rng(7)
-        # Ten call paths would tell that one scale is unlike the others, whichever it is.
+        # Ten call paths would show that one scale differs from the others.
         law = np.geomspace(1, 20, 9)[:, None] * points
         law[:, 0] *= share
         y = law[:, :, None] * np.exp(noise * random.standard_normal((9, 5, 3)))
@@ -231,7 +231,7 @@ def test_one_process_that_has_none_to_talk_to_does_not_bend_the_law_of_many() ->
         return np.median(np.abs(np.log(found)))
 
     assert wrong(1, share=1e-4, noise=0.3) < 0.4
-    # From two processes on, the smallest scale counts like others.
+    # From two processes on, the smallest scale has the same weight as the others.
     assert wrong(1, share=0.3, noise=0.1) < 0.05 < wrong(2, share=0.3, noise=0.1)
 
 

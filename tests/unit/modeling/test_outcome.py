@@ -83,7 +83,7 @@ def test_of_equals_the_lowest_and_first_is_the_model_whatever_rounding_says() ->
 
 def test_where_nothing_agrees_the_model_is_among_all_the_others() -> None:
     assert chosen([[(0.2, 1.0), (0.45, 3.0), (0.35, 9.0)]]) == [1]
-    # The most probable one is far from all others, which are near each other.
+    # The most probable one is far from the others, which are close together.
     assert chosen([[(0.3, 1.0), (0.25, 50.0), (0.2, 60.0), (0.25, 70.0)]]) == [2]
 
 

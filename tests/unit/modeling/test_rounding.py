@@ -66,7 +66,7 @@ def test_what_is_rounded_is_within_the_model_class_and_held() -> None:
     models = fitted(NODES, *np.round(exact))
     low, high = band(models, 2048)
     truth = np.round(level * (1 + slope * 11))
-    # A law that is met exactly may be another one by a whole number.
+    # A law that fits exactly may differ from the true one by an integer.
     assert ((low - 1 <= truth) & (truth <= high + 1)).mean() >= 0.95
     assert (models.status == FitStatus.OUTSIDE).mean() < 0.2
 

@@ -14,7 +14,7 @@ LAWS = {
     "n^3 + n^2 + c": ((3, 0), (2, 0), (0, 0)),
     "n^3 log n + n^3": ((3, 1), (3, 0)),
 }
-# Cubes are believed less, since programs take no p^3 of their processes.
+# Cubes have a smaller prior, because programs do not grow as p^3 of their processes.
 HELD = {"n^2 + n + c": 0.8, "n^3 + n + c": 0.7, "n^3 + n^2 + c": 0.6}
 
 

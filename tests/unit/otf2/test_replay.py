@@ -335,7 +335,7 @@ def test_threads_of_a_team_hang_below_the_call_that_started_them(replayed):
         "main/other": 1.0,
         "main/other/work": 1.0,
     }
-    # Of times the slowest thread of a process counts.
+    # For times, the slowest thread of a process is used.
     assert values(profile, "time")["main/!$omp parallel/work"] == 30.0
     assert values(profile, "time")["main/!$omp parallel"] == 23.0
     assert profile.extent.threads == 2

@@ -43,7 +43,7 @@ def listed(*runners_up):
 
 
 def test_hypotheses_that_are_the_same_along_one_parameter_are_told_once():
-    # In p and n they are two, in p alone, with n held, they are one.
+    # They differ in p and n, but are equal in p with n fixed.
     found = listed(("2 * p", 2, 0.20), ("3", 3, 0.15), ("2 * p", 2, 0.10))
     assert found == [("2 * p", 0.30), ("3", 0.15)]
 

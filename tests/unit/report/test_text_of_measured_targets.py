@@ -250,7 +250,7 @@ def test_the_sign_of_the_target_is_at_what_was_measured(fit):
     for one in (ranking, far):
         lines = [line for line in shown(one, ODD) if "┤" in line or "│" in line]
         places.append(next(k for k, line in enumerate(lines) if "◆" in line))
-    assert places[0] > places[1]  # lower, where nobody predicts it to be
+    assert places[0] > places[1]  # lower than any prediction
 
 
 def test_a_call_path_that_does_not_occur_at_the_target_is_shown_so(fit):

@@ -136,7 +136,7 @@ def test_zooming_in_and_out(session):
     assert text(session) == ["-f>", "  -grows", "    MPI_Wait"]
     check_twin(session)
     assert twin(session).request.zoom == "main/grows/f"
-    session.zoom()  # into what it is zoomed to already: nothing
+    session.zoom()  # it is zoomed to this node already
     session.unzoom()
     assert text(session)[0] == "-main"
     assert session.node == 3
@@ -185,7 +185,9 @@ def test_siblings_come_in_any_order(session):
     assert found[Sort.VALUE][-1] == "late"  # without a model
     session.turn_round()
     assert [line.strip(" +>") for line in text(session)[1:]][:2] == ["tiny", "small"]
-    assert text(session)[-1].strip(" >") == "late"  # no value comes last either way
+    assert (
+        text(session)[-1].strip(" >") == "late"
+    )  # nodes without a value come last in both directions
     check_twin(session)
 
 

@@ -26,7 +26,7 @@ def test_the_library_finds_the_factor_that_numpy_finds(name, points, monkeypatch
     found = candidates(data, chosen, known, ways)
     beliefs = LogPriors(known.log_prior, ways.log_prior)
     believed = posterior(found, without_points(data, points), ways, beliefs)
-    # One row of which nothing can be said.
+    # One row without information.
     believed.coefficients[:, believed.row == 7] = 0.0
     here = estimate_scale_factor(believed, data, known, points)
     monkeypatch.setattr(module, "compiled", lambda: False)

@@ -35,7 +35,7 @@ def both(points: FloatArray, y: FloatArray, monkeypatch: pytest.MonkeyPatch) -> 
 def assert_alike(found: Models, expected: Models) -> None:
     same = (found.terms == expected.terms).all(axis=1)
     same &= (found.alternative_terms == expected.alternative_terms).all(axis=(1, 2))
-    # Of two that weigh the same, rounding chooses.
+    # Rounding decides between two of equal weight.
     assert same.mean() >= 0.99
     columns, wanted = (to_arrays(each.take(same))[0] for each in (found, expected))
     for name in ("status", "used", "unit", "spread", "drift", "dof", "noise"):

@@ -49,9 +49,9 @@ def test_the_library_chooses_what_numpy_chooses(name, monkeypatch):
     np.testing.assert_allclose(found.variance, expected.variance, rtol=1e-8)
     pairs = zip(chosen_by_row(found, known), chosen_by_row(expected, known), strict=True)
     same = np.array([one == other for one, other in pairs])
-    # Among points that are left after gaps and zeros shapes may be alike; then rounding chooses.
+    # After gaps and zeros, shapes may be equal at the remaining points; then rounding decides.
     assert same.mean() >= (0.97 if name in {"with gaps", "with zeros"} else 0.995)
-    # numpy bounds in single precision.
+    # NumPy computes bounds in single precision.
     np.testing.assert_allclose(found.fitted[same], expected.fitted[same], rtol=1e-5)
     np.testing.assert_array_equal(found.scattered, expected.scattered)
 
