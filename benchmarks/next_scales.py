@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import numpy as np
-import numpy.typing as npt
 from real_series import HEAD, Held, joined, line, measured, predicted
 from results import Table
+
+from callpath_modeler.arrays import FloatArray
 
 NOTES = """\
 Each series of the table above is cut after each scale from the third on, and the next scale is
@@ -16,7 +16,6 @@ than 10 % more at the one before. The cause may be a new law, one disturbed run,
 of growth. The values do not show which.
 """
 
-FloatArray = npt.NDArray[np.float64]
 
 _MOST = 6
 """Number of known scales from which on all have one line."""

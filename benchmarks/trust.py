@@ -15,8 +15,7 @@ from real_series import Held, Series, joined, measured, predicted
 from results import Table
 
 from callpath_modeler.analysis.trust import MARKS, WITHIN, marks_of_trust
-
-FloatArray = NDArray[np.float64]
+from callpath_modeler.arrays import FloatArray
 
 NOTES = """\
 The figures are shares of predictions within the factor that their marks state, by number of marks.
