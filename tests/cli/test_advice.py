@@ -14,7 +14,7 @@ def test_the_scales_to_run_next_are_told_with_what_they_cost(run, stored):
     assert lines[0].startswith("At p = 1000 the total is 325 s (149 … 1 180 s): a band of × 7.96")
     assert lines[3].split()[:2] == ["run", "at"]
     assert [line.split()[0] for line in lines[4:6]] == ["p=216", "p=512"]
-    assert lines[-1] == "p = 512 would tell most of p = 1000."
+    assert lines[-1] == "p = 512 narrows the band at p = 1000 most."
 
 
 def test_without_a_target_it_is_about_four_times_the_largest_run(run, stored):

@@ -42,7 +42,7 @@ def test_the_ranking_is_the_same_whatever_the_format(run, samples, tmp_path, nam
 def test_what_cannot_be_said_in_text_of_extrap_is_refused(run, samples, tmp_path):
     target = tmp_path / "app.txt"
     outcome = run("export", samples / "lulesh", "-f", "extra-p", "-o", target)
-    outcome.fails(2, "not at every point")
+    outcome.fails(2, "text needs every point")
     assert not target.exists()
     points = ("--where", "p>1", "-m", "time")
     assert run("export", samples / "lulesh", "-f", "extra-p", "-o", target, *points).status == 0

@@ -130,7 +130,7 @@ def test_imbalance_shares_the_line_of_the_title_where_no_other_has_room():
         assert titles(screen) == ["main/grows"]
 
     async def beside(screen):
-        screen.says("imbalance of its own cost at p = 2: 1.50, 4:")
+        screen.says("imbalance of the exclusive cost at p = 2: 1.50, 4:")
         assert not any("own imbalance" in line for line in screen.lines)
 
     drive(narrow, times)
@@ -158,9 +158,9 @@ def test_what_was_asked_to_be_left_out_is_named_where_there_is_room():
     left = replace(whole, experiment=replace(whole.experiment, findings=(finding,)))
 
     async def steps(screen):
-        screen.says("left out: 2 call paths")
+        screen.says("excluded: 2 call paths")
         await screen.press("t", *"inf", "enter")
-        screen.says("left out: 2 call paths")
+        screen.says("excluded: 2 call paths")
 
     drive(steps, left, size=(160, 50))
 
