@@ -198,8 +198,8 @@ def test_a_link_and_the_profile_it_leads_to_count_once(run, series):
         (["--target", "1e400"], "out of bounds"),
         (["--target", "1e-300"], "out of bounds"),
         ([], "no target"),
-        (["--target", "64", "--at", "p=64"], "say the same"),
-        (["--target", "64", "--at", "n=9"], "say all of it with --at p=64,n=9"),
+        (["--target", "64", "--at", "p=64"], "give the same value"),
+        (["--target", "64", "--at", "n=9"], "give all values with --at p=64,n=9"),
         (["--at", "p=64,n=3"], "no parameter 'n'"),
         (["--at", "p=64,p=3"], "malformed"),
         (["--at", "p=64,"], "malformed"),
@@ -313,8 +313,8 @@ def test_a_store_is_verified_by_its_checksums(run, stored, tmp_path):
     damaged = bytearray(values.read_bytes())
     damaged[-1] ^= 1
     values.write_bytes(damaged)
-    run("info", copy, "--verify").fails(3, "values-0.npy: not as it was written")
-    run("rank", copy, *RANK).fails(3, "values-0.npy: not as it was written")
+    run("info", copy, "--verify").fails(3, "values-0.npy: differs from its checksum")
+    run("rank", copy, *RANK).fails(3, "values-0.npy: differs from its checksum")
 
 
 @pytest.mark.parametrize("damage", ["half the files", "no header", "a short array", "a file"])

@@ -131,7 +131,7 @@ def test_without_a_common_setting_predictions_are_compared(run, before, table):
     ("options", "status", "said"),
     [
         (["--at", "p=1024,q=3"], 2, "do not vary in 'q'"),
-        (["--at", "p=inf,n=40"], 2, "no difference to tell at infinity"),
+        (["--at", "p=inf,n=40"], 2, "no difference at infinity"),
         (["--at", "p=1024,n=inf"], 2, "only p may be infinite"),
         (["--parameter", "q"], 2, "base: no parameter 'q' varies"),
     ],

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import cube_writer as cw
 
-VERDICT = "At fixed unit costs, visits explain at most 7 % of the time at p = 16 and at most 2 % at 64"
+VERDICT = (
+    "At fixed unit costs, visits explain at most 7 % of the time at p = 16 and at most 2 % at 64"
+)
 
 
 def section(out):

@@ -132,7 +132,7 @@ def test_what_says_how_profiles_are_read_does_not_keep_a_store_from_opening(run,
     assert run("fit", runs, "-o", kept).status == 0
     ours('[experiment]\nname = "app.p{p}.r{rep}"\n[defaults]\ntarget = 64\nlocations = "max"\n')
     assert ", mean over processes" in run("rank", kept).out
-    run("rank", kept, "--name", "app.p{p}.r{rep}").fails(2, "--name says how to read profiles")
+    run("rank", kept, "--name", "app.p{p}.r{rep}").fails(2, "--name is for reading profiles")
 
 
 ERRORS = {

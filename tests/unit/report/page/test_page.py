@@ -355,7 +355,9 @@ def test_at_a_measured_target_the_page_says_what_the_run_took_and_then_what_mode
         r"app ran 2\d\.\d s at p = 32 \(measured, 3 runs; .*\)\. \d\d % of the time is in 2 call",
         told.words["header"],
     )
-    assert re.search(r"The models predict 2\d\.\d s \(error [+-]?[\d.]+ %\)\.", told.words["header"])
+    assert re.search(
+        r"The models predict 2\d\.\d s \(error [+-]?[\d.]+ %\)\.", told.words["header"]
+    )
     assert "95% interval" in told.words["ranking"]
     assert "model: error of the models' prediction" in told.words["ranking"]
     assert "at p = 32, measured:" in told.words["models"]
