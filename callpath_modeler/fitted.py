@@ -8,19 +8,19 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from callpath_modeler.choices import check_kind
+from callpath_modeler.argument_checks import check_type
 from callpath_modeler.diagnostics import Finding
-from callpath_modeler.displayed import Displayed, Drawn
 from callpath_modeler.errors import UsageError
 from callpath_modeler.modeling import (
     FitStatus,
     Models,
     Prediction,
-    along_with_runs,
     centre,
+    slice_with_line_models,
 )
+from callpath_modeler.notebook_repr import FigureReprMixin, HtmlReprMixin
 from callpath_modeler.profile.experiment import Experiment
-from callpath_modeler.profile.line import nearest_line
+from callpath_modeler.profile.parameter_line import nearest_line
 from callpath_modeler.profile.pattern import find_one
 from callpath_modeler.profile.schema import Metric
 from callpath_modeler.targets import targets_of
@@ -50,7 +50,7 @@ class Surface:
 
 
 @dataclass(frozen=True, eq=False)
-class Fitted(Displayed):
+class Fitted(HtmlReprMixin):
     """Models of one metric along one parameter: one model for each call path.
 
     With several parameters, the models are a slice: the other parameters have fixed values.
@@ -104,7 +104,7 @@ class Fitted(Displayed):
         UsageError
             If the pattern selects no call path, or several.
         """
-        check_kind(callpath, str, "call path")
+        check_type(callpath, str, "call path")
         return CallPathModel(self, find_one(self.experiment.tree, callpath))
 
     @property
@@ -244,7 +244,7 @@ def sliced(
     runs, values = experiment.by_setting(metric.name, surface.parameters)
     measured = ~np.isnan(values).all(axis=(0, 2))
     runs, values = runs[measured], values[:, measured]
-    models, of_runs = along_with_runs(surface.models, axes[0], at, runs, values)
+    models, of_runs = slice_with_line_models(surface.models, axes[0], at, runs, values)
     near = [line.measured_at[name] for name in names[1:]]
     own = (runs[:, axes[1:]] == near).all(axis=1)
     return Fitted(
@@ -265,7 +265,7 @@ def sliced(
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class CallPathModel(Drawn):
+class CallPathModel(FigureReprMixin):
     """The model of one call path: a view of one row of `Fitted`.
 
     Attributes

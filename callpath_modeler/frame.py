@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from callpath_modeler.choices import check_kind
+from callpath_modeler.argument_checks import check_type
 from callpath_modeler.errors import InputError, UsageError
 from callpath_modeler.profile.experiment import Experiment, Scaling
 from callpath_modeler.readers.assemble import ReadOptions, assemble_runs
@@ -61,7 +61,7 @@ def from_frame(
     """
     import pandas as pd
 
-    check_kind(frame, pd.DataFrame, "frame")
+    check_type(frame, pd.DataFrame, "frame")
     if any(name is not None for name in frame.index.names):
         frame = frame.reset_index()
     paths, parameters = _listed(callpath, "callpath"), _listed(parameters, "parameters")
@@ -98,7 +98,7 @@ def from_frame(
 
 def _listed(names: str | Sequence[str], what: str) -> list[str]:
     """Return names of columns as a list."""
-    check_kind(names, (str, list, tuple), what)
+    check_type(names, (str, list, tuple), what)
     return [names] if isinstance(names, str) else list(names)
 
 

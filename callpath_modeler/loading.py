@@ -12,22 +12,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from callpath_modeler import store
-from callpath_modeler.choices import check_kind
+from callpath_modeler.argument_checks import check_type
 from callpath_modeler.config import NAME as CONFIGURATION
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.errors import DataError, InputError, UsageError
 from callpath_modeler.printable import shell_word, shortened
 from callpath_modeler.profile.experiment import Experiment
-from callpath_modeler.profile.pruning import folded, refuse_unnamed, without
+from callpath_modeler.profile.pruning import drop_subtrees, merge_into_callers, refuse_unnamed
 from callpath_modeler.readers.assemble import ReadOptions, assemble, assemble_groups
 from callpath_modeler.readers.base import Agreement, VerifyingReader
-from callpath_modeler.readers.conditions import Selection, is_metadata, metadata_value
-from callpath_modeler.readers.coverage import covered_anew
+from callpath_modeler.readers.coverage import with_coverage_of
 from callpath_modeler.readers.discover import discover, natural_order, write_manifest
+from callpath_modeler.readers.parallel_reading import Progress
 from callpath_modeler.readers.parameters import FROM_PROFILE
-from callpath_modeler.readers.program import AS_TOLD, scaling_anew
-from callpath_modeler.readers.reading import Progress
-from callpath_modeler.readers.registry import Registry, blaming
+from callpath_modeler.readers.plugin_errors import naming_the_reader
+from callpath_modeler.readers.program import AS_TOLD, with_scaling_of
+from callpath_modeler.readers.registry import Registry
+from callpath_modeler.readers.run_filter import RunSelection, is_metadata, metadata_value
 from callpath_modeler.readers.runs import ReadRun
 from callpath_modeler.units import parameter_value
 
@@ -62,16 +63,16 @@ class LoadOptions:
     preset: frozenset[str] = frozenset()
 
     def __post_init__(self) -> None:
-        check_kind(self.read, ReadOptions, "read")
+        check_type(self.read, ReadOptions, "read")
         for name in ("where", "name_pattern", "reader"):
-            check_kind(getattr(self, name), (str, NoneType), name)
+            check_type(getattr(self, name), (str, NoneType), name)
         for name in ("ignore", "hide"):
             patterns = getattr(self, name)
             # A string would be split into characters.
             patterns = (patterns,) if isinstance(patterns, str) else patterns
-            check_kind(patterns, (tuple, list), name)
+            check_type(patterns, (tuple, list), name)
             for pattern in patterns:
-                check_kind(pattern, str, name)
+                check_type(pattern, str, name)
             object.__setattr__(self, name, tuple(patterns))
 
     def of_metric(self, metric: str | None) -> LoadOptions:
@@ -118,9 +119,9 @@ def load(
     UsageError
         If an option is invalid.
     """
-    check_kind(options, (LoadOptions, NoneType), "options")
+    check_type(options, (LoadOptions, NoneType), "options")
     options = options or LoadOptions()
-    selection = Selection(options.where)
+    selection = RunSelection(options.where)
     whole = _whole(sources, options, selection, progress)
     _refuse_unnamed([whole], options)
     return _chosen(whole, options, selection)
@@ -133,7 +134,7 @@ def load_both(
     progress: Progress | None = None,
 ) -> tuple[Experiment, Experiment]:
     """Return two experiments; a pattern of excluded call paths may match nothing in one of them."""
-    selections = Selection(options.where), Selection(options.where)
+    selections = RunSelection(options.where), RunSelection(options.where)
     first = _whole(base, options, selections[0], progress)
     second = _whole(new, options, selections[1], progress)
     _refuse_unnamed([first, second], options)
@@ -167,7 +168,7 @@ def load_groups(
     DataError
         If some runs lack it.
     """
-    selection = Selection(options.where)
+    selection = RunSelection(options.where)
     values: list[str] = []
 
     def groups(runs: list[ReadRun]) -> list[list[ReadRun]]:
@@ -199,7 +200,7 @@ def load_groups(
     told = _values_of_runs(whole, name)
     parts = {v: whole.where(np.array([of == v for of in told])) for v in
              _distinct_values(name, told)}  # fmt: skip
-    return {value: covered_anew(scaling_anew(part)) for value, part in parts.items()}
+    return {value: with_coverage_of(with_scaling_of(part)) for value, part in parts.items()}
 
 
 def _values_of_runs(experiment: Experiment, name: str) -> list[str | None]:
@@ -245,7 +246,7 @@ def _refuse_unnamed(experiments: Sequence[Experiment], options: LoadOptions) -> 
 def _whole(
     sources: str | Path | Sequence[str | Path],
     options: LoadOptions,
-    selection: Selection,
+    selection: RunSelection,
     progress: Progress | None,
 ) -> Experiment:
     """Return all call paths of the runs whose metadata fulfil the conditions."""
@@ -268,17 +269,17 @@ def _whole(
     return experiment
 
 
-def _chosen(experiment: Experiment, options: LoadOptions, selection: Selection) -> Experiment:
+def _chosen(experiment: Experiment, options: LoadOptions, selection: RunSelection) -> Experiment:
     """Return the selected runs and call paths."""
     whole = experiment
     if selection.open:
         experiment = experiment.where(_kept(experiment, selection))
-    experiment = without(experiment, options.ignore)
+    experiment = drop_subtrees(experiment, options.ignore)
     if experiment is not whole:
-        experiment = scaling_anew(experiment)
+        experiment = with_scaling_of(experiment)
     # Folded call paths become part of their callers, so they do not decide how the callers scale.
-    chosen = folded(experiment, options.hide)
-    return chosen if chosen is whole else covered_anew(chosen)
+    chosen = merge_into_callers(experiment, options.hide)
+    return chosen if chosen is whole else with_coverage_of(chosen)
 
 
 def _opened(path: Path, options: LoadOptions) -> Experiment:
@@ -314,9 +315,9 @@ def _profiles(sources: Sequence[str | Path]) -> list[Path]:
 
 def _expand(sources: Sequence[str | Path]) -> list[Path]:
     paths: list[Path] = []
-    check_kind(sources, Iterable, "sources")
+    check_type(sources, Iterable, "sources")
     for source in sources:
-        check_kind(source, (str, Path), "source")
+        check_type(source, (str, Path), "source")
         text = str(source)
         if source == "":
             raise UsageError("a name is empty", hint="is a shell variable empty?")
@@ -341,7 +342,7 @@ def _is_there(path: str) -> bool:
         raise InputError(what, hint="check the name and its permissions") from cause
 
 
-def _kept(experiment: Experiment, selection: Selection) -> NDArray[np.bool_]:
+def _kept(experiment: Experiment, selection: RunSelection) -> NDArray[np.bool_]:
     keep = np.ones(len(experiment.runs), bool)
     runs = experiment.runs
     for condition in selection.open:
@@ -381,7 +382,7 @@ def manifest(sources: Sequence[str | Path], options: LoadOptions, directory: Pat
     """
     registry = Registry.of_installed(options.reader)
     files = discover(_profiles(sources), registry, name_pattern=options.name_pattern)
-    select = Selection(options.where).by_metadata
+    select = RunSelection(options.where).by_metadata
     experiment = assemble(files, registry, options.read, select=select)
     of_names = [p.name for p in experiment.parameters if p.origin == "name"]
     of_names += [name for name in experiment.constants if name not in FROM_PROFILE]
@@ -411,6 +412,6 @@ def verify(
     registry = Registry.of_installed(options.reader)
     for file in discover(_profiles(sources), registry, name_pattern=options.name_pattern):
         reader = registry.find(file.path)
-        with blaming(reader, file.path):
+        with naming_the_reader(reader, file.path):
             compared = reader.verify(file.path) if isinstance(reader, VerifyingReader) else None
         yield file.path, compared

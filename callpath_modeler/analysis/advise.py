@@ -17,7 +17,7 @@ import numpy.typing as npt
 from callpath_modeler import modeling
 from callpath_modeler.analysis.predict import total_of
 from callpath_modeler.analysis.scales import power_of
-from callpath_modeler.choices import check_kind
+from callpath_modeler.argument_checks import check_type
 from callpath_modeler.errors import DataError, UsageError
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.modeling import Models
@@ -139,8 +139,8 @@ def advise(fitted: Fitted, target: float, scales: Sequence[float] = ()) -> Advic
 
 
 def _check(fitted: Fitted) -> None:
-    """Refuse models that outcomes cannot be drawn from, or that have no total; and what is none."""
-    check_kind(fitted, Fitted, "fitted")
+    """Raise an error for models without probabilities or without a total above zero."""
+    check_type(fitted, Fitted, "fitted")
     if fitted.surface is not None:
         raise DataError(
             f"several parameters vary: {', '.join(fitted.parameters)}; advice is about one",

@@ -13,32 +13,32 @@ from enum import StrEnum
 import numpy as np
 from numpy.typing import NDArray
 
-from callpath_modeler.analysis.centre import centre_of
-from callpath_modeler.analysis.excess import ideal, per_process, scaling_over
-from callpath_modeler.choices import check_kind
-from callpath_modeler.displayed import Displayed
+from callpath_modeler.analysis.aggregation import aggregate_for
+from callpath_modeler.analysis.excess import ideal_cost, per_process, scaling_over
+from callpath_modeler.argument_checks import check_type
 from callpath_modeler.errors import DataError, UsageError
 from callpath_modeler.modeling import Aggregate, Centre, centre
+from callpath_modeler.notebook_repr import HtmlReprMixin
 from callpath_modeler.printable import shell_word
 from callpath_modeler.profile.calltree import ROOT, CallTree
 from callpath_modeler.profile.experiment import Experiment, Scaling
 from callpath_modeler.profile.groups import Costs, Rows, Values
-from callpath_modeler.profile.line import Line, nearest_line
+from callpath_modeler.profile.parameter_line import ParameterLine, nearest_line
 from callpath_modeler.profile.schema import Metric
-from callpath_modeler.readers.program import scaling_anew
+from callpath_modeler.readers.program import with_scaling_of
 from callpath_modeler.targets import settings_of, target_of, targets_of
 from callpath_modeler.units import as_option, parameter_value, setting_text
 
 Pair = tuple[float, float]
 
 NOTICEABLE = 0.005
-"""Excess work below this size, as share of the run time, is neither loss nor gain."""
+"""Excess work below this share of the run time is neither loss nor gain."""
 
 _MINOR = 0.1
-"""Of two parts of a loss, one below this fraction of the other is not worth a look."""
+"""Smallest ratio of two parts of a loss at which both are named."""
 
 
-class Reading(StrEnum):
+class ExcessPattern(StrEnum):
     """Conclusion from the inclusive and the exclusive excess work of a call path."""
 
     OWN = "own cost"
@@ -49,7 +49,7 @@ class Reading(StrEnum):
 
 
 @dataclass(frozen=True, eq=False)
-class Losses(Displayed):
+class Losses(HtmlReprMixin):
     """Excess work of every call path between pairs of measured scales.
 
     Attributes
@@ -70,7 +70,7 @@ class Losses(Displayed):
 
     experiment: Experiment
     metric: Metric
-    line: Line
+    line: ParameterLine
     scaling: Scaling
     pairs: tuple[Pair, ...]
     points: Values
@@ -110,7 +110,7 @@ class Losses(Displayed):
             of_runs.append(per_process(self.experiment, self.parameter, runs, point))
         before, after = of_runs
         tree = self.experiment.tree
-        return Costs.of(tree, ideal(self.scaling, p, q, before)), Costs.of(tree, after)
+        return Costs.of(tree, ideal_cost(self.scaling, p, q, before)), Costs.of(tree, after)
 
     @property
     def total(self) -> Values:
@@ -139,7 +139,7 @@ class Unmatched:
 
 
 def choose_pairs(
-    points: Values, line: Line, pair: Pair | None = None, base: float | None = None
+    points: Values, line: ParameterLine, pair: Pair | None = None, base: float | None = None
 ) -> tuple[Pair, ...]:
     """Return the pairs to compare: `pair`, or each larger scale with `base`.
 
@@ -214,7 +214,7 @@ def losses(
     Coarfa, Mellor-Crummey, Froyd, Dotsenko: Scalability Analysis of SPMD Codes Using Expectations
     (ICS 2007), the equations for strong and weak scaling.
     """
-    check_kind(experiment, Experiment, "experiment")
+    check_type(experiment, Experiment, "experiment")
     chosen = experiment.metric(metric)
     if not chosen.additive:
         raise UsageError(
@@ -223,9 +223,9 @@ def losses(
         )
     line = _measured_line(experiment, parameter, settings_of(held or {}, "held"))
     parameter = line.parameter
-    how = centre_of(experiment, chosen.name, parameter, aggregate)
+    how = aggregate_for(experiment, chosen.name, parameter, aggregate)
     if line.held:
-        experiment = scaling_anew(experiment.at(line.held))
+        experiment = with_scaling_of(experiment.at(line.held))
     measured, cube = experiment.by_point(chosen.name, parameter)
     has_values = ~np.isnan(cube).all(axis=(0, 2))
     measured, cube = measured[has_values], cube[:, has_values]
@@ -257,7 +257,7 @@ def losses(
 def _run_times(
     experiment: Experiment, metric: Metric, parameter: str, points: Values, how: Centre
 ) -> Values:
-    """Return the run times at points, [points]; NaN where runs do not tell them."""
+    """Return the run times at points, [points]; NaN = not recorded."""
     program = experiment.of_program(metric.name)
     if program is None:
         return np.full(len(points), np.nan)
@@ -266,7 +266,7 @@ def _run_times(
 
 
 def _pair(scales: Pair) -> Pair:
-    """Return a pair, if it is one."""
+    """Return two scales as a pair."""
     found = targets_of(scales).tolist()
     if len(found) != 2:
         raise UsageError(f"a pair is of two scales, not {len(found)}", hint="e.g. pair=(8, 128)")
@@ -275,8 +275,8 @@ def _pair(scales: Pair) -> Pair:
 
 def _measured_line(
     experiment: Experiment, parameter: str | None, held: Mapping[str, float]
-) -> Line:
-    """Return a line on which two scales were measured at least."""
+) -> ParameterLine:
+    """Return a line with at least two measured scales."""
     if not experiment.parameters:
         raise DataError(
             "all runs are at one scale: nothing to compare",
@@ -329,7 +329,7 @@ def _relative(
     metric: Metric,
     parameter: str,
 ) -> Values:
-    """Return exclusive excess work, [call paths, pairs]; NaN where a pair has neither cost."""
+    """Return exclusive excess work, [call paths, pairs]; NaN = no cost at either scale."""
     columns = []
     for p, q in pairs:
         before, after = (cost[:, int(np.searchsorted(points, point))] for point in (p, q))
@@ -340,16 +340,16 @@ def _relative(
                 " nothing to be a share of",
                 hint="choose another metric with -m, or other scales with --pair",
             )
-        lost = np.nan_to_num(after) - ideal(scaling, p, q, np.nan_to_num(before))
+        lost = np.nan_to_num(after) - ideal_cost(scaling, p, q, np.nan_to_num(before))
         columns.append(np.where(np.isnan(before) & np.isnan(after), np.nan, lost / whole))
     return np.column_stack(columns)
 
 
-def readings(inclusive: Values, exclusive: Values) -> list[Reading]:
-    """Say where losses come from; [n] and [n].
+def readings(inclusive: Values, exclusive: Values) -> list[ExcessPattern]:
+    """Return the origin of losses from inclusive [n] and exclusive [n] excess work.
 
-    The part of the callees is the inclusive less the exclusive excess work. A part that gains
-    takes nothing off the other: callees that got faster do not excuse a slow caller.
+    The part of the callees is inclusive less exclusive excess work. Gains of one part do not
+    compensate losses of the other: faster callees do not excuse a slow caller.
     """
     own, below = np.nan_to_num(exclusive), np.nan_to_num(inclusive - exclusive)
     found = []
@@ -357,18 +357,18 @@ def readings(inclusive: Values, exclusive: Values) -> list[Reading]:
         np.nan_to_num(inclusive).tolist(), own.tolist(), below.tolist(), strict=True
     ):
         if max(mine, theirs) < NOTICEABLE:
-            found.append(Reading.GAIN if total <= -NOTICEABLE else Reading.NONE)
+            found.append(ExcessPattern.GAIN if total <= -NOTICEABLE else ExcessPattern.NONE)
         elif theirs <= _MINOR * mine:
-            found.append(Reading.OWN)
+            found.append(ExcessPattern.OWN)
         elif mine <= _MINOR * theirs:
-            found.append(Reading.CALLEES)
+            found.append(ExcessPattern.CALLEES)
         else:
-            found.append(Reading.BOTH)
+            found.append(ExcessPattern.BOTH)
     return found
 
 
 def overlap(before: Values, after: Values) -> NDArray[np.bool_] | None:
-    """Tell where the repetitions of two scales overlap, so that noise may be the difference.
+    """Return whether the repetitions of two scales overlap, so that noise may explain a difference.
 
     Parameters
     ----------
@@ -376,7 +376,7 @@ def overlap(before: Values, after: Values) -> NDArray[np.bool_] | None:
 
     Returns
     -------
-    [n]; None where a scale was run once
+    [n]; None if a scale has a single run
     """
     if min(before.shape[1], after.shape[1]) < 2:
         return None
@@ -386,7 +386,7 @@ def overlap(before: Values, after: Values) -> NDArray[np.bool_] | None:
 
 
 def unmatched(losses: Losses, pair: int) -> Unmatched:
-    """Return where the call trees of a pair's two scales diverge."""
+    """Return the subtrees that occur at one scale of a pair only."""
     base, scale = losses.columns(pair)
     before, after = losses.costs.inclusive[:, base], losses.costs.inclusive[:, scale]
     totals = float(losses.run_time[base]), float(losses.run_time[scale])
@@ -396,13 +396,13 @@ def unmatched(losses: Losses, pair: int) -> Unmatched:
 def diverging(
     tree: CallTree, costs: tuple[Values, Values], totals: tuple[float, float]
 ) -> Unmatched:
-    """Return where call trees diverge.
+    """Return the subtrees that occur on one side only.
 
     Parameters
     ----------
-    tree : of both
-    costs : [call paths] inclusive, of the base and of the new one; NaN = does not occur
-    totals : what the whole program costs in either
+    tree : call tree of both sides
+    costs : [call paths] inclusive costs of the base and of the new side; NaN = does not occur
+    totals : costs of the whole program on both sides
     """
     before, after = costs
     one_only = np.isnan(before) != np.isnan(after)

@@ -19,8 +19,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from callpath_modeler.analysis.centre import centre_of
-from callpath_modeler.choices import check_kind, member
+from callpath_modeler.analysis.aggregation import aggregate_for
+from callpath_modeler.argument_checks import check_type, parse_enum
 from callpath_modeler.errors import UsageError
 from callpath_modeler.modeling import Aggregate, centre
 from callpath_modeler.profile.calltree import CallTree
@@ -86,9 +86,9 @@ def excess_work(
     Coarfa, Mellor-Crummey, Froyd, Dotsenko: Scalability Analysis of SPMD Codes Using Expectations
     (ICS 2007), the equations for strong and weak scaling.
     """
-    scaling = member(Scaling, scaling, "scaling")
+    scaling = parse_enum(Scaling, scaling, "scaling")
     (p, cost_p), (q, cost_q) = (_costs(tree, *each) for each in (base, scale))
-    lost = np.nan_to_num(cost_q) - ideal(scaling, p, q, np.nan_to_num(cost_p))
+    lost = np.nan_to_num(cost_q) - ideal_cost(scaling, p, q, np.nan_to_num(cost_p))
     run_time = np.nansum(cost_q)
     relative = lost / run_time if run_time > 0 else np.zeros_like(lost)
     whole = tree.inclusive(np.nan_to_num(cost_q))
@@ -119,7 +119,7 @@ def _costs(
     return target_of(scale, what="scale"), costs
 
 
-def ideal(
+def ideal_cost(
     scaling: Scaling, base: float, scale: float, cost: NDArray[np.float64]
 ) -> NDArray[np.float64]:
     """Return the cost per process at `scale` under perfect scaling, from `cost` at the base."""
@@ -161,8 +161,8 @@ def measured_excess(
     Coarfa, Mellor-Crummey, Froyd, Dotsenko: Scalability Analysis of SPMD Codes Using Expectations
     (ICS 2007), the equations for strong and weak scaling.
     """
-    check_kind(experiment, Experiment, "experiment")
-    how = centre_of(experiment, metric, parameter, aggregate)
+    check_type(experiment, Experiment, "experiment")
+    how = aggregate_for(experiment, metric, parameter, aggregate)
     points, values = experiment.by_point(metric, parameter)
     costs = []
     for point in (base, scale):

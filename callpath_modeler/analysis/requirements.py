@@ -1,8 +1,8 @@
-"""What call paths need of the machine, beside the time that they take: where waiting hides.
+"""Requirements of call paths, and wait time that they do not explain.
 
 Calls, messages, bytes and operations are counted exactly, times are not (Calotoiu et al., SC13,
-section 4: requirement models). A call path whose time grows faster than all that it needs does not
-do more: it waits, or each operation takes longer.
+section 4: requirement models). A call path whose time grows faster than all its requirements does
+not do more work: it waits, or each operation takes longer.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from callpath_modeler.profile.schema import Metric
 FloatArray = npt.NDArray[np.float64]
 
 _UNREPEATED = 0.05
-"""How far a time may be off, relatively, where nothing was repeated."""
+"""Relative error of a time without repetitions."""
 _SURE = 2.0
-"""In standard errors."""
+"""Tolerance in standard errors."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -141,7 +141,7 @@ def _requirement(fitted: Fitted, models: Fitted, row: int, target: float) -> Req
 
 
 def _error(fitted: Fitted, row: int) -> FloatArray:
-    """Return how far the times of a call path may be off by chance, relatively, [K]."""
+    """Return the relative standard error of the times of a call path, [K]."""
     _, values = fitted.line.by_point(fitted.metric.name, fitted.parameter)
     runs = values[row][np.isin(fitted.line.points(fitted.parameter), fitted.points)]
     count = np.maximum((~np.isnan(runs)).sum(axis=1), 1)

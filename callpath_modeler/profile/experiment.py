@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from callpath_modeler.diagnostics import Finding
-from callpath_modeler.displayed import Displayed
 from callpath_modeler.errors import DataError, UsageError, did_you_mean
+from callpath_modeler.notebook_repr import HtmlReprMixin
 from callpath_modeler.printable import printable, shell_word
 from callpath_modeler.profile.calltree import ROOT, CallTree
 from callpath_modeler.profile.schema import PROGRAM, Extent, Metric, Reduction, Region
@@ -83,7 +83,7 @@ class Parameter:
 
 
 @dataclass(frozen=True, slots=True)
-class Number:
+class RunNumber:
     """A number in the names of runs, and its interpretation.
 
     Attributes
@@ -101,7 +101,7 @@ class Number:
 
 
 @dataclass(frozen=True, slots=True)
-class Values:
+class MetricValues:
     """One metric of all runs.
 
     Attributes
@@ -121,9 +121,9 @@ class Values:
     imbalance: NDArray[np.float32] | None = None
     run_time: NDArray[np.float64] | None = None
 
-    def of_runs(self, chosen: NDArray[np.intp]) -> Values:
+    def of_runs(self, chosen: NDArray[np.intp]) -> MetricValues:
         """Return the values of some runs."""
-        return Values(
+        return MetricValues(
             self.metric,
             self.exclusive[:, chosen],
             self.total[chosen],
@@ -142,7 +142,7 @@ class Values:
 
 
 @dataclass(frozen=True)
-class Experiment(Displayed):
+class Experiment(HtmlReprMixin):
     """The runs of one program on one call tree.
 
     Values are in SI base units: seconds, bytes, and counts without a unit.
@@ -169,13 +169,13 @@ class Experiment(Displayed):
     runs: tuple[Run, ...]
     parameters: tuple[Parameter, ...]
     constants: Mapping[str, float]
-    columns: Mapping[str, Values]
+    columns: Mapping[str, MetricValues]
     declared: Mapping[str, str]
     reduction: Reduction
     scaling: Scaling
     scaling_reason: str
     findings: tuple[Finding, ...]
-    numbers: tuple[Number, ...] = ()
+    numbers: tuple[RunNumber, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.name.isprintable():
@@ -207,7 +207,7 @@ class Experiment(Displayed):
         """
         return self._column(name).metric
 
-    def _column(self, name: str | None) -> Values:
+    def _column(self, name: str | None) -> MetricValues:
         if name is None:
             timed = (v for v in self.columns.values() if v.metric.is_time and v.metric.additive)
             chosen = next(timed, None) or next(iter(self.columns.values()), None)
@@ -346,7 +346,7 @@ class Experiment(Displayed):
         if run_time is None or np.isnan(run_time[~np.isnan(values.exclusive).all(axis=0)]).any():
             return None
         tree = CallTree.from_parents([ROOT], [0], [Region(PROGRAM)])
-        alone = Values(values.metric, run_time[np.newaxis], run_time, run_time=run_time)
+        alone = MetricValues(values.metric, run_time[np.newaxis], run_time, run_time=run_time)
         # A run has one time: there is nothing left that could be reduced.
         return replace(
             self, tree=tree, columns={metric: alone}, reduction=Reduction.MAX, findings=()
@@ -574,7 +574,7 @@ def split_parameters(
     return tuple(varying), constants
 
 
-def unknown_metric(name: str, known: Mapping[str, object]) -> UsageError:
+def unknown_metric(name: str, metrics: Mapping[str, object]) -> UsageError:
     """Return the error for an unknown metric, with the nearest name as a hint."""
-    hint = f"{did_you_mean(str(name), known)} metrics: {', '.join(known)}".lstrip()
+    hint = f"{did_you_mean(str(name), metrics)} metrics: {', '.join(metrics)}".lstrip()
     return UsageError(f"no metric {name!r}", hint=hint)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from callpath_modeler.analysis.forecast import Forecast
     from callpath_modeler.analysis.rank import Ranking
     from callpath_modeler.fitted import Fitted
-    from callpath_modeler.report.layout import Column
+    from callpath_modeler.report.layout import TextColumn
 
 MODEL_NOTE = "model: error of the models' prediction against the measurement at the target"
 """Definition of the column ``model``."""
@@ -62,7 +62,9 @@ def share_texts(
     return [f"{percent(first)} → {percent(then)}" for first, then in pairs]
 
 
-def telling(answer: Ranking | Forecast, columns: Mapping[str, Column]) -> dict[str, Column]:
+def informative(
+    answer: Ranking | Forecast, columns: Mapping[str, TextColumn]
+) -> dict[str, TextColumn]:
     """Return the columns without the ones that are empty or repeat another.
 
     ``band`` is empty at infinity. ``model`` repeats the value where models give the answer.

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from callpath_modeler.analysis.centre import centre_of
+from callpath_modeler.analysis.aggregation import aggregate_for
 from callpath_modeler.analysis.expectations.check import Check
 from callpath_modeler.analysis.rank import Ranking
-from callpath_modeler.choices import check_kind
+from callpath_modeler.argument_checks import check_type
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.modeling import centre, changes_since
 from callpath_modeler.profile.experiment import Experiment
@@ -112,8 +112,8 @@ def graph(source: Ranking | Experiment, check: Check | None = None) -> nx.DiGrap
     UsageError
         If `source` is neither a ranking nor an experiment.
     """
-    check_kind(source, (Ranking, Experiment), "source")
-    check_kind(check, (Check, NoneType), "check")
+    check_type(source, (Ranking, Experiment), "source")
+    check_type(check, (Check, NoneType), "check")
     if isinstance(source, Experiment):
         return _graph_of_experiment(source)
     return _graph_of_ranking(source, check)
@@ -125,7 +125,7 @@ def _graph_of_experiment(experiment: Experiment) -> nx.DiGraph[str]:
     attributes = {}
     for name in experiment.columns:
         values = experiment.values(name)[:, runs]
-        how = centre_of(experiment, name, aggregate="auto")
+        how = aggregate_for(experiment, name, aggregate="auto")
         attributes[f"{name}_at_largest"] = _known(centre(values[:, None], how)[:, 0])
     return call_path_graph(experiment.tree, attributes)
 

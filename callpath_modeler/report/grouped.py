@@ -8,8 +8,8 @@ from dataclasses import replace
 from callpath_modeler.analysis.rank import Ranking
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.printable import printable, shell_words
-from callpath_modeler.report.again import Again
 from callpath_modeler.report.formats import Cell, Table
+from callpath_modeler.report.invocation import Invocation
 from callpath_modeler.units import counted
 
 GROUP = "group"
@@ -25,12 +25,12 @@ def heading(name: str, value: str, ranking: Ranking, *, is_first: bool) -> list[
     return [*([] if is_first else [""]), printable(f"{name} = {value} ({runs})")]
 
 
-def of_group(again: Again, where: str, name: str, value: str) -> Again:
+def of_group(invocation: Invocation, where: str, name: str, value: str) -> Invocation:
     """Return the command lines for one group, if a condition can select it.
 
     Parameters
     ----------
-    again : command lines without conditions
+    invocation : command lines without conditions
     where : conditions that select the runs of all groups
     name : name of the metadata or parameter that groups runs
     value : its value in this group
@@ -38,7 +38,7 @@ def of_group(again: Again, where: str, name: str, value: str) -> Again:
     is_plain = not _SIGNS & {*name, *value}
     told = ",".join([*filter(None, [where]), *([f"{name}={value}"] if is_plain else [])])
     words = shell_words(["--where", told]) if told else ""
-    return replace(again, options=f"{again.options} {words}".strip())
+    return replace(invocation, options=f"{invocation.options} {words}".strip())
 
 
 def joined(tables: Mapping[str, Table], name: str) -> Table:

@@ -21,7 +21,7 @@ _SUMS = {1: "single terms", 2: "sums of two terms"}
 
 
 @dataclass(frozen=True, slots=True)
-class Hypotheses:
+class HypothesisSummary:
     """The possible models of a call path.
 
     Attributes
@@ -49,7 +49,7 @@ class Hypotheses:
         return text
 
 
-def hypotheses(fitted: Fitted, row: int, target: float, *, ascii_only: bool) -> Hypotheses:
+def hypotheses(fitted: Fitted, row: int, target: float, *, ascii_only: bool) -> HypothesisSummary:
     """Return the possible models of a call path that are probable enough to list.
 
     Hypotheses in several parameters that are the same along one parameter are listed once.
@@ -74,7 +74,7 @@ def hypotheses(fitted: Fitted, row: int, target: float, *, ascii_only: bool) -> 
     ordered = sorted((other for other, _ in found), key=lambda other: -other.weight)
     outside = FitStatus(int(models.status[row])) is FitStatus.OUTSIDE
     listed = [other for other in ordered if other.weight >= _WORTH_A_WORD]
-    return Hypotheses(min(weight, 1.0), listed, outside and not of_classic)
+    return HypothesisSummary(min(weight, 1.0), listed, outside and not of_classic)
 
 
 def _alike(one: float, other: float) -> bool:

@@ -11,16 +11,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 from rich.text import Text
 
-from callpath_modeler.analysis.at_target import deviation
 from callpath_modeler.analysis.excess import scaling_over
 from callpath_modeler.analysis.rank import Ranking
+from callpath_modeler.analysis.target_costs import deviation
 from callpath_modeler.analysis.trust import marks_text
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.printable import shell_words
 from callpath_modeler.profile.calltree import CallTree, escape
 from callpath_modeler.profile.experiment import Scaling
 from callpath_modeler.profile.pattern import short_name
-from callpath_modeler.report.again import EXPERIMENT, Again
 from callpath_modeler.report.answer import culprit, left_out, sum_notes, turning_notes, verdict
 from callpath_modeler.report.change_points import from_texts
 from callpath_modeler.report.columns import (
@@ -28,12 +27,13 @@ from callpath_modeler.report.columns import (
     band_text,
     band_title,
     has_maxima,
+    informative,
     ratio_text,
     share_texts,
-    telling,
     value_titles,
 )
-from callpath_modeler.report.layout import Column, table, wrap
+from callpath_modeler.report.invocation import EXPERIMENT, Invocation
+from callpath_modeler.report.layout import TextColumn, table, wrap
 from callpath_modeler.report.ranking_table import growth_range_texts
 from callpath_modeler.report.verdicts import verdict_cells, verdict_note
 from callpath_modeler.units import (
@@ -73,7 +73,7 @@ def ranking_text(
     width: int | None,
     full_names: bool,
     ascii_only: bool,
-    again: Again = EXPERIMENT,
+    invocation: Invocation = EXPERIMENT,
     check: Check | None = None,
     complete: bool = True,
 ) -> list[Text]:
@@ -86,7 +86,7 @@ def ranking_text(
     width : width of the terminal; None = cut nothing
     full_names : show return types and arguments of functions
     ascii_only : use ASCII characters only
-    again : command lines for the same experiment
+    invocation : command lines for the same experiment
     check : results of expectations, which become a column; None = no expectations
     complete : False = only the answer, the table and the next command
     """
@@ -107,7 +107,7 @@ def ranking_text(
         verdict(ranking, ascii_only=ascii_only),
         *turning_notes(ranking, ascii_only=ascii_only),
     ]
-    footer = _footer(ranking, body[0].plain, ids, again, check)
+    footer = _footer(ranking, body[0].plain, ids, invocation, check)
     footer = footer if complete else ["", *footer[-1:]]
     return [
         *(part for line in answer for part in wrap(say(line), width, "bold")),
@@ -163,7 +163,7 @@ def _below(ranking: Ranking, others: NDArray[np.intp]) -> list[list[str]]:
 
 def ranking_cells(
     ranking: Ranking, rows: NDArray[np.intp], others: NDArray[np.intp], *, ascii_only: bool
-) -> dict[str, Column]:
+) -> dict[str, TextColumn]:
     """Return the columns of a ranking as text, by name.
 
     Parameters
@@ -223,23 +223,23 @@ def ranking_cells(
     maximum, imbalance = (values[rows] for values in ranking.maxima_at_largest)
     of_processes = [*blank, ""]
     columns = {
-        "rank": Column("#", [*(str(k) for k in _places(ranking, rows)), *blank, ""]),
-        "measured": Column(largest_at, [text(v) for v in largest], droppable=-1),
-        "value": Column(target_at, [text(v) for v in target]),
-        "band": Column(
+        "rank": TextColumn("#", [*(str(k) for k in _places(ranking, rows)), *blank, ""]),
+        "measured": TextColumn(largest_at, [text(v) for v in largest], droppable=-1),
+        "value": TextColumn(target_at, [text(v) for v in target]),
+        "band": TextColumn(
             band_title(ranking), [*bands, *blank, band(*ranking.total[1:])], droppable=-2
         ),
-        "model": Column("model", [signed_percent(v) for v in off.tolist()], droppable=2),
-        "maximum": Column(
+        "model": TextColumn("model", [signed_percent(v) for v in off.tolist()], droppable=2),
+        "maximum": TextColumn(
             f"max {largest_at}", [*map(text, maximum), *of_processes], droppable=_FIRST_TO_GO
         ),
-        "imbalance": Column(
+        "imbalance": TextColumn(
             "imbalance", [*map(ratio_text, imbalance), *of_processes], droppable=_FIRST_TO_GO
         ),
-        "share": Column("share", [*share_texts(ranking, before, after), ""], droppable=4),
-        "excess": Column("excess", excess, droppable=5),
-        "growth": Column("growth", [*growth, *blank, ""], right=False, droppable=1),
-        "trust": Column("trust", [*trust, *blank, ""], droppable=3),
+        "share": TextColumn("share", [*share_texts(ranking, before, after), ""], droppable=4),
+        "excess": TextColumn("excess", excess, droppable=5),
+        "growth": TextColumn("growth", [*growth, *blank, ""], right=False, droppable=1),
+        "trust": TextColumn("trust", [*trust, *blank, ""], droppable=3),
     }
     if ranking.inclusive or not has_maxima(fitted, ranking.maxima_at_largest[0]):
         del columns["maximum"], columns["imbalance"]
@@ -247,7 +247,7 @@ def ranking_cells(
         # Values do not add up, so there is neither a total nor a share of it.
         del columns["share"], columns["excess"]
         columns = {name: replace(c, cells=c.cells[:-1]) for name, c in columns.items()}
-    return telling(ranking, columns)
+    return informative(ranking, columns)
 
 
 def _places(ranking: Ranking, rows: NDArray[np.intp]) -> list[int]:
@@ -257,7 +257,7 @@ def _places(ranking: Ranking, rows: NDArray[np.intp]) -> list[int]:
 
 
 def _footer(
-    ranking: Ranking, shown: str, ids: Sequence[str], again: Again, check: Check | None
+    ranking: Ranking, shown: str, ids: Sequence[str], invocation: Invocation, check: Check | None
 ) -> list[str]:
     """Return the notes below the table, given its header and the command lines."""
     lines = ["", *sum_notes(ranking, ascii_only=False)]
@@ -267,20 +267,20 @@ def _footer(
     if " model " in shown:
         lines.append(MODEL_NOTE)
     if check is not None:
-        lines.append(verdict_note(check, again))
+        lines.append(verdict_note(check, invocation))
     if len(ranking.order):
-        lines += _start_up_notes(ranking, again)
-        lines.append(again.hint("show", f"@{ids[culprit(ranking)]}"))
+        lines += _start_up_notes(ranking, invocation)
+        lines.append(invocation.hint("show", f"@{ids[culprit(ranking)]}"))
     return lines
 
 
-def _start_up_notes(ranking: Ranking, again: Again) -> list[str]:
+def _start_up_notes(ranking: Ranking, invocation: Invocation) -> list[str]:
     """Return a note if the leading call path starts or ends the program, and a command."""
     row = culprit(ranking)
     name = short_name(ranking.fitted.experiment.tree.names(row)[-1])
     if name.lower() not in _START_UP:
         return []
-    without = again.line("rank", shell_words(["--ignore", f"**/{escape(name)}"]))
+    without = invocation.line("rank", shell_words(["--ignore", f"**/{escape(name)}"]))
     return [f"{name} runs once per program, not in its loops. The ranking without it: {without}"]
 
 

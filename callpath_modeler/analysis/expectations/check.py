@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 
+from callpath_modeler.analysis.expectations.outcome_text import sentence
 from callpath_modeler.analysis.expectations.verdicts import Outcome, Status, is_worse
-from callpath_modeler.analysis.expectations.wording import sentence
-from callpath_modeler.displayed import Displayed
+from callpath_modeler.notebook_repr import HtmlReprMixin
 
 
 class BrokenExpectationsError(AssertionError):
@@ -15,7 +15,7 @@ class BrokenExpectationsError(AssertionError):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Check(Displayed):
+class Check(HtmlReprMixin):
     """Results of the expectations of a file.
 
     Attributes

@@ -11,18 +11,18 @@ from callpath_modeler.analysis.rank import Ranking
 from callpath_modeler.analysis.requirements import Requirements
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.fingerprints import Fingerprint
-from callpath_modeler.report.again import Again
+from callpath_modeler.report.invocation import Invocation
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Making:
+class Provenance:
     """The origin of a page, without a date: the same inputs give the same page.
 
     Attributes
     ----------
     command : the command that repeats the page
     listing : the command that lists all call paths
-    again : command lines for the same experiment
+    invocation : command lines for the same experiment
     versions : versions of programs, by name
     inputs : the files that were read
     configuration : the configuration files
@@ -30,14 +30,14 @@ class Making:
 
     command: str
     listing: str
-    again: Again
+    invocation: Invocation
     versions: Sequence[tuple[str, str]]
     inputs: Sequence[Fingerprint]
     configuration: Sequence[Fingerprint] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Content:
+class PageContent:
     """The content of a page.
 
     Attributes
@@ -55,6 +55,6 @@ class Content:
     forecast: Forecast | None
     check: Check | None
     findings: Sequence[Finding]
-    making: Making
+    making: Provenance
     top: int
     needs: Mapping[int, Requirements] = field(default_factory=dict)
