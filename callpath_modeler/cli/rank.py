@@ -1,4 +1,4 @@
-"""`cpmodel rank`: the main command."""
+"""`cpmodel rank`: ranking of call paths at a target."""
 
 from __future__ import annotations
 
@@ -54,16 +54,18 @@ largest run and beyond, and at most three where no run was repeated.
     type=click.Choice(["value", "growth", "loss", "share"]),
     default="value",
     show_default=True,
-    help="Order: value at the target; growth; cost beyond the ideal; growth of the share.",
+    help="Order: value at the target, growth, cost beyond the ideal, or growth of the share.",
 )
 @click.option(
     "--select", metavar="PATTERN", help="Show call paths that match, e.g. 'main/**/MPI_*'."
 )
 @click.option(
-    "--group-by", metavar="NAME", help="Rank the runs of each value of a metadata or a parameter."
+    "--group-by",
+    metavar="NAME",
+    help="Rank the runs separately for each value of a metadata key or parameter.",
 )
 @table_options
-@click.option("--explain-trust", is_flag=True, help="Say what the marks of trust mean.")
+@click.option("--explain-trust", is_flag=True, help="Explain the marks of trust.")
 @EXPECT
 @target_options
 @load_options
@@ -90,10 +92,10 @@ def command(
     output: Path | None,
     force: bool,
 ) -> None:
-    """Rank call paths by what they cost at a target scale.
+    """Rank call paths by cost at a target scale.
 
-    That is measured where the target was run two times or more, and predicted elsewhere.
-    Verdicts of --expect do not change the exit status; `cpmodel check` has one for them.
+    Costs are measured if the target was run at least twice, else predicted. Verdicts of --expect
+    do not change the exit status; use `cpmodel check` for that.
 
     EXP is a profile, a directory of runs, a glob, a manifest, or a stored NAME.cpm.
     """

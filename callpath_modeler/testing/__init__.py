@@ -1,6 +1,6 @@
-"""For authors of reader plugins: the reader contract as tests, and writers of test files.
+"""The reader contract as tests, and writers of test files, for authors of reader plugins.
 
-Needs pytest, which this package does not bring. Nothing else here is imported with it.
+It needs pytest, which this package does not install. Nothing else here is imported with it.
 """
 
 from __future__ import annotations

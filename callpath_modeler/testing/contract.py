@@ -1,4 +1,4 @@
-"""The reader contract as tests, for a plugin author to subclass."""
+"""The reader contract as tests that a plugin author subclasses."""
 
 from __future__ import annotations
 
@@ -95,9 +95,9 @@ class ReaderContract:
 
     @pytest.fixture
     def known(self) -> Mapping[tuple[str, str], float]:
-        """Return exclusive values, mean over processes, by metric and call path.
+        """Return exclusive values, means over processes, by metric and call path.
 
-        Of a file that holds several runs they are those of its first.
+        For a file with several runs, they are the values of the first run.
         """
         raise NotImplementedError("a fixture `known` has to return values that are known")
 
@@ -113,9 +113,9 @@ class ReaderContract:
             yield runs
 
     def copy_of(self, profile: Path, folder: Path) -> Path:
-        """Copy all files of `profile` into `folder`, which is empty; return the copy's path.
+        """Copy all files of `profile` into the empty directory `folder`; return the copy.
 
-        Override it if a profile is more than its file or its directory.
+        Override it if a profile is more than one file or one directory.
         """
         return damage.copy_of(profile, folder)
 

@@ -120,7 +120,7 @@ def test_imbalance_shares_the_line_of_the_title_where_no_other_has_room():
 
     async def narrow(screen):
         assert titles(screen)[0].split("  ")[0] == "main/grows"
-        assert titles(screen)[0].endswith("  own imbalance 1.50 at p = 16")
+        assert titles(screen)[0].endswith("  exclusive imbalance 1.50 at p = 16")
         await screen.press("l", "down")
         screen.says("  imbalance 1.50 at p = 16")
         await screen.press("home", "end")
@@ -131,7 +131,7 @@ def test_imbalance_shares_the_line_of_the_title_where_no_other_has_room():
 
     async def beside(screen):
         screen.says("imbalance of the exclusive cost at p = 2: 1.50, 4:")
-        assert not any("own imbalance" in line for line in screen.lines)
+        assert not any("exclusive imbalance" in line for line in screen.lines)
 
     drive(narrow, times)
     drive(narrower, times, size=(60, 24))
