@@ -64,7 +64,7 @@ _LOAD = (
         "--ignore",
         metavar="PATTERN",
         multiple=True,
-        help="Exclude call paths and their callees, e.g. '**/MPI_Init'.",
+        help="Exclude call paths with their subtrees, e.g. '**/MPI_Init'.",
     ),
     click.option(
         "--hide",

@@ -37,13 +37,17 @@ if TYPE_CHECKING:
     from callpath_modeler.target_query import PredictionQuery
 
 _TRUST = """\
-●●●● four marks: the band lies within 10 % of the value; ●●●○ within 25 %;
-●●○○ within a factor of 2; ●○○○ within a factor of 5; ○○○○ beyond.
-A band is made to hold the value in 95 of 100 cases (--confidence), so four
-marks say: in 95 of 100 cases the prediction is right to 10 %. Of what was
-measured, the confidence interval takes the place of the band.
-A prediction has at most two marks outside the model class or at 16 times the
-largest run and beyond, and at most three where no run was repeated.
+The marks of trust state the width of the band:
+●●●● four marks: within 10 % of the value
+●●●○ within 25 %
+●●○○ within a factor of 2
+●○○○ within a factor of 5
+○○○○ wider
+The band holds the value with 95 % probability (--confidence). With four
+marks, the prediction is accurate to 10 % in 95 of 100 cases. For measured
+values, the confidence interval replaces the band.
+A prediction has at most two marks outside the model class, and from 16 times
+the largest run on. It has at most three marks if no run was repeated.
 """
 
 

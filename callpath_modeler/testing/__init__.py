@@ -23,7 +23,7 @@ def __getattr__(name: str) -> object:
     if not {_CHECKS, _CONTRACT} & set(sys.modules):
         import pytest
 
-        # Assertions then show the values that they compare.
+        # Assertions of these modules then show the compared values.
         pytest.register_assert_rewrite(_CHECKS, _CONTRACT)
     from callpath_modeler.testing.contract import ReaderContract
 

@@ -19,7 +19,7 @@ from callpath_modeler.readers.base import (
 from callpath_modeler.readers.runs import READABLE, ReadRun
 
 CLOSE = 1e-9
-"""Relative difference that sums may have from being added up in another order."""
+"""Relative tolerance of sums, because the order of additions may differ."""
 
 
 def readable(source: ProfileSource) -> list[DeclaredMetric]:
@@ -121,7 +121,7 @@ def check_error(error: InputError, path: Path) -> None:
     """Check that an error names its file, in one line."""
     assert path.name in error.message
     assert "\n" not in error.message
-    assert error.hint, "say what to do about it"
+    assert error.hint, "the error needs a hint with the remedy"
 
 
 def read_or_refused(reader: Reader, path: Path) -> None:

@@ -35,7 +35,7 @@ def damage(folder: Path, seed: int) -> Path:
     """
     rng = random.Random(seed)
     files = sorted(path for path in folder.rglob("*") if path.is_file())
-    # Large files hold most of what can break; small ones, the definitions, break worst.
+    # Large files have most of the content; damage to small ones, the definitions, is worst.
     victim = rng.choice(files)
     content = bytearray(victim.read_bytes())
     if content:

@@ -194,7 +194,7 @@ class _MetaWriter:
             stored = self._stored(metric)
             scopes = put(b"".join(struct.pack("<QH6x", scope[s], n) + spare for n, s in stored))
             sums = (struct.pack("<QQBxH4x", scope[s], formula, 0, n) + spare for n, s in stored)
-            # A minimum and counts of threads, to be passed over: their number is nobody's.
+            # A minimum and counts of threads under an unused number, which readers must skip.
             least = struct.pack("<QQBxH4x", scope[stored[0][1]], formula, 1, 60000) + spare
             counts = (struct.pack("<QQBxH4x", scope[s], one, 0, 60000) + spare for _, s in stored)
             summaries = put(b"".join([least, *sums, *counts]))
@@ -314,7 +314,7 @@ class _Propagation:
             columns = {
                 "point": own,
                 "function": within,
-                "lex_aware": within,  # as profiles of threads have it, whatever it should be
+                "lex_aware": within,  # as in real profiles, against the specification
                 "execution": self._sums(own, lexical_only=False),
             }
             for j, scope in enumerate(_SCOPES):
