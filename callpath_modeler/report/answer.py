@@ -127,8 +127,9 @@ def sum_notes(answer: Ranking | Forecast, *, ascii_only: bool) -> list[str]:
         ]
     if not run_time.repetitions and run_time.predicted > run_time.by_model * (1 + _WORTH_A_NOTE):
         alone = quantity(run_time.by_model, fitted.metric.unit, ascii_only=ascii_only)
-        why = "Means over processes cannot exceed the run time, so their sum is shown instead."
-        return [f"The model of the run time predicts {alone}, less than the sum of means. {why}"]
+        why = "The run time cannot be less than this sum, so the sum is shown."
+        model = f"The model of the run time predicts {alone}"
+        return [f"{model}, less than the sum of means over processes. {why}"]
     difference = total / run_time.total[0] - 1 if run_time.total[0] > 0 else 0.0
     if not abs(difference) > _WORTH_A_NOTE:
         return []

@@ -50,7 +50,7 @@ def test_the_answer_names_both_predictions(at_odds):
     assert " will run 71.2 s at " in cost_text(ranking, ascii_only=False)
     (note,) = sum_notes(ranking, ascii_only=False)
     assert "The model of the run time predicts 2" in note
-    assert note.endswith("so their sum is shown instead.")
+    assert note.endswith("so the sum is shown.")
 
 
 def test_a_measured_run_time_is_stated_as_it_was_measured(at_odds):
