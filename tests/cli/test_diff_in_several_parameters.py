@@ -121,7 +121,7 @@ def test_without_a_common_setting_predictions_are_compared(run, before, table):
     told = run("diff", before, apart, "--at", "p=1024,n=40")
     assert told.status == 0
     assert told.out.startswith("At p = 1024, n = 40 (predicted): ")
-    assert "no p, n was measured in both: predictions are compared" in words(told.out)
+    assert "no p, n measured in both, so predictions are compared" in words(told.out)
     run("diff", before, apart).fails(4, "no common scale of p, n", "--target")
     sizes = table("sizes", SLOW, 9, n=(11, 22, 33))
     run("diff", before, sizes, "--target", "1024").fails(4, "no common n", "--at")

@@ -127,6 +127,6 @@ def test_times_that_look_inclusive_are_told_of_unless_their_title_says_what_they
 
 def test_an_ending_that_says_nothing_names_all_formats(run, samples, tmp_path):
     told = run("export", samples / "snap", "-o", tmp_path / "app.foo")
-    told.fails(2, "no format is known by the ending '.foo'")
+    told.fails(2, "the suffix '.foo' selects no format")
     assert all(name in told.err for name in ("csv", "graphml", "extra-p", "hatchet"))
     assert "table" not in told.err

@@ -97,7 +97,7 @@ def test_of_two_that_say_the_same_it_is_told_which_one_counts(run, runs, ours, m
     assert told(run, "info", runs)["at"] == ("p=64", f"{path}:2")
     monkeypatch.setenv("CPMODEL_TARGET", "32")
     settings = told(run, "info", runs)
-    assert settings["at"] == ("p=64", f"{path}:2; target counts")
+    assert settings["at"] == ("p=64", f"{path}:2; target has priority")
     assert settings["target"] == ("32", "CPMODEL_TARGET")
     assert settings["exclusive"] == ("true", f"{path}:3")
 
