@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from callpath_modeler.analysis.aggregation import aggregate_for
+from callpath_modeler.arrays import FloatArray
 from callpath_modeler.errors import UsageError
 from callpath_modeler.modeling import Aggregate, centre
 from callpath_modeler.profile.calltree import CallTree
@@ -248,9 +248,7 @@ def _number(value: float) -> str:
     return str(int(value)) if value == int(value) and abs(value) < 1e15 else repr(value)
 
 
-def at_largest(
-    experiment: Experiment, metric: str, aggregate: Aggregate = "auto"
-) -> NDArray[np.float64]:
+def at_largest(experiment: Experiment, metric: str, aggregate: Aggregate = "auto") -> FloatArray:
     """Return the cost of call paths in the largest runs, [call paths]; NaN = did not occur.
 
     Parameters
@@ -273,7 +271,7 @@ def at_largest(
     return centre(values[:, None], how)[:, 0]
 
 
-def folded(tree: CallTree, exclusive: NDArray[np.float64], unit: str = "1") -> str:
+def folded(tree: CallTree, exclusive: FloatArray, unit: str = "1") -> str:
     """Return folded stacks: one line per call path, with a whole number.
 
     Times are in microseconds. Numbers are rounded such that their sum is the rounded total.
@@ -294,7 +292,7 @@ def folded(tree: CallTree, exclusive: NDArray[np.float64], unit: str = "1") -> s
     return "".join(lines)
 
 
-def _whole(values: NDArray[np.float64]) -> list[int]:
+def _whole(values: FloatArray) -> list[int]:
     """Return whole numbers whose sum is the rounded sum; the largest fractions are rounded up."""
     down = np.floor(values)
     fractions = values - down
@@ -305,7 +303,7 @@ def _whole(values: NDArray[np.float64]) -> list[int]:
     return whole
 
 
-def speedscope(tree: CallTree, columns: Mapping[Metric, NDArray[np.float64]], name: str) -> str:
+def speedscope(tree: CallTree, columns: Mapping[Metric, FloatArray], name: str) -> str:
     """Return JSON of speedscope: one profile per additive metric, as a sequence of calls.
 
     The length of a call is its inclusive cost. Its exclusive part comes first, then its callees.
@@ -357,7 +355,7 @@ def _speedscope_profile(
             "endValue": now, "events": events}  # fmt: skip
 
 
-def hatchet_literal(tree: CallTree, columns: Mapping[Metric, NDArray[np.float64]]) -> str:
+def hatchet_literal(tree: CallTree, columns: Mapping[Metric, FloatArray]) -> str:
     """Return the JSON of a list of nodes for Hatchet's ``from_literal``.
 
     Parameters
