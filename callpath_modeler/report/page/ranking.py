@@ -41,7 +41,7 @@ def ranking_section(ranking: Ranking, names: CallPathLinks, first: int, command:
     ranking : the ranking
     names : names of call paths
     first : number of call paths with rows; call paths with a large share have rows as well
-    invocation : the command that lists all
+    command : the command that lists all
     """
     rows = listed_rows(ranking, first)
     others = remainder(ranking, rows)
