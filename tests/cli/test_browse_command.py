@@ -138,7 +138,7 @@ def test_what_a_view_does_not_have_is_one_clear_error(run, stored, options, said
 
 def test_a_zoomed_view_adds_up_to_what_it_is_zoomed_to(run, stored):
     told = run("views", stored, "--target", "1000", "--zoom", "main/LagrangeLeapFrog")
-    assert "the lines add up to what the view is zoomed to" in told.out
+    assert "the lines add up to the total of the zoomed node" in told.out
     assert "The hot path leads to LagrangeLeapFrog/" in told.out.splitlines()[0]
 
 

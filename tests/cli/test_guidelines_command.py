@@ -194,7 +194,7 @@ def test_the_status_is_1_only_if_asked_for(run, bench, quiet):
     [
         (("nowhere.csv",), 3, "nowhere.csv"),
         (("--rule", "Gather <= Redcue"), 2, "did you mean 'Reduce'"),
-        (("--tolerance", "much"), 2, "'much' is no quantity"),
+        (("--tolerance", "much"), 2, "'much' is not a quantity"),
         (("--tolerance", "5 s"), 2, "not a percentage"),
         (("--size", "q"), 2, "no parameter 'q'"),
         (("--interval", "a"), 2, "--interval 'a' does not name two metrics"),

@@ -155,7 +155,7 @@ def test_a_reader_that_fails_is_blamed_as_ever(run, odd):
 
 def test_a_process_that_is_killed_is_one_clear_line(run, odd, eager):
     done = run("info", *odd("dies", "dies"), "-j", "2")
-    done.fails(7, ".odd: a worker process was ended, with signal SIGKILL", "memory", "-j 1")
+    done.fails(7, ".odd: a worker process ended with signal SIGKILL", "memory", "-j 1")
     assert len(eager) == 2
 
 

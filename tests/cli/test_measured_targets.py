@@ -78,7 +78,7 @@ def test_views_and_pages_lead_with_what_was_measured(run, table):
 def test_show_has_both_what_was_measured_and_how_far_the_model_is_off(run, table):
     lines = run("show", table, "main/f", "--target", "32").out.splitlines()
     assert lines[1].startswith("at p = 32 (measured, 3 runs): 4.8")
-    assert "against what was measured" in lines[2]
+    assert ", error " in lines[2]
 
 
 def test_exported_rankings_and_profiles_are_measured(run, table):

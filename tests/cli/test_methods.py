@@ -101,7 +101,7 @@ def test_libraries_of_other_sources_are_told_of_without_being_asked(run, series,
     monkeypatch.setattr(configured_command, "is_outdated", lambda _: True)
     monkeypatch.delenv(library.VARIABLE, raising=False)
     monkeypatch.setattr(library, "compiled", lambda: False)
-    said = "models are made in numpy, several times as slow: the sources in C have changed"
+    said = "models are made in numpy, several times slower: the sources in C have changed"
     assert said in run("rank", runs, "--target", "64").err
     assert run("-q", "rank", runs, "--target", "64").err == ""
     assert said not in run("info", runs).err

@@ -116,7 +116,7 @@ def test_the_list_says_what_does_not_load_and_why(spawn, tmp_path):
     assert "lacks api_version, name, description, suffixes, match" in problem["empty"]
     assert "reader 'scorep' of callpath-modeler is used instead" in problem["scorep"]
     assert "there is another command 'rank'" in problem["rank"]
-    assert "is no click command" in problem["seven"]
+    assert "is not a click command" in problem["seven"]
     ours = [row for row in found if row["package"] == "callpath-modeler"]
     assert all(row["status"] == "ok" for row in ours)
 

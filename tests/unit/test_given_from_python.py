@@ -1,4 +1,4 @@
-"""Errors for arguments from Python that no command line checks: a message, and a hint."""
+"""What no command line checks is refused in words as well: a message, and what to do."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def option(**options):
 
 
 REFUSED = [
-    # Values of another type
+    # What is of another kind
     (lambda: cpm.fit(FRAME), "experiment: Experiment is expected, not DataFrame"),
     (lambda: cpm.fit(MADE, None, {"method": "classic"}), "options: FitOptions or None"),
     (lambda: cpm.rank(MADE, 64), "fitted: Fitted is expected, not Experiment"),
@@ -57,7 +57,7 @@ REFUSED = [
     (lambda: cpm.ReadOptions(metrics="time"), "metrics: tuple"),
     (lambda: cpm.ReadOptions(parameter_sources="p"), "parameter_sources: Mapping"),
     (lambda: MODELS[3], "call path: str"),
-    # Names and rows that do not exist
+    # Names and rows of what there is not
     (lambda: cpm.fit(MADE, 3), "no metric 3"),
     (lambda: cpm.losses(MADE, ["time"]), r"no metric \['time'\]"),
     (lambda: MADE.points("q"), "no parameter 'q'"),
@@ -68,14 +68,14 @@ REFUSED = [
     (lambda: cpm.losses(MADE, aggregate="avg"), "no aggregate 'avg'"),
     (lambda: cpm.compare(MADE, MADE, aggregate="avg"), "no aggregate 'avg'"),
     (lambda: excess("stron"), "no scaling 'stron'"),
-    # Invalid numbers
-    (lambda: option(confidence=2), "--confidence 2 is no probability"),
-    (lambda: option(confidence=float("nan")), "--confidence nan is no probability"),
-    (lambda: option(confidence="high"), "--confidence high is no probability"),
-    (lambda: cpm.compare(MADE, MADE, confidence=0), "--confidence 0 is no probability"),
-    (lambda: option(method="classic", folds=1), "--folds 1 is no number from 2 on"),
+    # Numbers that are none, or not such ones
+    (lambda: option(confidence=2), "--confidence 2 is not a probability"),
+    (lambda: option(confidence=float("nan")), "--confidence nan is not a probability"),
+    (lambda: option(confidence="high"), "--confidence high is not a probability"),
+    (lambda: cpm.compare(MADE, MADE, confidence=0), "--confidence 0 is not a probability"),
+    (lambda: option(method="classic", folds=1), "--folds 1 is not a whole number of at least 2"),
     (lambda: option(method="classic", folds=2.5), "--folds 2.5"),
-    (lambda: option(jobs=-1), "--jobs -1 is no number from 0 on"),
+    (lambda: option(jobs=-1), "--jobs -1 is not a whole number of at least 0"),
     (lambda: cpm.ReadOptions(jobs="many"), "--jobs 'many'"),
     (lambda: cpm.losses(MADE, pair=(2,)), "a pair is of two scales, not 1"),
     (lambda: cpm.losses(MADE, pair=("2", "4")), "not a number"),
@@ -96,8 +96,8 @@ REFUSED = [
     (lambda: frame(parameters=None), "parameters: str or list or tuple"),
     (lambda: frame(callpath=[]), "no column of call paths"),
     (lambda: frame(callpath=3), "callpath: str or list"),
-    (lambda: frame(metrics={"time": 3}), "unit 3 of time is no text"),
-    (lambda: frame({"n": np.inf}, repetition="n"), "no whole numbers"),
+    (lambda: frame(metrics={"time": 3}), "unit 3 of time is not text"),
+    (lambda: frame({"n": np.inf}, repetition="n"), "not whole numbers"),
     (lambda: frame({"callpath": [{"main": 1}] * 3}), "no call path"),
     (lambda: cpm.from_frame(pd.concat([FRAME, FRAME["time"]], axis=1)), "several columns 'time'"),
 ]

@@ -174,7 +174,7 @@ def test_names_are_taken_apart_in_linear_time(text):
         for take_apart in (short_name, tokens_in, natural_order, read_title, match_key):
             take_apart(text)
         split_paths([text, "a/b"])
-        with pytest.raises(ValueError, match="no quantity") as caught:
+        with pytest.raises(ValueError, match="not a quantity") as caught:
             parse_quantity(f"+{text}+ +")
     assert len(str(caught.value)) < 1000
 

@@ -162,7 +162,7 @@ def test_what_does_not_arrive_is_made_here():
 def test_a_worker_that_is_killed_is_an_error_and_nobody_waits(started):
     with Workers(2) as workers, pytest.raises(WorkerDiedError) as died:
         list(workers.map(working.die_of_three, range(20), named=lambda number: f"number {number}"))
-    assert died.value.message == "number 3: a worker process was ended, with signal SIGKILL"
+    assert died.value.message == "number 3: a worker process ended with signal SIGKILL"
     assert "-j 1" in died.value.hint
     assert all(is_gone(pid) for pid in started)
 

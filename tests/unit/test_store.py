@@ -197,7 +197,7 @@ def test_what_is_too_large_to_be_checked_at_every_opening_is_when_asked(path, fi
     damaged[-3] ^= 1
     values.write_bytes(damaged)
     opened(path, fit)
-    with pytest.raises(InputError, match=r"values-0\.npy: not as it was written"):
+    with pytest.raises(InputError, match=r"values-0\.npy: differs from its checksum"):
         store.verify(path)
 
 
@@ -267,5 +267,5 @@ def test_a_store_of_another_version_says_so(path, fit):
 @pytest.mark.parametrize("name", ["missing.cpm", "file.cpm"])
 def test_no_store_at_all_is_an_input_error(tmp_path, name):
     (tmp_path / "file.cpm").touch()
-    with pytest.raises(InputError, match="no stored experiment"):
+    with pytest.raises(InputError, match="not a stored experiment"):
         store.read_experiment(tmp_path / name)

@@ -49,8 +49,8 @@ def test_the_answer_names_both_predictions(at_odds):
     ranking = rank(at_odds, 512.0)
     assert " will run 71.2 s at " in cost_text(ranking, ascii_only=False)
     (note,) = sum_notes(ranking, ascii_only=False)
-    assert "The model of the run time alone says 2" in note
-    assert note.endswith("so the total is stated.")
+    assert "The model of the run time predicts 2" in note
+    assert note.endswith("so the sum is shown.")
 
 
 def test_a_measured_run_time_is_stated_as_it_was_measured(at_odds):

@@ -72,7 +72,9 @@ def test_hypotheses_that_predict_nearly_the_same_are_one():
 def test_a_model_that_is_less_probable_than_another_says_what_its_value_is():
     assert told(("2 * p", 2, 0.27), weight=0.36).sentence == "probability 36 %"
     found = told(("2 * p", 2, 0.20), ("3", 3, 0.15), ("2 * p", 2, 0.10), weight=0.16)
-    assert found.sentence == "probability 16 %; its value is in the middle of all that could be"
+    assert (
+        found.sentence == "probability 16 %; chosen because its prediction is in the middle of all"
+    )
 
 
 def test_outside_the_model_class_there_is_no_probability():

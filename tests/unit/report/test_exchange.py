@@ -65,7 +65,7 @@ def test_extrap_formats_are_read_back_as_they_were(tmp_path, name):
 def test_a_call_path_that_is_absent_somewhere_stays_so(tmp_path):
     made = experiment(PARTLY, POINTS)
     assert same(made, read(tmp_path, "a.jsonl", exchange.extrap_json_lines(made)))
-    with pytest.raises(UsageError, match="1 call path not at every point"):
+    with pytest.raises(UsageError, match="every point: 1 call path missing"):
         exchange.extrap_text(made)
 
 

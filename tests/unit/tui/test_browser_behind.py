@@ -42,7 +42,7 @@ def test_another_metric_comes_and_what_cannot_be_shown_is_said():
     async def steps(screen):
         await screen.press("m")
         screen.says("visits, inclusive")
-        screen.says("visits; left out: no view: ratio does not add up")
+        screen.says("visits; not shown: no view: ratio does not add up")
         await screen.press("m")
         screen.says("time, inclusive")
 
@@ -65,11 +65,11 @@ def test_metrics_that_are_zero_everywhere_are_walked_past_unless_all_are():
 
     async def past_zero(screen):
         await screen.press("m")
-        screen.says("calls; left out: a is zero; b is zero")
+        screen.says("calls; not shown: a is zero; b is zero")
 
     async def none_but_zero(screen):
         await screen.press("m")
-        screen.says("left out: a is zero; b is zero; calls is zero")
+        screen.says("not shown: a is zero; b is zero; calls is zero")
         screen.says("time, inclusive")
 
     async def zero_only(screen):
@@ -86,7 +86,7 @@ def test_metrics_that_are_zero_everywhere_are_walked_past_unless_all_are():
 def test_a_metric_that_is_the_only_one_stays():
     async def steps(screen):
         await screen.press("m")
-        screen.says("there is no metric but time")
+        screen.says("time is the only metric")
 
     drive(steps)
 

@@ -246,7 +246,7 @@ def test_a_baseline_bounds_what_was_measured_without_a_model():
     late = LAWS | {"main/late": np.array([NAN, NAN, NAN, 5.0, 6.0])}
     models = cpm.fit(runs(late))
     text = to_toml(baseline(models))
-    assert "# no limit of growth: there is no model" in text
+    assert "# no limit on growth: this call path has no model" in text
     assert failures(text, models) == []
     later = late | {"main/late": 1.5 * late["main/late"]}
     assert failures(text, cpm.fit(runs(later, seed=4))) == ["main/late"]

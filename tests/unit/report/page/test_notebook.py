@@ -164,7 +164,7 @@ def test_losses_comparisons_and_checks_are_shown(fitted, tmp_path):
 
 
 def test_of_anything_else_it_is_said_that_nothing_is_known():
-    with pytest.raises(TypeError, match="nothing is known of how 7 looks"):
+    with pytest.raises(TypeError, match="7 has no representation in notebooks"):
         html_of(7)
 
 
