@@ -93,7 +93,7 @@ def test_who_asks_is_told_whether_there_is_a_compiled_library(run, series, monke
         told = run("-v", "rank", runs, "--target", "64").err
     finally:
         library.reload()
-    assert f"models are made in numpy, as {library.VARIABLE}=0 asks for\n" in told
+    assert f"models are made in numpy, because {library.VARIABLE} is 0\n" in told
 
 
 def test_libraries_of_other_sources_are_told_of_without_being_asked(run, series, monkeypatch):

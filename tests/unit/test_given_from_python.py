@@ -68,7 +68,7 @@ REFUSED = [
     (lambda: cpm.losses(MADE, aggregate="avg"), "no aggregate 'avg'"),
     (lambda: cpm.compare(MADE, MADE, aggregate="avg"), "no aggregate 'avg'"),
     (lambda: excess("stron"), "no scaling 'stron'"),
-    # Numbers that are none, or not such ones
+    # Invalid numbers
     (lambda: option(confidence=2), "--confidence 2 is not a probability"),
     (lambda: option(confidence=float("nan")), "--confidence nan is not a probability"),
     (lambda: option(confidence="high"), "--confidence high is not a probability"),

@@ -40,9 +40,11 @@ _MORE = BreakKind.STEP, BreakKind.ONCE, BreakKind.ONSET
 """Kinds of breaks that add something from some value on, or at the last value."""
 
 _LEVELLING = BreakKind.FLOOR, BreakKind.PLATEAU
+"""Kinds of breaks that level off."""
 _BENDING = *_LEVELLING, BreakKind.BEND
+"""Kinds of laws that bend between two values; bends are linear."""
 _KINKED = Fraction(1, 2), Fraction(1)
-"""Powers of laws that bend between two values; their kinds are above, linear `BEND`s included."""
+"""Powers of plateaus and floors that bend between two values."""
 
 _FEWEST_FOR_KINKS = 5
 """Values of a parameter needed to distinguish a plateau or floor from a law."""
