@@ -8,6 +8,8 @@ from rich.cells import cell_len
 from rich.text import Text
 from textual.binding import Binding, BindingType
 
+from callpath_modeler.report.text_style import DEFAULT_STYLE, TextStyle
+
 MOVES: tuple[BindingType, ...] = (
     Binding("up,k", "move(-1)"),
     Binding("down,j", "move(1)"),
@@ -115,14 +117,14 @@ _TARGET = "t target"
 """The key behind which that one stands that is there at some targets only."""
 
 
-def line(width: int, *, other: str = "", ascii_only: bool = False) -> Text:
+def line(width: int, *, other: str = "", style: TextStyle = DEFAULT_STYLE) -> Text:
     """Return as many of the keys as there is room for, the way to the others always.
 
     Parameters
     ----------
     other : what values at the target can be, too: ``measured`` or ``predicted``; "" = nothing
     """
-    known = (KEYS_ASCII if ascii_only else KEYS).split("  ")
+    known = (KEYS_ASCII if style.ascii_only else KEYS).split("  ")
     if other:
         known.insert(known.index(_TARGET) + 1, f"p {other}")
     last = "  ".join(known[-2:])

@@ -11,6 +11,7 @@ from callpath_modeler.analysis.forecast_inputs import ForecastInputs
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.profile.view_request import ViewRequest
 from callpath_modeler.report.listing import Listing
+from callpath_modeler.report.text_style import DEFAULT_STYLE, TextStyle
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +43,7 @@ class BrowserServices:
     compare : compares what is shown with another experiment; told whether inclusive values lead
     check : holds the expectations of a file against the models
     expectations : the expectation file that is likely meant; "" = none is near
-    ascii_only : use no character beyond ASCII
+    style : characters of all texts
     message : what to say at first
     """
 
@@ -53,5 +54,5 @@ class BrowserServices:
     compare: Callable[[str, Forecast, bool], CommandAnswer]
     check: Callable[[str, Forecast], CommandAnswer]
     expectations: str = ""
-    ascii_only: bool = False
+    style: TextStyle = DEFAULT_STYLE
     message: str = ""
