@@ -69,7 +69,7 @@ OF_PROFILES = {
         what="Call paths with one name were added",
         why="The ranking shows their sum.",
         remedy="Give them different names if you need separate models.",
-        example="app.p16: 2 call paths were added to a sibling with the same name",
+        example="app.p16: 2 call paths added to a sibling of the same name",
     ),
     "CPM114": FindingKind(
         what="The call paths do not add up to the recorded total",
@@ -99,7 +99,7 @@ OF_PROFILES = {
         what="A profile was given twice",
         why="It is used once.",
         remedy="Remove one of the two from the command line.",
-        example="runs/app.p16.cubex: given twice, counted once",
+        example="runs/app.p16.cubex: given twice, used once",
     ),
     "CPM124": FindingKind(
         what="The headers of an archive do not match its contents",

@@ -125,7 +125,7 @@ class HatchetReader:
             for title, value in metrics.items():
                 profile.add(names, title, value)
             stack += [(names, child) for child in reversed(children)]
-        message = f"{added} call paths were added to a sibling with the same name"
+        message = f"{added} call paths added to a sibling of the same name"
         yield profile.runs(
             "Hatchet", [Finding("CPM112", str(path), message, added)] if added else []
         )

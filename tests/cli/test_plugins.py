@@ -171,7 +171,10 @@ MATCH = " def match(self, path): return 2\n"
         ("class R:\n def match(self, path): return 0", "R lacks api_version, name"),
         (HEAD + MATCH, "R lacks open"),
         (HEAD.replace("1", "99") + MATCH + " open = match", "is for plugin API 99, this is 1"),
-        (HEAD.replace("('.timings',)", "'.x'") + MATCH + " open = match", "suffixes is no tuple"),
+        (
+            HEAD.replace("('.timings',)", "'.x'") + MATCH + " open = match",
+            "suffixes is not a tuple",
+        ),
         (HEAD + MATCH + " def open(self, path): return 1 / 0", "reader 'r' failed: ZeroDivision"),
         (HEAD + " def match(self, path): return 1 / 0\n open = match", "(mine.py:6)"),
         (HEAD + " def __init__(self): 1 / 0\n" + MATCH + " open = match", "ZeroDivisionError"),

@@ -150,7 +150,7 @@ def test_a_bad_experiment_is_an_input_error(load, content, message):
         ({"measurements": {"main->": {"time": [{"point": [2, 9], "values": 1}]}}}, "empty name"),
         (
             {"measurements": {"main": {"time": [{"point": [2, 1e999], "values": 1}]}}},
-            "parameter n is no number",
+            "parameter n is not a number",
         ),
     ],
 )
