@@ -22,6 +22,7 @@ from callpath_modeler.cli.table_options import TABLE, format_of
 from callpath_modeler.cli.view_options import sort_options, view_options
 from callpath_modeler.errors import UsageError
 from callpath_modeler.printable import shell_words
+from callpath_modeler.report.text_style import TextStyle
 
 if TYPE_CHECKING:
     from callpath_modeler.analysis.forecast import Forecast
@@ -126,7 +127,7 @@ def browser_services(
         compare=here.compare,
         check=here.check,
         expectations=here.expectations(),
-        ascii_only=console.ascii_only,
+        style=TextStyle(ascii_only=console.ascii_only),
     )
 
 
@@ -184,8 +185,9 @@ class _Services:
         if form == TABLE:
             words = shell_words(self._asked_of(forecast.inputs, forecast.target))
             again = replace(self._same, options=f"{words} {self._same.options}".rstrip())
-            lines = views_text(shown, width=None, full_names=False, invocation=again,
-                               ascii_only=self._console.ascii_only)  # fmt: skip
+            lines = views_text(
+                shown, style=TextStyle(ascii_only=self._console.ascii_only), invocation=again
+            )
             render_lines(self._console, lines, path, force=False)
         else:
             findings = findings_at(forecast.fitted, forecast.target)
@@ -195,7 +197,7 @@ class _Services:
     def compare(self, other: str, forecast: Forecast, inclusive: bool) -> CommandAnswer:
         """Compare an earlier experiment with the one on the screen."""
         from callpath_modeler.comparison import compare_with
-        from callpath_modeler.report.diff import TextStyle, difference_listing
+        from callpath_modeler.report.diff import difference_listing
         from callpath_modeler.tui.services import CommandAnswer
 
         fitted = forecast.fitted
@@ -205,8 +207,8 @@ class _Services:
         found = compared.difference
 
         def listing(width: int) -> Listing:
-            look = TextStyle(width, full_names=False, ascii_only=self._console.ascii_only)
-            return difference_listing(found, found.order[:_LISTED], look)
+            style = TextStyle(width=width, ascii_only=self._console.ascii_only)
+            return difference_listing(found, found.order[:_LISTED], style)
 
         asked = ["-m", fitted.metric.name]
         if found.at_target is not None:
@@ -241,7 +243,8 @@ class _Services:
                             load_options=self._load, fit_options=self._fitting)  # fmt: skip
 
         def listing(width: int) -> Listing:
-            return check_listing(found, width, ascii_only=self._console.ascii_only)
+            style = TextStyle(width=width, ascii_only=self._console.ascii_only)
+            return check_listing(found, style=style)
 
         command = self._same.line("check", shell_words([str(path), *at, "-m", metric]))
         return CommandAnswer(f"expectations: {path}", listing, command)

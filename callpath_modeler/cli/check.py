@@ -21,6 +21,7 @@ from callpath_modeler.cli.options import (
 )
 from callpath_modeler.cli.table_options import FORMATS, format_of
 from callpath_modeler.errors import UsageError
+from callpath_modeler.report.text_style import TextStyle
 
 if TYPE_CHECKING:
     from callpath_modeler.loading import LoadOptions
@@ -93,7 +94,7 @@ def command(
         console.write(to_junit(found), junit, overwrite=force)
     if form == "table":
         width = None if output is not None else console.width
-        lines = check_text(found, width=width, ascii_only=console.ascii_only)
+        lines = check_text(found, style=TextStyle(width=width, ascii_only=console.ascii_only))
         render_lines(console, lines, output, force=force)
     elif form == _GITHUB:
         console.write(to_annotations(found), output, overwrite=force)

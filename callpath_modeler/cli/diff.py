@@ -21,6 +21,7 @@ from callpath_modeler.cli.table_options import (
     table_options,
 )
 from callpath_modeler.errors import UsageError
+from callpath_modeler.report.text_style import TextStyle
 
 if TYPE_CHECKING:
     from callpath_modeler.analysis.diff import ExperimentDifference
@@ -75,7 +76,7 @@ def command(
     from callpath_modeler.analysis.gates import RegressionGate, violations
     from callpath_modeler.cli.render import render_lines, render_table
     from callpath_modeler.comparison import difference_of
-    from callpath_modeler.report.diff import TextStyle, difference_text, violation_lines
+    from callpath_modeler.report.diff import difference_text, violation_lines
     from callpath_modeler.report.diff_table import difference_table
 
     console: Console = ctx.obj
@@ -104,9 +105,9 @@ def command(
     broken = [] if limits is None else violations(found, limits, rows)
     if form == "table":
         width = None if output is not None or wide else console.width
-        look = TextStyle(width, wide, console.ascii_only)
+        style = TextStyle(width=width, full_names=wide, ascii_only=console.ascii_only)
         again = invocation_of(ctx, sources=[new], of_files=True)
-        lines = difference_text(found, rows[: top or _TOP_OF_A_TABLE], look, again)
+        lines = difference_text(found, rows[: top or _TOP_OF_A_TABLE], style, again)
         render_lines(console, lines, output, force=force)
     else:
         content = picked(difference_table(compared, rows[:top], broken), columns)

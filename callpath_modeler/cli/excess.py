@@ -29,6 +29,7 @@ from callpath_modeler.cli.table_options import (
 from callpath_modeler.cli.view_options import view_options
 from callpath_modeler.errors import DataError, UsageError
 from callpath_modeler.printable import shell_words
+from callpath_modeler.report.text_style import TextStyle
 
 if TYPE_CHECKING:
     from callpath_modeler.analysis.ensemble import Pair
@@ -115,9 +116,7 @@ def command(
         width = None if output is not None or wide else console.width
         lines = excess_text(
             shown,
-            width=width,
-            full_names=wide,
-            ascii_only=console.ascii_only,
+            style=TextStyle(width=width, full_names=wide, ascii_only=console.ascii_only),
             invocation=_again(click.get_current_context(), pair, base),
         )
         render_lines(console, lines, output, force=force)

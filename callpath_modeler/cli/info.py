@@ -13,6 +13,7 @@ from callpath_modeler.cli.console import Console
 from callpath_modeler.cli.options import load_options, model_names, model_options
 from callpath_modeler.cli.table_options import format_of, output_options
 from callpath_modeler.errors import DataError, UsageError
+from callpath_modeler.report.text_style import TextStyle
 from callpath_modeler.units import counted
 
 if TYPE_CHECKING:
@@ -142,7 +143,7 @@ def _advise(
     )
     advice = advise(fitted, value)
     if form == "table":
-        lines = advice_text(fitted, advice, ascii_only=console.ascii_only)
+        lines = advice_text(fitted, advice, style=TextStyle(ascii_only=console.ascii_only))
         render_lines(console, lines, output, force=force)
     else:
         render_table(console, advice_table(fitted, advice), form, output, force=force)

@@ -25,6 +25,7 @@ from callpath_modeler.cli.table_options import (
     refuse_columns,
     table_options,
 )
+from callpath_modeler.report.text_style import TextStyle
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -146,9 +147,7 @@ def command(
                 lines += ranking_text(
                     ranking,
                     shown[value][:count],
-                    width=width,
-                    full_names=wide,
-                    ascii_only=console.ascii_only,
+                    style=TextStyle(width=width, full_names=wide, ascii_only=console.ascii_only),
                     invocation=of_group(again, load.where, group_by, value) if group_by else again,
                     check=checks[value],
                     complete=complete,

@@ -10,14 +10,13 @@ from callpath_modeler.cli.configured_command import Configured
 from callpath_modeler.cli.console import Console
 from callpath_modeler.cli.options import EXPERIMENT, fit_options, load_options, target_options
 from callpath_modeler.errors import UsageError
+from callpath_modeler.report.text_style import TextStyle
 
 if TYPE_CHECKING:
     from callpath_modeler.loading import LoadOptions
     from callpath_modeler.pipeline import FitOptions
     from callpath_modeler.profile.experiment import Experiment
     from callpath_modeler.target_query import PredictionQuery
-
-_WIDTH_OF_A_PIPE = 100
 
 
 @click.command("show", cls=Configured)
@@ -61,9 +60,8 @@ def command(
     lines = model_text(
         ranking,
         row,
-        width=console.width or _WIDTH_OF_A_PIPE,
+        style=TextStyle(width=console.width, ascii_only=console.ascii_only),
         linear=linear,
-        ascii_only=console.ascii_only,
         needs=explain(ranking, row),
     )
     render_lines(console, lines, None, force=False)

@@ -26,6 +26,7 @@ from callpath_modeler.cli.table_options import (
     table_options,
 )
 from callpath_modeler.cli.view_options import sort_options, view_options
+from callpath_modeler.report.text_style import TextStyle
 
 if TYPE_CHECKING:
     from callpath_modeler.loading import LoadOptions
@@ -96,9 +97,7 @@ def command(
         width = None if output is not None or wide else console.width
         lines = views_text(
             shown,
-            width=width,
-            full_names=wide,
-            ascii_only=console.ascii_only,
+            style=TextStyle(width=width, full_names=wide, ascii_only=console.ascii_only),
             invocation=invocation_of(ctx),
         )
         render_lines(console, lines, output, force=force)

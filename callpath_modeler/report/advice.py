@@ -8,7 +8,8 @@ from callpath_modeler.report.answer import omissions
 from callpath_modeler.report.columns import amount_text
 from callpath_modeler.report.formats import Table
 from callpath_modeler.report.layout import aligned
-from callpath_modeler.units import counted, factor_text, parameter_value, quantity, significant
+from callpath_modeler.report.text_style import TextStyle
+from callpath_modeler.units import counted, factor_text, parameter_value, significant
 
 _TELLS = 0.8
 """A run helps little if the ratio of the band's limits stays above this part of today's ratio."""
@@ -17,11 +18,11 @@ _KNOWN = 1.1
 _SECONDS_PER_HOUR = 3600
 
 
-def advice_text(fitted: Fitted, advice: Advice, *, ascii_only: bool) -> list[str]:
+def advice_text(fitted: Fitted, advice: Advice, *, style: TextStyle) -> list[str]:
     """Return the lines of `cpmodel info --advise`."""
     parameter, unit = fitted.parameter, fitted.metric.unit
     at = f"{parameter} = {parameter_value(advice.target)}"
-    total = amount_text(advice.value, advice.low, advice.high, unit, ascii_only=ascii_only)
+    total = amount_text(advice.value, advice.low, advice.high, unit, style=style)
     again = counted(advice.repetitions, "run")
     rows = [("run at", "expected band", "run time", "core-hours")]
     for run in advice.runs:
@@ -30,7 +31,7 @@ def advice_text(fitted: Fitted, advice: Advice, *, ascii_only: bool) -> list[str
             (
                 f"{parameter}={parameter_value(run.scale)}",
                 f"× {factor_text(run.apart)} ({factor_text(run.least)} … {factor_text(run.most)})",
-                quantity(run.time, unit, ascii_only=ascii_only),
+                style.amount(run.time, unit),
                 hours if parameter == "p" and fitted.metric.is_time else "-",
             )
         )

@@ -12,10 +12,10 @@ from callpath_modeler.profile.pattern import short_name
 from callpath_modeler.profile.schema import Reduction
 from callpath_modeler.report.change_points import from_text
 from callpath_modeler.report.columns import amount_text
+from callpath_modeler.report.text_style import TextStyle
 from callpath_modeler.units import (
     counted,
     factor_text,
-    interval,
     parameter_value,
     percent,
     quantity,
@@ -58,7 +58,7 @@ def omissions(experiment: Experiment) -> list[str]:
     return [f"excluded: {message}" for message in asked]
 
 
-def verdict(ranking: Ranking, *, ascii_only: bool) -> str:
+def verdict(ranking: Ranking, *, style: TextStyle) -> str:
     """Return the sentence that answers a ranking: the cost, its uncertainty, and its cause."""
     fitted, unit = ranking.fitted, ranking.fitted.metric.unit
     if not len(ranking.order):
@@ -68,20 +68,20 @@ def verdict(ranking: Ranking, *, ascii_only: bool) -> str:
     row = culprit(ranking)
     name = short_name(fitted.experiment.tree.names(row)[-1])
     if np.isinf(ranking.target):
-        growth = fitted.models.growth(row).text(fitted.parameter, pretty=not ascii_only)
+        growth = fitted.models.growth(row).text(fitted.parameter, pretty=not style.ascii_only)
         return f"As {fitted.parameter} grows without end, {name} grows fastest: {growth}."
-    growth = growth_of(fitted, row, pretty=not ascii_only)
+    growth = growth_of(fitted, row, pretty=not style.ascii_only)
     if fitted.metric.additive:
         share = percent(float(ranking.own_share[row]))
-        answer = f"{cost_text(ranking, ascii_only=ascii_only)}. {name} takes {share} and {growth}."
+        answer = f"{cost_text(ranking, style=style)}. {name} takes {share} and {growth}."
     else:
         of_row = (ranking.value[row], ranking.low[row], ranking.high[row])
-        amount = amount_text(*of_row, unit, ascii_only=ascii_only)
+        amount = amount_text(*of_row, unit, style=style)
         answer = f"At {target_text(ranking)}: {name} is worst, {amount}, and {growth}."
-    return " ".join([answer, *model_notes(ranking, ascii_only=ascii_only), *missing_notes(ranking)])
+    return " ".join([answer, *model_notes(ranking, style=style), *missing_notes(ranking)])
 
 
-def cost_text(answer: Ranking | Forecast, *, ascii_only: bool) -> str:
+def cost_text(answer: Ranking | Forecast, *, style: TextStyle) -> str:
     """Return the run time of the program at a target, or its cost in another metric.
 
     ``lulesh will run 325 s at p = 1000 (8 × the largest run; 95 % band 120 … 800 s)``
@@ -93,10 +93,10 @@ def cost_text(answer: Ranking | Forecast, *, ascii_only: bool) -> str:
     known = [f"measured, {counted(runs, 'run')}"] if runs else known_by(answer)
     known += [] if run_time else [_stand_in(fitted.experiment)] * metric.is_time
     if not np.isnan(low):
-        ends = interval(low, high, metric.unit, ascii_only=ascii_only)
+        ends = style.interval(low, high, metric.unit)
         kind = "interval" if runs else "band"
         known.append(f"{percent(fitted.models.confidence)} {kind} {ends}")
-    amount = quantity(value, metric.unit, ascii_only=ascii_only)
+    amount = style.amount(value, metric.unit)
     if metric.is_time and _CLOCK.match(metric.name):
         said = f"{name} {'ran' if runs else 'will run'} {amount}"
     else:
@@ -115,7 +115,7 @@ def _stand_in(experiment: Experiment) -> str:
             return f"sum of call paths, {experiment.reduction.words}"
 
 
-def sum_notes(answer: Ranking | Forecast, *, ascii_only: bool) -> list[str]:
+def sum_notes(answer: Ranking | Forecast, *, style: TextStyle) -> list[str]:
     """Return notes if the sum of call paths differs from the run time by more than 1 %."""
     run_time, fitted = answer.run_time, answer.fitted
     if run_time is None:
@@ -126,14 +126,14 @@ def sum_notes(answer: Ranking | Forecast, *, ascii_only: bool) -> list[str]:
             "Listed values are sums over processes. The run time is the slowest process's time."
         ]
     if not run_time.repetitions and run_time.predicted > run_time.by_model * (1 + _WORTH_A_NOTE):
-        alone = quantity(run_time.by_model, fitted.metric.unit, ascii_only=ascii_only)
+        alone = style.amount(run_time.by_model, fitted.metric.unit)
         why = "The run time cannot be less than this sum, so the sum is shown."
         model = f"The model of the run time predicts {alone}"
         return [f"{model}, less than the sum of means over processes. {why}"]
     difference = total / run_time.total[0] - 1 if run_time.total[0] > 0 else 0.0
     if not abs(difference) > _WORTH_A_NOTE:
         return []
-    amount = quantity(total, fitted.metric.unit, ascii_only=ascii_only)
+    amount = style.amount(total, fitted.metric.unit)
     than = f"{percent(abs(difference))} {'more' if difference > 0 else 'less'} than the run time"
     return [f"The listed times add up to {amount}, {than}. {_why_sums_differ(answer, difference)}"]
 
@@ -154,14 +154,14 @@ def _why_sums_differ(answer: Ranking | Forecast, difference: float) -> str:
     return f"Each is {each}, and the run time is the time of the slowest process."
 
 
-def turning_notes(answer: Ranking | Forecast, *, ascii_only: bool) -> list[str]:
+def turning_notes(answer: Ranking | Forecast, *, style: TextStyle) -> list[str]:
     """Return a note on the fastest scale, if that is smaller than the target."""
     turning, fitted = answer.turning, answer.fitted
     if turning is None:
         return []
     where = fastest_at(fitted, turning)
     where += ", the smallest run" if turning.at == fitted.points[0] else ""
-    amount = amount_text(*turning.total, fitted.metric.unit, ascii_only=ascii_only)
+    amount = amount_text(*turning.total, fitted.metric.unit, style=style)
     first, last = (_scale(fitted, turning, value) for value in (turning.first, turning.last))
     as_fast = f"{fitted.parameter} = {first} … {last} may be as fast, and " * (first != last)
     slower = "make it slower" if turning.is_slower else "may make it slower"
@@ -211,15 +211,15 @@ def _runs(measured: Measured, target: float) -> list[str]:
     return [f"{counted(measured.repetitions(point), 'run')} there: {took}"]
 
 
-def model_notes(answer: Ranking | Forecast, *, ascii_only: bool) -> list[str]:
+def model_notes(answer: Ranking | Forecast, *, style: TextStyle) -> list[str]:
     """Return notes that compare the models with the measured total at the target."""
     fitted, said, total = answer.fitted, answer.predicted_total, answer.total[0]
     if answer.run_time is not None and answer.run_time.repetitions:
-        value = quantity(answer.run_time.predicted, fitted.metric.unit, ascii_only=ascii_only)
+        value = style.amount(answer.run_time.predicted, fitted.metric.unit)
         return [f"The model predicts {value} (error {off_by(answer)})."]
     if not answer.repetitions or not np.isfinite(said):
         return []
-    value = quantity(said, fitted.metric.unit, ascii_only=ascii_only)
+    value = style.amount(said, fitted.metric.unit)
     known = answer.modelled_total / total if total > 0 else 1.0
     part = f"; they cover {percent(known)} of the cost" * (1 - known >= _WORTH_A_WORD)
     return [f"The models predict {value} (error {off_by(answer)}){part}."]

@@ -16,7 +16,8 @@ from callpath_modeler.profile.pattern import short_name
 from callpath_modeler.report.formats import Cell, Table, provenance
 from callpath_modeler.report.layout import shorten, wrap
 from callpath_modeler.report.listing import Listing, ListingEntry
-from callpath_modeler.units import as_option, setting_text, to_ascii
+from callpath_modeler.report.text_style import TextStyle
+from callpath_modeler.units import as_option, setting_text
 
 if TYPE_CHECKING:
     from callpath_modeler.diagnostics import Finding
@@ -38,7 +39,7 @@ STYLES = {
 _GREY = "dim"
 
 
-def check_text(check: Check, *, width: int | None, ascii_only: bool) -> list[Text]:
+def check_text(check: Check, *, style: TextStyle) -> list[Text]:
     """Return the results as lines of text, in the order of the file, and a summary line.
 
     Parameters
@@ -47,62 +48,58 @@ def check_text(check: Check, *, width: int | None, ascii_only: bool) -> list[Tex
     width : width of the terminal; None = cut nothing
     ascii_only : use ASCII characters only
     """
-    listing = check_listing(check, width, ascii_only=ascii_only)
+    listing = check_listing(check, style=style)
     return [*(line for entry in listing.entries for line in entry.lines), *listing.foot]
 
 
-def check_listing(check: Check, width: int | None, *, ascii_only: bool) -> Listing:
+def check_listing(check: Check, *, style: TextStyle) -> Listing:
     """Return the results as a list that starts at the first failure.
 
     Each entry leads to the call path that decides the result.
     """
-    say = to_ascii if ascii_only else str
+    say = style.say
     names = [cell_len(outcome.expectation.name) for outcome in check.outcomes]
     column = min(_MOST, max(names, default=0))
     entries = [
-        ListingEntry(
-            [*_outcome_lines(check, outcome, column, width, ascii_only=ascii_only)], _worst(outcome)
-        )
+        ListingEntry([*_outcome_lines(check, outcome, column, style=style)], _worst(outcome))
         for outcome in check.outcomes
     ]
-    style = "bold green" if check.passed else "bold red"
+    colour = "bold green" if check.passed else "bold red"
     failed = (k for k, outcome in enumerate(check.outcomes) if outcome.failed)
-    return Listing([], entries, wrap(say(last_line(check)), width, style), next(failed, 0))
+    return Listing([], entries, wrap(say(last_line(check)), style.width, colour), next(failed, 0))
 
 
 def _outcome_lines(
-    check: Check, outcome: Outcome, column: int, width: int | None, *, ascii_only: bool
+    check: Check, outcome: Outcome, column: int, *, style: TextStyle
 ) -> Iterator[Text]:
-    say = to_ascii if ascii_only else str
+    say = style.say
     name, said = say(outcome.expectation.name), say(sentence(outcome))
     head = Text(outcome.status.upper().ljust(_WORD), style=STYLES[outcome.status])
-    room = None if width is None else width - _WORD
+    room = None if style.width is None else style.width - _WORD
     if cell_len(name) <= column and (room is None or column + 2 + cell_len(said) <= room):
         yield head + Text(name + " " * (column - cell_len(name) + 2) + said, style="default")
     else:
         first, *rest = wrap(name, room)
         yield head + first
         yield from (Text(" " * _WORD) + part for part in rest)
-        yield from _indented(said, width)
+        yield from _indented(said, style.width)
     if outcome.status is not Status.PASS:
-        yield from _place(check, outcome, width, ascii_only=ascii_only)
+        yield from _place(check, outcome, style=style)
     for line in details(outcome, check.control_of(outcome)):
-        yield from _indented(say(line), width, _GREY)
+        yield from _indented(say(line), style.width, _GREY)
 
 
-def _place(
-    check: Check, outcome: Outcome, width: int | None, *, ascii_only: bool
-) -> Iterator[Text]:
+def _place(check: Check, outcome: Outcome, *, style: TextStyle) -> Iterator[Text]:
     """Yield the lines that name the call path and the line of the file."""
-    say = to_ascii if ascii_only else str
+    say = style.say
     where = say(f"{check.path}:{outcome.line}")
     names = [say(short_name(name)) for name in worst_names(outcome)]
-    room = None if width is None else width - len(_INDENT)
+    room = None if style.width is None else style.width - len(_INDENT)
     beside = None if room is None else room - cell_len(where) - 2
     path = shorten(names, beside, say("…")) if beside is None or beside > _MOST // 2 else ""
     if names and not path:
         yield Text(_INDENT + shorten(names, room, say("…")))
-    yield from _indented(f"{path}  {where}".strip(), width, "" if path else _GREY)
+    yield from _indented(f"{path}  {where}".strip(), style.width, "" if path else _GREY)
 
 
 def _indented(text: str, width: int | None, style: str = "") -> Iterator[Text]:

@@ -10,7 +10,8 @@ import numpy as np
 
 from callpath_modeler.arrays import FloatArray
 from callpath_modeler.profile.schema import Reduction
-from callpath_modeler.units import interval, parameter_value, percent, quantity
+from callpath_modeler.report.text_style import TextStyle
+from callpath_modeler.units import parameter_value, percent
 
 if TYPE_CHECKING:
     from callpath_modeler.analysis.forecast import Forecast
@@ -38,17 +39,17 @@ def band_title(answer: Ranking | Forecast) -> str:
     return f"{confidence:.0%} {'interval' if answer.repetitions else 'band'}"
 
 
-def band_text(low: float, high: float, unit: str, *, ascii_only: bool) -> str:
+def band_text(low: float, high: float, unit: str, *, style: TextStyle) -> str:
     """Return a band or an interval as text; ``-`` without one."""
-    return "-" if math.isnan(low) else interval(low, high, unit, ascii_only=ascii_only)
+    return "-" if math.isnan(low) else style.interval(low, high, unit)
 
 
-def amount_text(value: float, low: float, high: float, unit: str, *, ascii_only: bool) -> str:
+def amount_text(value: float, low: float, high: float, unit: str, *, style: TextStyle) -> str:
     """Return a value with its band or interval, if it has one: ``2.03 s (1.99 … 2.06 s)``."""
-    amount = quantity(value, unit, ascii_only=ascii_only)
+    amount = style.amount(value, unit)
     if math.isnan(low):
         return amount
-    return f"{amount} ({interval(low, high, unit, ascii_only=ascii_only)})"
+    return f"{amount} ({style.interval(low, high, unit)})"
 
 
 def share_texts(

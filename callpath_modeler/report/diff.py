@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from rich.text import Text
@@ -18,15 +18,14 @@ from callpath_modeler.report.layout import TextColumn, shorten, table, wrap
 from callpath_modeler.report.listing import Listing, ListingEntry
 from callpath_modeler.report.outlined_view import NAMED, short_names
 from callpath_modeler.report.ranking import distinct_names
+from callpath_modeler.report.text_style import TextStyle
 from callpath_modeler.units import (
     as_option,
     counted,
     parameter_value,
     percent,
-    quantity,
     setting_text,
     signed_percent,
-    to_ascii,
 )
 
 _GREY = "dim"
@@ -36,30 +35,6 @@ _DIVERGING = 5
 _NAMED_BREACHES = 5
 _MODELS = "predicted"
 """Title of predictions for a scale that was measured as well."""
-
-
-@dataclass(frozen=True, slots=True)
-class TextStyle:
-    """Layout options of text.
-
-    Attributes
-    ----------
-    width : width of the terminal; None = cut nothing
-    full_names : show return types and arguments of functions
-    ascii_only : use ASCII characters only
-    """
-
-    width: int | None
-    full_names: bool
-    ascii_only: bool
-
-    def say(self, text: str) -> str:
-        """Return `text` in the allowed characters."""
-        return to_ascii(text) if self.ascii_only else text
-
-    def amount(self, value: float, unit: str) -> str:
-        """Return a quantity as text."""
-        return quantity(value, unit, ascii_only=self.ascii_only)
 
 
 def difference_text(

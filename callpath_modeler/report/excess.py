@@ -33,18 +33,17 @@ from callpath_modeler.report.layout import TextColumn, shorten, wrap
 from callpath_modeler.report.outlined_view import (
     NAMED,
     OutlinedView,
-    check_text,
     node_columns,
     short_names,
+    sum_check_text,
     tree_lines,
 )
+from callpath_modeler.report.text_style import TextStyle
 from callpath_modeler.units import (
     counted,
     parameter_value,
     percent,
-    quantity,
     setting_text,
-    to_ascii,
 )
 
 _Overlaps = tuple[BoolArray, BoolArray] | None
@@ -222,9 +221,7 @@ def _header(shown: ExcessView, findings: Sequence[Finding]) -> dict[str, object]
 def excess_text(
     shown: ExcessView,
     *,
-    width: int | None,
-    full_names: bool,
-    ascii_only: bool,
+    style: TextStyle,
     invocation: Invocation = EXPERIMENT,
 ) -> list[Text]:
     """Return excess work as text: the loss, its places, and call paths that were not compared.
@@ -237,34 +234,38 @@ def excess_text(
     ascii_only : use ASCII characters only
     invocation : command lines for the same experiment
     """
-    say = to_ascii if ascii_only else str
-    columns = _columns(shown, ascii_only=ascii_only)
-    body = tree_lines(
-        shown.outline, columns, width=width, full_names=full_names, ascii_only=ascii_only
-    )
+    say = style.say
+    columns = _columns(shown, style=style)
+    body = tree_lines(shown.outline, columns, style=style)
     lines = [Text(""), *body, Text("")]
     is_doubted = any("~" in cell for column in columns for cell in column.cells)
     footer = [
         *_no_room(shown, body[0].plain),
-        *_footer(shown, invocation, is_doubted=is_doubted, ascii_only=ascii_only),
+        *_footer(shown, invocation, is_doubted=is_doubted, style=style),
     ]
     for line in footer:
-        lines += wrap(say(line), width, _GREY, indent="  ")
-    head = wrap(say(_verdict(shown, ascii_only=ascii_only)), width, "bold")
+        lines += wrap(say(line), style.width, _GREY, indent="  ")
+    head = wrap(say(_verdict(shown, style=style)), style.width, "bold")
     # The formula is not wrapped.
     context = " · ".join(_context(shown))
-    parts = [context] if width is None or cell_len(context) <= width else _context(shown)
-    return [*head, *(line for part in parts for line in wrap(say(part), width, _GREY)), *lines]
+    parts = (
+        [context] if style.width is None or cell_len(context) <= style.width else _context(shown)
+    )
+    return [
+        *head,
+        *(line for part in parts for line in wrap(say(part), style.width, _GREY)),
+        *lines,
+    ]
 
 
-def _verdict(shown: ExcessView, *, ascii_only: bool) -> str:
+def _verdict(shown: ExcessView, *, style: TextStyle) -> str:
     """Return the sentence that answers: how much is lost, and where."""
     losses, k = shown.losses, len(shown.losses.pairs) - 1
     p, q = (parameter_value(point) for point in losses.pairs[k])
     name, total = losses.parameter, float(losses.total[k])
     run_time = losses.run_time[losses.columns(k)[1]]
     unit = losses.metric.unit
-    amounts = [quantity(v, unit, ascii_only=ascii_only) for v in (abs(total) * run_time, run_time)]
+    amounts = [style.amount(v, unit) for v in (abs(total) * run_time, run_time)]
     where = f"From {name} = {p} to {q}"
     if losses.line.held:
         where += f" at {setting_text(losses.line.held)}"
@@ -282,7 +283,7 @@ def _verdict(shown: ExcessView, *, ascii_only: bool) -> str:
     slowest = float(losses.slowest[losses.columns(k)[1]])
     if np.isnan(slowest) or abs(slowest - run_time) <= _WORTH_A_NOTE * slowest:
         return answer
-    amount = quantity(slowest, unit, ascii_only=ascii_only)
+    amount = style.amount(slowest, unit)
     return f"{answer} The run time (slowest process) at {name} = {q} is {amount}."
 
 
@@ -317,13 +318,13 @@ def _context(shown: ExcessView) -> tuple[str, str]:
     return f"{said} · {losses.scaling} scaling{why}{left_out(experiment)}", f"X = {formula}"
 
 
-def _columns(shown: ExcessView, *, ascii_only: bool) -> list[TextColumn]:
+def _columns(shown: ExcessView, *, style: TextStyle) -> list[TextColumn]:
     losses = shown.losses
     own, whole = shown.outline.values(losses.excess)
     total, last = losses.total, len(losses.pairs) - 1
     columns = []
     if len(losses.pairs) == 1:
-        columns = _costs(shown, ascii_only=ascii_only)
+        columns = _costs(shown, style=style)
     for k, (_, q) in enumerate(losses.pairs):
         overlaps = shown.overlaps[k]
         # Larger scales are more informative, so a narrow terminal drops the smaller ones first.
@@ -356,14 +357,14 @@ def _no_room(shown: ExcessView, header: str) -> list[str]:
     return [f"not shown for lack of space: {', '.join(gone)}; use --wide or -f csv"] if gone else []
 
 
-def _costs(shown: ExcessView, *, ascii_only: bool) -> list[TextColumn]:
+def _costs(shown: ExcessView, *, style: TextStyle) -> list[TextColumn]:
     """Return columns of inclusive costs at both scales, if there is one pair only."""
     losses = shown.losses
     _, whole = shown.outline.values(losses.costs)
     found = []
     for point, column in zip(losses.pairs[0], losses.columns(0), strict=True):
         values = [*whole[:, column], losses.run_time[column]]
-        cells = [quantity(float(v), losses.metric.unit, ascii_only=ascii_only) for v in values]
+        cells = [style.amount(float(v), losses.metric.unit) for v in values]
         head = f"{losses.parameter}={parameter_value(point)}"
         found.append(TextColumn(head, cells, droppable=3))
     return found
@@ -378,7 +379,7 @@ def _shares(values: FloatArray, overlaps: _Overlaps, which: int) -> list[str]:
 
 
 def _footer(
-    shown: ExcessView, invocation: Invocation, *, is_doubted: bool, ascii_only: bool
+    shown: ExcessView, invocation: Invocation, *, is_doubted: bool, style: TextStyle
 ) -> list[str]:
     losses, k = shown.losses, len(shown.losses.pairs) - 1
     p, q = (f"{losses.parameter} = {parameter_value(point)}" for point in losses.pairs[k])
@@ -394,15 +395,15 @@ def _footer(
         lines.append(
             "~ the repetitions of both scales overlap, so noise may explain the difference"
         )
-    lines += _unmatched(shown, ascii_only=ascii_only, base=p, scale=q)
+    lines += _unmatched(shown, style=style, base=p, scale=q)
     sums = [percent(float(values[k]), 2) for values in (shown.check.counted, shown.check.total)]
-    lines.append(check_text(shown.outline, shown.check, sums))
+    lines.append(sum_check_text(shown.outline, shown.check, sums))
     if shown.request.kind is ViewKind.TOP_DOWN:
         lines.append(invocation.hint("excess", "--view bottom-up"))
     return lines
 
 
-def _unmatched(shown: ExcessView, *, ascii_only: bool, base: str, scale: str) -> list[str]:
+def _unmatched(shown: ExcessView, *, style: TextStyle, base: str, scale: str) -> list[str]:
     """Return the places where the call trees of the last pair diverge."""
     losses, tree = shown.losses, shown.tree
     parted = unmatched(losses, len(losses.pairs) - 1)
@@ -419,7 +420,7 @@ def _unmatched(shown: ExcessView, *, ascii_only: bool, base: str, scale: str) ->
             f"{losses.metric.name} there:"
         )
         for place in mine[:_DIVERGING]:
-            cost = quantity(float(parted.cost[place]), losses.metric.unit, ascii_only=ascii_only)
+            cost = style.amount(float(parted.cost[place]), losses.metric.unit)
             names = short_names(tree.names(int(parted.rows[place])))
             lines.append(f"  {cost:>8}  {percent(parted.share[place]):>5}  {shorten(names, NAMED)}")
         if len(mine) > _DIVERGING:

@@ -9,6 +9,7 @@ import numpy as np
 
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.modeling import Alternative, FitStatus
+from callpath_modeler.report.text_style import TextStyle
 from callpath_modeler.units import percent
 
 _WORTH_A_WORD = 0.01
@@ -49,7 +50,7 @@ class HypothesisSummary:
         return text
 
 
-def hypotheses(fitted: Fitted, row: int, target: float, *, ascii_only: bool) -> HypothesisSummary:
+def hypotheses(fitted: Fitted, row: int, target: float, *, style: TextStyle) -> HypothesisSummary:
     """Return the possible models of a call path that are probable enough to list.
 
     Hypotheses in several parameters that are the same along one parameter are listed once.
@@ -60,7 +61,7 @@ def hypotheses(fitted: Fitted, row: int, target: float, *, ascii_only: bool) -> 
     if np.isfinite(target) and not of_classic:
         value = float(models.take([row]).values([target])[0, 0])
     found: list[tuple[Alternative, float]] = []
-    for other in models.alternatives(row, fitted.parameter, pretty=not ascii_only):
+    for other in models.alternatives(row, fitted.parameter, pretty=not style.ascii_only):
         its = np.nan if np.isnan(value) else float(other.values([target])[0])
         if _alike(its, value):
             weight += other.weight

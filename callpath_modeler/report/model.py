@@ -26,6 +26,7 @@ from callpath_modeler.report.curve import curve_of, measured_of
 from callpath_modeler.report.hypotheses import NO_OTHER, compared_text, hypotheses
 from callpath_modeler.report.ranking_table import formula_text, growth_range_text
 from callpath_modeler.report.requirements import imbalance_facts, requirement_lines
+from callpath_modeler.report.text_style import DEFAULT_STYLE, TextStyle
 from callpath_modeler.units import (
     counted,
     parameter_value,
@@ -35,6 +36,8 @@ from callpath_modeler.units import (
     signed_percent,
 )
 
+_WIDTH = 100
+"""Columns for the chart where the style sets no width."""
 _GRID = 400
 """Number of points at which the curve is evaluated: more than a terminal has columns."""
 _LABEL = 10
@@ -54,9 +57,8 @@ def model_text(
     ranking: Ranking,
     row: int,
     *,
-    width: int,
     linear: bool,
-    ascii_only: bool,
+    style: TextStyle,
     needs: Requirements | None = None,
 ) -> list[str]:
     """Return the lines of `cpmodel show` for the call path in `row` at the target.
@@ -66,12 +68,12 @@ def model_text(
     fitted = ranking.fitted
     tree = fitted.experiment.tree
     lines = [f"{tree.path(row)}   @{tree.ids()[row]}   {origin(ranking.fitted, row)}".rstrip()]
-    lines += measured_line(ranking, row, ascii_only=ascii_only)
+    lines += measured_line(ranking, row, style=style)
     if ranking.leader[row] < 0:
         return [*lines, no_model(ranking, row), "", *_dressed(value_facts(ranking, row))]
     lines += [
-        *whole_formula(ranking, row, ascii_only=ascii_only),
-        _formula(ranking, row, ascii_only=ascii_only),
+        *whole_formula(ranking, row, style=style),
+        _formula(ranking, row, style=style),
         "",
     ]
     rows = rows_of(ranking, row)
@@ -83,23 +85,23 @@ def model_text(
         curve,
         fitted.metric.unit,
         parameter=fitted.parameter,
-        width=max(30, min(72, width - 18)),
+        width=max(30, min(72, (style.width or _WIDTH) - 18)),
         linear=linear,
-        ascii_only=ascii_only,
+        style=style,
     )
-    lines += [*chart, f"    {_LEGEND_ASCII if ascii_only else _LEGEND}", ""] if chart else []
+    lines += [*chart, f"    {_LEGEND_ASCII if style.ascii_only else _LEGEND}", ""] if chart else []
     lines += [
         *_dressed(quality_facts(ranking, row)),
-        *_others(ranking, row, ascii_only=ascii_only),
+        *_others(ranking, row, style=style),
         "",
         *_excess(ranking, row),
         "",
-        *(requirement_lines(ranking, row, needs, ascii_only=ascii_only) if needs else ()),
+        *(requirement_lines(ranking, row, needs, style=style) if needs else ()),
         *_dressed(value_facts(ranking, row)),
-        *_dressed(imbalance_facts(uneven, row, ascii_only=ascii_only)),
+        *_dressed(imbalance_facts(uneven, row, style=style)),
         "",
     ]
-    program = program_facts(ranking, row, ascii_only=ascii_only)
+    program = program_facts(ranking, row, style=style)
     return [*lines, *_dressed(neighbour_facts(ranking, row)), *_dressed(program)]
 
 
@@ -121,20 +123,20 @@ def _dressed(facts: Sequence[Fact]) -> list[str]:
     return [f"{label:<{_LABEL}}{text}" for label, text in facts]
 
 
-def whole_formula(ranking: Ranking, row: int, *, ascii_only: bool) -> list[str]:
+def whole_formula(ranking: Ranking, row: int, *, style: TextStyle) -> list[str]:
     """Return the model in all parameters; the model along one parameter is a slice of it."""
     fitted, surface = ranking.fitted, ranking.fitted.surface
     if surface is None or ranking.inclusive:
         return []
     names = ", ".join(surface.parameters)
-    lines = [f"{fitted.metric.name}({names}) = {surface.formula(row, pretty=not ascii_only)}"]
+    lines = [f"{fitted.metric.name}({names}) = {surface.formula(row, pretty=not style.ascii_only)}"]
     if fitted.of_line.size and fitted.of_line[row]:
         at = setting_text(fitted.held)
         lines.append(f"a separate model of the runs at {at} fits them better:")
     return lines
 
 
-def measured_line(ranking: Ranking, row: int, *, ascii_only: bool) -> list[str]:
+def measured_line(ranking: Ranking, row: int, *, style: TextStyle) -> list[str]:
     """Return the measured cost at the target, if it was run at least twice."""
     if not ranking.repetitions:
         return []
@@ -143,14 +145,14 @@ def measured_line(ranking: Ranking, row: int, *, ascii_only: bool) -> list[str]:
     if np.isnan(value):
         return [f"{where}: it did not occur"]
     low, high = float(ranking.low[row]), float(ranking.high[row])
-    return [f"{where}: {amount_text(value, low, high, unit, ascii_only=ascii_only)}"]
+    return [f"{where}: {amount_text(value, low, high, unit, style=style)}"]
 
 
-def predicted_text(ranking: Ranking, row: int, *, ascii_only: bool = False) -> str:
+def predicted_text(ranking: Ranking, row: int, *, style: TextStyle = DEFAULT_STYLE) -> str:
     """Return the prediction at a finite target with its band, and its error if it is known."""
     fitted, unit, said = ranking.fitted, ranking.fitted.metric.unit, ranking.predicted
     value, low, high = (float(each[row]) for each in (said.value, said.low, said.high))
-    amount = amount_text(value, low, high, unit, ascii_only=ascii_only)
+    amount = amount_text(value, low, high, unit, style=style)
     text = f"at {at_text(fitted, ranking.target)}: {amount}"
     off = float(ranking.deviation[row])
     if not ranking.repetitions or np.isnan(off):
@@ -158,9 +160,9 @@ def predicted_text(ranking: Ranking, row: int, *, ascii_only: bool = False) -> s
     return f"{text}, error {signed_percent(off)}"
 
 
-def _formula(ranking: Ranking, row: int, *, ascii_only: bool) -> str:
+def _formula(ranking: Ranking, row: int, *, style: TextStyle) -> str:
     unit = ranking.fitted.metric.unit
-    pretty = not ascii_only
+    pretty = not style.ascii_only
     growth = growth_range_text(ranking, row, pretty=pretty)
     fitted = ranking.fitted
     formula = formula_text(ranking, row, pretty=pretty)
@@ -170,7 +172,7 @@ def _formula(ranking: Ranking, row: int, *, ascii_only: bool) -> str:
     text = f"{fitted.metric.name}({fitted.parameter}{held}) = {formula}"
     text += f"  [{unit}]" if unit != "1" else ""
     if np.isfinite(ranking.target):
-        text += f"   {predicted_text(ranking, row, ascii_only=ascii_only)}"
+        text += f"   {predicted_text(ranking, row, style=style)}"
     # The formula may already contain it.
     growth += "" if since else from_text(fitted, int(ranking.leader[row]))
     return f"{text}   growth {growth}"
@@ -216,16 +218,16 @@ def quality_facts(ranking: Ranking, row: int) -> list[Fact]:
     facts += [("laws", laws)] if laws else []
     facts += _control(ranking, row)
     if models.method != "classic":
-        known = hypotheses(fitted, row, ranking.target, ascii_only=True)
+        known = hypotheses(fitted, row, ranking.target, style=TextStyle(ascii_only=True))
         facts.append(("model", f"{known.sentence}{_chance(ranking, row)}"))
     return facts
 
 
-def _others(ranking: Ranking, row: int, *, ascii_only: bool) -> list[str]:
+def _others(ranking: Ranking, row: int, *, style: TextStyle) -> list[str]:
     if ranking.inclusive:
         return []
     fitted = ranking.fitted
-    others = hypotheses(fitted, row, ranking.target, ascii_only=ascii_only).others
+    others = hypotheses(fitted, row, ranking.target, style=style).others
     if not others:
         return [f"could also be: {NO_OTHER} ({compared_text(fitted)})"]
     at = at_text(fitted, ranking.target)
@@ -235,7 +237,7 @@ def _others(ranking: Ranking, row: int, *, ascii_only: bool) -> list[str]:
     lines = [f"{title:<{width + 2}} {'weight' if classic else 'prob. '} at {at}"]
     for other in others:
         value = float(other.values([ranking.target])[0])
-        text = quantity(value, fitted.metric.unit, ascii_only=ascii_only)
+        text = style.amount(value, fitted.metric.unit)
         lines.append(f"  {set_cell_size(other.formula, width)} {percent(other.weight):>6} {text}")
     return lines
 
@@ -369,14 +371,14 @@ def neighbour_facts(ranking: Ranking, row: int) -> list[Fact]:
     return [("called by", above), ("calls", f"{', '.join(named) or 'nothing'}{more}")]
 
 
-def program_facts(ranking: Ranking, row: int, *, ascii_only: bool = False) -> list[Fact]:
+def program_facts(ranking: Ranking, row: int, *, style: TextStyle = DEFAULT_STYLE) -> list[Fact]:
     """Return the run time of the program at the target, and the share of the call path."""
     fitted = ranking.fitted
     if np.isinf(ranking.target) or not fitted.metric.additive:
         return []
     share = float(ranking.share[row])
     part = "" if np.isnan(share) else f". This call path takes {percent(share)} of the total"
-    return [("program", f"{cost_text(ranking, ascii_only=ascii_only)}{part}.")]
+    return [("program", f"{cost_text(ranking, style=style)}{part}.")]
 
 
 def _part(part: float, whole: float) -> float:

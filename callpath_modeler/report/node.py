@@ -30,11 +30,11 @@ from callpath_modeler.report.model import (
 )
 from callpath_modeler.report.ranking_table import model_range_texts
 from callpath_modeler.report.requirements import imbalance_facts
+from callpath_modeler.report.text_style import DEFAULT_STYLE, TextStyle
 from callpath_modeler.units import (
     counted,
     parameter_value,
     percent,
-    quantity,
     signed_percent,
 )
 
@@ -66,7 +66,7 @@ class NodeReport:
     view: View
     nodes: Rows
     inclusive: bool
-    ascii_only: bool = False
+    style: TextStyle = DEFAULT_STYLE
 
     @cached_property
     def own_rows(self) -> Rows:
@@ -133,11 +133,13 @@ class NodeReport:
         what = f"{fitted.metric.name}({fitted.parameter})"
         if len(parts) == 1:
             row = int(parts[0])
-            formula = fitted.models.formula(row, fitted.parameter, pretty=not self.ascii_only)
+            formula = fitted.models.formula(row, fitted.parameter, pretty=not self.style.ascii_only)
             formula += formula_from_text(fitted, parts)
             return [*seen, f"{what} = {formula}", self._predicted()]
         lines = [f"{what}: sum of {counted(len(parts), 'model')}"]
-        formula = fitted.models.sum_formula(parts, fitted.parameter, pretty=not self.ascii_only)
+        formula = fitted.models.sum_formula(
+            parts, fitted.parameter, pretty=not self.style.ascii_only
+        )
         if formula.count(" + ") < _TERMS:
             lines.insert(0, f"{what} = {formula}{formula_from_text(fitted, parts)}")
         return [*seen, *lines, self._predicted()]
@@ -150,7 +152,7 @@ class NodeReport:
         """Return the value at the target, with its band if it has one."""
         main, unit = self.main, self.forecast.fitted.metric.unit
         value, low, high = (float(each[0]) for each in (main.value, main.low, main.high))
-        return amount_text(value, low, high, unit, ascii_only=self.ascii_only)
+        return amount_text(value, low, high, unit, style=self.style)
 
     def _measured(self) -> list[str]:
         """Return the measured value at the target, if that was run at least twice."""
@@ -166,14 +168,14 @@ class NodeReport:
     def _predicted(self) -> str:
         """Return the prediction at the target, with its error if that was measured."""
         forecast, main, unit = self.forecast, self.main, self.forecast.fitted.metric.unit
-        growth = forecast.inputs.growth_text(int(main.growth[0]), pretty=not self.ascii_only)
+        growth = forecast.inputs.growth_text(int(main.growth[0]), pretty=not self.style.ascii_only)
         if len(self.parts) == 1:
-            parts, pretty = self.parts.astype(np.intp), not self.ascii_only
+            parts, pretty = self.parts.astype(np.intp), not self.style.ascii_only
             (growth,) = model_range_texts(forecast.fitted, parts, pretty=pretty)
         if np.isinf(forecast.target):
             return f"in the limit {percent(float(main.share[0]))}, {growth}"
         if forecast.repetitions:
-            said = quantity(float(main.predicted[0]), unit, ascii_only=self.ascii_only)
+            said = self.style.amount(float(main.predicted[0]), unit)
             off = signed_percent(float(main.deviation[0]))
             return f"{self._at}: {said} predicted, error {off}, {growth}"
         sure = marks_text(int(main.trust[0]))
@@ -200,7 +202,7 @@ class NodeReport:
             parameter=fitted.parameter,
             width=room,
             height=height - 2,
-            ascii_only=self.ascii_only,
+            style=self.style,
         )
 
     def alternatives(self) -> list[str]:
@@ -211,12 +213,12 @@ class NodeReport:
         if len(parts) > 1:
             return [f"fastest: {self._fastest()}"]
         row = int(parts[0])
-        known = hypotheses(fitted, row, self.forecast.target, ascii_only=self.ascii_only)
+        known = hypotheses(fitted, row, self.forecast.target, style=self.style)
         lines = [f"{known.sentence}; {self._quality(row)}"]
         lines += ["could also be" if known.others else NO_OTHER]
         for other in known.others:
             value = float(other.values([self.forecast.target])[0])
-            text = quantity(value, fitted.metric.unit, ascii_only=self.ascii_only)
+            text = self.style.amount(value, fitted.metric.unit)
             lines.append(f"  {percent(other.weight):>5}  {text:>10}  {other.formula}")
         return lines
 
@@ -227,7 +229,7 @@ class NodeReport:
         fastest = parts[codes == codes.max()]
         lead = int(fastest[np.argmax(np.nan_to_num(self.forecast.value.exclusive[fastest, 0]))])
         who = shorten([short_name(name) for name in fitted.experiment.tree.names(lead)], _NAMED)
-        growth = fitted.models.growth(lead).text(fitted.parameter, pretty=not self.ascii_only)
+        growth = fitted.models.growth(lead).text(fitted.parameter, pretty=not self.style.ascii_only)
         return f"{who}, {growth}"
 
     def _quality(self, row: int) -> str:
@@ -248,8 +250,7 @@ class NodeReport:
         measured = measured_of(fitted, self.rows)
         pairs = zip(fitted.points.tolist(), measured.tolist(), strict=True)
         values = [
-            f"{parameter_value(p)}: {quantity(v, fitted.metric.unit, ascii_only=self.ascii_only)}"
-            for p, v in pairs
+            f"{parameter_value(p)}: {self.style.amount(v, fitted.metric.unit)}" for p, v in pairs
         ]
         lines.append(f"measured at {fitted.parameter} = {', '.join(values)}")
         uneven = [] if self._alone is None else imbalance_cells(fitted, self._alone)
@@ -258,7 +259,7 @@ class NodeReport:
             lines.append(f"imbalance{what} at {fitted.parameter} = {', '.join(uneven)}")
         if self._alone is not None:
             known = self.forecast.inputs.unevenness
-            told = imbalance_facts(known, self._alone, ascii_only=self.ascii_only)
+            told = imbalance_facts(known, self._alone, style=self.style)
             lines += [f"{word} at {text}" for word, text in told]
         callers, callees = self._neighbours()
         lines += [f"called by {callers}", f"calls {callees}"]

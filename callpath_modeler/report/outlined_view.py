@@ -21,7 +21,8 @@ from callpath_modeler.profile.view_request import ViewRequest, node_path
 from callpath_modeler.profile.views import Flat, View, ViewKind, open_view
 from callpath_modeler.report.formats import Cell
 from callpath_modeler.report.layout import TextColumn, shorten, tree_table
-from callpath_modeler.units import counted, to_ascii
+from callpath_modeler.report.text_style import TextStyle
+from callpath_modeler.units import counted
 
 NAMED = 60
 """Width of a call path in a sentence, in cells."""
@@ -129,19 +130,19 @@ def tree_lines(
     outline: Outline,
     columns: Sequence[TextColumn],
     *,
-    width: int | None,
-    full_names: bool,
-    ascii_only: bool,
+    style: TextStyle,
 ) -> list[Text]:
     """Return a view as lines: a header, its lines, and a last line for the total.
 
     Every column has a cell for the total, too. ``…`` after a name stands for its hidden subtree.
     """
-    say = to_ascii if ascii_only else str
-    nodes = [(line.depth, say(_label(outline, line, full_names))) for line in outline.lines]
+    say = style.say
+    nodes = [(line.depth, say(_label(outline, line, style.full_names))) for line in outline.lines]
     dressed = [replace(c, header=say(c.header), cells=[*map(say, c.cells)]) for c in columns]
     heading = title(outline)
-    return tree_table(dressed, [*nodes, (0, "total")], width, title=heading, ellipsis=say("…"))
+    return tree_table(
+        dressed, [*nodes, (0, "total")], style.width, title=heading, ellipsis=say("…")
+    )
 
 
 def _label(outline: Outline, line: OutlineLine, full_names: bool) -> str:
@@ -186,8 +187,8 @@ def node_columns(outline: Outline) -> dict[str, list[Cell]]:
     return columns
 
 
-def check_text(outline: Outline, check: SumCheck, amounts: Sequence[str]) -> str:
-    """Return whether the lines add up to the total, and the number of call paths without a line.
+def sum_check_text(outline: Outline, check: SumCheck, amounts: Sequence[str]) -> str:
+    """Say whether the lines add up, and what has none of its own.
 
     Parameters
     ----------

@@ -36,6 +36,7 @@ from callpath_modeler.report.columns import (
 from callpath_modeler.report.invocation import EXPERIMENT, Invocation
 from callpath_modeler.report.layout import TextColumn, table, wrap
 from callpath_modeler.report.ranking_table import growth_range_texts
+from callpath_modeler.report.text_style import DEFAULT_STYLE, TextStyle
 from callpath_modeler.report.verdicts import verdict_cells, verdict_note
 from callpath_modeler.units import (
     counted,
@@ -44,7 +45,6 @@ from callpath_modeler.units import (
     quantity,
     setting_text,
     signed_percent,
-    to_ascii,
 )
 
 if TYPE_CHECKING:
@@ -69,9 +69,7 @@ def ranking_text(
     ranking: Ranking,
     rows: IntArray,
     *,
-    width: int | None,
-    full_names: bool,
-    ascii_only: bool,
+    style: TextStyle,
     invocation: Invocation = EXPERIMENT,
     check: Check | None = None,
     complete: bool = True,
@@ -89,11 +87,11 @@ def ranking_text(
     check : results of expectations, which become a column; None = no expectations
     complete : False = only the answer, the table and the next command
     """
-    names = distinct_names(ranking.fitted.experiment.tree, rows, full=full_names)
+    names = distinct_names(ranking.fitted.experiment.tree, rows, full=style.full_names)
     others = remainder(ranking, rows)
     # Characters are replaced before the layout, because replacing them changes widths.
-    say = to_ascii if ascii_only else str
-    made = [*ranking_cells(ranking, rows, others, ascii_only=ascii_only).values()]
+    say = style.say
+    made = [*ranking_cells(ranking, rows, others, style=style).values()]
     if check is not None:
         has_total = ranking.fitted.metric.additive
         made.append(verdict_cells(check, rows.tolist(), bool(len(others)), has_total=has_total))
@@ -101,19 +99,19 @@ def ranking_text(
     paths = [[say(name) for name in path] for path in (*names, *_below(ranking, others))]
     ids = ranking.fitted.experiment.tree.ids()
     marks = [f"@{ids[row]}" for row in rows]
-    body = table(columns, paths, width, ellipsis=say("…"), marks=marks)
+    body = table(columns, paths, style.width, ellipsis=say("…"), marks=marks)
     answer = [
-        verdict(ranking, ascii_only=ascii_only),
-        *turning_notes(ranking, ascii_only=ascii_only),
+        verdict(ranking, style=style),
+        *turning_notes(ranking, style=style),
     ]
     footer = _footer(ranking, body[0].plain, ids, invocation, check)
     footer = footer if complete else ["", *footer[-1:]]
     return [
-        *(part for line in answer for part in wrap(say(line), width, "bold")),
-        *(wrap(say(context(ranking)), width, _GREY) if complete else ()),
+        *(part for line in answer for part in wrap(say(line), style.width, "bold")),
+        *(wrap(say(context(ranking)), style.width, _GREY) if complete else ()),
         Text(""),
         *body,
-        *(part for line in footer for part in wrap(say(line), width, _GREY)),
+        *(part for line in footer for part in wrap(say(line), style.width, _GREY)),
     ]
 
 
@@ -161,7 +159,7 @@ def _below(ranking: Ranking, others: IntArray) -> list[list[str]]:
 
 
 def ranking_cells(
-    ranking: Ranking, rows: IntArray, others: IntArray, *, ascii_only: bool
+    ranking: Ranking, rows: IntArray, others: IntArray, *, style: TextStyle
 ) -> dict[str, TextColumn]:
     """Return the columns of a ranking as text, by name.
 
@@ -184,10 +182,10 @@ def ranking_cells(
     fitted, unit = ranking.fitted, ranking.fitted.metric.unit
 
     def text(value: float) -> str:
-        return quantity(value, unit, ascii_only=ascii_only)
+        return style.amount(value, unit)
 
     def band(low: float, high: float) -> str:
-        return band_text(low, high, unit, ascii_only=ascii_only)
+        return band_text(low, high, unit, style=style)
 
     def sums(values: FloatArray) -> list[float]:
         total = np.nansum(values[others]) if fitted.metric.additive else np.nan
@@ -209,7 +207,7 @@ def ranking_cells(
     growth = [
         text + since
         for text, since in zip(
-            growth_range_texts(ranking, rows, pretty=not ascii_only),
+            growth_range_texts(ranking, rows, pretty=not style.ascii_only),
             from_texts(fitted, ranking.leader[rows]),
             strict=True,
         )
@@ -259,7 +257,7 @@ def _footer(
     ranking: Ranking, shown: str, ids: Sequence[str], invocation: Invocation, check: Check | None
 ) -> list[str]:
     """Return the notes below the table, given its header and the command lines."""
-    lines = ["", *sum_notes(ranking, ascii_only=False)]
+    lines = ["", *sum_notes(ranking, style=DEFAULT_STYLE)]
     lines += [*unmodelled_notes(ranking), *absent_notes(ranking)]
     if " excess " in shown:
         lines += excess_notes(ranking)

@@ -10,7 +10,8 @@ from callpath_modeler.analysis.requirements import Requirements
 from callpath_modeler.profile.pattern import short_name
 from callpath_modeler.report.layout import aligned
 from callpath_modeler.report.ranking_table import growth_text
-from callpath_modeler.units import factor_text, parameter_value, percent, quantity
+from callpath_modeler.report.text_style import DEFAULT_STYLE, TextStyle
+from callpath_modeler.units import factor_text, parameter_value, percent
 
 _ALL = 0.9
 """Part of the time from which requirements explain it."""
@@ -21,34 +22,34 @@ _AS_MUCH = 1.1
 
 
 def requirement_lines(
-    ranking: Ranking, row: int, found: Requirements, *, ascii_only: bool
+    ranking: Ranking, row: int, found: Requirements, *, style: TextStyle
 ) -> list[str]:
     """Return a table of time and requirements at both ends of the data, and its conclusion."""
-    head, *rows = requirement_rows(ranking, row, found, ascii_only=ascii_only)
+    head, *rows = requirement_rows(ranking, row, found, style=style)
     lines = aligned([head, *((f"  {name}", *cells) for name, *cells in rows)], numbers=True)
     return [*lines, verdict(ranking, row, found), ""]
 
 
 def requirement_rows(
-    ranking: Ranking, row: int, found: Requirements, *, ascii_only: bool = False
+    ranking: Ranking, row: int, found: Requirements, *, style: TextStyle = DEFAULT_STYLE
 ) -> list[tuple[str, ...]]:
     """Return the header and the rows of the table, the time first."""
     fitted = ranking.fitted
     scales = [float(found.points[found.base]), float(found.points[-1])]
     if scales[-1] < ranking.target < np.inf:
         scales.append(ranking.target)
-    growth = growth_text(ranking, row, pretty=not ascii_only)
+    growth = growth_text(ranking, row, pretty=not style.ascii_only)
     lines = [(fitted.metric, found.time, found.time_at_target, growth)]
     for need in found.needs:
         growth = "-"
         if need.growth is not None:
-            growth = need.growth.text(fitted.parameter, pretty=not ascii_only)
+            growth = need.growth.text(fitted.parameter, pretty=not style.ascii_only)
         lines.append((need.metric, need.values, need.at_target, growth))
     titles = [f"{fitted.parameter}={parameter_value(scale)}" for scale in scales]
     rows = [("requirements", *titles[:2], "change", "growth", *titles[2:])]
     for metric, values, at_target, growth in lines:
         amounts = [float(values[found.base]), float(values[-1]), at_target][: len(scales)]
-        texts = [quantity(amount, metric.unit, ascii_only=ascii_only) for amount in amounts]
+        texts = [style.amount(amount, metric.unit) for amount in amounts]
         change = f"× {factor_text(found.times(values))}"
         rows.append((metric.name, *texts[:2], change, growth, *texts[2:]))
     return rows
@@ -74,7 +75,7 @@ def verdict(ranking: Ranking, row: int, found: Requirements) -> str:
 
 
 def imbalance_facts(
-    sources: ImbalanceSources | None, row: int, *, ascii_only: bool = False
+    sources: ImbalanceSources | None, row: int, *, style: TextStyle = DEFAULT_STYLE
 ) -> list[tuple[str, str]]:
     """Return the computation whose imbalance may cause a call path to wait, if it is known."""
     found = None if sources is None else sources.near(row)
@@ -87,7 +88,7 @@ def imbalance_facts(
         return short_name(tree.name(one))
 
     def time(value: float) -> str:
-        return quantity(value, unit, ascii_only=ascii_only)
+        return style.amount(value, unit)
 
     first = zip(found.rows[:_NAMED].tolist(), found.above, found.ratio, strict=False)
     most = ", ".join(f"{name(one)} by {time(above)} (× {ratio:.3g})" for one, above, ratio in first)

@@ -40,8 +40,8 @@ from callpath_modeler.report.invocation import EXPERIMENT, Invocation
 from callpath_modeler.report.layout import TextColumn, wrap
 from callpath_modeler.report.outlined_view import (
     OutlinedView,
-    check_text,
     node_columns,
+    sum_check_text,
     tree_lines,
 )
 from callpath_modeler.report.ranking import points_text
@@ -51,12 +51,11 @@ from callpath_modeler.report.ranking_table import (
     run_time_json,
     turning_json,
 )
+from callpath_modeler.report.text_style import TextStyle
 from callpath_modeler.units import (
     counted,
     percent,
-    quantity,
     signed_percent,
-    to_ascii,
 )
 
 _GREY = "dim"
@@ -186,9 +185,7 @@ def _header(shown: ForecastView, findings: Sequence[Finding]) -> dict[str, objec
 def views_text(
     shown: ForecastView,
     *,
-    width: int | None,
-    full_names: bool,
-    ascii_only: bool,
+    style: TextStyle,
     invocation: Invocation = EXPERIMENT,
 ) -> list[Text]:
     """Return a view as text: the answer, the tree, and notes.
@@ -201,23 +198,21 @@ def views_text(
     ascii_only : use ASCII characters only
     invocation : command lines for the same experiment
     """
-    say = to_ascii if ascii_only else str
-    columns = _columns(shown, ascii_only=ascii_only)
-    body = tree_lines(
-        shown.outline, columns, width=width, full_names=full_names, ascii_only=ascii_only
-    )
+    say = style.say
+    columns = _columns(shown, style=style)
+    body = tree_lines(shown.outline, columns, style=style)
     answer = [
-        _verdict(shown, ascii_only=ascii_only),
-        *turning_notes(shown.forecast, ascii_only=ascii_only),
+        _verdict(shown, style=style),
+        *turning_notes(shown.forecast, style=style),
     ]
-    head = [part for line in answer for part in wrap(say(line), width, "bold")]
-    lines = [*head, *wrap(say(_context(shown)), width, _GREY), Text(""), *body, Text("")]
-    for line in _footer(shown, invocation, ascii_only=ascii_only):
-        lines += wrap(say(line), width, _GREY, indent="  ")
+    head = [part for line in answer for part in wrap(say(line), style.width, "bold")]
+    lines = [*head, *wrap(say(_context(shown)), style.width, _GREY), Text(""), *body, Text("")]
+    for line in _footer(shown, invocation, style=style):
+        lines += wrap(say(line), style.width, _GREY, indent="  ")
     return lines
 
 
-def _verdict(shown: ForecastView, *, ascii_only: bool) -> str:
+def _verdict(shown: ForecastView, *, style: TextStyle) -> str:
     """Return the sentence that answers: the cost, its uncertainty, and its place."""
     forecast, fitted = shown.forecast, shown.forecast.fitted
     is_finite = np.isfinite(forecast.target)
@@ -228,21 +223,21 @@ def _verdict(shown: ForecastView, *, ascii_only: bool) -> str:
         zero = "zero" if forecast.repetitions else "predicted to be zero"
         return f"At {at}: {fitted.metric.name} is {zero}."
     if not shown.hot:
-        return f"{cost_text(forecast, ascii_only=ascii_only)}."
+        return f"{cost_text(forecast, style=style)}."
     answer = f"As {fitted.parameter} grows without end, "
     if is_finite:
-        answer = f"{cost_text(forecast, ascii_only=ascii_only)}. "
+        answer = f"{cost_text(forecast, style=style)}. "
     node, name = shown.culprit
     own, whole = forecast.of_nodes(shown.view, np.array([node]))
     main = whole if shown.inclusive else own
     share = percent(float(main.share[0]))
-    (growth,) = _growths(forecast, main, pretty=not ascii_only)
+    (growth,) = _growths(forecast, main, pretty=not style.ascii_only)
     top_down = shown.request.kind is ViewKind.TOP_DOWN
     where = f"the hot path leads to {name}" if top_down else f"most is in {name}"
     where = where[0].upper() + where[1:] if is_finite else where
     how = f", {growth}" if growth else ""
     answer += f"{where}: {share}{'' if shown.inclusive else ' exclusive'}{how}."
-    return " ".join([answer, *model_notes(forecast, ascii_only=ascii_only)])
+    return " ".join([answer, *model_notes(forecast, style=style)])
 
 
 def _context(shown: ForecastView) -> str:
@@ -253,17 +248,16 @@ def _context(shown: ForecastView) -> str:
     )
 
 
-def _columns(shown: ForecastView, *, ascii_only: bool) -> list[TextColumn]:
+def _columns(shown: ForecastView, *, style: TextStyle) -> list[TextColumn]:
     """Return the columns, each with a last cell for the total."""
     forecast, known = shown.forecast, shown.forecast.inputs
     own, whole = shown.values
-    cells = value_cells(forecast, own, whole, inclusive=shown.inclusive, ascii_only=ascii_only)
+    cells = value_cells(forecast, own, whole, inclusive=shown.inclusive, style=style)
     unit = _unit(shown)
     largest, target = (
-        quantity(total, unit, ascii_only=ascii_only)
-        for total in (known.total_at_largest, forecast.total[0])
+        style.amount(total, unit) for total in (known.total_at_largest, forecast.total[0])
     )
-    band = band_text(*forecast.total[1:], unit, ascii_only=ascii_only)
+    band = band_text(*forecast.total[1:], unit, style=style)
     excess = percent(forecast.total_excess)
     off = total_off_by(forecast)
     totals = {"measured": largest, "value": target, "band": band, "model": off, "excess": excess}
@@ -283,7 +277,7 @@ def value_cells(
     whole: NodeForecasts,
     *,
     inclusive: bool,
-    ascii_only: bool,
+    style: TextStyle,
 ) -> dict[str, TextColumn]:
     """Return the values of lines as text, by name of the column.
 
@@ -304,12 +298,12 @@ def value_cells(
     main, other = (whole, own) if inclusive else (own, whole)
 
     def texts(values: FloatArray) -> list[str]:
-        return [quantity(value, unit, ascii_only=ascii_only) for value in values.tolist()]
+        return [style.amount(value, unit) for value in values.tolist()]
 
     ends = zip(main.low.tolist(), main.high.tolist(), strict=True)
-    bands = [band_text(low, high, unit, ascii_only=ascii_only) for low, high in ends]
+    bands = [band_text(low, high, unit, style=style) for low, high in ends]
     before, after = np.nan_to_num(main.share_at_largest).tolist(), main.share.tolist()
-    growth = [text or "" for text in _growths(forecast, main, pretty=not ascii_only)]
+    growth = [text or "" for text in _growths(forecast, main, pretty=not style.ascii_only)]
     off = main.deviation.tolist()
     largest, target = value_titles(forecast)
     columns = {
@@ -332,12 +326,12 @@ def _unit(shown: ForecastView) -> str:
     return shown.forecast.fitted.metric.unit
 
 
-def _footer(shown: ForecastView, invocation: Invocation, *, ascii_only: bool) -> list[str]:
+def _footer(shown: ForecastView, invocation: Invocation, *, style: TextStyle) -> list[str]:
     known, unit = shown.forecast.inputs, _unit(shown)
     lines = []
     kind = "inclusive" if shown.inclusive else "exclusive"
     lines.append(f"values: {kind}; growth: of the fastest growing part; > is the hot path")
-    lines += sum_notes(shown.forecast, ascii_only=ascii_only)
+    lines += sum_notes(shown.forecast, style=style)
     lines += [MODEL_NOTE] if shown.forecast.repetitions else []
     if len(known.unmodelled):
         lines.append(
@@ -346,10 +340,10 @@ def _footer(shown: ForecastView, invocation: Invocation, *, ascii_only: bool) ->
         )
     column = 1 if np.isfinite(shown.forecast.target) else 0
     sums = [
-        quantity(float(values[column]), unit, ascii_only=ascii_only)
+        style.amount(float(values[column]), unit)
         for values in (shown.check.counted, shown.check.total)
     ]
-    lines.append(check_text(shown.outline, shown.check, sums))
+    lines.append(sum_check_text(shown.outline, shown.check, sums))
     if shown.request.kind is ViewKind.TOP_DOWN:
         lines.append(invocation.hint("views", "--view bottom-up"))
     return lines

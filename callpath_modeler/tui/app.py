@@ -31,7 +31,7 @@ from callpath_modeler.tui.session import Session
 from callpath_modeler.tui.state import PreparedForecast
 from callpath_modeler.tui.tree_table import TreeTable
 from callpath_modeler.tui.widgets import Pane, Prompt
-from callpath_modeler.units import counted, to_ascii
+from callpath_modeler.units import counted
 
 AT_ONCE = 3_000
 """Number of call paths up to which predictions with bands are made before a key is answered."""
@@ -71,7 +71,7 @@ class Browser(App[None]):
         """Return the parts of the screen, from top to bottom."""
         yield Static(id="head", markup=False)
         with Container(id="main"):
-            yield TreeTable(self.session, ascii_only=self._given.ascii_only)
+            yield TreeTable(self.session, self._given.style)
             yield Pane(id="pane", markup=False)
         yield Static(id="status", markup=False)
         yield Prompt(id="prompt")
@@ -81,7 +81,7 @@ class Browser(App[None]):
         """Start the threads, and compute bands that are still missing."""
         self._background.start()
         self.table.focus()
-        self.set_class(self._given.ascii_only, "-ascii")
+        self.set_class(self._given.style.ascii_only, "-ascii")
         shown = self.session.forecast
         if not shown.has_bands:
             self._foresee(shown.inputs, self.target)
@@ -112,12 +112,12 @@ class Browser(App[None]):
 
     def _draw(self) -> None:
         """Draw everything but the table."""
-        width, plain = self.size.width, self._given.ascii_only
-        lines = panes.head(self.session, self.target, width, ascii_only=plain)
+        width, style = self.size.width, self._given.style
+        lines = panes.head(self.session, self.target, width, style=style)
         self.query_one("#head", Static).update(_joined(lines))
-        said = panes.status(self.session, self._message, width, ascii_only=plain)
+        said = panes.status(self.session, self._message, width, style=style)
         self.query_one("#status", Static).update(said)
-        known = keys.line(width, other=self._other_basis, ascii_only=plain)
+        known = keys.line(width, other=self._other_basis, style=style)
         self.query_one("#keys", Static).update(known)
         self._draw_pane()
 
@@ -129,7 +129,7 @@ class Browser(App[None]):
         pane = self.query_one("#pane", Static)
         if not pane.display:
             return
-        report = panes.report_of(self.session, ascii_only=self._given.ascii_only)
+        report = panes.report_of(self.session, style=self._given.style)
         if report is None:
             pane.update("")
             return
@@ -229,7 +229,7 @@ class Browser(App[None]):
         )
 
     def _note(self, text: str) -> None:
-        note = Note(to_ascii(text) if self._given.ascii_only else text)
+        note = Note(self._given.style.say(text))
         self.push_screen(note, lambda _: self._come_back())
 
     def _attempt(self, change: Callable[[], None]) -> None:
@@ -405,7 +405,7 @@ class Browser(App[None]):
 
     def _show_answer(self, answer: CommandAnswer) -> None:
         self.say("")
-        panel = Panel(answer, self._say_command, ascii_only=self._given.ascii_only)
+        panel = Panel(answer, self._say_command, self._given.style)
         self.push_screen(panel, self._go_to)
 
     def _come_back(self) -> None:

@@ -8,6 +8,8 @@ from rich.cells import cell_len
 from rich.text import Text
 from textual.binding import Binding, BindingType
 
+from callpath_modeler.report.text_style import DEFAULT_STYLE, TextStyle
+
 MOVES: tuple[BindingType, ...] = (
     Binding("up,k", "move(-1)"),
     Binding("down,j", "move(1)"),
@@ -115,7 +117,7 @@ _TARGET = "t target"
 """The key after which the key for measured targets is inserted."""
 
 
-def line(width: int, *, other: str = "", ascii_only: bool = False) -> Text:
+def line(width: int, *, other: str = "", style: TextStyle = DEFAULT_STYLE) -> Text:
     """Return as many keys as fit the width, always with the key of the help.
 
     Parameters
@@ -124,7 +126,7 @@ def line(width: int, *, other: str = "", ascii_only: bool = False) -> Text:
     other : the alternative basis of values, ``measured`` or ``predicted``; "" = none
     ascii_only : use ASCII characters only
     """
-    known = (KEYS_ASCII if ascii_only else KEYS).split("  ")
+    known = (KEYS_ASCII if style.ascii_only else KEYS).split("  ")
     if other:
         known.insert(known.index(_TARGET) + 1, f"p {other}")
     last = "  ".join(known[-2:])

@@ -20,8 +20,9 @@ from callpath_modeler.report.columns import amount_text
 from callpath_modeler.report.layout import shorten, wrap
 from callpath_modeler.report.node import NodeReport
 from callpath_modeler.report.outlined_view import short_names
+from callpath_modeler.report.text_style import DEFAULT_STYLE, TextStyle
 from callpath_modeler.tui.session import Session
-from callpath_modeler.units import parameter_value, percent, to_ascii
+from callpath_modeler.units import parameter_value, percent
 
 _FURTHEST = 64
 """End of the slider as a multiple of the largest run, unless the target is further."""
@@ -32,7 +33,9 @@ _LEAST_TITLE = 40
 _LARGEST_SOURCE = 2_000_000
 
 
-def head(session: Session, target: float, width: int, *, ascii_only: bool = False) -> list[Text]:
+def head(
+    session: Session, target: float, width: int, *, style: TextStyle = DEFAULT_STYLE
+) -> list[Text]:
     """Return two lines: the experiment and the view, and the target with its prediction.
 
     Parameters
@@ -42,7 +45,7 @@ def head(session: Session, target: float, width: int, *, ascii_only: bool = Fals
     width : width in terminal cells
     ascii_only : use ASCII characters only
     """
-    say: Callable[[str], str] = to_ascii if ascii_only else str
+    say = style.say
     fitted = session.forecast.fitted
     kinds = "  ".join(
         f"[{k} {kind}]" if kind is session.kind else f"{k} {kind}"
@@ -55,17 +58,15 @@ def head(session: Session, target: float, width: int, *, ascii_only: bool = Fals
     first.append(say(kinds), "not bold")
     at = f" {fitted.parameter} = {parameter_value(target)} "
     line = Text(at, style="bold")
-    line.append(
-        slider(session, target, min(_SLIDER, width // 4), ascii_only=ascii_only), "not bold"
-    )
-    answer = _answer(session, target, ascii_only=ascii_only)
+    line.append(slider(session, target, min(_SLIDER, width // 4), style=style), "not bold")
+    answer = _answer(session, target, style=style)
     for part in (*answer, *omissions(fitted.experiment)):
         if cell_len(f"{line.plain}  {say(part)}") <= width:
             line.append(f"  {say(part)}", "not bold")
     return [first[:width], line[:width]]
 
 
-def _answer(session: Session, target: float, *, ascii_only: bool) -> list[str]:
+def _answer(session: Session, target: float, *, style: TextStyle) -> list[str]:
     """Return the prediction at the target and its extrapolation factor, most important first."""
     forecast = session.forecast
     if forecast.target != target:
@@ -78,10 +79,8 @@ def _answer(session: Session, target: float, *, ascii_only: bool) -> list[str]:
         return ["shares in the limit"]
     if not forecast.has_bands:
         low = high = math.nan
-    value = amount_text(total, low, high, unit, ascii_only=ascii_only)
-    how = known_by(forecast)[
-        ::-1
-    ]  # the cost of runs there already shows that it is inside the data
+    value = amount_text(total, low, high, unit, style=style)
+    how = known_by(forecast)[::-1]  # measured costs show that it is inside the data
     if forecast.repetitions:
         how.append(f"models: {off_by(forecast)}")
     value = f"run time {value}" if run_time else value
@@ -90,11 +89,11 @@ def _answer(session: Session, target: float, *, ascii_only: bool) -> list[str]:
     return [value, *how]
 
 
-def slider(session: Session, target: float, width: int, *, ascii_only: bool = False) -> str:
+def slider(session: Session, target: float, width: int, *, style: TextStyle = DEFAULT_STYLE) -> str:
     """Return a slider of the parameter with the end of the data and the target."""
     points = session.forecast.fitted.points
     first, last = float(points[0]), float(points[-1])
-    track, edge, mark, left, right = "-|X<>" if ascii_only else "─┊◆◂▸"
+    track, edge, mark, left, right = "-|X<>" if style.ascii_only else "─┊◆◂▸"
     end = max(last * _FURTHEST, target if np.isfinite(target) else 0.0)
     start = min(first, target)
 
@@ -109,12 +108,12 @@ def slider(session: Session, target: float, width: int, *, ascii_only: bool = Fa
     return f"{left}{parameter_value(start)} {''.join(cells)} {right}"
 
 
-def report_of(session: Session, *, ascii_only: bool = False) -> NodeReport | None:
+def report_of(session: Session, *, style: TextStyle = DEFAULT_STYLE) -> NodeReport | None:
     """Return the description of the node under the cursor, or None."""
     if not len(session.outline):
         return None
     nodes = session.outline.line(session.cursor).nodes
-    return NodeReport(session.forecast, session.view, nodes, session.leads_inclusive, ascii_only)
+    return NodeReport(session.forecast, session.view, nodes, session.leads_inclusive, style)
 
 
 def pane(
@@ -136,7 +135,7 @@ def pane(
     """
     if width < 20 or height < 2:
         return []
-    say: Callable[[str], str] = to_ascii if report.ascii_only else str
+    say = report.style.say
     title = [] if beside else _title_and_imbalance(report, width)
     title = title or [
         Text(row.plain, style="bold") for row in wrap(say(report.title()), width, indent="  ")
@@ -188,7 +187,7 @@ def _title_and_imbalance(report: NodeReport, width: int) -> list[Text]:
     title = report.title(room)
     if cell_len(title) > room:
         return []
-    say: Callable[[str], str] = to_ascii if report.ascii_only else str
+    say = report.style.say
     return [Text.assemble((set_cell_size(say(title), room + 2), "bold"), say(uneven))]
 
 
@@ -205,9 +204,9 @@ def source_about(region: Region, count: int) -> list[str]:
     return [f"{k:>5} {row}" for k, row in enumerate(lines[start : start + count], start + 1)]
 
 
-def status(session: Session, message: str, width: int, *, ascii_only: bool = False) -> Text:
+def status(session: Session, message: str, width: int, *, style: TextStyle = DEFAULT_STYLE) -> Text:
     """Return one line: a message, or the filters of the view."""
-    say: Callable[[str], str] = to_ascii if ascii_only else str
+    say = style.say
     count = len(session.outline)
     parts = [f"{session.cursor + 1 if count else 0}/{count}"]
     start = session.tree_cursor.start

@@ -13,9 +13,9 @@ from textual.screen import ModalScreen
 from textual.widgets import Static
 
 from callpath_modeler.report.listing import Listing
+from callpath_modeler.report.text_style import TextStyle
 from callpath_modeler.tui.keys import MOVES
 from callpath_modeler.tui.services import CommandAnswer
-from callpath_modeler.units import to_ascii
 
 _KEYS = "Enter  go to the call path   y  the command that prints this   q  back"
 _MORE = "any key: more   q  back"
@@ -82,12 +82,12 @@ class Panel(ModalScreen[str]):
     ]
 
     def __init__(
-        self, answer: CommandAnswer, say_command: Callable[[str], None], *, ascii_only: bool
+        self, answer: CommandAnswer, say_command: Callable[[str], None], style: TextStyle
     ) -> None:
         super().__init__()
         self._answer = answer
         self._say_command = say_command
-        self._ascii_only = ascii_only
+        self._line_style = style
         self._listing = Listing([], [], [])
         self._at = 0
         self._top = 0
@@ -106,7 +106,7 @@ class Panel(ModalScreen[str]):
         self._draw()
 
     def _draw(self) -> None:
-        say = to_ascii if self._ascii_only else str
+        say = self._line_style.say
         head = [Text(say(self._answer.title), style="bold"), *self._listing.head]
         room = self.size.height - 1
         if len(head) > room // 2:  # the last line of the head is directly above the columns
@@ -128,7 +128,7 @@ class Panel(ModalScreen[str]):
             here = k == self._at
             if here:
                 first, last = len(lines), len(lines) + len(entry.lines)
-            mark = (">" if self._ascii_only else "▌") if here else " "
+            mark = (">" if self._line_style.ascii_only else "▌") if here else " "
             for line in entry.lines:
                 lines.append(Text(mark) + line)
                 lines[-1].stylize("reverse" if here else "")

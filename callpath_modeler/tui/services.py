@@ -11,6 +11,7 @@ from callpath_modeler.analysis.forecast_inputs import ForecastInputs
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.profile.view_request import ViewRequest
 from callpath_modeler.report.listing import Listing
+from callpath_modeler.report.text_style import DEFAULT_STYLE, TextStyle
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,5 +55,5 @@ class BrowserServices:
     compare: Callable[[str, Forecast, bool], CommandAnswer]
     check: Callable[[str, Forecast], CommandAnswer]
     expectations: str = ""
-    ascii_only: bool = False
+    style: TextStyle = DEFAULT_STYLE
     message: str = ""

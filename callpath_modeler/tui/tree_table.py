@@ -13,6 +13,7 @@ from textual.message import Message
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
+from callpath_modeler.report.text_style import TextStyle
 from callpath_modeler.tui.keys import MOVES
 from callpath_modeler.tui.page import Page, page
 from callpath_modeler.tui.session import Session
@@ -38,10 +39,10 @@ class TreeTable(ScrollView, can_focus=True):
     class Chosen(Message):
         """Event: the line under the cursor was chosen."""
 
-    def __init__(self, session: Session, *, ascii_only: bool) -> None:
+    def __init__(self, session: Session, style: TextStyle) -> None:
         super().__init__()
         self._session = session
-        self._ascii_only = ascii_only
+        self._line_style = style
         self._page: Page | None = None
         self._made_for: tuple[int, int] = (-1, -1)
         self._widths: dict[str, int] = {}
@@ -86,7 +87,7 @@ class TreeTable(ScrollView, can_focus=True):
         if y - _HEADER >= len(self._page.lines):
             return Strip.blank(width, style)
         here = place == self._session.cursor
-        mark = (">" if self._ascii_only else "▌") if here else " "
+        mark = (">" if self._line_style.ascii_only else "▌") if here else " "
         line = Text(mark) + self._page.lines[y - _HEADER]
         return self._strip(line, width, style + Style(reverse=True) if here else style)
 
@@ -96,7 +97,7 @@ class TreeTable(ScrollView, can_focus=True):
             self._top,
             max(0, self.size.height - _HEADER),
             width - 1,
-            ascii_only=self._ascii_only,
+            style=self._line_style,
             at_least=self._widths,
         )
         self._widths = dict(made.widths)

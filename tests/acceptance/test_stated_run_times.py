@@ -19,6 +19,7 @@ from callpath_modeler.analysis.rank import rank
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.loading import LoadOptions
 from callpath_modeler.report.answer import cost_text
+from callpath_modeler.report.text_style import DEFAULT_STYLE
 from callpath_modeler.units import quantity
 
 WITHIN = 0.01
@@ -57,7 +58,10 @@ def statements(fitted: Fitted) -> dict[tuple[float, ...], tuple[float, str]]:
         target = at.pop(fitted.parameter)
         ranking = rank(fitted.holding(at), target)
         assert ranking.run_time is not None
-        found[setting] = ranking.run_time.total[0], cost_text(ranking, ascii_only=False)
+        found[setting] = (
+            ranking.run_time.total[0],
+            cost_text(ranking, style=DEFAULT_STYLE),
+        )
     return found
 
 

@@ -44,6 +44,7 @@ from callpath_modeler.report.page.names import CallPathLinks, cut
 from callpath_modeler.report.page.ranking import trust_text
 from callpath_modeler.report.ranking_table import formula_text, growth_range_text, growth_text
 from callpath_modeler.report.requirements import imbalance_facts, requirement_rows, verdict
+from callpath_modeler.report.text_style import DEFAULT_STYLE
 from callpath_modeler.units import parameter_value, percent, quantity
 
 _GRID = 72
@@ -125,7 +126,10 @@ def _model(ranking: Ranking, row: int) -> list[Html]:
     unit = fitted.metric.unit
     text = f"{fitted.metric.name}({fitted.parameter}{held}) = {formula}"
     text += formula_from_text(fitted, rows_of(ranking, row))
-    lines = [*whole_formula(ranking, row, ascii_only=False), text + f"  [{unit}]" * (unit != "1")]
+    lines = [
+        *whole_formula(ranking, row, style=DEFAULT_STYLE),
+        text + f"  [{unit}]" * (unit != "1"),
+    ]
     shown = [tag("code", line) for line in lines]
     return [part for one in shown for part in (one, tag("br"))][:-1]
 
@@ -140,7 +144,12 @@ def _prediction(ranking: Ranking, row: int) -> Html:
     parts += [growth + from_text(fitted, int(ranking.leader[row]))] if growth else []
     if np.isfinite(ranking.target):
         value = float(ranking.value[row])
-        band = band_text(float(ranking.low[row]), float(ranking.high[row]), unit, ascii_only=False)
+        band = band_text(
+            float(ranking.low[row]),
+            float(ranking.high[row]),
+            unit,
+            style=DEFAULT_STYLE,
+        )
         amount = tag("strong", number(value, tied(quantity(value, unit))))
         at = f"at {at_text(fitted, ranking.target)}{', measured' * (ranking.repetitions > 0)}: "
         parts.insert(0, joined(at, amount, f" ({tied(band)})"))
@@ -172,7 +181,7 @@ def _told(ranking: Ranking, row: int, curve: Curve) -> str:
     if curve.target is None:
         return said
     value = quantity(float(ranking.value[row]), unit)
-    band = band_text(float(ranking.low[row]), float(ranking.high[row]), unit, ascii_only=False)
+    band = band_text(float(ranking.low[row]), float(ranking.high[row]), unit, style=DEFAULT_STYLE)
     how = ranking.basis.capitalize()
     return f"{said} {how} {value} ({band}) at {at_text(fitted, ranking.target)}."
 
@@ -180,7 +189,7 @@ def _told(ranking: Ranking, row: int, curve: Curve) -> str:
 def alternatives(fitted: Fitted, row: int, target: float) -> list[Html]:
     """Return the alternative models of a call path and their predictions at a target."""
     unit = fitted.metric.unit
-    others = hypotheses(fitted, row, target, ascii_only=False).others
+    others = hypotheses(fitted, row, target, style=DEFAULT_STYLE).others
     if not others:
         said = f"could also be: {NO_OTHER} ({compared_text(fitted)})"
         return [tag("p", said, class_="aside")]

@@ -20,7 +20,7 @@ from callpath_modeler.profile.view_request import ViewRequest
 from callpath_modeler.report.answer import at_text, model_notes, turning_notes
 from callpath_modeler.report.columns import amount_text
 from callpath_modeler.report.curve import Curve, sketch
-from callpath_modeler.report.diff import TextStyle, difference_text
+from callpath_modeler.report.diff import difference_text
 from callpath_modeler.report.excess import ExcessView, excess_text
 from callpath_modeler.report.expressions import latex_formula, latex_name
 from callpath_modeler.report.info import summary
@@ -36,6 +36,7 @@ from callpath_modeler.report.page.ranking import ranking_rows
 from callpath_modeler.report.page.summary import headline
 from callpath_modeler.report.python_source import identifiers
 from callpath_modeler.report.ranking import context, remainder
+from callpath_modeler.report.text_style import DEFAULT_STYLE, TextStyle
 from callpath_modeler.target_query import FURTHER
 from callpath_modeler.units import counted
 
@@ -98,7 +99,10 @@ def _(fitted: Fitted) -> Html:
 @_content.register
 def _(ranking: Ranking) -> Html:
     fitted, rows = ranking.fitted, ranking.order[:_TOP]
-    notes = [*turning_notes(ranking, ascii_only=False), *model_notes(ranking, ascii_only=False)]
+    notes = [
+        *turning_notes(ranking, style=DEFAULT_STYLE),
+        *model_notes(ranking, style=DEFAULT_STYLE),
+    ]
     told = joined(
         tag("p", tag("strong", headline(ranking))),
         *(tag("p", note) for note in notes),
@@ -132,7 +136,7 @@ def _(model: CallPathModel) -> Html:
     if not fitted.modelled[row]:
         return joined(title, tag("p", f"no model: {model.status}: {status.sentence}"))
     target = _further(fitted)
-    amount = amount_text(*_at(model, target), unit, ascii_only=False)
+    amount = amount_text(*_at(model, target), unit, style=DEFAULT_STYLE)
     said = f"{fitted.metric.name}({fitted.parameter}) = {model.formula(pretty=True)}"
     said += f"  [{unit}]" * (unit != "1")
     grows = fitted.models.growth(row).text(fitted.parameter, pretty=True)
@@ -183,7 +187,7 @@ def _(compared: Compared) -> Html:
 @_content.register
 def _(losses: Losses) -> Html:
     shown = ExcessView(losses, ViewRequest(most=_TOP))
-    return _lines(excess_text(shown, width=_WIDTH, full_names=False, ascii_only=False))
+    return _lines(excess_text(shown, style=TextStyle(width=_WIDTH)))
 
 
 def _lines(lines: Iterable[object]) -> Html:

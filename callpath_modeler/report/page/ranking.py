@@ -20,6 +20,7 @@ from callpath_modeler.report.ranking import (
     remainder,
     unmodelled_notes,
 )
+from callpath_modeler.report.text_style import DEFAULT_STYLE
 from callpath_modeler.units import counted, percent
 
 _LEAST = 0.001
@@ -69,7 +70,7 @@ def ranking_rows(
     rows, others : call paths with their own rows, and call paths that share one
     charts : one for each of `rows`, or empty
     """
-    columns = ranking_cells(ranking, rows, others, ascii_only=False)
+    columns = ranking_cells(ranking, rows, others, style=DEFAULT_STYLE)
     numbers = _numbers(ranking, rows)
     heads = [_head(name, column) for name, column in columns.items()]
     heads[1:1] = [head("call path"), *([head("chart")] if charts else ())]

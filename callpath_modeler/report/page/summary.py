@@ -22,6 +22,7 @@ from callpath_modeler.report.layout import tied
 from callpath_modeler.report.page.markup import Html, joined, tag
 from callpath_modeler.report.page.names import CallPathLinks, cut
 from callpath_modeler.report.ranking import context
+from callpath_modeler.report.text_style import DEFAULT_STYLE
 from callpath_modeler.units import counted, percent
 
 _MOST = 0.5
@@ -33,10 +34,10 @@ def headline(ranking: Ranking) -> str:
     """Return the cost at the target, its uncertainty, and the number of main call paths."""
     rows = main_rows(ranking)
     if not len(rows):
-        return verdict(ranking, ascii_only=False)
+        return verdict(ranking, style=DEFAULT_STYLE)
     share = percent(float(ranking.own_share[rows].sum()))
     where = f"{share} of the {ranking.fitted.metric.name} is in {counted(len(rows), 'call path')}"
-    return f"{cost_text(ranking, ascii_only=False)}. {where}."
+    return f"{cost_text(ranking, style=DEFAULT_STYLE)}. {where}."
 
 
 def main_rows(ranking: Ranking) -> IntArray:
@@ -57,11 +58,11 @@ def summary(ranking: Ranking, names: CallPathLinks) -> Html:
     because = [tag("p", joined(*parts, "."), class_="lede")] if told else []
     return joined(
         tag("h1", tied(cut(headline(ranking), 600))),
-        *(tag("p", note) for note in turning_notes(ranking, ascii_only=False)),
+        *(tag("p", note) for note in turning_notes(ranking, style=DEFAULT_STYLE)),
         *because,
-        *(tag("p", note) for note in model_notes(ranking, ascii_only=False)),
+        *(tag("p", note) for note in model_notes(ranking, style=DEFAULT_STYLE)),
         *(tag("p", note) for note in missing_notes(ranking)),
-        *(tag("p", note) for note in sum_notes(ranking, ascii_only=False)),
+        *(tag("p", note) for note in sum_notes(ranking, style=DEFAULT_STYLE)),
         tag("p", context(ranking), class_="aside"),
     )
 

@@ -9,10 +9,11 @@ from callpath_modeler.profile.outline import SHARED
 from callpath_modeler.profile.pattern import short_name
 from callpath_modeler.profile.view_request import ViewRequest
 from callpath_modeler.report.layout import TextColumn
-from callpath_modeler.report.outlined_view import check_text
+from callpath_modeler.report.outlined_view import sum_check_text
 from callpath_modeler.report.page.markup import Html, escaped, joined, number, scrolling, tag
 from callpath_modeler.report.page.names import CallPathLinks, cut
 from callpath_modeler.report.page.ranking import trust_text
+from callpath_modeler.report.text_style import DEFAULT_STYLE
 from callpath_modeler.report.views import ForecastView, value_cells
 from callpath_modeler.units import percent, quantity
 
@@ -45,7 +46,7 @@ def tree_section(forecast: Forecast, names: CallPathLinks) -> Html:
     wanted = ViewRequest(least=_LEAST, depth=_DEEPEST, most=_LINES)
     shown = ForecastView(forecast, wanted)
     own, whole = shown.values
-    cells = value_cells(forecast, own, whole, inclusive=True, ascii_only=False)
+    cells = value_cells(forecast, own, whole, inclusive=True, style=DEFAULT_STYLE)
     columns = {name: cells[name] for name in _WIDTHS if name in cells}
     values = {"measured": whole.at_largest, "value": whole.value, "share": whole.share}
     numbers = {name: column.tolist() for name, column in values.items()}
@@ -63,7 +64,7 @@ def tree_section(forecast: Forecast, names: CallPathLinks) -> Html:
     unit, check = forecast.fitted.metric.unit, shown.check
     column = len(check.counted) - 1
     sums = [quantity(float(each[column]), unit) for each in (check.counted, check.total)]
-    told = check_text(shown.outline, check, sums)
+    told = sum_check_text(shown.outline, check, sums)
     about = f"bold: the hot path; call paths below {percent(_LEAST)} of the total share a line; "
     return joined(
         scrolling("Call tree", tag("div", header, body, class_="tree", style=style)),

@@ -16,6 +16,7 @@ from callpath_modeler.analysis.run_time import larger, predicted_run_time, run_t
 from callpath_modeler.profile.experiment import Scaling
 from callpath_modeler.profile.schema import Reduction
 from callpath_modeler.report.answer import cost_text, sum_notes
+from callpath_modeler.report.text_style import DEFAULT_STYLE
 from synthetic import experiment
 
 POINTS = (2.0, 4.0, 8.0, 16.0, 32.0)
@@ -47,8 +48,8 @@ def test_the_predicted_run_time_is_at_least_the_sum_of_the_means(at_odds, target
 
 def test_the_answer_names_both_predictions(at_odds):
     ranking = rank(at_odds, 512.0)
-    assert " will run 71.2 s at " in cost_text(ranking, ascii_only=False)
-    (note,) = sum_notes(ranking, ascii_only=False)
+    assert " will run 71.2 s at " in cost_text(ranking, style=DEFAULT_STYLE)
+    (note,) = sum_notes(ranking, style=DEFAULT_STYLE)
     assert "The model of the run time predicts 2" in note
     assert note.endswith("so the sum is shown.")
 

@@ -17,6 +17,7 @@ from callpath_modeler.readers.assemble import ReadOptions, assemble
 from callpath_modeler.report.export import values_table
 from callpath_modeler.report.model import model_text
 from callpath_modeler.report.node import NodeReport
+from callpath_modeler.report.text_style import TextStyle
 from synthetic import TIME, FakeReader, FakeSource, call_tree, registry
 
 NAN = float("nan")
@@ -79,10 +80,10 @@ def test_a_store_keeps_it_and_one_without_it_is_read(fit, tmp_path):
 
 
 def test_show_tells_it_per_scale(fit):
-    told = model_text(rank(fit, 64.0), 1, width=100, linear=False, ascii_only=True)
+    told = model_text(rank(fit, 64.0), 1, style=TextStyle(width=100, ascii_only=True), linear=False)
     (line,) = (line for line in told if line.startswith("imbalance"))
     assert line.startswith("imbalance p = 2: 1.27   4: 1.30   8: 1.35   16: 1.45   (largest / mean")
-    told = model_text(rank(fit, 64.0), 2, width=100, linear=False, ascii_only=True)
+    told = model_text(rank(fit, 64.0), 2, style=TextStyle(width=100, ascii_only=True), linear=False)
     assert not any(line.startswith("imbalance") for line in told)
 
 

@@ -9,6 +9,7 @@ import pytest
 
 from callpath_modeler.modeling import Alternative, FitStatus, Growth, fit
 from callpath_modeler.report.hypotheses import HypothesisSummary, hypotheses
+from callpath_modeler.report.text_style import TextStyle
 
 TARGET = 1000.0
 
@@ -34,7 +35,9 @@ def fitted_with(*runners_up, weight=0.5, status=FitStatus.OK):
 
 
 def told(*runners_up, weight=0.5) -> HypothesisSummary:
-    return hypotheses(fitted_with(*runners_up, weight=weight), 0, TARGET, ascii_only=True)
+    return hypotheses(
+        fitted_with(*runners_up, weight=weight), 0, TARGET, style=TextStyle(ascii_only=True)
+    )
 
 
 def listed(*runners_up):
@@ -79,7 +82,7 @@ def test_a_model_that_is_less_probable_than_another_says_what_its_value_is():
 
 def test_outside_the_model_class_there_is_no_probability():
     fitted = fitted_with(weight=1.0, status=FitStatus.OUTSIDE)
-    found = hypotheses(fitted, 0, TARGET, ascii_only=True)
+    found = hypotheses(fitted, 0, TARGET, style=TextStyle(ascii_only=True))
     assert "%" not in found.sentence
 
 
@@ -94,7 +97,7 @@ def test_no_alternative_is_more_probable_unless_the_text_says_so(repetitions):
     fitted = SimpleNamespace(parameter="p", models=models)
     undecided = 0
     for row in range(len(models)):
-        found = hypotheses(fitted, row, 256.0, ascii_only=True)
+        found = hypotheses(fitted, row, 256.0, style=TextStyle(ascii_only=True))
         most = max((other.weight for other in found.others), default=0.0)
         assert found.weight >= most or "in the middle" in found.sentence
         assert found.weight >= models.weight[row]

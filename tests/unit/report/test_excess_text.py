@@ -15,6 +15,7 @@ from callpath_modeler.profile.view_request import ViewRequest
 from callpath_modeler.profile.views import ViewKind
 from callpath_modeler.report.excess import ExcessView, excess_table, excess_text
 from callpath_modeler.report.formats import to_csv, to_json
+from callpath_modeler.report.text_style import TextStyle
 from synthetic import chain, experiment
 
 NAN = float("nan")
@@ -36,7 +37,7 @@ def lost():
 
 def text(found, width=WIDE, ascii_only=False, **wanted):
     shown = ExcessView(found, ViewRequest(**wanted))
-    lines = excess_text(shown, width=width, full_names=False, ascii_only=ascii_only)
+    lines = excess_text(shown, style=TextStyle(width=width, ascii_only=ascii_only))
     return [line.plain for line in lines]
 
 

@@ -22,6 +22,7 @@ from callpath_modeler.report.model import model_text
 from callpath_modeler.report.node import NodeReport
 from callpath_modeler.report.ranking import ranking_text
 from callpath_modeler.report.ranking_table import all_rows, ranking_table
+from callpath_modeler.report.text_style import DEFAULT_STYLE, TextStyle
 from callpath_modeler.report.views import ForecastView, views_table, views_text
 from synthetic import POINTS, experiment
 
@@ -53,7 +54,7 @@ def fit():
 
 def text(ranking, width=None, *, ascii_only=False, top=10):
     rows = ranking.order[:top]
-    made = ranking_text(ranking, rows, width=width, full_names=False, ascii_only=ascii_only)
+    made = ranking_text(ranking, rows, style=TextStyle(width=width, ascii_only=ascii_only))
     return [line.plain for line in made]
 
 
@@ -84,7 +85,7 @@ def test_call_paths_without_a_model_are_no_deviation_of_those_with_one():
     exact = {"main": 4 + 0 * P, "main/f": 0.5 * P, "main/alone": LAWS["main/alone"]}
     fit = cpm.fit(experiment({name: np.tile(v[:, None], 2) for name, v in exact.items()}, P))
     said = "The models predict 8.00 s (error 0 %); they cover 57 % of the cost."
-    view = views_text(seen(fit, 8.0), width=None, full_names=False, ascii_only=False)
+    view = views_text(seen(fit, 8.0), style=DEFAULT_STYLE)
     for lines in (text(rank(fit, 8.0), top=1), [line.plain for line in view]):
         assert lines[0].endswith(said)
         sums = [line for line in lines if line.endswith((" others", " total", " main"))]
@@ -101,7 +102,7 @@ def test_a_total_that_has_no_interval_is_told_without_one():
     assert re.match(r"app ran [\d.]+ s at p = 8 \(measured, 3 runs; [^;]*\)\. main takes", lines[0])
     assert "nan" not in "\n".join(lines)
     assert shown(ranking, 0)[1].endswith(" s")
-    head = views_text(seen(fit, 8.0), width=None, full_names=False, ascii_only=False)[0].plain
+    head = views_text(seen(fit, 8.0), style=DEFAULT_STYLE)[0].plain
     assert re.match(r"app ran [\d.]+ s at p = 8 \(measured, 3 runs; [^;]*\)\. The hot path", head)
 
 
@@ -231,7 +232,7 @@ def test_graphs_have_what_was_measured_and_what_models_say(fit):
 
 
 def shown(ranking, row):
-    return model_text(ranking, row, width=100, linear=False, ascii_only=False)
+    return model_text(ranking, row, style=TextStyle(width=100), linear=False)
 
 
 def test_a_call_path_is_shown_as_measured_and_then_how_far_its_model_is_off(fit):
@@ -287,8 +288,7 @@ def test_a_call_path_that_is_gone_is_said_to_be_instead_of_what_its_values_were_
 
 
 def test_a_view_begins_with_what_was_measured(fit):
-    lines = [line.plain for line in views_text(seen(fit, 8.0), width=None, full_names=False,
-                                               ascii_only=False)]  # fmt: skip
+    lines = [line.plain for line in views_text(seen(fit, 8.0), style=DEFAULT_STYLE)]
     assert lines[0].startswith("app ran 22.0 s at p = 8 (measured, 3 runs; ")
     assert "The models predict" in lines[0]
     assert "95% interval" in lines[3]

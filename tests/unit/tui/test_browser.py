@@ -12,6 +12,7 @@ from test_session import VALUES
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.profile.experiment import Scaling
 from callpath_modeler.profile.views import ViewKind
+from callpath_modeler.report.text_style import TextStyle
 from callpath_modeler.tui.panes import pane, report_of
 from synthetic import POINTS, fitted
 
@@ -104,7 +105,7 @@ def test_ascii_is_ascii():
             assert "\n".join(screen.lines).isascii(), "\n".join(screen.lines)
 
     for size in ((80, 24), (160, 50)):
-        drive(steps, size=size, given=replace(GIVEN, ascii_only=True))
+        drive(steps, size=size, given=replace(GIVEN, style=TextStyle(ascii_only=True)))
 
 
 def test_imbalance_shares_the_line_of_the_title_where_no_other_has_room():

@@ -11,6 +11,7 @@ from driver import GIVEN, answer, drive
 from test_session import VALUES, text
 
 from callpath_modeler.profile.views import ViewKind
+from callpath_modeler.report.text_style import TextStyle
 
 
 def test_another_experiment_is_compared_and_enter_goes_to_the_call_path():
@@ -132,7 +133,7 @@ def test_a_panel_is_laid_out_again_for_another_size_and_is_ascii_where_asked_for
         screen.says(">0 main")
         assert "\n".join(screen.lines).isascii()
 
-    drive(steps, given=replace(GIVEN, ascii_only=True))
+    drive(steps, given=replace(GIVEN, style=TextStyle(ascii_only=True)))
 
 
 @pytest.mark.parametrize("keys", [("?",), ("d", "a", "enter"), ("y",)])

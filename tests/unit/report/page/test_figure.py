@@ -22,8 +22,8 @@ def curve(measured=(1.0, 2.0, 4.0), points=(2.0, 4.0, 8.0), target=64.0, spread=
 
 
 def drawn(of, **options):
-    options = {"key": "c-1", "label": "said <so>", **options}
-    return ET.fromstring(figure(of, "s", "p", **options))  # noqa: S314 - our own
+    told = {"key": "c-1", "label": "said <so>", **options}
+    return ET.fromstring(figure(of, "s", "p", **told))  # noqa: S314 - our own
 
 
 def classes(svg, name):
