@@ -1,4 +1,4 @@
-"""`cpmodel diff`: what is different between two experiments."""
+"""`cpmodel diff`: comparison of two experiments."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from callpath_modeler.cli.table_options import (
     table_options,
 )
 from callpath_modeler.errors import UsageError
+from callpath_modeler.report.text_style import TextStyle
 
 if TYPE_CHECKING:
     from callpath_modeler.analysis.diff import ExperimentDifference
@@ -37,7 +38,7 @@ _TOP_OF_A_TABLE = 10
 @click.option(
     "--fail-on",
     metavar="LIMITS",
-    help="Leave with status 1 if something got worse: 'worse>5%', growth, or both by comma.",
+    help="Exit with status 1 if something got worse: 'worse>5%', growth, or both by comma.",
 )
 @click.option(
     "--select", metavar="PATTERN", help="Show and judge call paths that match, e.g. '**/MPI_*'."
@@ -68,14 +69,14 @@ def command(
     """Compare two experiments: what got better or worse, at which scale.
 
     BASE and NEW are each a profile, a directory of runs, a glob in quotes, a manifest, or a stored
-    NAME.cpm. Call paths are compared as measured at the largest common scale, by their growth, and
-    with --target there: as measured where both ran it two times or more, else as predicted. Of
-    several parameters, --at p=4096,n=1e6 says where.
+    NAME.cpm. Call paths are compared by measured cost at the largest common scale, by growth, and
+    at --target. Costs at the target are measured if both ran it at least twice, else predicted.
+    With several parameters, use --at p=4096,n=1e6.
     """
     from callpath_modeler.analysis.gates import RegressionGate, violations
     from callpath_modeler.cli.render import render_lines, render_table
     from callpath_modeler.comparison import difference_of
-    from callpath_modeler.report.diff import TextStyle, difference_text, violation_lines
+    from callpath_modeler.report.diff import difference_text, violation_lines
     from callpath_modeler.report.diff_table import difference_table
 
     console: Console = ctx.obj
@@ -85,7 +86,7 @@ def command(
             hint="quote globs: cpmodel diff 'base/*.cubex' 'new/*.cubex'",
         )
     if question.predicted and question.target is question.at is None:
-        raise UsageError("--predicted: no target is asked for", hint="add --target P")
+        raise UsageError("--predicted: there is no target", hint="add --target P")
     form = format_of(format_, output)
     refuse_columns(form, columns)
     limits = None if fail_on is None else RegressionGate.parse(fail_on)
@@ -104,9 +105,9 @@ def command(
     broken = [] if limits is None else violations(found, limits, rows)
     if form == "table":
         width = None if output is not None or wide else console.width
-        look = TextStyle(width, wide, console.ascii_only)
+        style = TextStyle(width=width, full_names=wide, ascii_only=console.ascii_only)
         again = invocation_of(ctx, sources=[new], of_files=True)
-        lines = difference_text(found, rows[: top or _TOP_OF_A_TABLE], look, again)
+        lines = difference_text(found, rows[: top or _TOP_OF_A_TABLE], style, again)
         render_lines(console, lines, output, force=force)
     else:
         content = picked(difference_table(compared, rows[:top], broken), columns)

@@ -1,4 +1,4 @@
-"""`cpmodel excess`: what is lost between measured scales."""
+"""`cpmodel excess`: excess work between measured scales."""
 
 from __future__ import annotations
 
@@ -29,6 +29,7 @@ from callpath_modeler.cli.table_options import (
 from callpath_modeler.cli.view_options import view_options
 from callpath_modeler.errors import DataError, UsageError
 from callpath_modeler.printable import shell_words
+from callpath_modeler.report.text_style import TextStyle
 
 if TYPE_CHECKING:
     from callpath_modeler.analysis.ensemble import Pair
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
 @EXPERIMENT
 @click.option("--pair", metavar="P,Q", help="Compare two scales, e.g. 8,128.")
 @click.option("--base", metavar="P", help="Compare all larger scales with this one.")
-@click.option("--at", metavar="n=N,...", help="Where other parameters are held: measured values.")
+@click.option("--at", metavar="n=N,...", help="Measured values of the other parameters.")
 @view_options
 @table_options
 @metric_options
@@ -73,11 +74,11 @@ def command(
     output: Path | None,
     force: bool,
 ) -> None:
-    """Say what is lost between measured scales, and where.
+    """Show how much time is lost between measured scales, and where.
 
-    Excess work is the share of the run time that perfect scaling would not have. Without --pair
-    or --base, every scale is compared with the smallest. Of several parameters, p scales; others
-    are held where --at says, or at their largest measured value.
+    Excess work is the share of the run time that would be saved by perfect scaling. Without --pair
+    or --base, every scale is compared with the smallest. With several parameters, p varies, and
+    the others have the values of --at, or their largest measured values.
     """
     from callpath_modeler.analysis.ensemble import losses
     from callpath_modeler.cli.render import render_lines, render_table
@@ -106,7 +107,7 @@ def command(
             aggregate=aggregate_of(experiment_read, experiment, metric, load, how),
         )
     except DataError:
-        # A run that was left out may be the scale that is missing.
+        # The missing scale may be a run that was excluded.
         console.findings(findings)
         raise
     findings += slice_findings(found.line.held, found.line.assumed)
@@ -115,9 +116,7 @@ def command(
         width = None if output is not None or wide else console.width
         lines = excess_text(
             shown,
-            width=width,
-            full_names=wide,
-            ascii_only=console.ascii_only,
+            style=TextStyle(width=width, full_names=wide, ascii_only=console.ascii_only),
             invocation=_again(click.get_current_context(), pair, base),
         )
         render_lines(console, lines, output, force=force)
@@ -128,7 +127,7 @@ def command(
 
 
 def _again(ctx: click.Context, pair: str | None, base: str | None) -> Invocation:
-    """Return what asks for the same losses."""
+    """Return the command lines for the same losses."""
     again = invocation_of(ctx)
     scales = {"--pair": pair, "--base": base}
     given = [shell_words([option, text]) for option, text in scales.items() if text is not None]
@@ -136,7 +135,7 @@ def _again(ctx: click.Context, pair: str | None, base: str | None) -> Invocation
 
 
 def _scales(pair: str | None, base: str | None) -> tuple[Pair | None, float | None]:
-    """Return the pair and the base that were asked for."""
+    """Return the pair and the base of the options."""
     from callpath_modeler.loading import parse_number
 
     if pair is not None and base is not None:

@@ -1,4 +1,4 @@
-"""`cpmodel info`: what was read."""
+"""`cpmodel info`: description of an experiment."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from callpath_modeler.cli.console import Console
 from callpath_modeler.cli.options import load_options, model_names, model_options
 from callpath_modeler.cli.table_options import format_of, output_options
 from callpath_modeler.errors import DataError, UsageError
+from callpath_modeler.report.text_style import TextStyle
 from callpath_modeler.units import counted
 
 if TYPE_CHECKING:
@@ -27,11 +28,11 @@ if TYPE_CHECKING:
 @click.option(
     "--verify",
     is_flag=True,
-    help="Read again with an independent reader and compare; of a .cpm, checksums.",
+    help="Compare with an independent reader; for a .cpm, verify checksums.",
 )
 @click.option("--write-manifest", is_flag=True, help="Print a manifest runs.toml of the runs.")
-@click.option("--config", is_flag=True, help="Say what options are set to, and where.")
-@click.option("--advise", is_flag=True, help="Say which scale to run next.")
+@click.option("--config", is_flag=True, help="Show the values of options and their origins.")
+@click.option("--advise", is_flag=True, help="Show which scale to run next.")
 @model_options
 @load_options
 @output_options
@@ -52,10 +53,11 @@ def command(
     output: Path | None,
     force: bool,
 ) -> None:
-    """Say what was read: runs, parameters, metrics, call paths, data quality.
+    """Describe the data: runs, parameters, metrics, call paths, data quality.
 
-    Targets, metrics and options of models are for --advise, by default at 4 times the largest
-    run, and for --diagnostics, which lists the findings about runs, models and target.
+    Targets, metrics and options of models only apply to --advise and --diagnostics. The default
+    target of --advise is 4 times the largest run. --diagnostics lists the findings about runs,
+    models and target.
     """
     from dataclasses import replace
 
@@ -102,14 +104,14 @@ def command(
 
 
 def _refuse_model_options(ctx: click.Context) -> None:
-    """Refuse options of models where none is made; those of files are for other commands."""
+    """Raise an error for options of models if no models are made, unless a file sets them."""
     names = model_names()
     for option in ctx.command.params:
         source = ctx.get_parameter_source(option.name or "")
         if option.opts[-1] in names and source is ParameterSource.COMMANDLINE:
             raise UsageError(
-                f"{option.opts[-1]}: what was read has no models",
-                hint="with --advise or --diagnostics; or cpmodel rank",
+                f"{option.opts[-1]}: info makes no models",
+                hint="add --advise or --diagnostics, or use cpmodel rank",
             )
 
 
@@ -124,7 +126,7 @@ def _advise(
     *,
     force: bool,
 ) -> None:
-    """Say which scale would tell most of the target."""
+    """Print which scale narrows the band at the target most."""
     from callpath_modeler import pipeline
     from callpath_modeler.analysis.advise import advise
     from callpath_modeler.cli.render import render_lines, render_table
@@ -141,7 +143,7 @@ def _advise(
     )
     advice = advise(fitted, value)
     if form == "table":
-        lines = advice_text(fitted, advice, ascii_only=console.ascii_only)
+        lines = advice_text(fitted, advice, style=TextStyle(ascii_only=console.ascii_only))
         render_lines(console, lines, output, force=force)
     else:
         render_table(console, advice_table(fitted, advice), form, output, force=force)
@@ -149,7 +151,7 @@ def _advise(
 
 
 def _configuration(console: Console, form: str, output: Path | None, *, force: bool) -> None:
-    """Say what options are set to, and where."""
+    """Print the values of options and their origins."""
     from callpath_modeler.cli.configured_command import configuration_of
     from callpath_modeler.cli.option_origins import origins
     from callpath_modeler.cli.render import render_lines, render_table
@@ -167,7 +169,7 @@ def _configuration(console: Console, form: str, output: Path | None, *, force: b
 
 
 def _verify(console: Console, sources: tuple[str, ...], load: LoadOptions) -> None:
-    """Compare value by value; end with a DataError if anything differs."""
+    """Compare value by value; raise `DataError` if anything differs."""
     from callpath_modeler import loading, store
 
     if len(sources) == 1 and store.is_stored(Path(sources[0])):
@@ -179,7 +181,7 @@ def _verify(console: Console, sources: tuple[str, ...], load: LoadOptions) -> No
         if agreements is None:
             raise UsageError(
                 f"{path}: its reader has no independent implementation to compare with",
-                hint="leave --verify out",
+                hint="omit --verify",
             )
         for found in agreements:
             compared += found.compared

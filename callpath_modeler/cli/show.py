@@ -1,4 +1,4 @@
-"""`cpmodel show`: one call path in full."""
+"""`cpmodel show`: description of one call path."""
 
 from __future__ import annotations
 
@@ -10,14 +10,13 @@ from callpath_modeler.cli.configured_command import Configured
 from callpath_modeler.cli.console import Console
 from callpath_modeler.cli.options import EXPERIMENT, fit_options, load_options, target_options
 from callpath_modeler.errors import UsageError
+from callpath_modeler.report.text_style import TextStyle
 
 if TYPE_CHECKING:
     from callpath_modeler.loading import LoadOptions
     from callpath_modeler.pipeline import FitOptions
     from callpath_modeler.profile.experiment import Experiment
     from callpath_modeler.target_query import PredictionQuery
-
-_WIDTH_OF_A_PIPE = 100
 
 
 @click.command("show", cls=Configured)
@@ -40,8 +39,8 @@ def command(
 ) -> None:
     """Show one call path: formula, chart, band, alternatives, excess work.
 
-    CALLPATH is a pattern that matches one call path, e.g. 'main/**/MPI_Waitall', or its @id.
-    Without a target it is four times the largest scale.
+    CALLPATH is a pattern that matches one call path, e.g. 'main/**/MPI_Waitall', or its @id. The
+    default target is 4 times the largest scale.
     """
     from callpath_modeler import pipeline
     from callpath_modeler.cli.render import render_lines
@@ -61,9 +60,8 @@ def command(
     lines = model_text(
         ranking,
         row,
-        width=console.width or _WIDTH_OF_A_PIPE,
+        style=TextStyle(width=console.width, ascii_only=console.ascii_only),
         linear=linear,
-        ascii_only=console.ascii_only,
         needs=explain(ranking, row),
     )
     render_lines(console, lines, None, force=False)
@@ -71,7 +69,7 @@ def command(
 
 
 def _found(experiment: Experiment, callpath: str) -> int:
-    """Return the row of a call path; where it may have been taken away, an error says so."""
+    """Return the row of a call path; an error mentions options that may have excluded it."""
     from callpath_modeler.profile.pattern import find_one
     from callpath_modeler.profile.pruning import excluded_call_paths
 

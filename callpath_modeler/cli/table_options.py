@@ -1,4 +1,4 @@
-"""How tables are asked for: which rows and columns, in which format, and where to."""
+"""Options of tables: rows, columns, format, and output file."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ if TYPE_CHECKING:
     from callpath_modeler.report.formats import Table
 
 TABLE = "table"
-"""The format for people."""
+"""The text format."""
 FORMATS = (TABLE, "csv", "tsv", "json", "jsonl", "markdown", "latex", "parquet")
 
 
 class _NumberOrAll(click.IntRange):
-    """A number of rows, or all of them."""
+    """A number of rows, or ``all``."""
 
     name = "number of rows, nor 'all'"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        """Return the number; of all, one that no table reaches."""
+        """Return the number; for ``all``, a number that no table reaches."""
         return sys.maxsize if value == "all" else int(super().convert(value, param, ctx))
 
 
@@ -37,12 +37,12 @@ _TABLE = (
         "--top",
         type=_NumberOrAll(1),
         metavar="N",
-        help="Show the first N, or all; of a view, of every level. "
-        "Default: in rank, what fits the terminal; 10 in other tables, files and pipes; else all.",
+        help="Number of rows, or all; in a view, on every level. Default: rank fits the terminal; "
+        "10 in other tables, files and pipes; else all.",
     ),
-    click.option("--columns", metavar="A,B", help="Columns of all formats but table."),
-    click.option("--no-header", is_flag=True, help="No header row in csv and tsv."),
-    click.option("--wide", is_flag=True, help="Full names, however narrow the terminal."),
+    click.option("--columns", metavar="A,B", help="Columns, in all formats except table."),
+    click.option("--no-header", is_flag=True, help="Omit the header row of csv and tsv."),
+    click.option("--wide", is_flag=True, help="Full names, even on a narrow terminal."),
 )
 _OUTPUT = (
     click.option(
@@ -50,7 +50,7 @@ _OUTPUT = (
         "--format",
         "format_",
         type=click.Choice(FORMATS),
-        help="Default: by the ending of -o, else table.",
+        help="Default: by the suffix of -o, else table.",
     ),
     output_file("Write to a file."),
     FORCE,
@@ -58,17 +58,17 @@ _OUTPUT = (
 
 
 def output_options(command: F) -> F:
-    """Add the options that say where results go: ``format_``, ``output``, ``force``."""
+    """Add the options for the output: ``format_``, ``output``, ``force``."""
     return add_options(command, _OUTPUT)
 
 
 def table_options(command: F) -> F:
-    """Add what says how much of a table is shown: ``top``, ``columns``, ``no_header``, ``wide``."""
+    """Add the options for the size of a table: ``top``, ``columns``, ``no_header``, ``wide``."""
     return add_options(command, _TABLE)
 
 
 def picked(content: Table, columns: str | None) -> Table:
-    """Return a table with the columns that were asked for.
+    """Return a table with the requested columns.
 
     Raises
     ------
@@ -85,24 +85,26 @@ def picked(content: Table, columns: str | None) -> Table:
 
 
 def refuse_columns(form: str, columns: str | None) -> None:
-    """Raise `UsageError` where columns are chosen of a table for people."""
+    """Raise `UsageError` if columns are requested for a text table."""
     if form == "table" and columns is not None:
         raise UsageError(
-            "--columns is for tables that machines read", hint="add -f csv, tsv, json or markdown"
+            "--columns does not apply to text tables", hint="add -f csv, tsv, json or markdown"
         )
 
 
 def format_of(format_: str | None, output: Path | None, formats: Sequence[str] = FORMATS) -> str:
-    """Return the format asked for, else that of the file's ending, else ``table``.
+    """Return the requested format, else the format of the file's suffix, else ``table``.
 
     Parameters
     ----------
-    formats : what can be asked for, which is told where the ending says nothing
+    format_ : the requested format, or None
+    output : the output file, or None
+    formats : the known formats, for the error message
 
     Raises
     ------
     UsageError
-        If the ending says nothing.
+        If the suffix is unknown.
     """
     if format_ is not None:
         return format_
@@ -112,7 +114,7 @@ def format_of(format_: str | None, output: Path | None, formats: Sequence[str] =
     endings = {**{f".{name}": name for name in FORMATS}, **others}
     if output.suffix not in endings:
         raise UsageError(
-            f"{output}: no format is known by the ending {output.suffix!r}",
-            hint=f"name one with -f: {', '.join(formats)}",
+            f"{output}: the suffix {output.suffix!r} selects no format",
+            hint=f"choose one with -f: {', '.join(formats)}",
         )
     return endings[output.suffix]

@@ -26,6 +26,7 @@ from callpath_modeler.cli.table_options import (
     table_options,
 )
 from callpath_modeler.cli.view_options import sort_options, view_options
+from callpath_modeler.report.text_style import TextStyle
 
 if TYPE_CHECKING:
     from callpath_modeler.loading import LoadOptions
@@ -62,11 +63,11 @@ def command(
     output: Path | None,
     force: bool,
 ) -> None:
-    """Show what a target costs top-down, bottom-up or flat.
+    """Show costs at a target top-down, bottom-up or flat.
 
-    That is measured where the target was run two times or more, and predicted elsewhere.
-    Values with callees lead top-down, those of functions by themselves in the other views; -i and
-    -e choose. Without a target it is four times the largest scale.
+    Costs are measured if the target was run at least twice, else predicted. Inclusive values lead
+    top-down, exclusive values in the other views; -i and -e choose. The default target is 4 times
+    the largest scale.
     """
     from callpath_modeler.analysis.forecast import forecast
     from callpath_modeler.analysis.forecast_inputs import ForecastInputs
@@ -96,9 +97,7 @@ def command(
         width = None if output is not None or wide else console.width
         lines = views_text(
             shown,
-            width=width,
-            full_names=wide,
-            ascii_only=console.ascii_only,
+            style=TextStyle(width=width, full_names=wide, ascii_only=console.ascii_only),
             invocation=invocation_of(ctx),
         )
         render_lines(console, lines, output, force=force)

@@ -20,6 +20,7 @@ from callpath_modeler.cli.table_options import (
     table_options,
 )
 from callpath_modeler.errors import UsageError
+from callpath_modeler.report.text_style import TextStyle
 
 if TYPE_CHECKING:
     from callpath_modeler.loading import LoadOptions
@@ -106,7 +107,7 @@ def command(
     from cpmodel_guidelines.benchmark import benchmark_of
     from cpmodel_guidelines.rules import patterns
     from cpmodel_guidelines.table import verification_table
-    from cpmodel_guidelines.text import TextStyle, verification_text
+    from cpmodel_guidelines.text import verification_text
     from cpmodel_guidelines.verification import verify
 
     console: Console = ctx.obj
@@ -136,9 +137,8 @@ def command(
     )
     if form == "table":
         width = None if output is not None or wide else console.width
-        lines = verification_text(
-            found, TextStyle(width, top or _TOP_OF_A_TABLE, console.ascii_only)
-        )
+        style = TextStyle(width=width, full_names=wide, ascii_only=console.ascii_only)
+        lines = verification_text(found, style, top or _TOP_OF_A_TABLE)
         render_lines(console, lines, output, force=force)
     else:
         content = picked(verification_table(found, top), columns)

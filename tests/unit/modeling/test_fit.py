@@ -109,7 +109,7 @@ def test_what_took_less_or_stopped_growing_stays_there(
     assert band.value[0, 0] == pytest.approx(end, rel=0.03)
     # Of exact values, 8, 16, 32 are as small whole numbers as 1, 2, 4.
     assert band.high[0, 0] <= 1.15 * end
-    # What says nothing of values that are there is no model of them.
+    # A fit that ignores existing values is not a model of them.
     assert models.values(POINTS)[0] == pytest.approx(values, rel=0.05)
 
 
