@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from callpath_modeler.analysis.centre import centre_of
 from callpath_modeler.analysis.excess import ideal, per_process, scaling_over
 from callpath_modeler.choices import check_kind
-from callpath_modeler.displayed import Displayed
+from callpath_modeler.displayed import LossDisplay
 from callpath_modeler.errors import DataError, UsageError
 from callpath_modeler.modeling import Aggregate, Centre, centre
 from callpath_modeler.printable import shell_word
@@ -49,7 +49,7 @@ class Reading(StrEnum):
 
 
 @dataclass(frozen=True, eq=False)
-class Losses(Displayed):
+class Losses(LossDisplay):
     """Excess work of every call path between pairs of measured scales.
 
     Attributes

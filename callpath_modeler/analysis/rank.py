@@ -30,7 +30,7 @@ from callpath_modeler.analysis.trust import (
 )
 from callpath_modeler.analysis.turning import Turning, turning
 from callpath_modeler.choices import check_kind, member
-from callpath_modeler.displayed import Displayed
+from callpath_modeler.displayed import RankedDisplay
 from callpath_modeler.errors import UsageError
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.profile.experiment import inclusive_values
@@ -60,7 +60,7 @@ class By(StrEnum):
 
 
 @dataclass(frozen=True, eq=False)
-class Ranking(Displayed):
+class Ranking(RankedDisplay):
     """The answer: which call paths hurt at the target.
 
     All columns are [call paths] of the experiment; `order` says which of them are ranked, and how.

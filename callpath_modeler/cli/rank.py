@@ -17,6 +17,7 @@ from callpath_modeler.cli.options import (
     load_options,
     target_options,
 )
+from callpath_modeler.cli.plotting import PLOT, write_plot
 from callpath_modeler.cli.retelling import retold
 from callpath_modeler.cli.tables import (
     format_of,
@@ -25,6 +26,7 @@ from callpath_modeler.cli.tables import (
     refuse_columns,
     table_options,
 )
+from callpath_modeler.errors import UsageError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -63,6 +65,7 @@ largest run and beyond, and at most three where no run was repeated.
     "--group-by", metavar="NAME", help="Rank the runs of each value of a metadata or a parameter."
 )
 @table_options
+@PLOT
 @click.option("--explain-trust", is_flag=True, help="Say what the marks of trust mean.")
 @EXPECT
 @target_options
@@ -81,6 +84,7 @@ def command(
     columns: str | None,
     no_header: bool,
     wide: bool,
+    plot: Path | None,
     explain_trust: bool,
     expect: Path | None,
     question: Question,
@@ -110,6 +114,11 @@ def command(
         console.note(_TRUST.rstrip(), asked=True)
     form = format_of(format_, output)
     refuse_columns(form, columns)
+    if plot is not None and group_by is not None:
+        raise UsageError(
+            "--plot and --group-by exclude each other: a plot is of one ranking",
+            hint="--where NAME=VALUE chooses a group",
+        )
     if expect is not None:
         load = reading_for(expect, question.metric, load)
     groups = rankings_of(
@@ -124,6 +133,8 @@ def command(
     checks = {value: checked(ranking, expect) for value, (ranking, _) in groups.items()}
     chosen = {value: _chosen(ranking, select) for value, (ranking, _) in groups.items()}
     findings, notes = of_groups(group_by, groups), Notes.FULL
+    if plot is not None:
+        _plot(console, groups[""][0], chosen[""], top, plot, force=force)
     if form == "table":
         width = None if output is not None or wide else console.width
         without = ("--where",) if group_by else ()
@@ -166,6 +177,24 @@ def command(
             console, picked(content, columns), form, output, force=force, header=not no_header
         )
     console.findings(findings, notes)
+
+
+def _plot(
+    console: Console,
+    ranking: Ranking,
+    chosen: NDArray[np.intp],
+    top: int | None,
+    path: Path,
+    *,
+    force: bool,
+) -> None:
+    """Write the plot of the ranked ones of the chosen call paths."""
+    import numpy as np
+
+    from callpath_modeler.report.plot.drawing import TOP, ranking_drawing
+
+    rows = ranking.order[np.isin(ranking.order, chosen)]
+    write_plot(console, ranking_drawing(ranking, rows[: top or TOP]), path, force=force)
 
 
 def _chosen(ranking: Ranking, select: str | None) -> NDArray[np.intp]:

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from callpath_modeler.cli.configured import Configured
 from callpath_modeler.cli.console import Console
-from callpath_modeler.cli.options import EXPERIMENT, fit_options, load_options, target_options
+from callpath_modeler.cli.options import (
+    EXPERIMENT,
+    FORCE,
+    fit_options,
+    load_options,
+    target_options,
+)
+from callpath_modeler.cli.plotting import PLOT, write_plot
 from callpath_modeler.errors import UsageError
 
 if TYPE_CHECKING:
@@ -24,6 +32,8 @@ _WIDTH_OF_A_PIPE = 100
 @EXPERIMENT
 @click.argument("callpath", metavar="CALLPATH")
 @click.option("--linear", is_flag=True, help="Linear axes instead of logarithmic ones.")
+@PLOT
+@FORCE
 @target_options
 @load_options
 @fit_options
@@ -34,6 +44,8 @@ def command(
     experiment: tuple[str, ...],
     callpath: str,
     linear: bool,
+    plot: Path | None,
+    force: bool,
     question: Question,
     load: LoadOptions,
     fitting: FitOptions,
@@ -66,6 +78,12 @@ def command(
         ascii_only=console.ascii_only,
         needs=explain(ranking, row),
     )
+    if plot is not None:
+        from callpath_modeler.report.plot.drawing import model_drawing
+        from callpath_modeler.report.plot.model import ModelPlot
+
+        drawing = model_drawing(ModelPlot.of_ranking(ranking, row, linear=linear))
+        write_plot(console, drawing, plot, force=force)
     render_lines(console, lines, None, force=False)
     console.findings(findings)
 

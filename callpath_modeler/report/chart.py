@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from callpath_modeler.report.curve import Axes, Curve
+from callpath_modeler.report.curve import Axes, Curve, spaced
 from callpath_modeler.units import parameter_value, quantity
 
 _DOTS = np.array([[0x01, 0x08], [0x02, 0x10], [0x04, 0x20], [0x40, 0x80]])
@@ -60,8 +59,7 @@ def draw(
     margin = len(lines[0]) - width
     corner, bar = ("+", "-") if ascii_only else ("└", "─")
     lines.append(" " * (margin - 1) + corner + bar * width)
-    ticks = [*curve.points, *([] if curve.target is None else [curve.target])]
-    lines.append(" " * margin + _ticks(ticks, scale, width) + f"  {parameter}")
+    lines.append(" " * margin + _ticks(curve, scale, width) + f"  {parameter}")
     return [line.rstrip() for line in lines]
 
 
@@ -131,17 +129,14 @@ def _with_axis(
     ]
 
 
-def _ticks(points: Sequence[float], scale: _Cells, width: int) -> str:
+def _ticks(curve: Curve, scale: _Cells, width: int) -> str:
     """Write the points under their columns; one that would touch its neighbour is left out."""
     line = [" "] * (width + 8)
-    # The target first: of all ticks it is the one that must not go.
-    order = [len(points) - 1, *range(len(points) - 1)]
-    spans: list[tuple[int, int]] = []
-    for i in order:
-        text = parameter_value(points[i])
-        start = max(0, min(scale.column(points[i]) - len(text) // 2, width + 8 - len(text)))
-        if any(start <= b and a <= start + len(text) for a, b in spans):
-            continue
+    spans, texts = [], [parameter_value(point) for point in curve.ticks]
+    for point, text in zip(curve.ticks, texts, strict=True):
+        start = max(0, min(scale.column(point) - len(text) // 2, width + 8 - len(text)))
         spans.append((start, start + len(text)))
-        line[start : start + len(text)] = text
+    for (start, end), text, has_room in zip(spans, texts, spaced(spans, 1), strict=True):
+        if has_room:
+            line[start:end] = text
     return "".join(line).rstrip()

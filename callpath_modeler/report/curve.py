@@ -1,20 +1,25 @@
-"""What a chart of call paths shows, and where: measured points, model, band, axes.
+"""What a chart of call paths shows, and where: measured points, model, band, axes, ticks.
 
-Both the terminal's charts and those of pages are drawn from it.
+The charts of the terminal, of pages and of papers are all drawn from it.
 """
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from callpath_modeler.analysis.measured import Measured
 from callpath_modeler.analysis.predict import predict_sum
 from callpath_modeler.fitted import Fitted
 
 _BANDED = 16
 """Of more call paths together, a curve has a band at the target alone."""
+_FEW_DECADES = 2.0
+_MOST_TICKS = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +61,37 @@ class Curve:
         value = float(np.interp(self.target, self.grid, self.value))
         return value, float(self.low[at]), float(self.high[at])
 
+    @property
+    def ticks(self) -> list[float]:
+        """Measured points and the target, those first whose labels must not give way."""
+        points = self.points.tolist()
+        return [*([] if self.target is None else [self.target]), *points[-1:], *points[:-1]]
+
+
+def spaced(spans: Sequence[tuple[float, float]], gap: float) -> list[bool]:
+    """Tell which labels have room: those that are at least `gap` away from all earlier ones."""
+    taken: list[tuple[float, float]] = []
+    found = []
+    for left, right in spans:
+        has_room = all(right + gap <= start or end + gap <= left for start, end in taken)
+        taken += [(left, right)] * has_room
+        found.append(has_room)
+    return found
+
+
+def value_ticks(bottom: float, top: float) -> list[float]:
+    """Return round values between two, as many as there is room for, on a logarithmic axis."""
+    decades = math.log10(top / bottom)
+    first, last = math.floor(math.log10(bottom)), math.ceil(math.log10(top))
+    if decades > _FEW_DECADES:
+        step = math.ceil(decades / _MOST_TICKS)
+        candidates = [10.0**k for k in range(first, last + 1) if k % step == 0]
+    else:
+        steps = (1.0, 2.0, 5.0) if decades > 1 else (1.0, 1.5, 2.0, 3.0, 5.0, 7.0)
+        candidates = [step * 10.0**k for k in range(first, last + 1) for step in steps]
+    found = [value for value in candidates if bottom <= value <= top]
+    return found if len(found) > 1 else [float(bottom * (top / bottom) ** k) for k in (0.1, 0.9)]
+
 
 @dataclass(frozen=True, slots=True)
 class Axes:
@@ -74,10 +110,16 @@ class Axes:
     linear: bool
 
     @classmethod
-    def of(cls, curve: Curve, *, linear: bool = False) -> Axes:
-        """Return axes on which all of a curve that has a scale has room, and hides no other."""
+    def of(
+        cls, curve: Curve, *, linear: bool = False, beside: NDArray[np.float64] | None = None
+    ) -> Axes:
+        """Return axes on which all of a curve that has a scale has room, and hides no other.
+
+        `beside` are further values that need room.
+        """
         seen = [] if curve.seen is None else curve.seen
-        shown = np.concatenate([curve.measured, curve.value, curve.high, curve.low, seen])
+        others = np.empty(0) if beside is None else beside.ravel()
+        shown = np.concatenate([curve.measured, curve.value, curve.high, curve.low, seen, others])
         shown = shown[np.isfinite(shown) & (shown >= 0 if linear else shown > 0)]
         peak = np.nanmax(np.concatenate([curve.measured, curve.value, [0.0]]))
         # A wild band, or a model that starts at zero, must not press the data into one line.
@@ -187,6 +229,16 @@ def sketch(
     at = int(np.argmin(np.abs(curve.grid - target)))
     _, low[at], high[at] = at_target
     return replace(curve, low=low, high=high)
+
+
+def repetitions_of(fitted: Fitted, rows: NDArray[np.integer]) -> NDArray[np.float64]:
+    """Return what some call paths cost together in each run of each point, [K, R].
+
+    NaN where none of them occurred, or there is no such run.
+    """
+    runs = Measured(fitted).runs[rows]
+    total = np.where(np.isnan(runs).all(axis=0), np.nan, np.nansum(runs, axis=0))
+    return total if fitted.held == fitted.measured_at else total * np.nan
 
 
 def measured_of(fitted: Fitted, rows: NDArray[np.integer]) -> NDArray[np.float64]:

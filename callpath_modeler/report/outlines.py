@@ -134,20 +134,21 @@ def tree_lines(
 ) -> list[Text]:
     """Lay out a view: a header, its lines, and a last one for the total.
 
-    Every column has a cell for the total, too. ``…`` behind a name stands for what is below it.
+    Every column has a cell for the total, too.
     """
     say = to_ascii if ascii_only else str
-    nodes = [(line.depth, say(_label(outline, line, full_names))) for line in outline.lines]
+    nodes = [(line.depth, say(line_name(outline, line, full=full_names))) for line in outline.lines]
     dressed = [replace(c, header=say(c.header), cells=[*map(say, c.cells)]) for c in columns]
     heading = title(outline)
     return tree_table(dressed, [*nodes, (0, "total")], width, title=heading, ellipsis=say("…"))
 
 
-def _label(outline: Outline, line: Line, full_names: bool) -> str:
+def line_name(outline: Outline, line: Line, *, full: bool) -> str:
+    """Return the name of a line; ``…`` behind it stands for what is below it."""
     if line.is_rest:
         return f"… {len(line.nodes)} more"
     name = outline.view.name(line.node)
-    return (name if full_names else short_name(name)) + (" …" if line.is_closed else "")
+    return (name if full else short_name(name)) + (" …" if line.is_closed else "")
 
 
 def short_names(names: Iterable[str]) -> list[str]:

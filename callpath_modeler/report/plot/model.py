@@ -1,0 +1,249 @@
+"""The plot of a model: repetitions, their centre, the model with its band, and the target."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from callpath_modeler.analysis.at_target import basis_of
+from callpath_modeler.analysis.rank import Ranking
+from callpath_modeler.errors import DataError
+from callpath_modeler.fitted import CallPathModel, Fitted
+from callpath_modeler.report.curve import Axes as Range
+from callpath_modeler.report.curve import Curve, curve_of, repetitions_of, value_ticks
+from callpath_modeler.report.layout import shorten
+from callpath_modeler.report.model import rows_of
+from callpath_modeler.report.plot.style import (
+    BLACK,
+    BLUE,
+    GREY,
+    SKY,
+    VERMILLION,
+    WIDTH,
+    label,
+    letters,
+    set_ticks,
+)
+from callpath_modeler.report.ranking import distinct_names
+from callpath_modeler.report.ranking_table import model_range_texts
+from callpath_modeler.units import parameter_value, percent, quantity, setting_text
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+HEIGHT = 2.5
+"""Inches."""
+_GRID = 200
+_INSIDE = (2.6, 1.7)
+"""Inches about of the area inside the axes."""
+_MARGIN = 0.04
+"""Part of the axis that is free beside the outermost points."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ModelPlot:
+    """Contents of the plot of some call paths together.
+
+    Attributes
+    ----------
+    fitted : the models
+    rows : the call paths
+    title : what they are called
+    curve : points, model, band and target
+    repetitions : [K, R] the runs of each point; NaN = none
+    inclusive : whether `rows` are a call path with all that it calls
+    leader : the row whose growth the curve has; -1 = there is no model
+    linear : linear axes instead of logarithmic ones
+    """
+
+    fitted: Fitted
+    rows: NDArray[np.intp]
+    title: list[str]
+    curve: Curve
+    repetitions: NDArray[np.float64]
+    inclusive: bool
+    leader: int
+    linear: bool = False
+
+    @classmethod
+    def of_ranking(cls, ranking: Ranking, row: int, *, linear: bool = False) -> ModelPlot:
+        """Return the plot of a ranked call path, up to the target of the ranking."""
+        at = float(ranking.value[row]), float(ranking.low[row]), float(ranking.high[row])
+        return cls._made(
+            ranking.fitted,
+            row,
+            rows_of(ranking, row),
+            ranking.target,
+            leader=int(ranking.leader[row]),
+            linear=linear,
+            seen=at if ranking.repetitions else None,
+            inclusive=ranking.inclusive,
+        )
+
+    @classmethod
+    def of_model(cls, model: CallPathModel, target: float) -> ModelPlot:
+        """Return the plot of one model, up to a target."""
+        row, fitted = model.row, model.fitted
+        leader = row if fitted.modelled[row] else -1
+        return cls._made(fitted, row, np.array([row]), target, leader=leader)
+
+    @classmethod
+    def _made(
+        cls,
+        fitted: Fitted,
+        row: int,
+        rows: NDArray[np.intp],
+        target: float,
+        *,
+        leader: int,
+        linear: bool = False,
+        seen: tuple[float, float, float] | None = None,
+        inclusive: bool = False,
+    ) -> ModelPlot:
+        curve = curve_of(fitted, rows, target, count=_GRID, linear=linear, seen=seen)
+        (names,) = distinct_names(fitted.experiment.tree, np.array([row]), full=False)
+        if not curve.has_scale:
+            path = fitted.experiment.tree.path(row)
+            raise DataError(
+                f"nothing to plot: {fitted.metric.name} of {path} is zero in every run",
+                hint="choose another call path, or another metric with -m",
+            )
+        runs = repetitions_of(fitted, rows)
+        return cls(fitted, rows, names, curve, runs, inclusive, leader, linear)
+
+    @property
+    def range(self) -> Range:
+        """The part of the plane that has room on the plot."""
+        return Range.of(self.curve, linear=self.linear, beside=self.repetitions)
+
+
+def draw_model(axes: Axes, plot: ModelPlot) -> None:
+    """Draw a model with what was measured."""
+    fitted, curve, span = plot.fitted, plot.curve, plot.range
+    _scale(axes, plot, span)
+    if plot.leader >= 0:
+        _draw_band(axes, plot, span)
+        _draw_curve(axes, plot)
+    _draw_points(axes, plot, span)
+    if plot.leader >= 0 or curve.seen is not None:
+        _draw_target(axes, plot, span)
+    held = f" (at {setting_text(fitted.held)})" if fitted.held else ""
+    axes.set_xlabel(label(fitted.parameter + held))
+    how = fitted.experiment.reduction.words
+    kind = "inclusive" if plot.inclusive else "exclusive"
+    metric = ", ".join(part for part in (fitted.metric.name, kind, how) if part)
+    axes.set_ylabel(label(shorten([metric], letters(HEIGHT - 0.3))))
+    axes.set_title(label(shorten(plot.title, letters(WIDTH - 0.2))), loc="left", pad=4)
+    handles, labels = axes.get_legend_handles_labels()
+    if handles:
+        axes.legend(handles, labels, loc="best", handlelength=2.2, labelspacing=0.35)
+
+
+def _scale(axes: Axes, plot: ModelPlot, span: Range) -> None:
+    """Set limits and ticks: the measured points and the target, and round values."""
+    left, right, bottom, top = span.left, span.right, span.bottom, span.top
+    if right <= left:
+        left, right = left / 1.5, right * 1.5
+    unit = plot.fitted.metric.unit
+    if plot.linear:
+        margin = _MARGIN * (right - left)
+        axes.set_xlim(left - margin, right + margin)
+        axes.set_ylim(bottom, top + _MARGIN * (top - bottom))
+        values = [float(v) for v in axes.yaxis.get_major_locator().tick_values(bottom, top)]
+        values = [value for value in values if bottom <= value <= top]
+    else:
+        axes.set_xscale("log")
+        axes.set_yscale("log")
+        factor = (right / left) ** _MARGIN
+        axes.set_xlim(left / factor, right * factor)
+        axes.set_ylim(bottom, top)
+        values = value_ticks(bottom, top)
+    points = plot.curve.ticks
+    set_ticks(axes, "x", points, [parameter_value(point) for point in points], _INSIDE[0])
+    set_ticks(axes, "y", values, [quantity(value, unit) for value in values], _INSIDE[1])
+
+
+def _draw_band(axes: Axes, plot: ModelPlot, span: Range) -> None:
+    curve = plot.curve
+    low, high = (np.clip(end, span.bottom, span.top) for end in (curve.low, curve.high))
+    if np.isfinite(low).any():
+        name = f"{percent(plot.fitted.models.confidence)} band"
+        axes.fill_between(curve.grid, low, high, color=SKY, linewidth=0, label=name, zorder=1)
+
+
+def _draw_curve(axes: Axes, plot: ModelPlot) -> None:
+    curve, fitted = plot.curve, plot.fitted
+    growth = model_range_texts(fitted, np.array([plot.leader]), pretty=True)[0]
+    inside = curve.grid <= curve.end_of_data
+    last = int(np.flatnonzero(inside)[-1]) if inside.any() else 0
+    value = np.where(curve.value > 0, curve.value, np.nan) if not plot.linear else curve.value
+    line: dict[str, Any] = {"color": BLUE, "zorder": 2}
+    axes.plot(curve.grid[: last + 1], value[: last + 1], label=label(f"model, {growth}"), **line)
+    if curve.grid[-1] > curve.end_of_data:
+        beyond, values = curve.grid[last:], value[last:]
+        axes.plot(beyond, values, linestyle=(0, (4, 2)), label="beyond the data", **line)
+        axes.axvline(curve.end_of_data, color=GREY, linewidth=0.5, linestyle=":", zorder=0)
+
+
+def _draw_points(axes: Axes, plot: ModelPlot, span: Range) -> None:
+    curve = plot.curve
+    runs = plot.repetitions
+    if runs.shape[1] > 1:
+        at = np.repeat(curve.points, runs.shape[1])
+        style: dict[str, Any] = {
+            "marker": "o",
+            "markersize": 3.2,
+            "markeredgewidth": 0.6,
+            "linestyle": "none",
+        }
+        _marked(axes, at, runs.ravel(), span, "repetitions", zorder=3, color=GREY,
+                markerfacecolor="none", **style)  # fmt: skip
+    _marked(axes, curve.points, curve.measured, span, "measured", zorder=4, color=BLACK,
+            marker="o", markersize=3.6, markeredgewidth=0, linestyle="none")  # fmt: skip
+
+
+def _marked(
+    axes: Axes,
+    points: NDArray[np.float64],
+    values: NDArray[np.float64],
+    span: Range,
+    name: str,
+    **style: Any,
+) -> None:
+    """Draw points; those that no axis shows, such as zeros on a logarithmic one, at its edge."""
+    known = np.isfinite(values)
+    below, above = known & (values < span.bottom), known & (values > span.top)
+    shown = known & ~below & ~above
+    if shown.any():
+        axes.plot(points[shown], values[shown], label=name, **style)
+    zeros = below & (values == 0)
+    for where, sign, edge, what in (
+        (zeros, "v", span.bottom, "zero"),
+        (below & ~zeros, "v", span.bottom, "below the axis"),
+        (above, "^", span.top, "above the axis"),
+    ):
+        if where.any():
+            at_edge = {**style, "marker": sign, "markersize": 4.5, "clip_on": False}
+            ends = np.full(int(where.sum()), edge)
+            axes.plot(points[where], ends, label=f"{name}: {what}", **at_edge)
+
+
+def _draw_target(axes: Axes, plot: ModelPlot, span: Range) -> None:
+    curve = plot.curve
+    at = curve.at_target
+    if curve.target is None or at is None or not np.isfinite(at[0]):
+        return
+    value, low, high = at
+    name = f"target, {basis_of(curve.seen is not None)}"
+    if np.isfinite(low):
+        ends = np.clip([low, high], span.bottom, span.top)
+        axes.plot([curve.target] * 2, ends, color=VERMILLION, linewidth=1.4, zorder=5)
+        for end, true, sign in zip(ends, (low, high), "v^", strict=True):
+            cut = end != true
+            axes.plot([curve.target], [end], color=VERMILLION, marker=sign if cut else "_",
+                      markersize=3.5 if cut else 5, clip_on=False, zorder=5)  # fmt: skip
+    _marked(axes, np.array([curve.target]), np.array([value]), span, name, color=VERMILLION,
+            marker="D", markersize=4.5, markeredgewidth=0, linestyle="none", zorder=6)  # fmt: skip
