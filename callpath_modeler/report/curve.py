@@ -84,13 +84,17 @@ def value_ticks(bottom: float, top: float) -> list[float]:
     decades = math.log10(top / bottom)
     first, last = math.floor(math.log10(bottom)), math.ceil(math.log10(top))
     if decades > _FEW_DECADES:
-        step = math.ceil(decades / _MOST_TICKS)
-        candidates = [10.0**k for k in range(first, last + 1) if k % step == 0]
+        apart = math.ceil(decades / _MOST_TICKS)
+        candidates = [10.0**k for k in range(first, last + 1) if k % apart == 0]
     else:
         steps = (1.0, 2.0, 5.0) if decades > 1 else (1.0, 1.5, 2.0, 3.0, 5.0, 7.0)
-        candidates = [step * 10.0**k for k in range(first, last + 1) for step in steps]
+        candidates = [size * 10.0**k for k in range(first, last + 1) for size in steps]
     found = [value for value in candidates if bottom <= value <= top]
-    return found if len(found) > 1 else [float(bottom * (top / bottom) ** k) for k in (0.1, 0.9)]
+    if len(found) > 1:
+        return found
+    power = 10.0 ** math.floor(math.log10((top - bottom) / 2))
+    step = max((k * power for k in (2, 5) if 2 * k * power <= top - bottom), default=power)
+    return [step * k for k in range(math.ceil(bottom / step), math.floor(top / step) + 1)]
 
 
 @dataclass(frozen=True, slots=True)

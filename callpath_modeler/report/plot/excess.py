@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from callpath_modeler.analysis.ensemble import NOTICEABLE
 from callpath_modeler.report.excess import ExcessView
-from callpath_modeler.report.layout import shorten
 from callpath_modeler.report.outlines import line_name
 from callpath_modeler.report.plot.style import (
     BLACK,
@@ -20,8 +19,8 @@ from callpath_modeler.report.plot.style import (
     TEXT,
     VERMILLION,
     WIDTH,
+    brief,
     label,
-    letters,
 )
 from callpath_modeler.units import parameter_value, percent, setting_text
 
@@ -34,6 +33,8 @@ _NAMES = 1.75
 """Inches of names."""
 _INDENT, _DEEPEST = 2, 14
 """Letters by which a node is indented, and at most."""
+_SPACE = 0.031
+"""Inches of a space."""
 _OWN, _WHOLE, _LESS = VERMILLION, "#f6d3b8", BLUE
 """Colours of a loss by itself, with callees, and of what is gained."""
 
@@ -45,7 +46,7 @@ class ExcessPlot:
     Attributes
     ----------
     shown : the view
-    names : of lines, indented, with ``~`` before those that noise may be behind
+    names : labels of lines, indented, with ``~`` before those that noise may be behind
     whole, own : fractions of the run time at the larger scale, with callees and without
     """
 
@@ -62,11 +63,12 @@ class ExcessPlot:
         overlaps = shown.overlaps[pair]
         doubtful = np.zeros(len(own), bool) if overlaps is None else overlaps[0]
         doubtful = doubtful & (np.abs(np.nan_to_num(whole)) >= NOTICEABLE)
-        room, names = letters(_NAMES), []
+        names = []
         for line, doubt in zip(shown.outline.lines, doubtful.tolist(), strict=True):
             indent = " " * min(line.depth * _INDENT, _DEEPEST)
             name = "~" * doubt + line_name(shown.outline, line, full=False)
-            names.append(indent + shorten([name], room - len(indent)))
+            room = _NAMES - 0.1 - len(indent) * _SPACE
+            names.append(indent + brief([name], room))
         return cls(shown, names, np.asarray(whole), np.asarray(own))
 
     @property
@@ -101,7 +103,7 @@ def draw_excess(axes: Axes, plot: ExcessPlot) -> None:
     axes.axvline(0.0, color=BLACK, linewidth=0.5, zorder=3)
     axes.spines["left"].set_visible(False)
     axes.tick_params(axis="y", length=0)
-    axes.set_yticks(places, [label(name) for name in plot.names], fontsize=TEXT, ha="left")
+    axes.set_yticks(places, plot.names, fontsize=TEXT, ha="left")
     axes.tick_params(axis="y", pad=_NAMES * 72)
     for place, value, mine in zip(places.tolist(), plot.whole.tolist(), own.tolist(), strict=True):
         ends = (min(value, mine, 0.0), max(value, mine, 0.0))
@@ -116,8 +118,7 @@ def draw_excess(axes: Axes, plot: ExcessPlot) -> None:
     axes.set_xlabel(label(f"excess work, share of the {losses.metric.name}"), loc="right")
     total = percent(float(losses.total[-1]))
     title = f"{scales}{held}: {total} excess, {losses.scaling} scaling"
-    title = shorten([title], letters(WIDTH - 0.1))
-    axes.annotate(label(title), (0, 1), (-_NAMES * 72, 16), xycoords="axes fraction",
+    axes.annotate(brief([title], WIDTH - 0.1), (0, 1), (-_NAMES * 72, 16), xycoords="axes fraction",
                   textcoords="offset points", va="bottom")  # fmt: skip
     shift = ScaledTranslation(-_NAMES, 0.02, axes.figure.dpi_scale_trans)
     axes.legend(

@@ -14,17 +14,17 @@ from callpath_modeler.errors import DataError
 from callpath_modeler.fitted import CallPathModel, Fitted
 from callpath_modeler.report.curve import Axes as Range
 from callpath_modeler.report.curve import Curve, curve_of, repetitions_of, value_ticks
-from callpath_modeler.report.layout import shorten
 from callpath_modeler.report.model import rows_of
 from callpath_modeler.report.plot.style import (
     BLACK,
     BLUE,
     GREY,
     SKY,
+    SMALL,
     VERMILLION,
     WIDTH,
+    brief,
     label,
-    letters,
     set_ticks,
 )
 from callpath_modeler.report.ranking import distinct_names
@@ -34,7 +34,7 @@ from callpath_modeler.units import parameter_value, percent, quantity, setting_t
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-HEIGHT = 2.5
+HEIGHT = 2.7
 """Inches."""
 _GRID = 200
 _INSIDE = (2.6, 1.7)
@@ -103,7 +103,8 @@ class ModelPlot:
         seen: tuple[float, float, float] | None = None,
         inclusive: bool = False,
     ) -> ModelPlot:
-        curve = curve_of(fitted, rows, target, count=_GRID, linear=linear, seen=seen)
+        end = target if leader >= 0 or seen is not None else np.inf
+        curve = curve_of(fitted, rows, end, count=_GRID, linear=linear, seen=seen)
         (names,) = distinct_names(fitted.experiment.tree, np.array([row]), full=False)
         if not curve.has_scale:
             path = fitted.experiment.tree.path(row)
@@ -122,6 +123,8 @@ class ModelPlot:
 
 def draw_model(axes: Axes, plot: ModelPlot) -> None:
     """Draw a model with what was measured."""
+    from matplotlib.transforms import ScaledTranslation
+
     fitted, curve, span = plot.fitted, plot.curve, plot.range
     _scale(axes, plot, span)
     if plot.leader >= 0:
@@ -132,14 +135,24 @@ def draw_model(axes: Axes, plot: ModelPlot) -> None:
         _draw_target(axes, plot, span)
     held = f" (at {setting_text(fitted.held)})" if fitted.held else ""
     axes.set_xlabel(label(fitted.parameter + held))
-    how = fitted.experiment.reduction.words
     kind = "inclusive" if plot.inclusive else "exclusive"
-    metric = ", ".join(part for part in (fitted.metric.name, kind, how) if part)
-    axes.set_ylabel(label(shorten([metric], letters(HEIGHT - 0.3))))
-    axes.set_title(label(shorten(plot.title, letters(WIDTH - 0.2))), loc="left", pad=4)
-    handles, labels = axes.get_legend_handles_labels()
-    if handles:
-        axes.legend(handles, labels, loc="best", handlelength=2.2, labelspacing=0.35)
+    lines = f"{fitted.metric.name}, {kind}", fitted.experiment.reduction.words
+    axes.set_ylabel("\n".join(brief([line], _INSIDE[1]) for line in lines))
+    axes.set_title(brief(plot.title, WIDTH - 0.7), loc="left", pad=4)
+    if plot.leader < 0:
+        why = fitted.status(int(plot.rows[0])).replace("_", " ")
+        axes.plot([], [], linestyle="none", label=label(f"no model: {why}"))
+    shift = ScaledTranslation(-0.68, -0.38, axes.figure.dpi_scale_trans)
+    axes.legend(
+        loc="upper left",
+        bbox_to_anchor=(0, 0),
+        bbox_transform=axes.transAxes + shift,
+        ncols=3,
+        handlelength=2.2,
+        columnspacing=0.8,
+        labelspacing=0.35,
+        borderaxespad=0.0,
+    )
 
 
 def _scale(axes: Axes, plot: ModelPlot, span: Range) -> None:
@@ -181,7 +194,12 @@ def _draw_curve(axes: Axes, plot: ModelPlot) -> None:
     last = int(np.flatnonzero(inside)[-1]) if inside.any() else 0
     value = np.where(curve.value > 0, curve.value, np.nan) if not plot.linear else curve.value
     line: dict[str, Any] = {"color": BLUE, "zorder": 2}
-    axes.plot(curve.grid[: last + 1], value[: last + 1], label=label(f"model, {growth}"), **line)
+    axes.plot(
+        curve.grid[: last + 1],
+        value[: last + 1],
+        label=brief([f"model, {growth}"], 0.95, SMALL),
+        **line,
+    )
     if curve.grid[-1] > curve.end_of_data:
         beyond, values = curve.grid[last:], value[last:]
         axes.plot(beyond, values, linestyle=(0, (4, 2)), label="beyond the data", **line)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +15,6 @@ from callpath_modeler.errors import DataError, UsageError
 from callpath_modeler.report.answer import at_text
 from callpath_modeler.report.columns import band_title
 from callpath_modeler.report.curve import value_ticks
-from callpath_modeler.report.layout import shorten
 from callpath_modeler.report.plot.style import (
     BLACK,
     GREY,
@@ -24,8 +23,8 @@ from callpath_modeler.report.plot.style import (
     TEXT,
     VERMILLION,
     WIDTH,
+    brief,
     label,
-    letters,
     set_ticks,
 )
 from callpath_modeler.report.ranking import distinct_names, remainder
@@ -39,6 +38,7 @@ _ROW, _BESIDE = 0.27, 0.85
 _DECADES = 9.0
 """Most decades of the axis; smaller values are at its edge."""
 _WIDER = 1.25
+_SIGN: dict[str, Any] = {"linestyle": "none", "markersize": 4, "markeredgewidth": 0.6, "zorder": 3}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -51,6 +51,7 @@ class RankingPlot:
     names : call paths, then what the others cost together, and the total
     measured : at the largest scale
     value, low, high : at the target
+    predicted : what models say of the target
     trust : marks, or ""
     sums : how many of the last rows are sums
     """
@@ -61,6 +62,7 @@ class RankingPlot:
     value: NDArray[np.float64]
     low: NDArray[np.float64]
     high: NDArray[np.float64]
+    predicted: NDArray[np.float64]
     trust: list[str]
     sums: int
 
@@ -83,22 +85,15 @@ class RankingPlot:
         names: list[Sequence[str]] = [
             *distinct_names(ranking.fitted.experiment.tree, rows, full=False)
         ]
-        columns = [ranking.at_largest, ranking.value, ranking.low, ranking.high]
-        parts = [column[rows].tolist() for column in columns]
-        sums: list[tuple[str, tuple[float, ...]]] = []
-        if ranking.fitted.metric.additive:
-            others = remainder(ranking, rows)
-            if len(others):
-                both = (float(np.nansum(column[others])) for column in columns[:2])
-                sums.append((counted(len(others), "other"), (*both, np.nan, np.nan)))
-            sums.append(("total", (ranking.total_at_largest, *ranking.total)))
-        for name, values in sums:
-            names.append([name])
-            for part, amount in zip(parts, values, strict=True):
-                part.append(amount)
+        columns = [column[rows] for column in _columns(ranking)]
+        sums = _sums(ranking, remainder(ranking, rows))
+        names += [[name] for name, _ in sums]
+        rest = np.array([values for _, values in sums]).reshape(len(sums), len(columns))
+        measured, value, low, high, said = (
+            np.append(column, more) for column, more in zip(columns, rest.T, strict=True)
+        )
         marks = [*map(marks_text, ranking.trust[rows].tolist()), *[""] * len(sums)]
-        measured, value, low, high = map(np.array, parts)
-        found = cls(ranking, names, measured, value, low, high, marks, len(sums))
+        found = cls(ranking, names, measured, value, low, high, said, marks, len(sums))
         if not (found.value > 0).any():
             raise DataError(
                 f"nothing to plot: {ranking.fitted.metric.name} is zero at the target",
@@ -112,12 +107,46 @@ class RankingPlot:
         return _ROW * len(self.names) + _BESIDE
 
     @property
+    def signs(self) -> Iterator[tuple[NDArray[np.float64], str, dict[str, Any]]]:
+        """Values, what they are, and the sign they have."""
+        ranking, fitted = self.ranking, self.ranking.fitted
+        largest, target = (
+            f"{fitted.parameter} = {parameter_value(at)}"
+            for at in (fitted.points[-1], ranking.target)
+        )
+        if not (ranking.repetitions and largest == target):
+            yield self.measured, f"measured at {largest}", {"marker": "o", "color": BLACK}
+        sign = {"marker": "D", "color": VERMILLION}
+        yield self.value, f"{ranking.basis} at {target}", sign
+        if ranking.repetitions:
+            yield self.predicted, "predicted", {**sign, "markerfacecolor": "none"}
+
+    @property
     def limits(self) -> tuple[float, float]:
         """Ends of the axis."""
-        every = np.concatenate([self.measured, self.value, self.low, self.high])
+        every = np.concatenate([*(values for values, _, _ in self.signs), self.low, self.high])
         shown = every[np.isfinite(every) & (every > 0)]
         top = float(shown.max())
         return max(float(shown.min()), top / 10**_DECADES) / _WIDER, top * _WIDER
+
+
+def _columns(ranking: Ranking) -> list[NDArray[np.float64]]:
+    predicted = ranking.predicted.value
+    return [ranking.at_largest, ranking.value, ranking.low, ranking.high, predicted]
+
+
+def _sums(
+    ranking: Ranking, others: NDArray[np.intp]
+) -> list[tuple[str, tuple[float, float, float, float, float]]]:
+    """Return what the call paths without a row cost together, and the total; both as columns."""
+    if not ranking.fitted.metric.additive:
+        return []
+    total = (ranking.total_at_largest, *ranking.total, ranking.predicted_total)
+    sums = [("total", total)]
+    if len(others):
+        largest, value, _, _, said = (float(np.nansum(c[others])) for c in _columns(ranking))
+        sums.insert(0, (counted(len(others), "other"), (largest, value, np.nan, np.nan, said)))
+    return sums
 
 
 def draw_ranking(axes: Axes, plot: RankingPlot) -> None:
@@ -139,40 +168,33 @@ def draw_ranking(axes: Axes, plot: RankingPlot) -> None:
     banded = np.isfinite(low) & np.isfinite(high)
     axes.barh(places[banded] + 0.2, high[banded] - low[banded], left=low[banded], height=0.3,
               color=SKY, linewidth=0, zorder=1, label=band_title(ranking))  # fmt: skip
-    largest, target = (
-        f"{fitted.parameter} = {parameter_value(at)}" for at in (fitted.points[-1], ranking.target)
-    )
-    signs: tuple[tuple[NDArray[np.float64], str, dict[str, Any]], ...] = (
-        (plot.measured, f"measured at {largest}", {"marker": "o", "color": BLACK}),
-        (plot.value, f"{ranking.basis} at {target}", {"marker": "D", "color": VERMILLION}),
-    )
-    for values, name, style in signs:
+    is_off = False
+    for values, name, style in plot.signs:
         known = np.isfinite(values)
-        ends = np.clip(values[known], left, right)
-        off = values[known] < left
-        axes.plot(ends[~off], places[known][~off] + 0.2, linestyle="none", markersize=4,
-                  markeredgewidth=0, zorder=3, label=label(name), **style)  # fmt: skip
+        off = known & (values < left)
+        axes.plot(values[known & ~off], places[known & ~off] + 0.2, label=label(name), **_SIGN,
+                  **style)  # fmt: skip
         if off.any():
-            axes.plot(ends[off], places[known][off] + 0.2, linestyle="none", markersize=4,
-                      clip_on=False, zorder=3, label=label(f"{name}: below the axis"),
-                      **{**style, "marker": "<"})  # fmt: skip
+            is_off, at_edge = True, {**style, "marker": "<", "clip_on": False}
+            axes.plot(np.full(int(off.sum()), left), places[off] + 0.2, **_SIGN, **at_edge)
+    if is_off:
+        axes.plot([], [], marker="<", color=GREY, label="zero, or left of the axis", **_SIGN)
     if plot.sums:
         axes.axhline(count - plot.sums - 0.5, color=GREY, linewidth=0.5)
     held = f", {at_text(fitted, ranking.target)}" if fitted.held else ""
     kind = "inclusive" if ranking.inclusive else "exclusive"
     how = fitted.experiment.reduction.words
     metric = ", ".join(part for part in (fitted.metric.name, kind, how) if part)
-    axes.set_xlabel(label(shorten([metric + held], letters(WIDTH - 0.2))))
-    axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=3, handlelength=1.2,
+    axes.set_xlabel(brief([metric + held], WIDTH - 0.2))
+    axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=3 - is_off, handlelength=1.2,
                 columnspacing=1.0, borderpad=0.1)  # fmt: skip
 
 
 def _draw_names(axes: Axes, plot: RankingPlot) -> None:
     """Write names to the left above their rows, and marks of trust to the right."""
     line = axes.get_yaxis_transform()
-    room = letters(WIDTH - 0.2) - 8
     for place, (names, trust) in enumerate(zip(plot.names, plot.trust, strict=True)):
         at = place - 0.06
-        text = label(shorten(names, room))
+        text = brief(names, WIDTH - 0.7)
         axes.text(0.0, at, text, transform=line, va="bottom", fontsize=TEXT)
         axes.text(1.0, at, label(trust), transform=line, va="bottom", ha="right", fontsize=SMALL)

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from callpath_modeler.errors import UsageError
 from callpath_modeler.printable import printable
 from callpath_modeler.report.curve import spaced
+from callpath_modeler.report.layout import shorten
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -31,8 +32,10 @@ WIDTH = 3.5
 """Inches: one column of a paper."""
 SMALL, TEXT = 6.0, 7.0
 """Points of numbers and notes, and of names."""
-_LETTER = 0.6
-"""Width of a letter as a part of its size."""
+_DIGIT = 0.64
+"""Width of a digit as a part of its size."""
+_MOST_LETTERS = 3
+"""So many of the narrowest letters are as wide as their size."""
 _GAP = 4.0
 """Points that labels are apart at least."""
 _DOTS_PER_INCH = 300
@@ -135,9 +138,21 @@ def _signs() -> Collection[int]:
     return get_font(str(Path(get_data_path(), "fonts", "ttf", "DejaVuSans.ttf"))).get_charmap()
 
 
-def letters(inches: float, size: float = TEXT) -> int:
-    """Return how many letters have room in a width."""
-    return int(inches * 72 / (size * _LETTER))
+def brief(names: Sequence[str], inches: float, size: float = TEXT) -> str:
+    """Return a call path as a label that has room in a width, shortened as in tables."""
+    from matplotlib.font_manager import FontProperties
+    from matplotlib.textpath import text_to_path
+
+    font = FontProperties(family="DejaVu Sans", size=size)
+    most = int(inches * 72 / size * _MOST_LETTERS)
+    for room in range(most, 1, -1):
+        text = label(shorten(names, room))
+        width, _, _ = text_to_path.get_text_width_height_descent(
+            text.replace(r"\$", "$"), font, ismath=False
+        )
+        if width <= inches * 72:
+            return text
+    return ""
 
 
 def set_ticks(
@@ -160,7 +175,7 @@ def set_ticks(
     spans = []
     for place, text in zip(transform.transform(list(places)), texts, strict=True):
         middle = (place - start) / (end - start) * length * 72
-        half = (len(text) * _LETTER if axis == "x" else 1) * SMALL / 2
+        half = (len(text) * _DIGIT if axis == "x" else 1) * SMALL / 2
         spans.append((middle - half, middle + half))
     rooms = spaced(spans, _GAP if axis == "x" else 0)
     shown = [label(text) if has_room else "" for text, has_room in zip(texts, rooms, strict=True)]
