@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from callpath_modeler.analysis.expectations.expectation import Kind
+from callpath_modeler.analysis.expectations.expectation import CriterionKind
 from callpath_modeler.analysis.expectations.subjects import Subjects
 from callpath_modeler.analysis.measured import Measured
 from callpath_modeler.errors import DataError, UsageError
@@ -32,7 +32,7 @@ _EXACT = 1e-5
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class BaselineSettings:
     """What to expect, and how strictly.
 
     Attributes
@@ -50,7 +50,7 @@ class Settings:
 
 
 @dataclass(frozen=True, slots=True)
-class Today:
+class BaselineEntry:
     """One expectation that today's models meet.
 
     Attributes
@@ -95,12 +95,12 @@ class Baseline:
     margin: float
     target: float
     repeated: bool
-    entries: tuple[Today, ...]
+    entries: tuple[BaselineEntry, ...]
     others: float
     left: int
 
 
-def baseline(fitted: Fitted, settings: Settings | None = None) -> Baseline:
+def baseline(fitted: Fitted, settings: BaselineSettings | None = None) -> Baseline:
     """Return expectations that models meet, for what matters of the cost.
 
     Raises
@@ -108,7 +108,7 @@ def baseline(fitted: Fitted, settings: Settings | None = None) -> Baseline:
     DataError
         If nothing can be predicted.
     """
-    settings = settings or Settings()
+    settings = settings or BaselineSettings()
     target = float(fitted.points[-1]) if settings.target is None else settings.target
     measured = Measured(fitted)
     value = _costs(measured, target)
@@ -153,7 +153,7 @@ def _costs(measured: Measured, target: float) -> NDArray[np.float64]:
     )
 
 
-def _how_many(value: NDArray[np.float64], settings: Settings, *, additive: bool) -> int:
+def _how_many(value: NDArray[np.float64], settings: BaselineSettings, *, additive: bool) -> int:
     """Return how many of these values, the largest first, make up enough of their sum."""
     number = int((value > 0).sum())
     if additive and number:
@@ -167,19 +167,21 @@ def _upper_ends(measured: Measured, rows: NDArray[np.intp], target: float) -> ND
     if not len(rows):
         return np.zeros(0)
     confidence = 1 - (1 - measured.fitted.models.confidence) / len(rows)
-    return Subjects(measured, rows).band(Kind.VALUE, target, confidence).high
+    return Subjects(measured, rows).band(CriterionKind.VALUE, target, confidence).high
 
 
-def _entries(subjects: Subjects, patterns: Patterns, target: float, margin: float) -> list[Today]:
+def _entries(
+    subjects: Subjects, patterns: Patterns, target: float, margin: float
+) -> list[BaselineEntry]:
     fitted = subjects.fitted
     # Growth and value are judged together, each as much surer.
     confidence = 1 - (1 - fitted.models.confidence) / 2
     models = subjects.models()
     growths, table = models.shapes.growths, growth_probabilities(models)
-    band = subjects.band(Kind.VALUE, target, confidence)
+    band = subjects.band(CriterionKind.VALUE, target, confidence)
     share = np.full(len(subjects), np.nan)
     if fitted.metric.additive:
-        share = subjects.band(Kind.SHARE, target, confidence).value
+        share = subjects.band(CriterionKind.SHARE, target, confidence).value
     rows = [subjects.row(k) for k in range(len(subjects))]
     spelled = patterns_of(patterns, [row for row in rows if row is not None])
     found, has_model = [], fitted.modelled.tolist()
@@ -193,7 +195,7 @@ def _entries(subjects: Subjects, patterns: Patterns, target: float, margin: floa
         modelled = row is None or has_model[row]
         lawful = modelled and models.status[k] != FitStatus.OUTSIDE
         found.append(
-            Today(
+            BaselineEntry(
                 row,
                 "" if row is None else spelled[k],
                 growths[likeliest] if modelled else None,

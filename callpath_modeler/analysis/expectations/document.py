@@ -7,7 +7,7 @@ from typing import Any, Literal
 import msgspec
 
 from callpath_modeler.errors import InputError
-from callpath_modeler.toml.format import Format, Written
+from callpath_modeler.toml.format import TomlFile, TomlFormat
 
 SCHEMA = 1
 """Number of the format."""
@@ -16,7 +16,7 @@ Unsure = Literal["pass", "warn", "fail"]
 """What is made of an expectation on which the data do not tell."""
 
 
-class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class JudgementSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What an expectation and a rule may say of how they are judged."""
 
     metric: str | None = None
@@ -26,14 +26,14 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     inclusive: bool | None = None
 
 
-class Defaults(Settings, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class Defaults(JudgementSettings, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What may stand in ``[defaults]``, and in every expectation in place of it."""
 
     at_least: int | None = None
     deviation: str | None = None
 
 
-class Entry(Defaults, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class ExpectEntry(Defaults, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One ``[[expect]]``."""
 
     name: str | None = None
@@ -51,7 +51,7 @@ class Entry(Defaults, frozen=True, kw_only=True, forbid_unknown_fields=True):
     source: str | None = None
 
 
-class RuleEntry(Settings, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class RuleEntry(JudgementSettings, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One ``[[rule]]``."""
 
     rule: str
@@ -69,7 +69,7 @@ class Document(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     target: dict[str, Any] | None = None
     defaults: Defaults = msgspec.field(default_factory=Defaults)
     numbers: dict[str, Any] = {}
-    expect: list[Entry] = []
+    expect: list[ExpectEntry] = []
     rule: list[RuleEntry] = []
 
 
@@ -103,11 +103,11 @@ EXAMPLES = {
 """How every key is written."""
 
 
-_FORMAT = Format(Document, EXAMPLES, InputError)
+_FORMAT = TomlFormat(Document, EXAMPLES, InputError)
 """Of expectation files."""
 
 
-def parse(content: bytes | str, path: str) -> Written[Document]:
+def parse(content: bytes | str, path: str) -> TomlFile[Document]:
     """Read what an expectation file holds.
 
     Raises

@@ -9,12 +9,12 @@ from enum import StrEnum
 from callpath_modeler.analysis.expectations.document import Document, Unsure
 from callpath_modeler.analysis.expectations.expression import Comparison
 from callpath_modeler.modeling import Growth
-from callpath_modeler.modeling.validation import Limits
-from callpath_modeler.toml.format import Written
+from callpath_modeler.modeling.validation import DeviationLimits
+from callpath_modeler.toml.format import TomlFile
 from callpath_modeler.toml.positions import Place
 
 
-class Kind(StrEnum):
+class CriterionKind(StrEnum):
     """Numbers that can be bounded at a target."""
 
     VALUE = "value"
@@ -37,7 +37,7 @@ class GrowthLimit:
 
     text: str
     expected: Growth
-    limits: Limits
+    limits: DeviationLimits
     parameter: str | None = None
 
 
@@ -55,7 +55,7 @@ class Bound:
     """
 
     text: str
-    kind: Kind
+    kind: CriterionKind
     at_most: bool
     amount: float
     unit: str
@@ -138,7 +138,7 @@ class Expectations:
     parameter : the main one of those that targets name; None = there are no targets
     """
 
-    written: Written[Document]
+    written: TomlFile[Document]
     expectations: tuple[Expectation, ...]
     numbers: Mapping[str, tuple[float, str]]
     parameter: str | None

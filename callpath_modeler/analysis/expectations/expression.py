@@ -40,7 +40,7 @@ class ComparisonError(ExpressionError):
 
 
 @dataclass(frozen=True, slots=True)
-class Number:
+class NumberNode:
     """A number, in the SI base unit of what it was written in; that of plain ones is ``"1"``."""
 
     value: float
@@ -48,7 +48,7 @@ class Number:
 
 
 @dataclass(frozen=True, slots=True)
-class Name:
+class NameNode:
     """The name of a number or a metric."""
 
     text: str
@@ -56,7 +56,7 @@ class Name:
 
 
 @dataclass(frozen=True, slots=True)
-class CallPaths:
+class CallPathsNode:
     """A pattern of call paths."""
 
     pattern: str
@@ -64,7 +64,7 @@ class CallPaths:
 
 
 @dataclass(frozen=True, slots=True)
-class Sum:
+class SumNode:
     """Terms to add, and whether each is subtracted instead."""
 
     terms: tuple[Node, ...]
@@ -72,7 +72,7 @@ class Sum:
 
 
 @dataclass(frozen=True, slots=True)
-class Product:
+class ProductNode:
     """Factors to multiply, and whether each divides instead."""
 
     factors: tuple[Node, ...]
@@ -80,15 +80,15 @@ class Product:
 
 
 @dataclass(frozen=True, slots=True)
-class Extreme:
+class ExtremeNode:
     """The largest or the smallest of some."""
 
     largest: bool
     parts: tuple[Node, ...]
 
 
-Leaf = Name | CallPaths
-Node = Number | Leaf | Sum | Product | Extreme
+Leaf = NameNode | CallPathsNode
+Node = NumberNode | Leaf | SumNode | ProductNode | ExtremeNode
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +139,7 @@ class _Reader:
         while tokens.ahead.text in ("+", "-"):
             negative.append(tokens.take().text == "-")
             terms.append(self._product())
-        return terms[0] if negative == [False] else Sum(tuple(terms), tuple(negative))
+        return terms[0] if negative == [False] else SumNode(tuple(terms), tuple(negative))
 
     def _product(self) -> Node:
         tokens = self.tokens
@@ -149,23 +149,23 @@ class _Reader:
             divides.append(tokens.take().text == "/")
             first = tokens.ahead
             factors.append(self._factor())
-            if divides[-1] and isinstance(factors[-1], Number) and factors[-1].value == 0:
+            if divides[-1] and isinstance(factors[-1], NumberNode) and factors[-1].value == 0:
                 tokens.fail("nothing can be divided by zero", first)
-        return factors[0] if len(factors) == 1 else Product(tuple(factors), tuple(divides))
+        return factors[0] if len(factors) == 1 else ProductNode(tuple(factors), tuple(divides))
 
     def _factor(self) -> Node:
         token = self.tokens.take()
         if token.kind == "number":
             unit = self.tokens.accept("name", "percent")
             base, factor = base_and_factor(unit.text if unit else "")
-            return Number(float(token.text) * factor, base)
+            return NumberNode(float(token.text) * factor, base)
         if token.kind == "callpaths":
-            return CallPaths(token.text[1:-1].strip(), token.column)
+            return CallPathsNode(token.text[1:-1].strip(), token.column)
         if token.text in ("max", "min") and self.tokens.ahead.text == "(":
             self.tokens.take()
-            return Extreme(token.text == "max", tuple(self._listed(token)))
+            return ExtremeNode(token.text == "max", tuple(self._listed(token)))
         if token.kind in ("name", "quoted"):
-            return Name(token.text.strip("'"), token.column)
+            return NameNode(token.text.strip("'"), token.column)
         if token.text == "(":
             return next(self._listed(token, most=1))
         return self.tokens.fail("a number, a name, {call paths} or a bracket is needed", token)
@@ -188,34 +188,34 @@ def leaves(node: Node) -> Iterator[Leaf]:
     waiting = [node]
     while waiting:
         first = waiting.pop()
-        if isinstance(first, Name | CallPaths):
+        if isinstance(first, NameNode | CallPathsNode):
             yield first
-        elif not isinstance(first, Number):
+        elif not isinstance(first, NumberNode):
             waiting += reversed(_parts(first))
 
 
-def _parts(node: Sum | Product | Extreme) -> tuple[Node, ...]:
+def _parts(node: SumNode | ProductNode | ExtremeNode) -> tuple[Node, ...]:
     match node:
-        case Sum():
+        case SumNode():
             return node.terms
-        case Product():
+        case ProductNode():
             return node.factors
-        case Extreme():
+        case ExtremeNode():
             return node.parts
 
 
 def evaluate(node: Node, value_of: Callable[[Leaf], Values]) -> Values:
     """Return the value of a side, given those of its leaves, in SI base units."""
-    if isinstance(node, Number):
+    if isinstance(node, NumberNode):
         return np.asarray(node.value)
-    if isinstance(node, Name | CallPaths):
+    if isinstance(node, NameNode | CallPathsNode):
         return value_of(node)
     values = [evaluate(part, value_of) for part in _parts(node)]
-    if isinstance(node, Extreme):
+    if isinstance(node, ExtremeNode):
         return np.asarray((np.maximum if node.largest else np.minimum).reduce(values))
-    total = np.asarray(0.0 if isinstance(node, Sum) else 1.0)
+    total = np.asarray(0.0 if isinstance(node, SumNode) else 1.0)
     with np.errstate(divide="ignore", invalid="ignore"):
-        if isinstance(node, Sum):
+        if isinstance(node, SumNode):
             for value, negative in zip(values, node.negative, strict=True):
                 total = total - value if negative else total + value
         else:
@@ -236,13 +236,13 @@ def units_of(text: str, node: Node, unit_of: Callable[[Leaf], str]) -> Units:
     ComparisonError
         If unlike things are added or compared.
     """
-    if isinstance(node, Number | Name | CallPaths):
-        unit = node.unit if isinstance(node, Number) else unit_of(node)
+    if isinstance(node, NumberNode | NameNode | CallPathsNode):
+        unit = node.unit if isinstance(node, NumberNode) else unit_of(node)
         return () if unit == "1" else ((unit, 1),)
     found = [units_of(text, part, unit_of) for part in _parts(node)]
-    if not isinstance(node, Product):
+    if not isinstance(node, ProductNode):
         for other in found[1:]:
-            check_alike(text, found[0], other)
+            check_same_unit(text, found[0], other)
         return found[0]
     powers: dict[str, int] = {}
     for units, divides in zip(found, node.divides, strict=True):
@@ -251,7 +251,7 @@ def units_of(text: str, node: Node, unit_of: Callable[[Leaf], str]) -> Units:
     return tuple(sorted((unit, power) for unit, power in powers.items() if power))
 
 
-def check_alike(text: str, left: Units, right: Units) -> None:
+def check_same_unit(text: str, left: Units, right: Units) -> None:
     """Raise `ComparisonError` where two units differ."""
     if left != right:
         raise ComparisonError(

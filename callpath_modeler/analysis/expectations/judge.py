@@ -16,27 +16,31 @@ import numpy as np
 from numpy.typing import NDArray
 
 from callpath_modeler.analysis.expectations.arithmetic import Arithmetic, names_in
-from callpath_modeler.analysis.expectations.bounds import judge_bound
+from callpath_modeler.analysis.expectations.batching import (
+    BatchResults,
+    CriterionQuery,
+    evaluate_batched,
+)
+from callpath_modeler.analysis.expectations.bound_check import judge_bound
 from callpath_modeler.analysis.expectations.document import EXAMPLES
 from callpath_modeler.analysis.expectations.expectation import (
     Bound,
     Criterion,
+    CriterionKind,
     Expectation,
     Expectations,
     GrowthLimit,
-    Kind,
     RuleText,
 )
 from callpath_modeler.analysis.expectations.expression import (
-    CallPaths,
+    CallPathsNode,
     Comparison,
     ComparisonError,
     leaves,
 )
-from callpath_modeler.analysis.expectations.growths import judge_growth
+from callpath_modeler.analysis.expectations.growth_check import judge_growth
 from callpath_modeler.analysis.expectations.rules import Rule, bind
 from callpath_modeler.analysis.expectations.subjects import Subjects
-from callpath_modeler.analysis.expectations.together import Answers, Question, answered
 from callpath_modeler.analysis.expectations.verdicts import (
     Judgement,
     Outcome,
@@ -48,7 +52,7 @@ from callpath_modeler.analysis.measured import Measured
 from callpath_modeler.errors import UsageError
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.printable import shell_word
-from callpath_modeler.profile.line import main_parameter
+from callpath_modeler.profile.parameter_line import main_parameter
 from callpath_modeler.profile.pattern import Patterns
 from callpath_modeler.units import quantity, setting_text
 
@@ -80,7 +84,7 @@ class Judge:
             If one cannot be judged: no such metric, a unit of something else, no target.
         """
         asked = [self._asked(each) for each in self.expectations.expectations]
-        known = answered(question for one in asked for question in one.questions)
+        known = evaluate_batched(question for one in asked for question in one.questions)
         return tuple(self._outcome(one, known) for one in asked)
 
     def _asked(self, expectation: Expectation) -> _Asked:
@@ -94,12 +98,12 @@ class Judge:
         questions = (self._question(expectation, one, subjects) for one in expectation.criteria)
         return _Asked(expectation, fitted, len(subjects), tuple(questions))
 
-    def _outcome(self, asked: _Asked, known: Answers) -> Outcome:
+    def _outcome(self, asked: _Asked, results: BatchResults) -> Outcome:
         """Judge one expectation."""
         expectation, fitted = asked.expectation, asked.fitted
         if isinstance(expectation.criteria[0], RuleText):
             return self._ruled(expectation, expectation.criteria[0], fitted)
-        judgements = tuple(self._judged(expectation, one, known) for one in asked.questions)
+        judgements = tuple(self._judged(expectation, one, results) for one in asked.questions)
         return self._concluded(expectation, fitted, asked.matched, judgements)
 
     def _concluded(
@@ -122,7 +126,7 @@ class Judge:
         comparison = rule.comparison
         self._refuse_sums(expectation, fitted)
         for leaf in (*leaves(comparison.left), *leaves(comparison.right)):
-            if isinstance(leaf, CallPaths) and not len(
+            if isinstance(leaf, CallPathsNode) and not len(
                 self._matching(expectation, "rule", fitted, leaf.pattern)
             ):
                 return self._concluded(expectation, fitted, 0, (), leaf.pattern)
@@ -244,7 +248,7 @@ class Judge:
 
     def _question(
         self, expectation: Expectation, criterion: Criterion, subjects: Subjects
-    ) -> Question:
+    ) -> CriterionQuery:
         is_growth, target = isinstance(criterion, GrowthLimit), None
         if not is_growth:
             target = self._bounded_at(expectation, criterion, subjects.fitted)
@@ -252,9 +256,11 @@ class Judge:
         # what does not occur at a target that was repeated.
         subjects = subjects.occurring(target)
         parts = len(expectation.criteria) * max(len(subjects), 1)
-        return Question(criterion, subjects, target, 1 - (1 - expectation.confidence) / parts)
+        return CriterionQuery(criterion, subjects, target, 1 - (1 - expectation.confidence) / parts)
 
-    def _judged(self, expectation: Expectation, question: Question, known: Answers) -> Judgement:
+    def _judged(
+        self, expectation: Expectation, question: CriterionQuery, results: BatchResults
+    ) -> Judgement:
         criterion, subjects = question.criterion, question.subjects
         target, confidence = question.target, question.confidence
         if not len(subjects):
@@ -262,11 +268,11 @@ class Judge:
             where = target if seen else None
             return Judgement(criterion, Verdict.KEPT, None, 0, 0, 0, measured=seen, target=where)
         if isinstance(criterion, GrowthLimit):
-            return judge_growth(criterion, subjects, confidence, *known.growth(question))
+            return judge_growth(criterion, subjects, confidence, *results.growth(question))
         assert target is not None
         if isinstance(criterion, Bound):
             self._check_unit(expectation, criterion, subjects.fitted)
-            return judge_bound(criterion, subjects, target, confidence, *known.bound(question))
+            return judge_bound(criterion, subjects, target, confidence, *results.bound(question))
         assert isinstance(criterion, Comparison)
         return self._judge_comparison(expectation, criterion, subjects, target, confidence)
 
@@ -281,7 +287,7 @@ class Judge:
 
     def _check_unit(self, expectation: Expectation, bound: Bound, fitted: Fitted) -> None:
         metric = fitted.metric
-        if bound.kind in {Kind.VALUE, Kind.LOSS} and bound.unit != metric.unit:
+        if bound.kind in {CriterionKind.VALUE, CriterionKind.LOSS} and bound.unit != metric.unit:
             unit = "a plain number" if metric.unit == "1" else f"in {metric.unit}"
             given = "a plain number" if bound.unit == "1" else f"in {bound.unit}"
             self._refuse(
@@ -290,7 +296,7 @@ class Judge:
                 f"{bound.kind} = {bound.text!r} is {given}, {metric.name} is {unit}",
                 f'e.g. {bound.kind} = "<= {quantity(bound.amount, metric.unit, ascii_only=True)}"',
             )
-        if bound.kind is not Kind.VALUE and not metric.additive:
+        if bound.kind is not CriterionKind.VALUE and not metric.additive:
             self._refuse(
                 expectation,
                 bound.kind,
@@ -332,7 +338,7 @@ class _Asked:
     expectation: Expectation
     fitted: Fitted
     matched: int = 0
-    questions: tuple[Question, ...] = ()
+    questions: tuple[CriterionQuery, ...] = ()
 
 
 def judge_rule(text: RuleText, rule: Rule, target: float) -> Judgement:

@@ -19,20 +19,20 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from callpath_modeler.analysis.bands import Band, varied
-from callpath_modeler.analysis.expectations.bounds import Sides, crossing
+from callpath_modeler.analysis.bands import Band, propagate_errors
+from callpath_modeler.analysis.expectations.bound_check import BoundSides, crossing
 from callpath_modeler.analysis.expectations.expression import (
-    CallPaths,
+    CallPathsNode,
     Comparison,
     ComparisonError,
-    Extreme,
+    ExtremeNode,
     Leaf,
-    Name,
+    NameNode,
     Node,
-    Number,
-    Product,
-    Sum,
-    check_alike,
+    NumberNode,
+    ProductNode,
+    SumNode,
+    check_same_unit,
     evaluate,
     leaves,
     unit_text,
@@ -92,23 +92,23 @@ class Leading:
 def leading(node: Node, of_leaf: Callable[[Leaf], Leading]) -> Leading:
     """Return what a side of a rule is in the end, given what its names are."""
     match node:
-        case Number():
+        case NumberNode():
             return Leading(CONSTANT_GROWTH, node.value)
-        case Name() | CallPaths():
+        case NameNode() | CallPathsNode():
             return of_leaf(node)
-        case Sum():
+        case SumNode():
             terms = [leading(term, of_leaf) for term in node.terms]
             total = Leading(CONSTANT_GROWTH, 0.0)
             for term, negative in zip(terms, node.negative, strict=True):
                 total = total + (-term if negative else term)
             return total
-        case Product():
+        case ProductNode():
             product = Leading(CONSTANT_GROWTH, 1.0)
             for factor, divides in zip(node.factors, node.divides, strict=True):
                 of_factor = leading(factor, of_leaf)
                 product = product / of_factor if divides else product * of_factor
             return product
-        case Extreme():
+        case ExtremeNode():
             first, *others = (leading(part, of_leaf) for part in node.parts)
             for other in others:
                 first = other if other.exceeds(first) == node.largest else first
@@ -150,14 +150,14 @@ class Rule:
             )
         )
 
-    def at(self, points: Values) -> Sides:
+    def at(self, points: Values) -> BoundSides:
         """Predict both sides at finite scales, [points]."""
         found = self.models.predict(points)
         columns = (found.value, found.low, found.high)
         bands = zip(*(np.where(self.modelled[:, None], c, np.nan) for c in columns), strict=True)
         return self._sides([Band(*band) for band in bands], points)
 
-    def measured(self) -> Sides:
+    def measured(self) -> BoundSides:
         """Return both sides at the measured points, [K]."""
         return self._sides([*self._measured_bands()], self.fitted.points)
 
@@ -184,7 +184,7 @@ class Rule:
         """Find from which scale on it is likely broken, and where surely; measured or not."""
         return crossing(lambda points: self.at(points).beyond, self.fitted.points)
 
-    def sides(self, target: float) -> Sides:
+    def sides(self, target: float) -> BoundSides:
         """Return both sides at a finite scale, [1]: measured if it was repeated, or predicted."""
         point, scale = self.runs.point(target), np.array([target])
         if point is None:
@@ -224,7 +224,7 @@ class Rule:
         """Return what the call paths of each pattern cost together, [patterns, K]."""
         return _sums(self.rows.values(), self.fitted.measured)
 
-    def _sides(self, bands: Sequence[Band], points: Values) -> Sides:
+    def _sides(self, bands: Sequence[Band], points: Values) -> BoundSides:
         comparison, sign = self.comparison, 1.0 if self.comparison.at_most else -1.0
 
         def of(node: Node, values: Sequence[Values]) -> Values:
@@ -242,9 +242,10 @@ class Rule:
             return sign * (of(comparison.left, values) - of(comparison.right, values))
 
         left, right = (
-            varied(partial(of, side), bands) for side in (comparison.left, comparison.right)
+            propagate_errors(partial(of, side), bands)
+            for side in (comparison.left, comparison.right)
         )
-        return Sides(left, right, varied(beyond, bands))
+        return BoundSides(left, right, propagate_errors(beyond, bands))
 
 
 def bind(
@@ -284,7 +285,7 @@ def bind(
         return _unit_of(leaf, patterns, fitted.metric.unit, known)
 
     sides = (comparison.left, comparison.right)
-    check_alike(text, *(units_of(text, side, unit_of) for side in sides))
+    check_same_unit(text, *(units_of(text, side, unit_of) for side in sides))
     rows = {pattern: _named(tree, pattern, inclusive=inclusive) for pattern in patterns}
     models = _models(fitted, tuple(rows.values()))
     sure = models.confidence if confidence is None else confidence
@@ -299,11 +300,11 @@ def _unit_of(leaf: Leaf, patterns: Container[str], unit: str, numbers: Numbers) 
 
 
 def _text(leaf: Leaf) -> str:
-    return leaf.pattern if isinstance(leaf, CallPaths) else leaf.text
+    return leaf.pattern if isinstance(leaf, CallPathsNode) else leaf.text
 
 
 def _is_pattern(leaf: Leaf, parameter: str, numbers: Numbers) -> bool:
-    return isinstance(leaf, CallPaths) or (leaf.text != parameter and leaf.text not in numbers)
+    return isinstance(leaf, CallPathsNode) or (leaf.text != parameter and leaf.text not in numbers)
 
 
 def _named(tree: CallTree, pattern: str, *, inclusive: bool) -> Rows:

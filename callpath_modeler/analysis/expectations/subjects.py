@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from callpath_modeler import modeling
-from callpath_modeler.analysis.bands import Band, varied
-from callpath_modeler.analysis.excess import ideal, per_process, scaling_over
-from callpath_modeler.analysis.expectations.expectation import Kind
+from callpath_modeler.analysis.bands import Band, propagate_errors
+from callpath_modeler.analysis.excess import ideal_cost, per_process, scaling_over
+from callpath_modeler.analysis.expectations.expectation import CriterionKind
 from callpath_modeler.analysis.measured import Measured, Sums, sum_over
 from callpath_modeler.analysis.predict import Predicted, predict, predict_sum
 from callpath_modeler.analysis.sums import ends_of_sums
@@ -71,7 +71,7 @@ class Subjects:
         part = np.nan_to_num(self.sums(np.where(self.fitted.modelled, np.nan, largest)))
         return np.divide(part, whole, out=np.zeros_like(whole), where=whole > 0)
 
-    def band(self, kind: Kind, target: float, confidence: float) -> Band:
+    def band(self, kind: CriterionKind, target: float, confidence: float) -> Band:
         """Return a number of each at a finite target, [subjects].
 
         It is measured where the target was repeated, and predicted elsewhere.
@@ -89,27 +89,29 @@ class Subjects:
             return found
         return found.known_or(self._predicted(kind, target, confidence))
 
-    def _measured(self, kind: Kind, point: int, confidence: float) -> Band:
+    def _measured(self, kind: CriterionKind, point: int, confidence: float) -> Band:
         """Return a number of each at a point that was repeated, [subjects]."""
         measured, target = self.measured, float(self.fitted.points[point])
-        if kind is Kind.SHARE:
+        if kind is CriterionKind.SHARE:
             return measured.shares(self.sums, point, confidence)
         own = measured.values(self.sums, point, confidence)
-        if kind is Kind.VALUE:
+        if kind is CriterionKind.VALUE:
             return own
         before, one = self._before(confidence), self._one(target)
-        if kind is Kind.LOSS:
-            return varied(lambda of: of[0] * one - self._ideal(of[1], target), [own, before])
+        if kind is CriterionKind.LOSS:
+            return propagate_errors(
+                lambda of: of[0] * one - self._ideal(of[1], target), [own, before]
+            )
         whole = measured.values(replace(self, rows=None).sums, point, confidence)
         share = measured.shares(self.sums, point, confidence)
-        return varied(
+        return propagate_errors(
             lambda of: of[0] - self._ideal(of[2], target) / (of[1] * one), [share, whole, before]
         )
 
-    def _predicted(self, kind: Kind, target: float, confidence: float) -> Band:
+    def _predicted(self, kind: CriterionKind, target: float, confidence: float) -> Band:
         """Predict a number of each, [subjects]."""
         fitted = _confident(self.fitted, confidence)
-        if kind is Kind.VALUE and self.rows is not None and not self.inclusive:
+        if kind is CriterionKind.VALUE and self.rows is not None and not self.inclusive:
             # The others' bands would cost as much as their number.
             part = fitted.models.take(self.rows).predict(np.array([target]))
             there = fitted.modelled[self.rows]
@@ -118,17 +120,17 @@ class Subjects:
             return Band(value, low, high)
         own = predict(fitted, target)
         mine = _of(self, own)
-        if kind is Kind.VALUE:
+        if kind is CriterionKind.VALUE:
             return mine
         before = np.where(fitted.modelled, fitted.at_smallest(), np.nan)
         spent, one = self._ideal(np.nan_to_num(self.sums(before)), target), self._one(target)
-        if kind is Kind.LOSS:
-            return varied(lambda of: of[0] * one - spent, [mine])
+        if kind is CriterionKind.LOSS:
+            return propagate_errors(lambda of: of[0] * one - spent, [mine])
         rest = _rest(self, own)
-        if kind is Kind.SHARE:
-            share = varied(lambda of: of[0] / (of[0] + of[1]), [mine, rest])
+        if kind is CriterionKind.SHARE:
+            share = propagate_errors(lambda of: of[0] / (of[0] + of[1]), [mine, rest])
             return Band(share.value, np.maximum(share.low, 0.0), np.minimum(share.high, 1.0))
-        return varied(lambda of: (of[0] - spent / one) / (of[0] + of[1]), [mine, rest])
+        return propagate_errors(lambda of: (of[0] - spent / one) / (of[0] + of[1]), [mine, rest])
 
     def _before(self, confidence: float) -> Band:
         """Return what was measured at the smallest scale, [subjects]; of what did not occur, 0."""
@@ -150,7 +152,7 @@ class Subjects:
         experiment, parameter = self.fitted.experiment, self.fitted.parameter
         base = float(self.fitted.points[0])
         spent = per_process(experiment, parameter, before, base)
-        return ideal(scaling_over(experiment, parameter), base, target, spent)
+        return ideal_cost(scaling_over(experiment, parameter), base, target, spent)
 
     def curve(self, row: int | None, points: Values, confidence: float) -> Band:
         """Predict one of them, None = the program, at many finite points, [points]."""
@@ -209,7 +211,7 @@ def models_of_sums(fitted: Fitted, sums: Sums) -> Models:
     at = np.array([fitted.held.get(name, 1.0) for name in names])
     line = names.index(fitted.parameter), at, points
     beside = modeling.runs_along(fitted.whole, *line, values).values
-    return modeling.along_with_runs(found, *line, sums(values), beside)[0]
+    return modeling.slice_with_line_models(found, *line, sums(values), beside)[0]
 
 
 def _of(subjects: Subjects, own: Predicted) -> Band:

@@ -8,8 +8,8 @@ from enum import StrEnum
 import numpy as np
 from numpy.typing import NDArray
 
-from callpath_modeler.analysis.at_target import basis_of
 from callpath_modeler.analysis.expectations.expectation import Criterion, Expectation
+from callpath_modeler.analysis.target_costs import basis_of
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.modeling import Growth
 
@@ -60,7 +60,7 @@ def status_of(verdict: Verdict, expectation: Expectation) -> Status:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Each:
+class SubjectVerdicts:
     """The verdicts on single subjects.
 
     Attributes
@@ -130,7 +130,7 @@ class Judgement:
     crossing: Crossing | None = None
     broken_at: tuple[float, ...] = ()
     in_the_end: tuple[Growth, Growth] | None = None
-    each: Each | None = field(default=None, compare=False, repr=False)
+    each: SubjectVerdicts | None = field(default=None, compare=False, repr=False)
 
     @property
     def basis(self) -> str:

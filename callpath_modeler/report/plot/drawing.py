@@ -12,12 +12,11 @@ from numpy.typing import NDArray
 
 from callpath_modeler.analysis.ensemble import Losses
 from callpath_modeler.analysis.rank import Ranking
-from callpath_modeler.asking import FURTHER
-from callpath_modeler.choices import member
+from callpath_modeler.argument_checks import parse_enum
 from callpath_modeler.errors import UsageError
 from callpath_modeler.fitted import CallPathModel
+from callpath_modeler.profile.view_request import ViewRequest
 from callpath_modeler.profile.views import ViewKind
-from callpath_modeler.profile.wanted import Wanted
 from callpath_modeler.report.excess import ExcessView
 from callpath_modeler.report.plot.excess import ExcessPlot, draw_excess
 from callpath_modeler.report.plot.model import HEIGHT, ModelPlot, draw_model
@@ -29,6 +28,7 @@ from callpath_modeler.report.plot.style import (
     saved,
     settings,
 )
+from callpath_modeler.target_query import FURTHER
 from callpath_modeler.targets import target_of
 
 if TYPE_CHECKING:
@@ -100,9 +100,9 @@ def _(ranking: Ranking, top: int = TOP) -> Drawing:
 
 @_drawing.register
 def _(losses: Losses, top: int = TOP, view: str = "top-down") -> Drawing:
-    kind = member(ViewKind, view, "view")
-    wanted = Wanted(kind=kind, top=_number(top), least=_LEAST)
-    return excess_drawing(ExcessView(losses, wanted))
+    kind = parse_enum(ViewKind, view, "view")
+    request = ViewRequest(kind=kind, top=_number(top), least=_LEAST)
+    return excess_drawing(ExcessView(losses, request))
 
 
 def _number(top: int) -> int:
@@ -125,8 +125,8 @@ def ranking_drawing(ranking: Ranking, rows: NDArray[np.intp]) -> Drawing:
 
 def excess_drawing(shown: ExcessView) -> Drawing:
     """Return the drawing of a view of excess work; of a long one, deep levels stay closed."""
-    if shown.wanted.most is None:
-        shown = replace(shown, wanted=replace(shown.wanted, most=_LINES))
+    if shown.request.most is None:
+        shown = replace(shown, request=replace(shown.request, most=_LINES))
     _refuse_long(len(shown.outline.lines), "--depth, -n or --min-share choose fewer")
     plot = ExcessPlot.of(shown)
     return Drawing(lambda axes: draw_excess(axes, plot), plot.height)

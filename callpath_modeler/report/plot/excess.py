@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from callpath_modeler.analysis.ensemble import NOTICEABLE
 from callpath_modeler.report.excess import ExcessView
-from callpath_modeler.report.outlines import line_name
+from callpath_modeler.report.outlined_view import line_name
 from callpath_modeler.report.plot.style import (
     BLACK,
     BLUE,

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from callpath_modeler.analysis.at_target import basis_of
 from callpath_modeler.analysis.rank import Ranking
+from callpath_modeler.analysis.target_costs import basis_of
 from callpath_modeler.errors import DataError
 from callpath_modeler.fitted import CallPathModel, Fitted
 from callpath_modeler.report.curve import Axes as Range

@@ -14,7 +14,7 @@ import pytest
 import callpath_modeler as cpm
 from callpath_modeler.errors import DataError, UsageError
 from callpath_modeler.profile.schema import Metric, Reduction
-from callpath_modeler.profile.wanted import Wanted
+from callpath_modeler.profile.view_request import ViewRequest
 from callpath_modeler.report.excess import ExcessView
 from callpath_modeler.report.plot.drawing import (
     excess_drawing,
@@ -305,7 +305,7 @@ def test_an_unknown_view_is_refused(fitted):
 def test_deep_trees_have_a_plot_of_limited_length():
     deep = {"/".join(["f"] * k): [1.0, 2.0] for k in range(1, 300)}
     losses = cpm.losses(experiment(deep, (2.0, 4.0)))
-    assert excess_drawing(ExcessView(losses, Wanted())).height < 12
+    assert excess_drawing(ExcessView(losses, ViewRequest())).height < 12
 
 
 # Files
@@ -317,7 +317,7 @@ def drawings(fitted):
     return {
         "model": model_drawing(ModelPlot.of_ranking(ranking, 3)),
         "ranking": ranking_drawing(ranking, ranking.order[:4]),
-        "excess": excess_drawing(ExcessView(losses, Wanted(least=0.01))),
+        "excess": excess_drawing(ExcessView(losses, ViewRequest(least=0.01))),
     }
 
 
@@ -426,7 +426,7 @@ def test_hostile_names_are_drawn_as_text(name, form):
     for drawing in (
         model_drawing(ModelPlot.of_ranking(cpm.rank(models, 64), 1)),
         ranking_drawing(cpm.rank(models, 64), np.arange(2)),
-        excess_drawing(ExcessView(cpm.losses(hostile, f"t{name}"), Wanted())),
+        excess_drawing(ExcessView(cpm.losses(hostile, f"t{name}"), ViewRequest())),
     ):
         content = file_of(drawing, form)
         if form == "svg":
