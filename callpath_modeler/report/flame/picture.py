@@ -19,7 +19,7 @@ LEAST = 0.001
 
 _WIDTH, _EDGE = 1200, 10
 _ROW = 17
-_LETTER = 6.65
+_LETTER, _TITLE_LETTER = 6.65, 8.5
 _TOP = 78
 """Above the frames are the title, the details of a frame, and the meaning of colours."""
 _LONGEST = 160
@@ -46,15 +46,22 @@ def flame_svg(flame: Flame) -> str:
 
 
 def _document(flame: Flame, placed: Layout) -> str:
-    notes = [*_notes(placed), *flame.notes]
+    title = shortened(printable(flame.title), _LONGEST)
+    notes = [*_notes(placed), *map(printable, flame.notes)]
     bottom = _TOP + placed.levels * _ROW + 14
     height = bottom + 16 * len(notes) + 6
     parts = [
-        tag("title", flame.title),
+        tag("title", title),
         tag("style", _file("flame.css"), _colours(flame)),
         _hatch(),
         tag("rect", width=_WIDTH, height=height, fill="#ffffff"),
-        tag("text", _cut(flame.title, _WIDTH - 240), class_="title", x=_EDGE, y=20),
+        tag(
+            "text",
+            _cut(title, (_WIDTH - 240) * _LETTER / _TITLE_LETTER),
+            class_="title",
+            x=_EDGE,
+            y=20,
+        ),
         tag("text", "search", id="search", class_="button", x=_WIDTH - 210, y=20),
         tag("text", "reset zoom", id="reset", class_="button", x=_WIDTH - 150, y=20),
         tag("text", "", id="matched", class_="aside", x=_WIDTH - 320, y=70),
@@ -121,7 +128,7 @@ def _legend(flame: Flame) -> Iterator[Html]:
         steps = [*enumerate(GROWTHS), (NO_MODEL, "no model")]
     else:
         steps = [(k, f"{10 * k:+d} %" if k else "0 %") for k in range(-STEPS, STEPS + 1, 5)]
-    yield tag("text", "colour: " + flame.meaning, x=_EDGE, y=38)
+    yield tag("text", f"colour: {printable(flame.meaning)}", x=_EDGE, y=38)
     x: float = _EDGE
     for step, said in steps:
         yield tag("rect", x=x, y=45, width=14, height=11, fill=_colour(flame, step),
@@ -139,7 +146,7 @@ def _frame(flame: Flame, placed: Layout, frame: Frame) -> Html:
     kind = "o" if frame.row == OTHER else _class(int(flame.colours[frame.row]))
     return tag(
         "g",
-        tag("title", "\n".join([name, *told])),
+        tag("title", "\n".join([name, *map(printable, told)])),
         Html(f'<rect x="{x:.3f}" y="{y}" width="{max(width, 0.001):.3f}" height="{_ROW - 1}"/>'),
         Html("") if not label else tag("text", label, x=round(x + 3, 1), y=y + 12),
         class_=f"f {kind}",
@@ -182,5 +189,6 @@ def _notes(placed: Layout) -> list[str]:
         why = f"narrower than {_percent(placed.least)} of the width, or below level {DEEPEST}"
         notes.append(f"other: {count} in {where}: {why}")
     if placed.without_cost:
-        notes.append(f"without cost here, and without a frame: {placed.without_cost} call paths")
+        count = counted(placed.without_cost, "call path")
+        notes.append(f"without a frame: {count} without cost at this scale")
     return notes
