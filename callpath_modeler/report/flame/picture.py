@@ -47,6 +47,7 @@ def flame_svg(flame: Flame) -> str:
 
 def _document(flame: Flame, placed: Layout) -> str:
     title = shortened(printable(flame.title), _LONGEST)
+    heading = _cut(title, (_WIDTH - 240) * _LETTER / _TITLE_LETTER)
     notes = [*_notes(placed), *map(printable, flame.notes)]
     bottom = _TOP + placed.levels * _ROW + 14
     height = bottom + 16 * len(notes) + 6
@@ -55,16 +56,10 @@ def _document(flame: Flame, placed: Layout) -> str:
         tag("style", _file("flame.css"), _colours(flame)),
         _hatch(),
         tag("rect", width=_WIDTH, height=height, fill="#ffffff"),
-        tag(
-            "text",
-            _cut(title, (_WIDTH - 240) * _LETTER / _TITLE_LETTER),
-            class_="title",
-            x=_EDGE,
-            y=20,
-        ),
+        tag("text", heading, class_="title", x=_EDGE, y=20),
         tag("text", "search", id="search", class_="button", x=_WIDTH - 210, y=20),
         tag("text", "reset zoom", id="reset", class_="button", x=_WIDTH - 150, y=20),
-        tag("text", "", id="matched", class_="aside", x=_WIDTH - 320, y=70),
+        tag("text", "", id="matched", class_="aside", x=_WIDTH - 210, y=38),
         *_legend(flame),
         tag("text", "", id="details", class_="aside", x=_EDGE, y=70),
         *(_frame(flame, placed, frame) for frame in placed.frames),
