@@ -208,16 +208,8 @@ def take_plots() -> None:
 
 def take_flame() -> None:
     """Draw a flame graph."""
-    words = [
-        "export",
-        str(ROOT / FLAME_RUNS),
-        "--base",
-        "49",
-        "-o",
-        str(PICTURES / "flame.svg"),
-        "--force",
-    ]
-    subprocess.run([*CPMODEL, "-q", *words], cwd=WORK, check=True)
+    command = [*CPMODEL, "-q", "export", str(ROOT / FLAME_RUNS), "--base", "49", "--force"]
+    subprocess.run([*command, "-o", str(PICTURES / "flame.svg")], cwd=WORK, check=True)
 
 
 def take_report() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import xml.etree.ElementTree as ET
@@ -398,6 +399,16 @@ def test_the_settings_of_a_user_stay(fitted):
     with mpl.rc_context({"font.size": 33.0}):
         cpm.rank(fitted, 64).plot()
         assert mpl.rcParams["font.size"] == 33.0
+
+
+def test_the_page_on_plots_runs(tmp_path, monkeypatch):
+    root = Path(__file__).resolve().parents[4]
+    page = (root / "docs" / "how-to" / "plot.md").read_text("utf-8")
+    (block,) = re.findall(r"^```python\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+    (tmp_path / "sample_profiles").symlink_to(root / "sample_profiles")
+    monkeypatch.chdir(tmp_path)
+    exec(compile(block, "plot.md", "exec"), {})  # noqa: S102
+    assert (tmp_path / "model.pdf").read_bytes().startswith(b"%PDF")
 
 
 # Foreign text
