@@ -239,7 +239,7 @@ def _measured_flame(
     from callpath_modeler import loading, pipeline
     from callpath_modeler.analysis.ensemble import losses
     from callpath_modeler.report import exchange
-    from callpath_modeler.report.flame.content import ColorBy, of_losses, plain
+    from callpath_modeler.report.flame.content import ColorBy, check_additive, of_losses, plain
     from callpath_modeler.report.flame.picture import flame_svg
 
     params = click.get_current_context().params
@@ -252,6 +252,7 @@ def _measured_flame(
     if shown is ColorBy.NONE and not compared:
         flame = plain(experiment, metric, exchange.at_largest(experiment, metric.name, how))
     else:
+        check_additive(metric)
         base = _base(params["base"])
         found = losses(experiment, metric.name, fitting.parameter, base=base, aggregate=how)
         flame = of_losses(found, shown)

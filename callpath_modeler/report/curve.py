@@ -185,8 +185,11 @@ def curve_of(
     """
     last = float(fitted.points[-1])
     end = max(last, target) if np.isfinite(target) else last
-    start = min(float(fitted.points[0]), end)
+    start = min(float(fitted.points[0]), target)
     grid = np.linspace(start, end, count) if linear else np.geomspace(start, end, count)
+    if start < target < end:
+        # Between two points of the curve, nothing is known of the band.
+        grid[int(np.argmin(np.abs(grid[1:-1] - target))) + 1] = target
     if banded:
         value, low, high = predict_sum(fitted, rows, grid)
     else:

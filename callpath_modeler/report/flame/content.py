@@ -263,6 +263,15 @@ def _steps(values: Values) -> NDArray[np.intp]:
     return np.rint(np.clip(np.nan_to_num(values), -1, 1) * STEPS).astype(np.intp)
 
 
+def check_additive(metric: Metric) -> None:
+    """Raise `UsageError` where a metric does not add up over call paths."""
+    if not metric.additive:
+        raise UsageError(
+            f"no flame graph: {metric.name} does not add up over call paths",
+            hint="-m with one that does",
+        )
+
+
 def _made(
     experiment: Experiment,
     metric: Metric,
@@ -274,11 +283,7 @@ def _made(
     texts: tuple[list[str], ...] = (),
     notes: list[str] | None = None,
 ) -> Flame:
-    if not metric.additive:
-        raise UsageError(
-            f"{metric.name} does not add up over call paths: flame graphs would",
-            hint="-m with one that does",
-        )
+    check_additive(metric)
     found = list(notes or [])
     below = int((costs < 0).sum())
     if below:

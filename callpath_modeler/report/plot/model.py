@@ -39,6 +39,8 @@ HEIGHT = 2.7
 _GRID = 200
 _INSIDE = (2.6, 1.7)
 """Inches about of the area inside the axes."""
+_LEGEND = 0.95
+"""Inches of a text of the legend."""
 _MARGIN = 0.04
 """Part of the axis that is free beside the outermost points."""
 
@@ -194,12 +196,10 @@ def _draw_curve(axes: Axes, plot: ModelPlot) -> None:
     last = int(np.flatnonzero(inside)[-1]) if inside.any() else 0
     value = np.where(curve.value > 0, curve.value, np.nan) if not plot.linear else curve.value
     line: dict[str, Any] = {"color": BLUE, "zorder": 2}
-    axes.plot(
-        curve.grid[: last + 1],
-        value[: last + 1],
-        label=brief([f"model, {growth}"], 0.95, SMALL),
-        **line,
-    )
+    name = brief([f"model, {growth}"], _LEGEND, SMALL)
+    if name != label(f"model, {growth}"):
+        name = brief([growth], _LEGEND, SMALL)
+    axes.plot(curve.grid[: last + 1], value[: last + 1], label=name, **line)
     if curve.grid[-1] > curve.end_of_data:
         beyond, values = curve.grid[last:], value[last:]
         axes.plot(beyond, values, linestyle=(0, (4, 2)), label="beyond the data", **line)

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 _ROW, _BESIDE = 0.27, 0.85
 """Inches of a row, and of everything else."""
-_DECADES = 9.0
+_DECADES = 18.0
 """Most decades of the axis; smaller values are at its edge."""
 _WIDER = 1.25
 _SIGN: dict[str, Any] = {"linestyle": "none", "markersize": 4, "markeredgewidth": 0.6, "zorder": 3}
@@ -124,9 +124,10 @@ class RankingPlot:
     @property
     def limits(self) -> tuple[float, float]:
         """Ends of the axis."""
-        every = np.concatenate([*(values for values, _, _ in self.signs), self.low, self.high])
-        shown = every[np.isfinite(every) & (every > 0)]
-        top = float(shown.max())
+        shown = np.concatenate([values for values, _, _ in self.signs])
+        shown = shown[np.isfinite(shown) & (shown > 0)]
+        top = float(max(shown.max(), np.nanmax(self.high, initial=0.0, where=self.high < np.inf)))
+        # A band that reaches down to nearly nothing must not press the values into one line.
         return max(float(shown.min()), top / 10**_DECADES) / _WIDER, top * _WIDER
 
 

@@ -133,6 +133,19 @@ def test_the_target_has_its_value_and_its_band(fitted, axes):
     np.testing.assert_allclose(ends, [[said.low[0], said.high[0]]])
 
 
+@pytest.mark.parametrize("target", [1.5, 3, 7.5, 16, 31])
+def test_a_target_inside_or_below_the_data_has_its_exact_value(fitted, axes, target):
+    model = fitted["main/solve/MPI_Allreduce"]
+    model.plot(target, axes=axes)
+    said = model.predict([target])
+    at, value = line(axes, "target, predicted")
+    assert (at, value) == (target, pytest.approx(said.value, rel=1e-12))
+    assert axes.get_xlim()[0] < target
+    both = (each.get_data() for each in axes.get_lines())
+    (ends,) = (values for points, values in both if list(points) == [target, target])
+    np.testing.assert_allclose(ends, [said.low[0], said.high[0]])
+
+
 def test_without_a_target_it_is_four_times_the_largest_scale(fitted, axes):
     fitted["main/solve"].plot(axes=axes)
     assert axes.get_xticks().max() == 128
