@@ -1,4 +1,4 @@
-"""Accuracy on real programs at the next scale: series are cut after every scale but the last."""
+"""Accuracy on real programs at the next scale: each series is cut after every scale."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ on, one disturbed run, or the first sign of what grows; values do not tell.
 FloatArray = npt.NDArray[np.float64]
 
 _MOST = 6
-"""From so many known scales on it is one line."""
+"""Number of known scales from which on all have one line."""
 
 
 def table(shared: Path) -> Table:
@@ -28,7 +28,7 @@ def table(shared: Path) -> Table:
     Raises
     ------
     AbsentError
-        If the measurements are not there.
+        If the measurements are absent.
     """
     found = [
         held

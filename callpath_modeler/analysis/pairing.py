@@ -166,7 +166,10 @@ def _common_metric(base: Experiment, new: Experiment, wanted: str | None) -> Met
 
 
 def common_line(
-    base: Experiment, new: Experiment, wanted: str | None, held: Mapping[str, float] | None = None
+    base: Experiment,
+    new: Experiment,
+    parameter: str | None,
+    held: Mapping[str, float] | None = None,
 ) -> ParameterLine:
     """Return the parameter of the comparison, and fixed values of the others.
 
@@ -183,8 +186,8 @@ def common_line(
         nothing is known about one of them at the fixed values.
     """
     sides = (("base", base), ("new", new))
-    varying = {which: _modelled(which, side, wanted) for which, side in sides if side.parameters}
-    parameter, others = _roles(varying, wanted)
+    varying = {which: _modelled(which, side, parameter) for which, side in sides if side.parameters}
+    parameter, others = _roles(varying, parameter)
     held = held or {}
     for name in held:
         if name not in others:

@@ -94,7 +94,7 @@ def sample_at(values: Values, point: int, pool: Pool | None = None) -> Sample:
         # One spike in a thousand runs is in no variance of others: what is seen here counts.
         own = squares[:, point] / np.maximum(count[:, point] - 1, 1.0)
     variance = np.where(noise.variance <= EXACT_VARIANCE, EXACT_VARIANCE, np.maximum(variance, own))
-    if not noise.known:
+    if not noise.is_known:
         variance = np.full(len(values), np.nan)
     return Sample(within.centre[:, point], count[:, point], variance, noise.dof)
 

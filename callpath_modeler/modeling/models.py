@@ -9,10 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from callpath_modeler.modeling.classic.bands import classic_band
-from callpath_modeler.modeling.earlier_laws import EarlierLaws
 from callpath_modeler.modeling.evaluation import targets
 from callpath_modeler.modeling.formulas import Alternative, Names, model_texts
 from callpath_modeler.modeling.growth import Growth
+from callpath_modeler.modeling.laws_before_change import LawsBeforeChange
 from callpath_modeler.modeling.noise import Centre
 from callpath_modeler.modeling.predictive import prediction_interval, predictive_mixture
 from callpath_modeler.modeling.shapes import Shapes, evaluate
@@ -188,7 +188,7 @@ class Models:
         """
         wanted = targets(p, self.axes)
         found = evaluate(self.shapes, self.terms, self.coefficients, wanted)
-        earlier = EarlierLaws.of(self, wanted)
+        earlier = LawsBeforeChange.of(self, wanted)
         if earlier is not None:
             earlier.put(found, earlier.values)
         return found
@@ -373,7 +373,7 @@ class Models:
         # Columns of 10^6 rows are copied only where a law holds beyond a change point.
         asked = np.asarray(rows, dtype=np.intp)
         its = self.take(asked[self.since[asked] > 0])
-        earlier = EarlierLaws.of(its, wanted)
+        earlier = LawsBeforeChange.of(its, wanted)
         if earlier is not None:
             there = its.take(earlier.rows)
             beyond = evaluate(self.shapes, there.terms, there.coefficients, wanted)

@@ -347,7 +347,7 @@ class Experiment(HtmlReprMixin):
             return None
         tree = CallTree.from_parents([ROOT], [0], [Region(PROGRAM)])
         alone = MetricValues(values.metric, run_time[np.newaxis], run_time, run_time=run_time)
-        # A run has one time: there is nothing left that could be reduced.
+        # A run has a single run time, so every reduction returns it.
         return replace(
             self, tree=tree, columns={metric: alone}, reduction=Reduction.MAX, findings=()
         )
@@ -375,7 +375,7 @@ class Experiment(HtmlReprMixin):
             return np.full_like(values.exclusive, np.nan)
         alone = np.where(self._processes == 1, 1.0, np.nan)
         ratio = alone if values.imbalance is None else np.fmax(values.imbalance, alone)
-        # A call path at no cost has no imbalance, and its maximum is zero as well.
+        # A call path without cost has no imbalance, and its maximum is zero.
         return self.means(metric) * np.where(values.exclusive == 0, 1.0, ratio)
 
     @property
@@ -574,7 +574,7 @@ def split_parameters(
     return tuple(varying), constants
 
 
-def unknown_metric(name: str, known: Mapping[str, object]) -> UsageError:
+def unknown_metric(name: str, metrics: Mapping[str, object]) -> UsageError:
     """Return the error for an unknown metric, with the nearest name as a hint."""
-    hint = f"{did_you_mean(str(name), known)} metrics: {', '.join(known)}".lstrip()
+    hint = f"{did_you_mean(str(name), metrics)} metrics: {', '.join(metrics)}".lstrip()
     return UsageError(f"no metric {name!r}", hint=hint)

@@ -1,8 +1,8 @@
-"""Call paths by the sum of the hashes of their regions: a whole batch is looked up at once.
+"""Call paths as sums of hashes of regions, so that a whole batch is looked up together.
 
-A call adds the hash of its region at its depth, a return takes it away, so a running sum names the
-call path after every event. Two of a million call paths share one of the 2^64 sums with a
-probability below 10^-7.
+A call adds the hash of its region at its depth, and a return subtracts it. So a running sum
+identifies the call path after every event. The probability that two of a million call paths have
+the same one of 2^64 sums is below 10^-7.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Hashes = NDArray[np.uint64]
 Ids = NDArray[np.int64]
 
 OUTSIDE = 0
-"""The id of being in no region at all."""
+"""Id of the state outside all regions."""
 
 _REGION = np.uint64(0x9E3779B97F4A7C15)
 _DEPTH = np.uint64(0xD1B54A32D192ED03)
@@ -29,7 +29,7 @@ _SLOT = np.uint64(48)
 
 
 def hash_of(region: NDArray[np.int64], depth: NDArray[np.int64]) -> Hashes:
-    """Return a hash of each region [n] at its depth [n], 1 for roots."""
+    """Return a hash of each region, [n], at its depth, [n]; roots have depth 1."""
     mixed = region.view(np.uint64) * _REGION + depth.view(np.uint64) * _DEPTH
     mixed ^= mixed >> _SHIFT[0]
     mixed *= _MIX[0]
@@ -40,11 +40,11 @@ def hash_of(region: NDArray[np.int64], depth: NDArray[np.int64]) -> Hashes:
 
 
 class PathTable:
-    """The call paths of a trace, numbered as they are met; callers come before callees.
+    """Call paths of a trace, numbered in order of appearance; callers precede callees.
 
     Attributes
     ----------
-    hashes : uint64 [n], sums of hashes; that of `OUTSIDE` is zero
+    hashes : uint64 [n], sums of hashes; 0 for `OUTSIDE`
     parent : int64 [n], id of the caller; -1 for `OUTSIDE`
     region : int64 [n], reference of the region; -1 for `OUTSIDE`
     depth : int64 [n], 1 for roots
@@ -61,8 +61,8 @@ class PathTable:
         return len(self.hashes)
 
     def find(self, hashes: Hashes) -> Ids:
-        """Return the id of each sum, [n]; -1 where it is not known."""
-        # Most sums are alone in the slot of their first 16 bits; the others are searched for.
+        """Return the id of each sum, [n]; -1 = unknown."""
+        # Most sums are the only ones with their first 16 bits. The others need a search.
         ids: Ids = self._slots[hashes >> _SLOT]
         others = np.flatnonzero(self.hashes[ids] != hashes)
         if len(others):
@@ -72,7 +72,7 @@ class PathTable:
         return ids
 
     def add(self, hashes: Hashes, above: Hashes, region: Ids, depth: Ids) -> None:
-        """Add call paths that are new, [k]; their callers must be known or among them."""
+        """Add new call paths, [k]; their callers must be known or among them."""
         by_depth = np.argsort(depth, kind="stable")
         self.hashes = np.concatenate((self.hashes, hashes[by_depth]))
         self.region = np.concatenate((self.region, region[by_depth]))
@@ -89,7 +89,7 @@ class PathTable:
         return chain[::-1]
 
     def tree(self, regions: Mapping[int, Region]) -> tuple[CallTree, Ids]:
-        """Return the call tree, and the row of each id, [n]; that of `OUTSIDE` is -1."""
+        """Return the call tree, and the row of each id, [n]; -1 for `OUTSIDE`."""
         order, row = self._preorder(), np.full(len(self), -1, np.int64)
         row[order] = np.arange(len(order))
         used, region = np.unique(self.region[order], return_inverse=True)

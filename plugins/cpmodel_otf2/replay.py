@@ -1,4 +1,4 @@
-"""From the calls of one location to a profile: whole batches at a time."""
+"""Replay of the calls of one location into a profile, by whole batches."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Values = NDArray[np.float64]
 
 
 class Replay:
-    """Replays one location, batch by batch."""
+    """Replay of one location, batch by batch."""
 
     def __init__(self, paths: PathTable, forks: Forks, counters: Counters) -> None:
         self.tally = ReplayTotals()
@@ -37,7 +37,7 @@ class Replay:
         self._place: Column | None = None
 
     def add(self, batch: Batch) -> None:
-        """Take in the events that follow."""
+        """Replay the next batch."""
         self._pauses.add(batch)
         self._end = max(self._end, *_last_times(batch))
         self.tally.sampled += batch.sampled
@@ -61,7 +61,7 @@ class Replay:
             self._pauses.forget(self._time)
 
     def finish(self) -> ReplayTotals:
-        """Close what is open at the end of the trace and return the profile."""
+        """Close the open regions at the end of the trace, and return the profile."""
         if self._depth:
             self.tally.left_open = self._depth
             times = np.array([self._time, max(self._end, self._time)])
@@ -72,7 +72,7 @@ class Replay:
         return self.tally
 
     def _enter_and_leave(self, batch: Batch, calls: Calls, place: Column | None = None) -> bool:
-        """Replay calls; do nothing and return False if they do not nest."""
+        """Return whether calls nest, and replay them only in this case."""
         region, is_leave = references(calls.code), calls.code >= LEAVE
         depth = self._depth + np.cumsum(1 - 2 * is_leave)
         if len(depth) and depth.min() < 0:
@@ -103,7 +103,7 @@ class Replay:
         self, hashes: NDArray[np.uint64], is_enter: NDArray[np.bool_], region: Column,
         level: Column, step: NDArray[np.uint64],
     ) -> Column | None:  # fmt: skip
-        """Return the call path after each call; None if one is left that was never entered."""
+        """Return the call path after each call; None if a region is left that was not entered."""
         ids = self._paths.find(hashes)
         unknown = np.flatnonzero(ids < 0)
         if not len(unknown):
@@ -130,14 +130,14 @@ class Replay:
         self.tally.add_to_total("time", float(spent.sum()))
 
     def _spend(self, paths: Column, times: Column) -> None:
-        """Add the time between `times` [n + 1] to call paths [n]."""
+        """Add the time between `times`, [n + 1], to call paths, [n]."""
         active = np.diff(self._pauses.without(times))
         within = paths != OUTSIDE
         self.tally.paused += int((np.diff(times) - active)[within].sum())
         self.tally.add("time", paths, np.where(within, active, 0))
 
     def paths_at(self, at: Column) -> Column:
-        """Return the id of the call path after so many calls of the batch added last, [n]."""
+        """Return the id of the call path after `at` calls of the last batch, [n]."""
         return self._before[at if self._place is None else self._place[at]]
 
     def _count(self, batch: Batch) -> None:
@@ -167,8 +167,9 @@ class Replay:
 def nested(calls: Calls, stack: list[int]) -> tuple[Calls, Column, int]:
     """Return calls that nest.
 
-    A return ends the innermost open call of its region, with all calls within it, whose returns
-    were lost. A return whose region is not open is left out: its call was lost.
+    A return ends the innermost open call of its region. It also ends all calls within it, because
+    their returns were lost. A return of a region that is not open is dropped, because its call was
+    lost.
 
     Parameters
     ----------
@@ -176,9 +177,9 @@ def nested(calls: Calls, stack: list[int]) -> tuple[Calls, Column, int]:
 
     Returns
     -------
-    calls : the same, with the returns that were lost and without those whose calls were lost
-    place : int64 [n + 1], how many of the new calls came before each old one, and at the end
-    mended : how many returns were added or left out
+    calls : calls with added returns, and without dropped ones
+    place : int64 [n + 1], number of new calls before each old one, and at the end
+    mended : number of added and dropped returns
     """
     stack, is_open = list(stack), Counter(stack)
     times: list[int] = []
@@ -200,7 +201,7 @@ def nested(calls: Calls, stack: list[int]) -> tuple[Calls, Column, int]:
 
 
 def _ended(stack: list[int], is_open: Counter[int], region: int) -> list[int]:
-    """Take the calls from the stack that a return ends, innermost first, and return their codes."""
+    """Remove the calls that a return ends, and return their codes, innermost first."""
     if region == UNDEFINED and stack:
         region = stack[-1]
     if not is_open[region]:

@@ -1,4 +1,4 @@
-"""A second opinion: every value compared with a replay of what the package's interface reads."""
+"""Verification: comparison of every value with a replay through the package `otf2`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from cpmodel_otf2.profile import TraceProfile
 
 
 def verify(path: Path) -> list[Agreement]:
-    """Compare the exclusive values of every call path, metric and thread."""
+    """Return the comparison of the exclusive values of every call path, metric and thread."""
     from cpmodel_otf2.highlevel import HighLevelArchive
 
     with opened(path) as source:

@@ -1,4 +1,4 @@
-"""Bounds computed from several metrics and numbers: a memory wall, a bandwidth, a rate."""
+"""Bounds computed from several metrics and numbers, such as a limit of memory or bandwidth."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ def names_in(comparison: Comparison) -> list[str]:
 
 @dataclass(frozen=True, eq=False)
 class Arithmetic:
-    """A comparison with what its names stand for.
+    """A comparison with the values of its names.
 
     Attributes
     ----------
-    comparison : as the user wrote it
-    numbers : by name, in SI base units, with their unit
-    metrics : by name, the same subjects in each
-    parameter : name of the scale
+    comparison : the parsed text
+    numbers : numbers by name, in SI base units, with their units
+    metrics : the same call paths in each metric, by name of the metric
+    parameter : name of the parameter of scales
     """
 
     comparison: Comparison
@@ -53,12 +53,12 @@ class Arithmetic:
     parameter: str
 
     def unit(self) -> str:
-        """Return the unit that both sides have.
+        """Return the unit of both sides.
 
         Raises
         ------
         ComparisonError
-            If unlike things are added or compared.
+            If numbers of different units are added or compared.
         """
         text = self.comparison.text
         left, right = (
@@ -75,7 +75,7 @@ class Arithmetic:
         return self.numbers[name][1] if name in self.numbers else "1"
 
     def judge(self, target: float, confidence: float) -> Judgement:
-        """Judge it at a finite target."""
+        """Return the verdict at a finite target."""
         first = next(iter(self.metrics.values()))
         bands = {
             k: one.band(CriterionKind.VALUE, target, confidence) for k, one in self.metrics.items()

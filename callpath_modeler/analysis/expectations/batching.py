@@ -1,7 +1,7 @@
-"""What many expectations ask alike of single call paths, answered for all of them at once.
+"""Evaluation of many similar expectations at once.
 
-An expectation for each call path of a program, as `cpmodel baseline` writes them, asks ten thousand
-times the same of one row, where arrays take as long for one row as for a hundred.
+A file of `cpmodel baseline` has an expectation for each call path. Ten thousand evaluations of one
+row each take ten thousand times as long as one evaluation of all rows.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ class CriterionQuery:
 
     Attributes
     ----------
-    criterion : what is expected
-    subjects : of which call paths
-    target : at which scale; None = in the limit
-    confidence : of each verdict
+    criterion : growth limit or bound
+    subjects : subjects in one metric
+    target : scale; None = at infinity
+    confidence : confidence of each verdict
     """
 
     criterion: Criterion
@@ -42,7 +42,7 @@ class CriterionQuery:
 
     @property
     def alike(self) -> Hashable:
-        """What is the same in questions that are answered at once; None = asked alone."""
+        """Key of criteria that can be evaluated together; None = evaluated alone."""
         subjects, criterion = self.subjects, self.criterion
         if len(subjects) != 1 or subjects.rows is None or subjects.inclusive:
             return None
@@ -55,22 +55,22 @@ class CriterionQuery:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BatchResults:
-    """Answers to questions: numbers of many, and which are those of a question."""
+    """Results of many criteria, with the position of each."""
 
     growths: dict[CriterionQuery, tuple[GrowthCheck, int]] = field(default_factory=dict)
     bounds: dict[CriterionQuery, tuple[BoundCheck, int]] = field(default_factory=dict)
 
     def growth(self, question: CriterionQuery) -> tuple[GrowthCheck | None, int]:
-        """Return models held against a limit, and which of them is asked about."""
+        """Return models compared with a limit, and the index of the first subject."""
         return self.growths.get(question, (None, 0))
 
     def bound(self, question: CriterionQuery) -> tuple[BoundCheck | None, int]:
-        """Return values compared with bounds, and which of them is asked about."""
+        """Return values compared with bounds, and the index of the first subject."""
         return self.bounds.get(question, (None, 0))
 
 
 def evaluate_batched(questions: Iterable[CriterionQuery]) -> BatchResults:
-    """Answer those questions that are alike."""
+    """Return the results of criteria that can be evaluated together."""
     groups: dict[Hashable, list[CriterionQuery]] = defaultdict(list)
     for question in questions:
         if (alike := question.alike) is not None:
@@ -101,6 +101,6 @@ def _compared(group: Sequence[CriterionQuery]) -> BoundCheck:
 
 
 def _all(group: Sequence[CriterionQuery]) -> Subjects:
-    """Return the subjects of all questions, in their order."""
+    """Return the subjects of all criteria, in their order."""
     rows = [each.subjects.rows for each in group if each.subjects.rows is not None]
     return replace(group[0].subjects, rows=np.concatenate(rows))

@@ -1,4 +1,4 @@
-"""Bounds on numbers: broken where the whole band is beyond, kept where the whole band is within."""
+"""Bounds of numbers: broken if the whole band is beyond, met if the whole band is within."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ Values = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 
 _ROUNDING = 1e-6
-"""Relative difference that breaks no bound: the bands of exact counts are so wide."""
+"""Relative difference that breaks no bound, about the width of bands of exact counts."""
 
 UNCLEAR = 0.02
-"""Share of a cost without a model from which on it is not said to stay below a bound."""
+"""Share of a cost without a model above which the cost cannot meet a bound."""
 
 _FURTHEST = 2.0**20
-"""Up to this multiple of the largest run it is looked for where a bound is broken."""
+"""Largest extrapolation factor in the search for the scale that breaks a bound."""
 
 _PER_DOUBLING = 4
 _FINER = 65
@@ -38,12 +38,12 @@ _FINER = 65
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BoundSides:
-    """What is bounded, its bound, and how far beyond that it is; all of the same shape.
+    """Two sides of a comparison, and their difference; all of one shape.
 
     Attributes
     ----------
-    left, right : the two sides of the comparison
-    beyond : their difference, above zero where the bound is broken
+    left, right : the two sides
+    beyond : their difference, positive if the bound is broken
     """
 
     left: Band
@@ -52,13 +52,13 @@ class BoundSides:
 
     @classmethod
     def of_bounds(cls, left: Band, amount: Values, at_most: Flags | bool) -> BoundSides:
-        """Return the sides of bounds with numbers."""
+        """Return the sides of one bound for each value."""
         right, sign = Band(amount, amount, amount), np.where(at_most, 1.0, -1.0)
         return cls(left, right, propagate_errors(lambda parts: sign * (parts[0] - amount), [left]))
 
     @classmethod
     def of_bound(cls, left: Band, bound: Bound) -> BoundSides:
-        """Return the sides of one bound for all."""
+        """Return the sides of one bound for all values."""
         return cls.of_bounds(left, np.full_like(left.value, bound.amount), bound.at_most)
 
     @property
@@ -67,17 +67,17 @@ class BoundSides:
 
     @property
     def broken(self) -> NDArray[np.bool_]:
-        """Where the whole band is beyond the bound; nowhere without a model."""
+        """True if the whole band is beyond the bound; False without a model."""
         return np.asarray(self.beyond.low > self._slack)
 
     @property
     def kept(self) -> NDArray[np.bool_]:
-        """Where the whole band is within; nowhere without a model."""
+        """True if the whole band is within the bound; False without a model."""
         return np.asarray(self.beyond.high <= self._slack)
 
     @property
     def verdict(self) -> Verdict:
-        """The verdict on all of them."""
+        """The verdict on all comparisons."""
         if self.broken.any():
             return Verdict.BROKEN
         return Verdict.KEPT if self.kept.all() else Verdict.UNSURE
@@ -85,14 +85,14 @@ class BoundSides:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BoundCheck:
-    """The sides of comparisons at a target, and what follows, [n].
+    """Comparisons at a target with their results, [n].
 
     Attributes
     ----------
-    sides : what is compared
-    measured : whether all that is compared was measured
-    unmodelled : share of the cost that has neither model nor measurement
-    broken, kept : verdicts; where both are false the data do not tell
+    sides : the two sides
+    measured : True if both sides are measured
+    unmodelled : share of the cost without model or measurement
+    broken, kept : verdicts; if both are False, the data do not decide
     """
 
     sides: BoundSides
@@ -103,7 +103,7 @@ class BoundCheck:
 
     @classmethod
     def of(cls, sides: BoundSides, subjects: Subjects, at_most: Flags | bool) -> BoundCheck:
-        """Compare sides, [subjects]."""
+        """Return the results of comparisons, [subjects]."""
         measured = np.broadcast_to(sides.beyond.measured, len(subjects))
         # What was measured needs no model.
         unmodelled = np.zeros(len(subjects))
@@ -114,7 +114,7 @@ class BoundCheck:
 
     @classmethod
     def with_bounds(cls, bounds: Sequence[Bound], subjects: Subjects, band: Band) -> BoundCheck:
-        """Compare what is known of subjects with a bound for each."""
+        """Return the results for subjects with one bound each."""
         amount = np.array([bound.amount for bound in bounds])
         at_most = np.array([bound.at_most for bound in bounds])
         return cls.of(BoundSides.of_bounds(band, amount, at_most), subjects, at_most)
@@ -128,12 +128,12 @@ def judge_bound(
     compared: BoundCheck | None = None,
     first: int = 0,
 ) -> Judgement:
-    """Judge a bound on value, share, excess work or loss at a finite target.
+    """Return the judgement of a bound on value, share, excess work or loss at a finite target.
 
     Parameters
     ----------
-    compared : them compared with it, if that was done already
-    first : which of these is the first of theirs; the others follow
+    compared : results of the comparison, if they exist already
+    first : index of the first of these subjects among them
     """
     if compared is None:
         sides = BoundSides.of_bound(subjects.band(bound.kind, target, confidence), bound)
@@ -168,7 +168,7 @@ def judge_bound(
 
 
 def _repetitions(found: Judgement, bound: Bound, subjects: Subjects) -> int | None:
-    """Return how many repetitions at the target would decide."""
+    """Return the number of repetitions at the target that would decide."""
     assert found.target is not None
     assert found.found is not None
     point = subjects.measured.point(found.target)
@@ -185,7 +185,7 @@ def judge_sides(
     unit: str,
     at_most: bool,
 ) -> Judgement:
-    """Judge two sides, [subjects], at a finite target."""
+    """Return the judgement of two sides, [subjects], at a finite target."""
     compared = BoundCheck.of(sides, subjects, at_most)
     return _concluded(criterion, compared, subjects, 0, target=target, unit=unit)
 
@@ -199,7 +199,7 @@ def _concluded(
     target: float,
     unit: str,
 ) -> Judgement:
-    """Judge subjects, which are among those compared from the first on."""
+    """Return the judgement of subjects from results in which they begin at `first`."""
     here, sides = slice(first, first + len(subjects)), compared.sides
     broken = compared.broken[here]
     unsure, worst = ~(broken | compared.kept[here]), 0
@@ -226,12 +226,12 @@ def _concluded(
 
 
 def crossing(beyond: Callable[[Values], Band], points: Values) -> Crossing:
-    """Find the scale from which on a bound is likely broken, and the first where it surely is.
+    """Return the scale from which on a bound is probably broken, and the first one with certainty.
 
     Parameters
     ----------
-    beyond : returns by how much it is broken at many scales
-    points : the scales that were measured, ascending
+    beyond : function that returns the difference of both sides at many scales
+    points : measured scales, ascending
     """
     doublings = np.log2(_FURTHEST * points[-1] / points[0])
     grid = np.geomspace(points[0], _FURTHEST * points[-1], int(doublings * _PER_DOUBLING) + 2)
@@ -251,6 +251,6 @@ def crossing(beyond: Callable[[Values], Band], points: Values) -> Crossing:
 
 
 def _refined(grid: Values, first: int, beyond: Callable[[Values], Values]) -> float:
-    """Return the first scale beyond between a place of the grid, which is, and that before it."""
+    """Return the first scale beyond the bound, between two neighbours of the grid."""
     finer = np.geomspace(grid[max(first - 1, 0)], grid[first], _FINER)
     return float(finer[np.argmax(beyond(finer) > 0)])

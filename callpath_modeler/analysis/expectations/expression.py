@@ -1,9 +1,9 @@
-"""Arithmetic that users write: over call paths, metrics and numbers, with units.
+"""Arithmetic in expectation files: call paths, metrics and numbers, with units.
 
-``bytes * processes_per_node <= 24 GB``, ``{**/MPI_Allreduce} <= {**/MPI_Reduce} + {**/MPI_Bcast}``:
-names and ``'quoted names'`` stand for numbers and metrics, braces hold call-path patterns, numbers
-may have units. There are ``+ - * /``, brackets, ``max(...)`` and ``min(...)``; of comparisons,
-``<=`` and ``>=``.
+Examples: ``bytes * processes_per_node <= 24 GB`` and
+``{**/MPI_Allreduce} <= {**/MPI_Reduce} + {**/MPI_Bcast}``. Names, and ``'quoted names'``, are
+numbers and metrics. Braces contain call-path patterns. Numbers may have units. The operators are
+``+ - * /``, brackets, ``max(...)`` and ``min(...)``, with one ``<=`` or ``>=``.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from callpath_modeler.units import base_and_factor
 Values = NDArray[np.float64]
 
 _DEEPEST = 50
-"""Brackets in brackets that a text may have."""
+"""Largest depth of nested brackets."""
 
 _TOKEN = re.compile(
     r"""(?P<number>\d+(?:\.\d*)?(?:[eE][-+]?\d+)?|\.\d+(?:[eE][-+]?\d+)?)
@@ -36,12 +36,12 @@ _TOKEN = re.compile(
 
 
 class ComparisonError(ExpressionError):
-    """A text that is no such arithmetic."""
+    """Text that is not valid arithmetic."""
 
 
 @dataclass(frozen=True, slots=True)
 class NumberNode:
-    """A number, in the SI base unit of what it was written in; that of plain ones is ``"1"``."""
+    """A number in its SI base unit; plain numbers have the unit ``"1"``."""
 
     value: float
     unit: str
@@ -65,7 +65,7 @@ class CallPathsNode:
 
 @dataclass(frozen=True, slots=True)
 class SumNode:
-    """Terms to add, and whether each is subtracted instead."""
+    """Terms of a sum; each may be subtracted."""
 
     terms: tuple[Node, ...]
     negative: tuple[bool, ...]
@@ -73,7 +73,7 @@ class SumNode:
 
 @dataclass(frozen=True, slots=True)
 class ProductNode:
-    """Factors to multiply, and whether each divides instead."""
+    """Factors of a product; each may be a divisor."""
 
     factors: tuple[Node, ...]
     divides: tuple[bool, ...]
@@ -81,7 +81,7 @@ class ProductNode:
 
 @dataclass(frozen=True, slots=True)
 class ExtremeNode:
-    """The largest or the smallest of some."""
+    """The maximum or the minimum of some terms."""
 
     largest: bool
     parts: tuple[Node, ...]
@@ -93,11 +93,11 @@ Node = NumberNode | Leaf | SumNode | ProductNode | ExtremeNode
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Two sides, of which the first is to be at most, or at least, the second.
+    """A comparison of two sides.
 
     Attributes
     ----------
-    text : as the user wrote it
+    text : the text of the file
     left, right : the sides
     at_most : True for ``<=``, False for ``>=``
     """
@@ -109,12 +109,12 @@ class Comparison:
 
 
 def parse_comparison(text: str) -> Comparison:
-    """Read two sides with ``<=`` or ``>=`` between them.
+    """Return the comparison that a text with ``<=`` or ``>=`` states.
 
     Raises
     ------
     ComparisonError
-        If the text is not understood.
+        If the text is invalid.
     """
     reader = _Reader(text)
     left = reader.sum()
@@ -126,7 +126,7 @@ def parse_comparison(text: str) -> Comparison:
 
 
 class _Reader:
-    """Reads one text."""
+    """Recursive-descent parser of one text."""
 
     def __init__(self, text: str) -> None:
         self.tokens = Cursor(text, _TOKEN, ComparisonError)
@@ -171,7 +171,7 @@ class _Reader:
         return self.tokens.fail("a number, a name, {call paths} or a bracket is needed", token)
 
     def _listed(self, opening: Token, most: int | None = None) -> Iterator[Node]:
-        """Read what stands in brackets, which ends with the closing one."""
+        """Return the terms in brackets, up to the closing one."""
         self._depth += 1
         if self._depth > _DEEPEST:
             self.tokens.fail(f"more than {_DEEPEST} brackets in brackets", opening)
@@ -184,7 +184,7 @@ class _Reader:
 
 
 def leaves(node: Node) -> Iterator[Leaf]:
-    """Return the names and call paths that a side is made of, from left to right."""
+    """Return the names and call paths of a side, from left to right."""
     waiting = [node]
     while waiting:
         first = waiting.pop()
@@ -205,7 +205,7 @@ def _parts(node: SumNode | ProductNode | ExtremeNode) -> tuple[Node, ...]:
 
 
 def evaluate(node: Node, value_of: Callable[[Leaf], Values]) -> Values:
-    """Return the value of a side, given those of its leaves, in SI base units."""
+    """Return the value of a side in SI base units, from the values of its leaves."""
     if isinstance(node, NumberNode):
         return np.asarray(node.value)
     if isinstance(node, NameNode | CallPathsNode):
@@ -229,12 +229,12 @@ Units = tuple[tuple[str, int], ...]
 
 
 def units_of(text: str, node: Node, unit_of: Callable[[Leaf], str]) -> Units:
-    """Return the unit of a side, given those of its leaves.
+    """Return the unit of a side, from the units of its leaves.
 
     Raises
     ------
     ComparisonError
-        If unlike things are added or compared.
+        If numbers of different units are added or compared.
     """
     if isinstance(node, NumberNode | NameNode | CallPathsNode):
         unit = node.unit if isinstance(node, NumberNode) else unit_of(node)
@@ -252,7 +252,7 @@ def units_of(text: str, node: Node, unit_of: Callable[[Leaf], str]) -> Units:
 
 
 def check_same_unit(text: str, left: Units, right: Units) -> None:
-    """Raise `ComparisonError` where two units differ."""
+    """Raise `ComparisonError` if two units differ."""
     if left != right:
         raise ComparisonError(
             text,
@@ -264,5 +264,5 @@ def check_same_unit(text: str, left: Units, right: Units) -> None:
 
 
 def unit_text(units: Units) -> str:
-    """Write units; ``"1"`` for plain numbers."""
+    """Return units as text; ``"1"`` for plain numbers."""
     return " ".join(u if power == 1 else f"{u}^{power}" for u, power in units) or "1"

@@ -1,4 +1,4 @@
-"""Limits of growth, held against models."""
+"""Comparison of models with growth limits."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ from callpath_modeler.modeling.validation import (
 )
 
 _SHOWN = 0.05
-"""Growths less probable than this are not named."""
+"""Smallest probability of a growth that is named."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GrowthCheck:
-    """Models held against limits of growth.
+    """Models compared with growth limits.
 
     Attributes
     ----------
     models : [n]
     verdicts : [n]
-    table : [n, growths] how probable each growth is
+    table : [n, growths] probability of each growth
     """
 
     models: Models
@@ -41,7 +41,7 @@ class GrowthCheck:
 
     @classmethod
     def of(cls, models: Models, limits: DeviationLimits, confidence: float) -> GrowthCheck:
-        """Hold models against limits."""
+        """Return models compared with limits."""
         return cls(models, judge(models, limits, confidence), growth_probabilities(models))
 
 
@@ -52,15 +52,15 @@ def judge_growth(
     check: GrowthCheck | None = None,
     first: int = 0,
 ) -> Judgement:
-    """Judge a limit of growth.
+    """Return the judgement of a growth limit.
 
-    One subject is out of it where that is as probable as `confidence`; all are within where the
-    probabilities of being out of it do not add up to more than what is left of that for each.
+    A limit is broken if one subject exceeds it with a probability of at least `confidence`. It is
+    met if the probabilities of exceeding it, summed over subjects, are at most 1 - `confidence`.
 
     Parameters
     ----------
-    check : their models held against the limit, if that was done already
-    first : which of these is the first of theirs; the others follow
+    held : models compared with the limit, if they exist already
+    first : index of the first of these subjects among them
     """
     check = check or GrowthCheck.of(subjects.models(), limit.limits, confidence)
     here, found = slice(first, first + len(subjects)), check.verdicts

@@ -1,4 +1,4 @@
-"""From an expectation file to expectations: every text in it understood, or refused by its line."""
+"""Interpretation of expectation files: from texts to expectations, with errors at their lines."""
 
 from __future__ import annotations
 
@@ -48,16 +48,16 @@ from callpath_modeler.units import base_and_factor, parse_quantity
 _AnyEntry = TypeVar("_AnyEntry", ExpectEntry, RuleEntry)
 
 _LEAST_CONFIDENCE = 0.5
-"""Below, something could be kept and broken at once."""
+"""Smallest confidence; below it, an expectation could be met and broken at once."""
 
 
 def read(path: Path) -> Expectations:
-    """Read an expectation file.
+    """Return the expectations of a file.
 
     Raises
     ------
     InputError
-        If there is none, or something in it is not understood; the message begins with file and
+        If there is no such file, or if a text in it is invalid; the message begins with file and
         line.
     """
     try:
@@ -73,12 +73,12 @@ def read(path: Path) -> Expectations:
 
 
 def interpret(written: TomlFile[Document]) -> Expectations:
-    """Read what the texts of a file say.
+    """Return the expectations of a parsed file.
 
     Raises
     ------
     InputError
-        If one is not understood.
+        If a text is invalid.
     """
     document = written.document
     reader = _Reader(written)
@@ -93,7 +93,7 @@ def interpret(written: TomlFile[Document]) -> Expectations:
 
 
 def _check_names(written: TomlFile[Document], expectations: tuple[Expectation, ...]) -> None:
-    """Refuse names that stand twice, and controls that are none."""
+    """Raise an error for repeated names and for unknown controls."""
     lines: dict[str, int] = {}
     for each in expectations:
         if each.name in lines:
@@ -117,7 +117,7 @@ _AT_MOST = {"<=": True, "≤": True, ">=": False, "≥": False}
 
 
 class _Reader:
-    """Reads the texts of one file."""
+    """Interpreter of the texts of one file."""
 
     def __init__(self, written: TomlFile[Document]) -> None:
         self._written = written
@@ -129,11 +129,11 @@ class _Reader:
 
     @property
     def parameter(self) -> str | None:
-        """The parameter that is meant where one is asked for; None = there are no targets."""
+        """Main parameter of the targets; None = there are no targets."""
         return main_parameter(self._named)
 
     def numbers(self) -> dict[str, tuple[float, str]]:
-        """Return the numbers that the file names."""
+        """Return the numbers of the file."""
         found = {}
         for name, value in self._written.document.numbers.items():
             place = ("numbers", name)
@@ -148,7 +148,7 @@ class _Reader:
         return found
 
     def expectation(self, number: int) -> Expectation:
-        """Read one ``[[expect]]``."""
+        """Return the expectation of one ``[[expect]]``."""
         place: Place = ("expect", number)
         stated = self._written.document.expect[number]
         entry = self._with_defaults(stated)
@@ -181,7 +181,7 @@ class _Reader:
         )
 
     def rule(self, number: int) -> Expectation:
-        """Read one ``[[rule]]``."""
+        """Return the expectation of one ``[[rule]]``."""
         place: Place = ("rule", number)
         entry = self._with_defaults(self._written.document.rule[number])
         comparison = self._comparison(entry.rule, (*place, "rule"))
@@ -200,7 +200,7 @@ class _Reader:
         )
 
     def _with_defaults(self, entry: _AnyEntry) -> _AnyEntry:
-        """Return an entry with what it leaves to the defaults of the file."""
+        """Return an entry with the defaults of the file for its missing keys."""
         missing = {
             key: getattr(self._defaults, key)
             for key in Defaults.__struct_fields__
@@ -212,7 +212,7 @@ class _Reader:
     def _judged_as(
         self, expectation: Expectation, entry: JudgementSettings, target: Mapping[str, float]
     ) -> Expectation:
-        """Return an expectation with what is said of how it is judged."""
+        """Return an expectation with the options of its evaluation."""
         place = expectation.place
         confidence = 0.95 if entry.confidence is None else entry.confidence
         if not _LEAST_CONFIDENCE <= confidence < 1:
@@ -228,13 +228,13 @@ class _Reader:
         )
 
     def _refuse(self, place: Place, key: str, message: str) -> NoReturn:
-        """Refuse the value of a key of an entry, which may come from the defaults."""
+        """Raise an error at the value of a key, which may belong to the defaults."""
         own = (*place, key)
         where = own if own in self._written.lines else ("defaults", key)
         self._written.refuse(where, message, f"e.g. {EXAMPLES[key]}")
 
     def _setting(self, place: Place, target: dict[str, object] | None) -> dict[str, float]:
-        """Return the values that a target names."""
+        """Return the values of a target."""
         if target is None:
             return {}
         main = main_parameter(target)
@@ -303,7 +303,7 @@ class _Reader:
     def _growth(
         self, text: str, whole: str, place: Place, wanted: Sequence[str]
     ) -> tuple[Growth, str | None]:
-        """Read a growth in one of the parameters that are wanted, if any; return both."""
+        """Return a growth and its parameter, which is one of `wanted`, if there are any."""
         key = str(place[-1])
         try:
             parsed = parse_growth(text)
@@ -341,7 +341,7 @@ class _Reader:
             self._point(place, cause, text)
 
     def _point(self, place: Place, fault: ExpressionError, whole: str) -> NoReturn:
-        """Refuse a text of which a part, its end, is not understood; say at which column."""
+        """Raise an error with the column of the invalid part at the end of a text."""
         column = fault.column + max(whole.rfind(fault.text), 0)
         told = type(fault)(whole, column, fault.message)
         self._written.refuse(place, f"{place[-1]}: {told}", f"e.g. {EXAMPLES[str(place[-1])]}")
@@ -353,14 +353,14 @@ def _is_number(value: object) -> TypeGuard[int | float]:
 
 
 def _split(text: str) -> tuple[bool | None, str]:
-    """Return whether a text begins with ``<=`` (True) or ``>=`` (False), and the rest of it."""
+    """Return True for ``<=`` or False for ``>=``, and the rest of the text."""
     text = text.strip()
     sign = next((sign for sign in _AT_MOST if sign and text.startswith(sign)), "")
     return _AT_MOST.get(sign), text.removeprefix(sign).strip()
 
 
 def _phrase(criterion: Criterion) -> str:
-    """Say what is expected, as the file does."""
+    """Return a criterion as text, as in the file."""
     match criterion:
         case Bound():
             return f"{criterion.kind} {criterion.text}"

@@ -1,9 +1,9 @@
-"""Expectations held against models.
+"""Evaluation of expectations against models.
 
-A bound is broken only where the whole band is beyond it, kept only where the whole band is within,
-and otherwise the data do not tell. Confidence is that of an expectation: where it is about many
-call paths, each is judged at a confidence so much higher that all of them together are as sure
-(Bonferroni), so that many call paths of an unchanged program do not break an expectation by chance.
+A bound is broken only if the whole band is beyond it, and met only if the whole band is within.
+Otherwise the data do not decide. The confidence applies to a whole expectation. If it selects many
+call paths, each is judged at a higher confidence (Bonferroni). So many call paths of an unchanged
+program do not break an expectation by chance.
 """
 
 from __future__ import annotations
@@ -59,13 +59,13 @@ from callpath_modeler.units import quantity, setting_text
 
 @dataclass(frozen=True, eq=False)
 class Judge:
-    """Holds the expectations of a file against models.
+    """Evaluation of the expectations of a file against models.
 
     Attributes
     ----------
-    expectations : of one file
-    models_of : returns the models of a metric; None = of the run time
-    target : values of parameters by name, in place of the file's
+    expectations : expectations of one file
+    models_of : function that returns the models of a metric; None = the first duration
+    target : values of parameters by name, instead of those of the file
     """
 
     expectations: Expectations
@@ -76,19 +76,19 @@ class Judge:
     _patterns: dict[Fitted, Patterns] = field(default_factory=dict, repr=False)
 
     def outcomes(self) -> tuple[Outcome, ...]:
-        """Judge every expectation, in the order of the file.
+        """Return the outcome of every expectation, in the order of the file.
 
         Raises
         ------
         InputError
-            If one cannot be judged: no such metric, a unit of something else, no target.
+            If an expectation cannot be evaluated: unknown metric, wrong unit, or no target.
         """
         asked = [self._asked(each) for each in self.expectations.expectations]
         known = evaluate_batched(question for one in asked for question in one.questions)
         return tuple(self._outcome(one, known) for one in asked)
 
     def _asked(self, expectation: Expectation) -> _Asked:
-        """Return what an expectation is about, and what it asks of that."""
+        """Return an expectation with its models, call paths and criteria."""
         fitted = self._models_of(expectation, expectation.metric, "metric")
         if isinstance(expectation.criteria[0], RuleText):
             return _Asked(expectation, fitted)
@@ -99,7 +99,7 @@ class Judge:
         return _Asked(expectation, fitted, len(subjects), tuple(questions))
 
     def _outcome(self, asked: _Asked, results: BatchResults) -> Outcome:
-        """Judge one expectation."""
+        """Return the outcome of one expectation."""
         expectation, fitted = asked.expectation, asked.fitted
         if isinstance(expectation.criteria[0], RuleText):
             return self._ruled(expectation, expectation.criteria[0], fitted)
@@ -122,7 +122,7 @@ class Judge:
         return replace(found, status=status_of(found.verdict, expectation))
 
     def _ruled(self, expectation: Expectation, rule: RuleText, fitted: Fitted) -> Outcome:
-        """Judge a rule across functions; one that names no call path is broken."""
+        """Return the outcome of a rule across functions; a rule without call paths is broken."""
         comparison = rule.comparison
         self._refuse_sums(expectation, fitted)
         for leaf in (*leaves(comparison.left), *leaves(comparison.right)):
@@ -147,11 +147,11 @@ class Judge:
         return self._concluded(expectation, fitted, 1, (judge_rule(rule, bound, target),))
 
     def _scale(self, expectation: Expectation, fitted: Fitted) -> float | None:
-        """Return where along their parameter models are asked; None = nobody says."""
+        """Return the target along the parameter of the models; None = there is no target."""
         return {**expectation.target, **self.target}.get(fitted.parameter)
 
     def _numbers(self, fitted: Fitted) -> dict[str, tuple[float, str]]:
-        """Return what names stand for: numbers of the file, and parameters that are held."""
+        """Return the values of names: numbers of the file, and parameters with fixed values."""
         held = {name: (value, "1") for name, value in fitted.held.items()}
         return held | {**self.expectations.numbers}
 
@@ -159,7 +159,7 @@ class Judge:
         self.expectations.written.refuse((*expectation.place, key), message, hint)
 
     def _models_of(self, expectation: Expectation, metric: str | None, key: str) -> Fitted:
-        """Return models along the parameter of an expectation, others held at its target."""
+        """Return models along the parameter of an expectation, with the others at its target."""
         try:
             fitted = self.models_of(metric)
         except UsageError as cause:
@@ -184,7 +184,7 @@ class Judge:
         return self._measured.setdefault(fitted, Measured(fitted))
 
     def _check_parameters(self, expectation: Expectation, fitted: Fitted) -> None:
-        """Refuse parameters that the models do not have."""
+        """Raise an error for parameters that the models do not have."""
         known = fitted.parameters
         functions = f"the models are functions of {' and '.join(known)}"
         for named in (self.expectations.parameter, *expectation.target):
@@ -199,7 +199,7 @@ class Judge:
             self._refuse(expectation, "growth", what, f'e.g. growth = "<= O({known[0]})"')
 
     def _subjects(self, expectation: Expectation, fitted: Fitted) -> Subjects | None:
-        """Return what an expectation is about; None where its pattern names nothing."""
+        """Return the subjects of an expectation; None = its pattern selects nothing."""
         if expectation.callpath is None:
             self._refuse_sums(expectation, fitted)
             return Subjects(self._measured_of(fitted), None)
@@ -231,7 +231,7 @@ class Judge:
     def _matching(
         self, expectation: Expectation, key: str, fitted: Fitted, pattern: str
     ) -> NDArray[np.intp]:
-        """Return the call paths that a pattern names."""
+        """Return the call paths that a pattern selects."""
         try:
             return self._patterns_of(fitted).rows(pattern)
         except UsageError as cause:
@@ -333,7 +333,7 @@ class Judge:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Asked:
-    """One expectation: the models it is held against, what it matches, and what it asks."""
+    """One expectation with its models, its call paths and its criteria."""
 
     expectation: Expectation
     fitted: Fitted
@@ -342,7 +342,10 @@ class _Asked:
 
 
 def judge_rule(text: RuleText, rule: Rule, target: float) -> Judgement:
-    """Judge a rule at a finite scale; where only models tell, the largest run breaks it, too."""
+    """Return the judgement of a rule at a finite scale.
+
+    If values at the scale are predicted, the largest run can break the rule as well.
+    """
     broken_at = tuple(float(scale) for scale in rule.broken_at())
     sides, ends = rule.sides(target), rule.in_the_end()
     is_measured = bool(np.all(sides.beyond.measured))

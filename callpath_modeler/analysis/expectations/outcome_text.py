@@ -1,4 +1,4 @@
-"""Outcomes in words, for tables, logs and test reports alike."""
+"""Outcomes as text, for tables, logs and test reports."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from callpath_modeler.units import (
 )
 
 _MOST = 3
-"""Growths that are named where the data do not tell."""
+"""Largest number of growths that are named if the data do not decide."""
 
 _FRACTIONS = frozenset({CriterionKind.SHARE, CriterionKind.EXCESS})
 
@@ -39,7 +39,7 @@ _OF_CONTROL: Mapping[Verdict, str] = {
 
 
 def sentence(outcome: Outcome) -> str:
-    """Say what came of an expectation, in one line without its name and place."""
+    """Return an outcome as one line of text, without its name and line number."""
     if outcome.missing:
         meant = f"; did you mean {outcome.meant!r}?" if outcome.meant else ""
         excluded = excluded_call_paths(outcome.fitted.experiment)
@@ -115,7 +115,7 @@ def _bound(judgement: Judgement, fitted: Fitted) -> str:
 
 
 def _amount(numbers: tuple[float, float, float], unit: str, *, fraction: bool) -> str:
-    """Write a number and, unless it is exact, its band."""
+    """Return a number as text with its band, unless it is exact."""
     value, low, high = numbers
     if fraction:
         band = f"{significant(100 * low)} … {significant(100 * high)} %"
@@ -125,11 +125,11 @@ def _amount(numbers: tuple[float, float, float], unit: str, *, fraction: bool) -
 
 
 def details(outcome: Outcome, control: Outcome | None) -> list[str]:
-    """Say what helps to act on an outcome, one line each.
+    """Return lines of text that help to act on an outcome.
 
     Parameters
     ----------
-    control : what came of the expectation that it names as its control
+    control : outcome of its control expectation
     """
     decisive, fitted = outcome.decisive, outcome.fitted
     parameter = fitted.parameter
@@ -167,7 +167,7 @@ def details(outcome: Outcome, control: Outcome | None) -> list[str]:
 
 
 def _deciding(judgement: Judgement, fitted: Fitted) -> list[str]:
-    """Say which runs would decide."""
+    """Return the runs that would decide, as text."""
     lines = []
     if judgement.decides is not None:
         lines.append(f"a run at {setting_text(fitted.at(judgement.decides))} would decide")

@@ -1,4 +1,4 @@
-"""Which shapes differ over the points that were measured."""
+"""Shapes that the measured points can distinguish."""
 
 from __future__ import annotations
 
@@ -16,14 +16,16 @@ FloatArray = npt.NDArray[np.float64]
 S = TypeVar("S", bound=Shape)
 
 ALIKE = 1e-6
+"""Relative difference at the points below which two shapes are the same."""
 
 
 def identifiable_shapes(
     candidates: Sequence[S], points: FloatArray
 ) -> tuple[list[S], FloatArray, FloatArray]:
-    """Keep shapes that vary over the points; of breaks alike there, or like a term, none.
+    """Return the shapes that vary over the points, their scaled table [S, K] and their scale [S].
 
-    But for those that differ beside other shapes, or beyond the last point.
+    A break that equals another break or a term at the points is left out, unless it differs in
+    pairs or beyond the last point.
     """
     table = shape_table(candidates, points)[:-1]
     size, least = np.abs(table).max(axis=1), table.min(axis=1, keepdims=True)

@@ -80,7 +80,7 @@ def _card(
     rows = rows_of(ranking, row)
     curve = sketch(fitted, rows, ranking.target, at, measured=measured, count=_GRID)
     drawn = figure(
-        curve, fitted.metric.unit, fitted.parameter, key=key, told=_told(ranking, row, curve)
+        curve, fitted.metric.unit, fitted.parameter, key=key, label=_told(ranking, row, curve)
     )
     facts = [(word, " · ".join(text.split("   "))) for word, text in quality_facts(ranking, row)]
     source = origin(fitted, row)

@@ -33,7 +33,7 @@ _TO_THE_RIGHT = frozenset(
 """Columns of numbers."""
 
 
-def ranking_section(ranking: Ranking, names: CallPathLinks, first: int, again: str) -> Html:
+def ranking_section(ranking: Ranking, names: CallPathLinks, first: int, command: str) -> Html:
     """Return the ranked call paths, worst first, then the others in one row, and the total.
 
     Parameters
@@ -45,7 +45,7 @@ def ranking_section(ranking: Ranking, names: CallPathLinks, first: int, again: s
     others = remainder(ranking, rows)
     notes = [tag("p", note, class_="aside") for note in _notes(ranking, rows)]
     if len(rows) < len(ranking.order):
-        notes.append(tag("p", "all of them: ", tag("code", again), class_="aside"))
+        notes.append(tag("p", "all of them: ", tag("code", command), class_="aside"))
     if not len(rows):
         return joined(tag("p", "No call path could be modelled."), *notes)
     return joined(ranking_rows(ranking, names, rows, others), *notes)

@@ -44,7 +44,7 @@ def said(points: FloatArray, y: FloatArray, how: Centre) -> Said:
         row_status.row_status(y, reps),
         row_status.point_counts(reps.count, points),
         pool.noise(reps.take(usable), 1.3),
-        repetition_noise.Pool(known=False, profile=same).noise(reps, 1.0),
+        repetition_noise.Pool(is_known=False, profile=same).noise(reps, 1.0),
     )
 
 
@@ -88,7 +88,7 @@ def test_repetitions_say_to_c_what_they_say_to_numpy(
         for name in ("centre", "variance", "dof", "weight", "spread"):
             wanted = getattr(other, name)
             np.testing.assert_allclose(getattr(one, name), wanted, rtol=1e-9, err_msg=name)
-        assert one.known == other.known
+        assert one.is_known == other.is_known
 
 
 @pytest.mark.parametrize("kind", ["usual", "with gaps", "of forty"])

@@ -15,7 +15,7 @@ FloatArray = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
-class EarlierLaws:
+class LawsBeforeChange:
     """Values of the earlier laws of some rows.
 
     Attributes
