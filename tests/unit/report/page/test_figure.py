@@ -22,7 +22,7 @@ def curve(measured=(1.0, 2.0, 4.0), points=(2.0, 4.0, 8.0), target=64.0, spread=
 
 
 def drawn(of, **options):
-    told = {"key": "c-1", "told": "said <so>", **options}
+    told = {"key": "c-1", "label": "said <so>", **options}
     return ET.fromstring(figure(of, "s", "p", **told))  # noqa: S314 - our own
 
 
