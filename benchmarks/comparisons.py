@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 from results import Table
 
 import callpath_modeler as cpm
@@ -16,11 +15,10 @@ from callpath_modeler.analysis.diff import ExperimentDifference, difference
 from callpath_modeler.analysis.excess import CARRIES_COST
 from callpath_modeler.analysis.gates import RegressionGate, violations
 from callpath_modeler.analysis.pairing import pair_up
+from callpath_modeler.arrays import FloatArray
 from callpath_modeler.modeling import centre
 from callpath_modeler.pipeline import FitOptions, fit
 from callpath_modeler.profile.parameter_line import ParameterLine
-
-FloatArray = NDArray[np.float64]
 
 NOTES = """\
 Unchanged: what a series measured, medians over repetitions, times fresh log-normal noise of 3 % on

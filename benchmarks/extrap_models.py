@@ -10,9 +10,9 @@ from tempfile import TemporaryDirectory
 import numpy as np
 from environments import EXTRAP, WORK
 from measure import TASKS, Cost, run
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-FloatArray = NDArray[np.float64]
+from callpath_modeler.arrays import FloatArray
 
 _REMEMBERED = WORK / "extrap"
 _FITTED = "fitted.npz"

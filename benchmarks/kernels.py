@@ -15,7 +15,6 @@ import networkx as nx
 import numpy as np
 import pandas as pd
 from environments import EXTRAP
-from numpy.typing import NDArray
 from results import Table
 from scipy import fft, linalg, ndimage, optimize, signal, sparse, spatial
 from scipy.cluster import hierarchy
@@ -23,8 +22,8 @@ from scipy.sparse import csgraph
 from scipy.sparse.linalg import spsolve
 
 from callpath_modeler import modeling
+from callpath_modeler.arrays import FloatArray
 
-FloatArray = NDArray[np.float64]
 Kernel = Callable[[], object]
 
 NOTES = """\

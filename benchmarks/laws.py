@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from callpath_modeler import modeling
+from callpath_modeler.arrays import FloatArray
 
-FloatArray = NDArray[np.float64]
 Law = Callable[[FloatArray], FloatArray]
 
 MULTIPLES = (1, 4, 16, 128)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import numpy as np
-import numpy.typing as npt
 from real_series import HEAD, Held, joined, line, measured, predicted
 from results import Table
+
+from callpath_modeler.arrays import FloatArray
 
 NOTES = """\
 The series of the table above, cut after each scale from the third on; the next one is predicted, by
@@ -16,7 +16,6 @@ scale that was known, after less than a tenth more at the one before. It may be 
 on, one disturbed run, or the first sign of what grows; values do not tell.
 """
 
-FloatArray = npt.NDArray[np.float64]
 
 _MOST = 6
 """Number of known scales from which on all have one line."""

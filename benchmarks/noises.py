@@ -16,8 +16,7 @@ from results import Table
 
 from callpath_modeler import modeling
 from callpath_modeler.analysis.predict import total_of
-
-FloatArray = NDArray[np.float64]
+from callpath_modeler.arrays import FloatArray
 
 NOTES = """\
 Applications of 200 call paths, as in the table of goals (P5, 4 of each of 3 seeds), with log-normal

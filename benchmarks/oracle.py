@@ -11,9 +11,8 @@ from typing import Any
 
 import numpy as np
 from laws import Draw, Fitted
-from numpy.typing import NDArray
 
-FloatArray = NDArray[np.float64]
+from callpath_modeler.arrays import FloatArray
 
 _CONSTANT = 0.55
 _CLASSES = (

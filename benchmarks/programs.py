@@ -13,8 +13,8 @@ from results import Table
 
 from callpath_modeler import modeling
 from callpath_modeler.analysis.trust import MARKS, WITHIN, marks_of_trust
+from callpath_modeler.arrays import FloatArray
 
-FloatArray = NDArray[np.float64]
 Law = Callable[[FloatArray], FloatArray]
 Draw = Callable[[np.random.Generator], Law]
 

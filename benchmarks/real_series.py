@@ -16,8 +16,7 @@ from results import Table
 import callpath_modeler as cpm
 from callpath_modeler import modeling
 from callpath_modeler.analysis.trust import at_most, limited, marks_of_trust
-
-FloatArray = NDArray[np.float64]
+from callpath_modeler.arrays import FloatArray
 
 NOTES = """\
 Every call path is modelled without the largest scale, which is then predicted; the error is that of

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import numpy as np
 from laws import AbsentError
-from numpy.typing import NDArray
 from results import Table
 
 import callpath_modeler as cpm
@@ -20,7 +19,6 @@ from callpath_modeler.analysis.sums import addable, ends_of_sums
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.profile.experiment import Experiment
 
-FloatArray = NDArray[np.float64]
 Total = tuple[float, float, float]
 
 NOTES = """\

@@ -9,7 +9,7 @@ import numpy as np
 from laws import MULTIPLES, Draw, Fitted
 from numpy.typing import NDArray
 
-FloatArray = NDArray[np.float64]
+from callpath_modeler.arrays import FloatArray
 
 _SURE = 1.96
 """Half width of a 95 % band in standard deviations, if these are known."""

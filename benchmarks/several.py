@@ -11,13 +11,12 @@ from pathlib import Path
 
 import extrap_models
 import numpy as np
-import numpy.typing as npt
 from environments import EXTRAP
 from results import Table
 
+from callpath_modeler.arrays import FloatArray
 from callpath_modeler.modeling import Term, fit, slice_with_line_models
 
-FloatArray = npt.NDArray[np.float64]
 Law = Callable[[FloatArray], FloatArray]
 
 P = (8.0, 16.0, 32.0, 64.0, 128.0)

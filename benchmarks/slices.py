@@ -13,14 +13,12 @@ import extrap_models
 import numpy as np
 from environments import EXTRAP
 from laws import AbsentError
-from numpy.typing import NDArray
 from results import Table
 
 import callpath_modeler as cpm
 from callpath_modeler import modeling
+from callpath_modeler.arrays import FloatArray
 from callpath_modeler.fitted import sliced
-
-FloatArray = NDArray[np.float64]
 
 NOTES = f"""\
 Call paths that are measured at the value kept back and at three others. Surfaces: without models of

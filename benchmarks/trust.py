@@ -15,8 +15,7 @@ from real_series import Held, Series, joined, measured, predicted
 from results import Table
 
 from callpath_modeler.analysis.trust import MARKS, WITHIN, marks_of_trust
-
-FloatArray = NDArray[np.float64]
+from callpath_modeler.arrays import FloatArray
 
 NOTES = """\
 Of the predictions with so many marks, the share that is within the factor which the marks stand

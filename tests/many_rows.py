@@ -5,16 +5,14 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from callpath_modeler.arrays import FloatArray
 from callpath_modeler.modeling.mixture.deviations import Deviations, deviations
 from callpath_modeler.modeling.mixture.hypotheses import Hypotheses, hypotheses
 from callpath_modeler.modeling.mixture.repetition_noise import noise_of, repetition_stats
 from callpath_modeler.modeling.mixture.scaled_rows import ScaledRows, data_of
 from callpath_modeler.modeling.mixture.screen import ScreenedHypotheses, screen
 from callpath_modeler.modeling.terms import DEFAULT_SPACE
-
-FloatArray = npt.NDArray[np.float64]
 
 
 class Kind(NamedTuple):

@@ -25,10 +25,8 @@ from callpath_modeler.cli.table_options import FORMATS, format_of
 from callpath_modeler.errors import UsageError
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
     from callpath_modeler.analysis.rank import Ranking
+    from callpath_modeler.arrays import FloatArray
     from callpath_modeler.loading import LoadOptions
     from callpath_modeler.pipeline import FitOptions
     from callpath_modeler.profile.experiment import Experiment
@@ -277,9 +275,7 @@ def _check_flame(ctx: click.Context, form: str, what: str) -> None:
             raise UsageError(f"{option} is for flame graphs in svg", hint="--what flame -f svg")
 
 
-def _profile(
-    form: str, experiment: Experiment, columns: Mapping[Metric, NDArray[np.float64]]
-) -> str:
+def _profile(form: str, experiment: Experiment, columns: Mapping[Metric, FloatArray]) -> str:
     """Write one profile; of folded stacks, which have one metric, that of the first."""
     from callpath_modeler.report import exchange
 

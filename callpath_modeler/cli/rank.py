@@ -29,11 +29,10 @@ from callpath_modeler.cli.table_options import (
 from callpath_modeler.errors import UsageError
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
     from rich.text import Text
 
     from callpath_modeler.analysis.rank import Ranking
+    from callpath_modeler.arrays import IntArray
     from callpath_modeler.loading import LoadOptions
     from callpath_modeler.pipeline import FitOptions
     from callpath_modeler.target_query import PredictionQuery
@@ -182,7 +181,7 @@ def command(
 def _plot(
     console: Console,
     ranking: Ranking,
-    chosen: NDArray[np.intp],
+    chosen: IntArray,
     top: int | None,
     path: Path,
     *,
@@ -197,7 +196,7 @@ def _plot(
     write_plot(console, ranking_drawing(ranking, rows[: top or TOP]), path, force=force)
 
 
-def _chosen(ranking: Ranking, select: str | None) -> NDArray[np.intp]:
+def _chosen(ranking: Ranking, select: str | None) -> IntArray:
     from callpath_modeler.profile.pattern import match, unmatched
     from callpath_modeler.report.ranking_table import all_rows
 

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from callpath_modeler.arrays import FloatArray, Int32Array, IntArray
 from callpath_modeler.errors import UsageError
 from callpath_modeler.profile.schema import PROGRAM, Region
 
@@ -43,10 +44,10 @@ class CallTree:
         the second of two siblings with the same name; the first entry is ``""``
     """
 
-    parent: NDArray[np.int32]
-    end: NDArray[np.int32]
-    region: NDArray[np.int32]
-    annotation: NDArray[np.int32]
+    parent: Int32Array
+    end: Int32Array
+    region: Int32Array
+    annotation: Int32Array
     regions: tuple[Region, ...]
     annotations: tuple[str, ...] = ("",)
 
@@ -79,7 +80,7 @@ class CallTree:
 
     @classmethod
     def from_columns(
-        cls, columns: NDArray[np.int32], regions: Sequence[Region], annotations: Sequence[str]
+        cls, columns: Int32Array, regions: Sequence[Region], annotations: Sequence[str]
     ) -> CallTree:
         """Return the tree with the given `columns`, [4, n].
 
@@ -99,7 +100,7 @@ class CallTree:
         return cls(parent, end, region, annotation, tuple(regions), tuple(annotations))
 
     @property
-    def columns(self) -> NDArray[np.int32]:
+    def columns(self) -> Int32Array:
         """Callers, ends, regions and annotations, [4, n]."""
         return np.stack([self.parent, self.end, self.region, self.annotation])
 
@@ -120,7 +121,7 @@ class CallTree:
         )
 
     @property
-    def roots(self) -> NDArray[np.intp]:
+    def roots(self) -> IntArray:
         """Rows without a caller."""
         return np.flatnonzero(self.parent == ROOT)
 
@@ -131,7 +132,7 @@ class CallTree:
             yield child
             child = int(self.end[child])
 
-    def called_by(self, rows: ArrayLike) -> NDArray[np.int32]:
+    def called_by(self, rows: ArrayLike) -> Int32Array:
         """Return the callees of `rows`, in order; all `rows` must have the same depth."""
         callers = np.atleast_1d(np.asarray(rows))
         callers = callers[self.end[callers] > callers + 1]
@@ -189,12 +190,12 @@ class CallTree:
             )
         return [written[row] for row in asked]
 
-    def depth(self) -> NDArray[np.intp]:
+    def depth(self) -> IntArray:
         """Return the number of callers above each call path, [n]."""
         ended = np.cumsum(np.bincount(self.end, minlength=len(self)))
         return np.arange(len(self)) - ended[: len(self)]
 
-    def chosen(self, rows: ArrayLike) -> NDArray[np.intp]:
+    def chosen(self, rows: ArrayLike) -> IntArray:
         """Return `rows` as an array of valid row numbers, [rows].
 
         Raises
@@ -210,7 +211,7 @@ class CallTree:
             )
         return asked.astype(np.intp)
 
-    def inclusive(self, exclusive: NDArray[np.float64]) -> NDArray[np.float64]:
+    def inclusive(self, exclusive: FloatArray) -> FloatArray:
         """Return the sums of `exclusive` [n, ...] over each subtree.
 
         The sums proceed level by level from the leaves. Differences of a running total would lose
@@ -230,12 +231,12 @@ class CallTree:
             largest[callers] = np.maximum(largest[callers], below)
         return largest
 
-    def levels(self) -> list[NDArray[np.int32]]:
+    def levels(self) -> list[Int32Array]:
         """Return the rows of each depth, roots first."""
         return self._levels
 
     @cached_property
-    def _levels(self) -> list[NDArray[np.int32]]:
+    def _levels(self) -> list[Int32Array]:
         if not len(self):
             return []
         order = np.argsort(self._depth, kind="stable").astype(np.int32)
@@ -249,7 +250,7 @@ class CallTree:
         return depth.astype(np.uint16) if depth.max() <= np.iinfo(np.uint16).max else depth
 
     @cached_property
-    def _calls(self) -> list[tuple[NDArray[np.int32], NDArray[np.intp], NDArray[np.int32]]]:
+    def _calls(self) -> list[tuple[Int32Array, IntArray, Int32Array]]:
         """Rows, starts of the callers' groups, and callers, for each level below the roots.
 
         The deepest level comes first. In preorder, the callees of one caller are adjacent in their
@@ -306,7 +307,7 @@ def escape(name: str) -> str:
     return name.replace("/", "\\/")
 
 
-def subtree_ends(parent: NDArray[np.int32]) -> NDArray[np.int32]:
+def subtree_ends(parent: Int32Array) -> Int32Array:
     """Return the row after each subtree, [n].
 
     Parameters
@@ -331,7 +332,7 @@ def subtree_ends(parent: NDArray[np.int32]) -> NDArray[np.int32]:
     return end
 
 
-def _is_preorder(parent: NDArray[np.int32], end: NDArray[np.int32]) -> bool:
+def _is_preorder(parent: Int32Array, end: Int32Array) -> bool:
     """Return whether rows are in preorder and `end` is the result of `subtree_ends`."""
     n = len(parent)
     row = np.arange(n, dtype=np.int32)
@@ -346,7 +347,7 @@ def _is_preorder(parent: NDArray[np.int32], end: NDArray[np.int32]) -> bool:
     return bool(inside and (below == size - 1).all() and size[parent == ROOT].sum() == n)
 
 
-def _frozen(values: ArrayLike) -> NDArray[np.int32]:
+def _frozen(values: ArrayLike) -> Int32Array:
     column = np.array(values, dtype=np.int32)
     column.flags.writeable = False
     return column

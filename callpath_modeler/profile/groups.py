@@ -16,12 +16,12 @@ from enum import StrEnum
 import numpy as np
 from numpy.typing import NDArray
 
+from callpath_modeler.arrays import BoolArray, FloatArray
 from callpath_modeler.profile.calltree import CallTree
 from callpath_modeler.profile.experiment import inclusive_values
 from callpath_modeler.profile.schema import Region
 
 Rows = NDArray[np.int32 | np.intp]
-Values = NDArray[np.float64]
 
 
 class Grouping(StrEnum):
@@ -42,11 +42,11 @@ class Costs:
     exclusive, inclusive : [call paths, columns]; NaN = the call path did not occur
     """
 
-    exclusive: Values
-    inclusive: Values
+    exclusive: FloatArray
+    inclusive: FloatArray
 
     @classmethod
-    def of(cls, tree: CallTree, exclusive: Values) -> Costs:
+    def of(cls, tree: CallTree, exclusive: FloatArray) -> Costs:
         """Return costs from exclusive values, [call paths] or [call paths, columns]."""
         columns = exclusive if exclusive.ndim > 1 else exclusive[:, None]
         # Groups are summed column by column, so columns are contiguous in memory.
@@ -64,9 +64,9 @@ class Costs:
         return Costs(exclusive, inclusive)
 
     @property
-    def total(self) -> Values:
+    def total(self) -> FloatArray:
         """Sum over all call paths, [columns]."""
-        total: Values = np.nansum(self.exclusive, axis=0)
+        total: FloatArray = np.nansum(self.exclusive, axis=0)
         return total
 
 
@@ -136,7 +136,7 @@ class Groups:
         """Return the slice of `rows` that holds a group."""
         return slice(self.start[index], self.start[index + 1])
 
-    def values(self, costs: Costs) -> tuple[Values, Values]:
+    def values(self, costs: Costs) -> tuple[FloatArray, FloatArray]:
         """Return exclusive and inclusive values, each [groups, columns]."""
         return (
             sums(costs.exclusive, self.rows, self.start[:-1]),
@@ -167,7 +167,7 @@ class Groups:
         return rows
 
 
-def outermost(tree: CallTree, rows: Rows, group: Rows | int = 0) -> NDArray[np.bool_]:
+def outermost(tree: CallTree, rows: Rows, group: Rows | int = 0) -> BoolArray:
     """Return whether each call path has no caller in its own group, [rows].
 
     Parameters
@@ -215,7 +215,7 @@ def level(regions: Sequence[Region], grouping: Grouping) -> tuple[Rows, tuple[st
     return np.array([numbers[name] for name in known], np.intp), names
 
 
-def sums(values: Values, rows: Rows, start: Rows) -> Values:
+def sums(values: FloatArray, rows: Rows, start: Rows) -> FloatArray:
     """Return the sums of values [call paths, columns] over groups, [groups, columns].
 
     NaN values are skipped. The sum of a group without other values is NaN.

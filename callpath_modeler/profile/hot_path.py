@@ -6,8 +6,9 @@ from collections.abc import Callable
 
 import numpy as np
 
+from callpath_modeler.arrays import FloatArray
 from callpath_modeler.profile.calltree import ROOT
-from callpath_modeler.profile.groups import Rows, Values
+from callpath_modeler.profile.groups import Rows
 from callpath_modeler.profile.views import View
 
 HOT = 0.5
@@ -16,7 +17,7 @@ HOT = 0.5
 
 def hot_path(
     view: View,
-    worth: Callable[[Rows], Values],
+    worth: Callable[[Rows], FloatArray],
     start: int = ROOT,
     part: float = HOT,
     levels: int | None = None,

@@ -15,8 +15,9 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from callpath_modeler.arrays import BoolArray, FloatArray, IntArray
 from callpath_modeler.profile.calltree import ROOT
-from callpath_modeler.profile.groups import Codes, Costs, Rows, Values
+from callpath_modeler.profile.groups import Codes, Costs, Rows
 from callpath_modeler.profile.views import View, ViewKind
 
 TOLERANCE = 1e-9
@@ -92,7 +93,7 @@ class Selection:
     start: int = ROOT
     openings: Mapping[int, Opening] = field(default_factory=dict)
     keep: Costs | None = None
-    order: Callable[[Rows], Values] | None = None
+    order: Callable[[Rows], FloatArray] | None = None
     reverse: bool = False
     most: int | None = None
 
@@ -108,8 +109,8 @@ class SumCheck:
     holds : True if both are equal within `TOLERANCE`
     """
 
-    counted: Values
-    total: Values
+    counted: FloatArray
+    total: FloatArray
     holds: bool
 
 
@@ -130,7 +131,7 @@ class Outline:
     view: View
     nodes: Rows
     depth: Rows
-    is_closed: NDArray[np.bool_]
+    is_closed: BoolArray
     rests: Mapping[int, Rows]
     start: int = ROOT
 
@@ -151,7 +152,7 @@ class Outline:
         return tuple(self.line(place) for place in range(len(self)))
 
     @cached_property
-    def is_open(self) -> NDArray[np.bool_]:
+    def is_open(self) -> BoolArray:
         """True for lines with child lines, [lines]."""
         return np.append(self.depth[1:] > self.depth[:-1], False)[: len(self)]
 
@@ -160,11 +161,11 @@ class Outline:
         before = np.flatnonzero(self.depth[:place] < self.depth[place])
         return int(before[-1]) if len(before) else -1
 
-    def values(self, costs: Costs) -> tuple[Values, Values]:
+    def values(self, costs: Costs) -> tuple[FloatArray, FloatArray]:
         """Return exclusive and inclusive values, each [lines, columns]."""
         return self.values_of(np.arange(len(self)), costs)
 
-    def values_of(self, places: Rows, costs: Costs) -> tuple[Values, Values]:
+    def values_of(self, places: Rows, costs: Costs) -> tuple[FloatArray, FloatArray]:
         """Return exclusive and inclusive values of some lines, each [places, columns]."""
         own = np.empty((len(places), costs.exclusive.shape[1]))
         whole = np.empty_like(own)
@@ -184,7 +185,7 @@ class Outline:
         return found
 
     @property
-    def hidden(self) -> NDArray[np.intp]:
+    def hidden(self) -> IntArray:
         """Call paths without a line of their own, ascending.
 
         In flat and bottom-up views, the line of the top-level node suffices: the lower levels
@@ -257,7 +258,7 @@ class _Siblings:
     """
 
     nodes: Rows
-    is_closed: NDArray[np.bool_]
+    is_closed: BoolArray
     opened: Iterator[tuple[int, bool]]
     rest: Rows
     depth: int
@@ -275,7 +276,7 @@ class _Writer:
         self._openings = np.array([*(opening for _, opening in told), Opening.CLOSED])
         self._nodes: list[Rows] = []
         self._depth: list[Rows] = []
-        self._is_closed: list[NDArray[np.bool_]] = []
+        self._is_closed: list[BoolArray] = []
         self._rests: dict[int, Rows] = {}
         self._count = 0
 
@@ -318,7 +319,7 @@ class _Writer:
         self._add(siblings.nodes[part], siblings.depth, siblings.is_closed[part])
         siblings.at = end
 
-    def _add(self, nodes: Rows, depth: int, is_closed: NDArray[np.bool_]) -> None:
+    def _add(self, nodes: Rows, depth: int, is_closed: BoolArray) -> None:
         self._nodes.append(nodes)
         self._depth.append(np.full(len(nodes), depth))
         self._is_closed.append(is_closed)
@@ -372,7 +373,7 @@ class _Writer:
         return _Siblings(nodes, is_closed, iter(opened), rest, depth)
 
 
-def _order(worth: Values, nodes: Rows, selection: Selection) -> Rows:
+def _order(worth: FloatArray, nodes: Rows, selection: Selection) -> Rows:
     """Return the order of siblings: by the sort keys of the selection, then by cost."""
     keys = [worth]
     if selection.order is not None:

@@ -6,9 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
-Settings = NDArray[np.float64]
+from callpath_modeler.arrays import FloatArray
 
 
 def main_parameter(names: Iterable[str]) -> str | None:
@@ -45,7 +44,7 @@ class ParameterLine:
 
 
 def nearest_line(
-    names: Sequence[str], settings: Settings, held: Mapping[str, float]
+    names: Sequence[str], settings: FloatArray, held: Mapping[str, float]
 ) -> ParameterLine:
     """Return the line with fixed values, and the measured settings nearest to them.
 
@@ -65,7 +64,7 @@ def nearest_line(
     )
 
 
-def _nearest(settings: Settings, at: NDArray[np.float64]) -> list[float]:
+def _nearest(settings: FloatArray, at: FloatArray) -> list[float]:
     """Return the setting nearest to `at` [D] by ratio; of two equally near ones, the larger."""
     distance = np.abs(np.log(settings / at)).sum(axis=1)
     near = settings[distance <= distance.min() + 1e-9]

@@ -27,6 +27,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from callpath_modeler.arrays import BoolArray, Int64Array, IntArray
 from callpath_modeler.errors import UsageError, closest
 from callpath_modeler.printable import shortened
 from callpath_modeler.profile.calltree import ROOT, CallTree
@@ -67,14 +68,14 @@ class Patterns:
     """
 
     tree: CallTree
-    name: NDArray[np.intp]
+    name: IntArray
     spelled: tuple[tuple[str, ...], ...]
     plain: Mapping[str, Sequence[int]]
-    matches: dict[str, NDArray[np.bool_]] = field(default_factory=dict)
+    matches: dict[str, BoolArray] = field(default_factory=dict)
     literal: dict[str, Sequence[int] | None] = field(default_factory=dict)
     meant: dict[str, str] = field(default_factory=dict)
     steps: dict[tuple[int, str], int] = field(default_factory=dict)
-    reached: list[NDArray[np.intp]] = field(default_factory=list)
+    reached: list[IntArray] = field(default_factory=list)
 
     @classmethod
     def of(cls, tree: CallTree) -> Patterns:
@@ -93,13 +94,13 @@ class Patterns:
         """Ids of the call paths; they are cached here, because the tree does not cache them."""
         return self.tree.ids()
 
-    def match(self, pattern: str) -> NDArray[np.bool_]:
+    def match(self, pattern: str) -> BoolArray:
         """Return True for the call paths that a pattern names, [call paths]."""
         mask = np.zeros(len(self.tree), bool)
         mask[self.rows(pattern)] = True
         return mask
 
-    def rows(self, pattern: str) -> NDArray[np.intp]:
+    def rows(self, pattern: str) -> IntArray:
         """Return the call paths that a pattern names, ascending.
 
         Raises
@@ -115,7 +116,7 @@ class Patterns:
             found = self._spelling([_ANY, *segments])
         return found
 
-    def _spelling(self, segments: Sequence[str]) -> NDArray[np.intp]:
+    def _spelling(self, segments: Sequence[str]) -> IntArray:
         """Return the call paths that segments name from the root."""
         names = [self._spelled_out(segment) for segment in segments]
         plain = [places for places in names if places is not None]
@@ -125,7 +126,7 @@ class Patterns:
             return self._ending_in(plain)
         return np.flatnonzero(self._from_root(segments))
 
-    def _with_id(self, digits: str) -> NDArray[np.intp]:
+    def _with_id(self, digits: str) -> IntArray:
         """Return the call paths whose ids begin with `digits`."""
         ids = self._in_order
         begin = bisect_left(ids, (digits,))
@@ -137,19 +138,19 @@ class Patterns:
         return sorted((digits, row) for row, digits in enumerate(self.ids))
 
     @cached_property
-    def _callees(self) -> tuple[NDArray[np.int64], NDArray[np.intp]]:
+    def _callees(self) -> tuple[Int64Array, IntArray]:
         """Numbers of the pairs (caller, name), ascending, and the call path of each pair."""
         number = (self.tree.parent + np.int64(1)) * len(self.spelled) + self.name
         order = np.argsort(number, kind="stable")
         return number[order], order
 
     @cached_property
-    def _begins(self) -> NDArray[np.intp]:
+    def _begins(self) -> IntArray:
         """Callers of the first segment: no call path, or an artificial program root."""
         programs = [row for row in self.tree.roots.tolist() if self.tree.name(row) == PROGRAM]
         return np.array([ROOT, *programs], np.intp)
 
-    def _along(self, segments: Sequence[str], names: Sequence[Sequence[int]]) -> NDArray[np.intp]:
+    def _along(self, segments: Sequence[str], names: Sequence[Sequence[int]]) -> IntArray:
         """Return the call paths with these names from the root on, ascending."""
         # Patterns of a file often share their first segments, so steps are cached.
         if not self.reached:
@@ -167,7 +168,7 @@ class Patterns:
                 break
         return self.reached[place]
 
-    def _ending_in(self, names: Sequence[Sequence[int]]) -> NDArray[np.intp]:
+    def _ending_in(self, names: Sequence[Sequence[int]]) -> IntArray:
         """Return the call paths whose last names are `names`."""
         found = [self._begins[:0], *(self._of_name[place] for place in names[-1])]
         rows = at = np.sort(np.concatenate(found))
@@ -178,19 +179,19 @@ class Patterns:
         return rows
 
     @cached_property
-    def _of_name(self) -> list[NDArray[np.intp]]:
+    def _of_name(self) -> list[IntArray]:
         """Call paths of each name."""
         order = np.argsort(self.name, kind="stable")
         ends = np.cumsum(np.bincount(self.name, minlength=len(self.spelled)))
         return np.split(order, ends[:-1])
 
     @cached_property
-    def _caller(self) -> NDArray[np.intp]:
+    def _caller(self) -> IntArray:
         """Caller of each call path; `ROOT` also for callees of an artificial program root."""
         parent = self.tree.parent.astype(np.intp)
         return np.where(np.isin(parent, self._begins), ROOT, parent)
 
-    def _called(self, rows: NDArray[np.intp], places: Sequence[int]) -> NDArray[np.intp]:
+    def _called(self, rows: IntArray, places: Sequence[int]) -> IntArray:
         """Return the callees of `rows` with one of the names `places`, unordered."""
         numbers, order = self._callees
         wanted = (rows[:, None] + 1) * len(self.spelled) + np.array(places, dtype=np.int64)
@@ -205,7 +206,7 @@ class Patterns:
             self.literal[segment] = self.plain.get(segment, ()) if plain else None
         return self.literal[segment]
 
-    def _from_root(self, segments: Sequence[str]) -> NDArray[np.bool_]:
+    def _from_root(self, segments: Sequence[str]) -> BoolArray:
         # State k means that the first k segments have matched. The states of a call path follow
         # from those of its caller. A call path without states has no matches in its subtree.
         tree, any_number = self.tree, [k for k, s in enumerate(segments) if s == _ANY]
@@ -228,7 +229,7 @@ class Patterns:
             rows = tree.called_by(rows[(states[rows] & (done - 1) != 0) | begins[rows]])
         return np.asarray((states & done) != 0, dtype=np.bool_)
 
-    def _fits(self, segment: str) -> NDArray[np.bool_]:
+    def _fits(self, segment: str) -> BoolArray:
         """Return True for the names that a segment matches, [names]."""
         if segment not in self.matches:
             fits = np.zeros(len(self.spelled), bool)
@@ -269,7 +270,7 @@ class Patterns:
         return [name for name in names if not _OF_PATTERNS & set(name)]
 
 
-def match(tree: CallTree, pattern: str) -> NDArray[np.bool_]:
+def match(tree: CallTree, pattern: str) -> BoolArray:
     """Return True for the call paths that a pattern names, [call paths]; see `Patterns.match`."""
     return Patterns.of(tree).match(pattern)
 

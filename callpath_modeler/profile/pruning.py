@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from callpath_modeler.arrays import BoolArray, Float32Array, FloatArray, IntArray
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.errors import DataError, UsageError
 from callpath_modeler.profile.calltree import ROOT, CallTree
@@ -16,9 +17,6 @@ from callpath_modeler.profile.pattern import Patterns, unmatched
 from callpath_modeler.profile.schema import Reduction
 from callpath_modeler.profile.unify import preorder, scatter_to_union
 from callpath_modeler.units import counted, percent
-
-Mask = NDArray[np.bool_]
-Rows = NDArray[np.intp]
 
 _SUMS = (Reduction.MEAN, Reduction.SUM)
 """Reductions for which the program's total is the sum over call paths."""
@@ -143,7 +141,7 @@ def refuse_unnamed(
             )
 
 
-def _named(tree: CallTree, patterns: Iterable[str]) -> Mask:
+def _named(tree: CallTree, patterns: Iterable[str]) -> BoolArray:
     """Return True for the call paths that any of the patterns names, [call paths]."""
     known, named = Patterns.of(tree), np.zeros(len(tree), bool)
     for pattern in patterns:
@@ -151,7 +149,7 @@ def _named(tree: CallTree, patterns: Iterable[str]) -> Mask:
     return named
 
 
-def _spliced(tree: CallTree, hidden: Mask) -> tuple[CallTree, Rows]:
+def _spliced(tree: CallTree, hidden: BoolArray) -> tuple[CallTree, IntArray]:
     """Return the tree without `hidden` call paths, and the new row of each call path.
 
     A hidden call path gets the new row of its nearest caller that is not hidden.
@@ -182,14 +180,14 @@ def _spliced(tree: CallTree, hidden: Mask) -> tuple[CallTree, Rows]:
     return spliced, place[number_of[heir]]
 
 
-def _tree_of(tree: CallTree, rows: Rows, parents: NDArray[np.integer]) -> CallTree:
+def _tree_of(tree: CallTree, rows: IntArray, parents: NDArray[np.integer]) -> CallTree:
     """Return the tree of some call paths, with only the regions that they use."""
     used, region = np.unique(tree.region[rows], return_inverse=True)
     regions = [tree.regions[number] for number in used.tolist()]
     return CallTree.from_parents(parents, region, regions, tree.annotation[rows], tree.annotations)
 
 
-def _merged(values: MetricValues, rows: Rows, hidden: Mask, size: int) -> MetricValues:
+def _merged(values: MetricValues, rows: IntArray, hidden: BoolArray, size: int) -> MetricValues:
     """Return values by row of the new tree; values in the same row are added."""
     additive = values.metric.additive
     counts = np.ones(len(rows), bool) if additive else ~hidden
@@ -203,14 +201,12 @@ def _merged(values: MetricValues, rows: Rows, hidden: Mask, size: int) -> Metric
     return _frozen(values, exclusive, values.total, imbalance, values.run_time)
 
 
-def _each_run(
-    values: NDArray[np.float64], rows: Rows, size: int, *, additive: bool
-) -> NDArray[np.float64]:
+def _each_run(values: FloatArray, rows: IntArray, size: int, *, additive: bool) -> FloatArray:
     columns = [scatter_to_union(column, rows, size, additive=additive) for column in values.T]
     return np.stack(columns, axis=1)
 
 
-def _total_without(experiment: Experiment, values: MetricValues, gone: Mask) -> NDArray[np.float64]:
+def _total_without(experiment: Experiment, values: MetricValues, gone: BoolArray) -> FloatArray:
     if not values.metric.additive:
         return values.total
     lost = np.nansum(values.exclusive[gone], axis=0)
@@ -219,8 +215,8 @@ def _total_without(experiment: Experiment, values: MetricValues, gone: Mask) -> 
 
 
 def _run_time_without(
-    experiment: Experiment, values: MetricValues, gone: Mask
-) -> NDArray[np.float64] | None:
+    experiment: Experiment, values: MetricValues, gone: BoolArray
+) -> FloatArray | None:
     """Return the run times without excluded call paths, [runs]; None = not recorded."""
     if values.run_time is None:
         return None
@@ -229,7 +225,7 @@ def _run_time_without(
     return np.where(lost > 0, np.maximum(values.run_time - lost, rest), values.run_time)
 
 
-def _told(experiment: Experiment, rows: Mask, code: str) -> Finding:
+def _told(experiment: Experiment, rows: BoolArray, code: str) -> Finding:
     """Return the finding about the number and the share of the excluded or folded call paths."""
     count = int(rows.sum())
     message = counted(count, "call path")
@@ -244,10 +240,10 @@ def _told(experiment: Experiment, rows: Mask, code: str) -> Finding:
 
 def _frozen(
     values: MetricValues,
-    exclusive: NDArray[np.float64],
-    total: NDArray[np.float64],
-    imbalance: NDArray[np.float32] | None,
-    run_time: NDArray[np.float64] | None,
+    exclusive: FloatArray,
+    total: FloatArray,
+    imbalance: Float32Array | None,
+    run_time: FloatArray | None,
 ) -> MetricValues:
     for array in (exclusive, total, imbalance, run_time):
         if array is not None:

@@ -14,8 +14,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from callpath_modeler.arrays import FloatArray, Int32Array, IntArray
 from callpath_modeler.profile.calltree import ROOT, CallTree
 from callpath_modeler.profile.schema import Region
 
@@ -36,7 +36,7 @@ class Unified:
     """
 
     tree: CallTree
-    rows: tuple[NDArray[np.intp], ...]
+    rows: tuple[IntArray, ...]
     added: tuple[int, ...]
     renumbered: tuple[str, ...]
 
@@ -64,8 +64,8 @@ def unify(trees: Sequence[CallTree]) -> Unified:
 
 
 def scatter_to_union(
-    values: NDArray[np.float64], rows: NDArray[np.intp], n_rows: int, *, additive: bool = True
-) -> NDArray[np.float64]:
+    values: FloatArray, rows: IntArray, n_rows: int, *, additive: bool = True
+) -> FloatArray:
     """Return the values of one run by row of the common tree.
 
     Parameters
@@ -98,7 +98,7 @@ class _Union:
         self._regions: dict[Region, int] = {}
         self._region: list[int] = []
 
-    def add(self, tree: CallTree, ordinal: Sequence[int]) -> NDArray[np.intp]:
+    def add(self, tree: CallTree, ordinal: Sequence[int]) -> IntArray:
         """Add the call paths of `tree`, and return their numbers in the common tree."""
         known = [self._regions.setdefault(r, len(self._regions)) for r in tree.regions]
         names = [region.common_name for region in tree.regions]
@@ -113,7 +113,7 @@ class _Union:
             numbers.append(number)
         return np.array(numbers, np.intp)
 
-    def tree(self) -> tuple[CallTree, NDArray[np.intp]]:
+    def tree(self) -> tuple[CallTree, IntArray]:
         """Return the common tree in preorder, and the row of each number."""
         keys = list(self._rows)
         parent = np.array([key[0] for key in keys], np.int32)
@@ -135,7 +135,7 @@ class _Union:
         return tree, place
 
 
-def preorder(parent: NDArray[np.int32]) -> NDArray[np.intp]:
+def preorder(parent: Int32Array) -> IntArray:
     """Return the preorder row of each node; callers come before callees in `parent`."""
     callers = parent.tolist()
     size = [1] * len(callers)

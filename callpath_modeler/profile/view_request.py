@@ -15,9 +15,10 @@ from enum import StrEnum
 
 import numpy as np
 
+from callpath_modeler.arrays import FloatArray
 from callpath_modeler.errors import UsageError, did_you_mean
 from callpath_modeler.profile.calltree import ROOT, escape
-from callpath_modeler.profile.groups import Costs, Grouping, Rows, Values
+from callpath_modeler.profile.groups import Costs, Grouping, Rows
 from callpath_modeler.profile.outline import Opening, Selection
 from callpath_modeler.profile.pattern import find_one, match, short_name, unmatched
 from callpath_modeler.profile.schema import PROGRAM
@@ -104,7 +105,7 @@ class ViewRequest:
         view: View,
         column: int,
         whole: float = 1.0,
-        order: Callable[[Rows], Values] | None = None,
+        order: Callable[[Rows], FloatArray] | None = None,
     ) -> Selection:
         """Return the rules that decide which nodes get their own line.
 

@@ -29,6 +29,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import NDArray
 
+from callpath_modeler.arrays import BoolArray, FloatArray
 from callpath_modeler.profile.calltree import ROOT, CallTree
 from callpath_modeler.profile.groups import (
     Codes,
@@ -36,7 +37,6 @@ from callpath_modeler.profile.groups import (
     Grouping,
     Groups,
     Rows,
-    Values,
     functions,
     level,
     outermost,
@@ -71,7 +71,7 @@ class View(ABC):
         """Return the children of `node`; repeated calls return the same numbers."""
 
     @abstractmethod
-    def has_children(self, nodes: Rows) -> NDArray[np.bool_]:
+    def has_children(self, nodes: Rows) -> BoolArray:
         """Return True for nodes with children, [nodes], without creating the children."""
 
     @abstractmethod
@@ -87,7 +87,7 @@ class View(ABC):
         """Return the call paths of `node`, ascending."""
 
     @abstractmethod
-    def values(self, nodes: Rows, costs: Costs) -> tuple[Values, Values]:
+    def values(self, nodes: Rows, costs: Costs) -> tuple[FloatArray, FloatArray]:
         """Return exclusive and inclusive values, each [nodes, columns].
 
         NaN = none of the node's call paths occurred.
@@ -106,7 +106,7 @@ class View(ABC):
         """Return the largest code of each node's call paths, [nodes]."""
 
     @abstractmethod
-    def together(self, nodes: Rows, costs: Costs) -> tuple[Values, Values]:
+    def together(self, nodes: Rows, costs: Costs) -> tuple[FloatArray, FloatArray]:
         """Return the values of several siblings as a single group, each [columns].
 
         The inclusive values of siblings overlap if one of them calls another, so their sum is too
@@ -128,7 +128,7 @@ class TopDown(View):
         """Return the callees of `node`."""
         return self.tree.called_by(node)
 
-    def has_children(self, nodes: Rows) -> NDArray[np.bool_]:
+    def has_children(self, nodes: Rows) -> BoolArray:
         """Return True for call paths with callees, [nodes]."""
         return self.tree.end[nodes] > nodes + 1
 
@@ -144,7 +144,7 @@ class TopDown(View):
         """Return the call path of `node`, [1]."""
         return np.array([node])
 
-    def values(self, nodes: Rows, costs: Costs) -> tuple[Values, Values]:
+    def values(self, nodes: Rows, costs: Costs) -> tuple[FloatArray, FloatArray]:
         """Return exclusive and inclusive values, each [nodes, columns]."""
         return costs.exclusive[nodes], costs.inclusive[nodes]
 
@@ -152,7 +152,7 @@ class TopDown(View):
         """Return the codes of the call paths, [nodes]."""
         return codes.numbers[nodes]
 
-    def together(self, nodes: Rows, costs: Costs) -> tuple[Values, Values]:
+    def together(self, nodes: Rows, costs: Costs) -> tuple[FloatArray, FloatArray]:
         """Return the sums over siblings, each [columns]; their subtrees do not overlap."""
         start = np.zeros(1, np.intp)
         return sums(costs.exclusive, nodes, start)[0], sums(costs.inclusive, nodes, start)[0]
@@ -187,11 +187,11 @@ class _Grouped(View):
         self._making = Lock()
         # Caches by the first node of a family, or by several siblings. An entry lives as long as
         # its costs or codes.
-        self._sums: WeakKeyDictionary[Costs, dict[int, tuple[Values, Values]]]
+        self._sums: WeakKeyDictionary[Costs, dict[int, tuple[FloatArray, FloatArray]]]
         self._sums = WeakKeyDictionary()
         self._largest: WeakKeyDictionary[Codes, dict[int, NDArray[np.integer]]]
         self._largest = WeakKeyDictionary()
-        self._sums_together: WeakKeyDictionary[Costs, dict[bytes, tuple[Values, Values]]]
+        self._sums_together: WeakKeyDictionary[Costs, dict[bytes, tuple[FloatArray, FloatArray]]]
         self._sums_together = WeakKeyDictionary()
         self._outer_of: tuple[bytes, Rows] = b"", np.empty(0, np.int32)
 
@@ -259,7 +259,7 @@ class _Grouped(View):
             found = self._families[family[here[0]]]
             yield found, here, nodes[here] - found.first
 
-    def values(self, nodes: Rows, costs: Costs) -> tuple[Values, Values]:
+    def values(self, nodes: Rows, costs: Costs) -> tuple[FloatArray, FloatArray]:
         """Return exclusive and inclusive values, each [nodes, columns]."""
         own = np.empty((len(nodes), costs.exclusive.shape[1]))
         whole = np.empty_like(own)
@@ -280,7 +280,7 @@ class _Grouped(View):
             found[here] = known[family.first][index]
         return found
 
-    def together(self, nodes: Rows, costs: Costs) -> tuple[Values, Values]:
+    def together(self, nodes: Rows, costs: Costs) -> tuple[FloatArray, FloatArray]:
         """Return the values of several siblings as a single group, each [columns]."""
         known = self._sums_together.setdefault(costs, {})
         # The arrays differ between calls, but often contain the same nodes.
@@ -316,7 +316,7 @@ class BottomUp(_Grouped):
     def __init__(self, tree: CallTree) -> None:
         super().__init__(tree)
         self._functions, self._names = functions(tree.regions)
-        self._is_called: dict[int, NDArray[np.bool_]] = {}
+        self._is_called: dict[int, BoolArray] = {}
 
     @cached_property
     def _caller(self) -> Rows:
@@ -348,7 +348,7 @@ class BottomUp(_Grouped):
     def _label(self, depth: int, key: int) -> str:  # noqa: ARG002 - all levels alike
         return self._names[key]
 
-    def has_children(self, nodes: Rows) -> NDArray[np.bool_]:
+    def has_children(self, nodes: Rows) -> BoolArray:
         """Return True for nodes with callers, [nodes]."""
         found = np.empty(len(nodes), bool)
         for family, here, index in self._by_family(nodes):
@@ -384,7 +384,7 @@ class Flat(_Grouped):
     def _label(self, depth: int, key: int) -> str:
         return self._levels[depth][1][key]
 
-    def has_children(self, nodes: Rows) -> NDArray[np.bool_]:
+    def has_children(self, nodes: Rows) -> BoolArray:
         """Return True for nodes above the last level, [nodes]."""
         last = len(self._levels) - 1
         found = np.empty(len(nodes), bool)

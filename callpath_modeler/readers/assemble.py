@@ -9,9 +9,9 @@ from pathlib import Path
 from types import NoneType
 
 import numpy as np
-from numpy.typing import NDArray
 
 from callpath_modeler.argument_checks import check_count, check_type, parse_enum
+from callpath_modeler.arrays import Float32Array, IntArray
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.errors import DataError, InputError
 from callpath_modeler.printable import shell_word
@@ -367,7 +367,7 @@ def _unite(
 def _column(
     name: str,
     read: Sequence[ReadRun],
-    rows: Sequence[NDArray[np.intp]],
+    rows: Sequence[IntArray],
     n_rows: int,
     reduction: Reduction,
 ) -> MetricValues:
@@ -395,8 +395,8 @@ def _column(
 
 
 def _imbalance(
-    name: str, read: Sequence[ReadRun], rows: Sequence[NDArray[np.intp]], n_rows: int
-) -> NDArray[np.float32] | None:
+    name: str, read: Sequence[ReadRun], rows: Sequence[IntArray], n_rows: int
+) -> Float32Array | None:
     """Return the imbalance from the readers, [call paths, runs]; None = no reader has it.
 
     If several call paths share a row, the row has their largest imbalance, because ratios do not

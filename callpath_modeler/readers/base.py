@@ -15,9 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
+    from callpath_modeler.arrays import Float32Array, FloatArray
     from callpath_modeler.diagnostics import Finding
     from callpath_modeler.profile.calltree import CallTree
     from callpath_modeler.profile.schema import DeclaredMetric, Extent, Reduction
@@ -59,9 +57,9 @@ class Reduced:
         is the time of its slowest thread; the same for every reduction; NaN = not recorded
     """
 
-    exclusive: NDArray[np.float64]
+    exclusive: FloatArray
     total: float
-    imbalance: NDArray[np.float32] | None = None
+    imbalance: Float32Array | None = None
     run_time: float = float("nan")
 
 

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from callpath_modeler.arrays import BoolArray
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.profile.calltree import ROOT, CallTree
 from callpath_modeler.profile.experiment import Experiment, MetricValues
@@ -37,7 +37,7 @@ def with_coverage_of(experiment: Experiment) -> Experiment:
     return replace(experiment, findings=(*others, *found))
 
 
-def _replaced(tree: CallTree, occurs: NDArray[np.bool_]) -> list[Finding]:
+def _replaced(tree: CallTree, occurs: BoolArray) -> list[Finding]:
     """Return findings about pairs of siblings that complement each other, as if one was renamed.
 
     Each run has exactly one sibling of such a pair, and no other sibling occurs in the same runs.

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from callpath_modeler.arrays import FloatArray
 from callpath_modeler.profile.calltree import ROOT, CallTree
 from callpath_modeler.units import counted
 
@@ -20,7 +20,7 @@ _SAME = 0.01
 """Relative difference below which two functions have the same time, recorded twice."""
 
 
-def looks_inclusive(tree: CallTree, values: NDArray[np.float64]) -> str:
+def looks_inclusive(tree: CallTree, values: FloatArray) -> str:
     """Return the reason why exclusive times look inclusive; "" = they look exclusive.
 
     Parameters
@@ -44,7 +44,7 @@ def looks_inclusive(tree: CallTree, values: NDArray[np.float64]) -> str:
     return f"each of {callers} callers takes at least the time of its callees"
 
 
-def same_times(tree: CallTree, values: NDArray[np.float64]) -> str:
+def same_times(tree: CallTree, values: FloatArray) -> str:
     """Return the reason why times seem to contain each other without being sums of callees.
 
     Parameters

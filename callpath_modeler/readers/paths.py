@@ -6,8 +6,8 @@ import re
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from callpath_modeler.arrays import FloatArray, IntArray
 from callpath_modeler.profile.calltree import ROOT, CallTree
 from callpath_modeler.profile.schema import PROGRAM, Region
 
@@ -32,7 +32,7 @@ def known_region(name: str) -> Region:
     return Region(name)
 
 
-def tree_of(paths: Sequence[tuple[str, ...]]) -> tuple[CallTree, NDArray[np.intp]]:
+def tree_of(paths: Sequence[tuple[str, ...]]) -> tuple[CallTree, IntArray]:
     """Return the call tree of `paths`, and the row of each path.
 
     Callers get a row even if they are not in `paths`. Siblings have the order of first occurrence.
@@ -58,9 +58,7 @@ def tree_of(paths: Sequence[tuple[str, ...]]) -> tuple[CallTree, NDArray[np.intp
     return tree, row_of[ends]
 
 
-def tree_of_nodes(
-    callers: Sequence[int], names: Sequence[str]
-) -> tuple[CallTree, NDArray[np.intp]]:
+def tree_of_nodes(callers: Sequence[int], names: Sequence[str]) -> tuple[CallTree, IntArray]:
     """Return the call tree of nodes, and the row of each node.
 
     Siblings stay in order.
@@ -91,9 +89,7 @@ def tree_of_nodes(
     return tree, row_of
 
 
-def exclusive_of(
-    tree: CallTree, inclusive: NDArray[np.float64]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def exclusive_of(tree: CallTree, inclusive: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return exclusive values: each inclusive value less those of the callees.
 
     Parameters

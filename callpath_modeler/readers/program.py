@@ -7,16 +7,14 @@ from dataclasses import replace
 from typing import Protocol
 
 import numpy as np
-import numpy.typing as npt
 
+from callpath_modeler.arrays import BoolArray, FloatArray
 from callpath_modeler.errors import UsageError
 from callpath_modeler.printable import shell_word
 from callpath_modeler.profile.calltree import CallTree
 from callpath_modeler.profile.experiment import Experiment, MetricValues, Run, Scaling
 from callpath_modeler.profile.schema import PROGRAM, Reduction
 from callpath_modeler.units import counted
-
-FloatArray = npt.NDArray[np.float64]
 
 _SAME_PROGRAM = 0.5
 """Smallest share of functions of the smaller program that the other one has as well."""
@@ -156,7 +154,7 @@ def recognise_scaling(
     own = np.array([region.computes for region in tree.regions])
     work = own[tree.region]
 
-    def slope_of(values: MetricValues, rows: npt.NDArray[np.bool_]) -> float:
+    def slope_of(values: MetricValues, rows: BoolArray) -> float:
         return _median_slope(values.means(reduction)[rows][:, chosen], of_run, reduction)
 
     slope = slope_of(timed[0], work)

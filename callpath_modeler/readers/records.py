@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from callpath_modeler.arrays import BoolArray, FloatArray, IntArray
 from callpath_modeler.diagnostics import Finding, Notices
 from callpath_modeler.errors import InputError
 from callpath_modeler.profile.calltree import ROOT, CallTree
@@ -25,9 +26,6 @@ from callpath_modeler.readers.name_words import NameWord, word_of
 from callpath_modeler.readers.paths import exclusive_of, tree_of
 from callpath_modeler.readers.titles import Title, is_processes, means_first, read_title
 from callpath_modeler.units import parameter_value
-
-_Array = NDArray[np.float64]
-_Index = NDArray[np.intp]
 
 _ROUNDING = 1e-9
 """Relative excess of callees over their caller that is not reported."""
@@ -59,14 +57,14 @@ class Records:
 
     subject: str
     paths: Sequence[tuple[str, ...]]
-    path: _Index
-    parameters: Mapping[str, _Array]
-    repetition: _Index | None
+    path: IntArray
+    parameters: Mapping[str, FloatArray]
+    repetition: IntArray | None
     titles: Sequence[str]
-    title: _Index
-    values: _Array
+    title: IntArray
+    values: FloatArray
     units: Mapping[str, str] = field(default_factory=dict)
-    lines: _Index | None = None
+    lines: IntArray | None = None
     program: str = ""
     creator: str = ""
     words: Mapping[str, Sequence[str]] = field(default_factory=dict)
@@ -134,8 +132,8 @@ class _Column:
     """One metric of all runs: exclusive [call paths, runs] and total [runs]."""
 
     metric: Metric
-    exclusive: _Array
-    total: _Array
+    exclusive: FloatArray
+    total: FloatArray
     unit_is_assumed: bool = False
 
 
@@ -190,7 +188,7 @@ def runs_of(records: Records, noticed: Sequence[Finding] = ()) -> list[RunSource
     return runs
 
 
-def _texts(records: Records, run: _Index, runs: int) -> list[dict[str, str]]:
+def _texts(records: Records, run: IntArray, runs: int) -> list[dict[str, str]]:
     """Return the texts of each run that are the same in all its rows."""
     texts: list[dict[str, str]] = [{} for _ in range(runs)]
     for title, column in records.words.items():
@@ -203,7 +201,7 @@ def _texts(records: Records, run: _Index, runs: int) -> list[dict[str, str]]:
     return texts
 
 
-def _settings(records: Records) -> tuple[list[dict[str, float]], _Index]:
+def _settings(records: Records) -> tuple[list[dict[str, float]], IntArray]:
     """Return the distinct settings of the parameters, and the setting of each row, [n]."""
     names = list(records.parameters)
     if "p" not in names:
@@ -217,7 +215,7 @@ def _settings(records: Records) -> tuple[list[dict[str, float]], _Index]:
     return [dict(zip(names, row, strict=True)) for row in distinct], setting
 
 
-def _runs(records: Records, setting: _Index) -> tuple[list[tuple[int, int]], _Index]:
+def _runs(records: Records, setting: IntArray) -> tuple[list[tuple[int, int]], IntArray]:
     """Return setting and repetition of each run, and the run of each row, [n]."""
     key = (setting * len(records.paths) + records.path) * len(records.titles) + records.title
     if records.repetition is None:
@@ -232,7 +230,7 @@ def _runs(records: Records, setting: _Index) -> tuple[list[tuple[int, int]], _In
     return [(of, number) for of, number in pairs], run
 
 
-def _distinct(columns: Sequence[NDArray[Any]]) -> tuple[list[list[Any]], _Index]:
+def _distinct(columns: Sequence[NDArray[Any]]) -> tuple[list[list[Any]], IntArray]:
     """Return the distinct rows of columns [n], ascending, and the index of each row in them."""
     which, first = np.zeros(len(columns[0]), np.intp), np.zeros(1, np.intp)
     for column in columns:
@@ -243,16 +241,16 @@ def _distinct(columns: Sequence[NDArray[Any]]) -> tuple[list[list[Any]], _Index]
     return np.stack([column[first] for column in columns], axis=1).tolist(), which
 
 
-def _repeats(key: _Index, setting: _Index) -> NDArray[np.bool_]:
+def _repeats(key: IntArray, setting: IntArray) -> BoolArray:
     """Return for each row whether most call paths have several rows at its setting, [n]."""
     _, first, count = np.unique(key, return_index=True, return_counts=True)
     keys = np.bincount(setting[first])
     several = np.bincount(setting[first], weights=count > 1)
-    repeated: NDArray[np.bool_] = (several * 2 > keys)[setting]
+    repeated: BoolArray = (several * 2 > keys)[setting]
     return repeated
 
 
-def _occurrence(key: _Index) -> _Index:
+def _occurrence(key: IntArray) -> IntArray:
     """Return the number of earlier rows with the same key, [n]."""
     order = np.argsort(key, kind="stable")
     ordered = key[order]
@@ -286,15 +284,15 @@ def _extent(setting: Mapping[str, float]) -> Extent:
 def _columns(
     records: Records,
     tree: CallTree,
-    row: _Index,
-    run: _Index,
+    row: IntArray,
+    run: IntArray,
     notices: Sequence[Notices],
 ) -> Iterator[_Column]:
     """Yield the exclusive values of each metric, in order of the first title."""
     # Call paths that occur only as callers of others.
     only_named = np.setdiff1d(np.arange(len(tree)), row)
 
-    def values(k: int, title: Title) -> _Array:
+    def values(k: int, title: Title) -> FloatArray:
         mine = (records.title == k) & ~np.isnan(records.values)
         at, value = (row[records.path[mine]], run[mine]), records.values[mine]
         table = np.full((len(tree), len(notices)), np.nan)
@@ -329,7 +327,7 @@ def _columns(
 
 
 def _by_looks(
-    column: _Column, table: _Array, tree: CallTree, notices: Sequence[Notices]
+    column: _Column, table: FloatArray, tree: CallTree, notices: Sequence[Notices]
 ) -> _Column:
     """Return times without a label as inclusive if they look inclusive.
 
@@ -354,7 +352,7 @@ def _without_total(column: _Column) -> _Column:
 
 
 def _note_siblings(
-    at: tuple[_Index, _Index], shape: tuple[int, ...], notices: Sequence[Notices]
+    at: tuple[IntArray, IntArray], shape: tuple[int, ...], notices: Sequence[Notices]
 ) -> None:
     count = np.zeros(shape, np.intp)
     np.add.at(count, at, 1)
@@ -384,7 +382,7 @@ def _description(records: Records, flavours: Mapping[bool, tuple[int, Title]]) -
 
 
 def _column(
-    metric: Metric, tables: Mapping[bool, _Array], tree: CallTree, notices: Sequence[Notices]
+    metric: Metric, tables: Mapping[bool, FloatArray], tree: CallTree, notices: Sequence[Notices]
 ) -> _Column:
     if True not in tables:
         exclusive = tables[False]
@@ -400,7 +398,9 @@ def _column(
     return _Column(metric, exclusive, total)
 
 
-def _clip(metric: Metric, exclusive: _Array, bound: _Array, notices: Sequence[Notices]) -> None:
+def _clip(
+    metric: Metric, exclusive: FloatArray, bound: FloatArray, notices: Sequence[Notices]
+) -> None:
     """Replace negative values by zero, with a finding if they exceed rounding."""
     below = exclusive < -bound
     for at in np.flatnonzero(below.any(axis=0)).tolist():
@@ -409,7 +409,7 @@ def _clip(metric: Metric, exclusive: _Array, bound: _Array, notices: Sequence[No
     exclusive[exclusive < 0] = 0.0
 
 
-def _fill_named(column: _Column, tree: CallTree, rows: _Index) -> None:
+def _fill_named(column: _Column, tree: CallTree, rows: IntArray) -> None:
     """Set callers without rows to zero cost where one of their callees occurs."""
     occurs = np.vstack(
         [

@@ -9,10 +9,10 @@ from enum import Enum
 import numpy as np
 from numpy.typing import NDArray
 
+from callpath_modeler.arrays import Float32Array, FloatArray, Int64Array, IntArray
 from callpath_modeler.profile.schema import Reduction
 
-Block = NDArray[np.float64]
-Place = slice | NDArray[np.intp]
+Place = slice | IntArray
 
 _NOISE = 1e-9
 """Relative difference of inclusive values below which it is rounding."""
@@ -74,7 +74,7 @@ class Columns:
         )
         return cls(len(process), len(called), threads, layers)
 
-    def fold(self, block: NDArray[np.float64], how: Fold) -> NDArray[np.float64]:
+    def fold(self, block: FloatArray, how: Fold) -> FloatArray:
         """Return one value per process, [rows, processes].
 
         The result is a view of `block` if each process has one thread.
@@ -94,7 +94,7 @@ class Columns:
         return folded
 
 
-def _combine(how: Fold) -> Callable[[Block, Block], Block]:
+def _combine(how: Fold) -> Callable[[FloatArray, FloatArray], FloatArray]:
     match how:
         case Fold.MAX:
             return np.fmax
@@ -104,8 +104,8 @@ def _combine(how: Fold) -> Callable[[Block, Block], Block]:
             return _add
 
 
-def _add(first: NDArray[np.float64], second: NDArray[np.float64]) -> NDArray[np.float64]:
-    total: NDArray[np.float64] = first + second
+def _add(first: FloatArray, second: FloatArray) -> FloatArray:
+    total: FloatArray = first + second
     if np.isnan(np.add.reduce(total, axis=None)):
         total = np.where(np.isnan(first), second, np.where(np.isnan(second), first, total))
     return total
@@ -151,7 +151,7 @@ class Reducer:
         if reduction is Reduction.IMBALANCE:
             absent = np.nan
         self.values = np.full(call_paths, absent)
-        self.imbalance: NDArray[np.float32] | None = None
+        self.imbalance: Float32Array | None = None
         if columns.processes > 1 and reduction is not Reduction.IMBALANCE:
             self.imbalance = np.full(call_paths, np.nan, np.float32)
         self.noticed = Noticed()
@@ -162,9 +162,9 @@ class Reducer:
 
     def add(
         self,
-        rows: NDArray[np.int64],
-        block: Block,
-        within: Callable[[NDArray[np.intp]], Block] | None = None,
+        rows: Int64Array,
+        block: FloatArray,
+        within: Callable[[IntArray], FloatArray] | None = None,
     ) -> None:
         """Add the values of call paths.
 
@@ -185,12 +185,12 @@ class Reducer:
         if self.imbalance is not None:
             self.imbalance[rows] = imbalance(folded, values, self._reduction, missing=not plain)
 
-    def add_raw(self, rows: NDArray[np.int64], block: Block) -> None:
+    def add_raw(self, rows: Int64Array, block: FloatArray) -> None:
         """Add values that may be negative; NaN = missing."""
         folded = self._columns.fold(block, self._fold)
         self.values[rows] = self._statistic(block, folded, missing=not is_plain(block))
 
-    def add_to_total(self, block: Block) -> None:
+    def add_to_total(self, block: FloatArray) -> None:
         """Add the values of call paths [k, columns] to the total of each location."""
         total = np.add.reduce(block, axis=0)
         if np.isnan(total).any():
@@ -207,7 +207,7 @@ class Reducer:
         """Return the largest total of a process; for durations, this is the run time."""
         return float(self._columns.fold(self._total[np.newaxis], self._fold).max())
 
-    def mark_missing(self, block: Block) -> None:
+    def mark_missing(self, block: FloatArray) -> None:
         """Replace infinite values of a block by NaN, and count both."""
         if is_plain(block):
             return
@@ -217,9 +217,9 @@ class Reducer:
 
     def _clear(
         self,
-        rows: NDArray[np.int64],
-        block: Block,
-        within: Callable[[NDArray[np.intp]], Block] | None,
+        rows: Int64Array,
+        block: FloatArray,
+        within: Callable[[IntArray], FloatArray] | None,
     ) -> None:
         """Replace negative values by zero, and infinite values by NaN."""
         odd = np.flatnonzero(np.maximum.reduce(block.view(np.uint64), axis=1) >= _INFINITE)
@@ -236,7 +236,7 @@ class Reducer:
         # Unlike a mask, this keeps NaN.
         block[odd] = np.maximum(values, 0.0)
 
-    def _statistic(self, block: Block, folded: Block, *, missing: bool) -> NDArray[np.float64]:
+    def _statistic(self, block: FloatArray, folded: FloatArray, *, missing: bool) -> FloatArray:
         with np.errstate(all="ignore"):
             values = statistic(folded, self._reduction)
             if missing:
@@ -246,8 +246,8 @@ class Reducer:
 
 
 def imbalance(
-    folded: Block, values: NDArray[np.float64], reduction: Reduction, *, missing: bool
-) -> NDArray[np.float64]:
+    folded: FloatArray, values: FloatArray, reduction: Reduction, *, missing: bool
+) -> FloatArray:
     """Return the largest over the mean of each row of `folded`, [k].
 
     Parameters
@@ -269,7 +269,7 @@ def imbalance(
         return statistic(folded, Reduction.IMBALANCE)
 
 
-def is_plain(block: Block) -> bool:
+def is_plain(block: FloatArray) -> bool:
     """Return whether no value is negative, infinite or NaN.
 
     The bits of non-negative numbers have the order of the numbers. Infinity and NaN are larger, and
@@ -278,13 +278,13 @@ def is_plain(block: Block) -> bool:
     return bool(np.maximum.reduce(block.view(np.uint64), axis=None, initial=0) < _INFINITE)
 
 
-def statistic(block: Block, reduction: Reduction) -> NDArray[np.float64]:
+def statistic(block: FloatArray, reduction: Reduction) -> FloatArray:
     """Return the reduction of each row of `block` [k, processes], [k].
 
     All values must be finite. The imbalance of a row of zeros is NaN.
     """
     processes = block.shape[1]
-    result: NDArray[np.float64]
+    result: FloatArray
     match reduction:
         case Reduction.MAX:
             result = np.maximum.reduce(block, axis=1)
@@ -306,14 +306,14 @@ def statistic(block: Block, reduction: Reduction) -> NDArray[np.float64]:
     return result
 
 
-def statistic_of_present(block: Block, reduction: Reduction) -> NDArray[np.float64]:
+def statistic_of_present(block: FloatArray, reduction: Reduction) -> FloatArray:
     """Return the reduction of the values that are not NaN in each row of `block`, [k].
 
     NaN = all values of the row are NaN.
     """
     absent = np.isnan(block)
     present = block.shape[1] - np.count_nonzero(absent, axis=1)
-    result: NDArray[np.float64]
+    result: FloatArray
     match reduction:
         case Reduction.MAX:
             result = np.fmax.reduce(block, axis=1)
@@ -337,7 +337,7 @@ def statistic_of_present(block: Block, reduction: Reduction) -> NDArray[np.float
     return result
 
 
-def _place(places: NDArray[np.intp], total: int) -> Place:
+def _place(places: IntArray, total: int) -> Place:
     """Return `places` as a slice if they are evenly spaced, because slices need no copy."""
     if len(places) == 1:
         return slice(int(places[0]), int(places[0]) + 1)

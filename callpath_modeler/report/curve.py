@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from callpath_modeler.analysis.measured import Measured
 from callpath_modeler.analysis.predict import predict_sum
+from callpath_modeler.arrays import FloatArray
 from callpath_modeler.fitted import Fitted
 
 _BANDED = 16
@@ -35,12 +36,12 @@ class Curve:
     seen : value, low and high of what was measured there, if that is the answer
     """
 
-    points: NDArray[np.float64]
-    measured: NDArray[np.float64]
-    grid: NDArray[np.float64]
-    value: NDArray[np.float64]
-    low: NDArray[np.float64]
-    high: NDArray[np.float64]
+    points: FloatArray
+    measured: FloatArray
+    grid: FloatArray
+    value: FloatArray
+    low: FloatArray
+    high: FloatArray
     end_of_data: float
     target: float | None
     seen: tuple[float, float, float] | None = None
@@ -114,9 +115,7 @@ class Axes:
     linear: bool
 
     @classmethod
-    def of(
-        cls, curve: Curve, *, linear: bool = False, beside: NDArray[np.float64] | None = None
-    ) -> Axes:
+    def of(cls, curve: Curve, *, linear: bool = False, beside: FloatArray | None = None) -> Axes:
         """Return axes on which all of a curve that has a scale has room, and hides no other.
 
         `beside` are further values that need room.
@@ -238,7 +237,7 @@ def sketch(
     return replace(curve, low=low, high=high)
 
 
-def repetitions_of(fitted: Fitted, rows: NDArray[np.integer]) -> NDArray[np.float64]:
+def repetitions_of(fitted: Fitted, rows: NDArray[np.integer]) -> FloatArray:
     """Return what some call paths cost together in each run of each point, [K, R].
 
     NaN where none of them occurred, or there is no such run.
@@ -248,7 +247,7 @@ def repetitions_of(fitted: Fitted, rows: NDArray[np.integer]) -> NDArray[np.floa
     return total if fitted.held == fitted.measured_at else total * np.nan
 
 
-def measured_of(fitted: Fitted, rows: NDArray[np.integer]) -> NDArray[np.float64]:
+def measured_of(fitted: Fitted, rows: NDArray[np.integer]) -> FloatArray:
     """Return what some call paths cost together at each point, [K]; NaN = none occurred."""
     total = np.full(len(fitted.points), np.nan)
     for point in range(len(total)):  # one after the other: of many call paths, all are large

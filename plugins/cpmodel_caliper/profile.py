@@ -7,8 +7,8 @@ from dataclasses import replace
 from pathlib import PurePosixPath
 
 import numpy as np
-from numpy.typing import NDArray
 
+from callpath_modeler.arrays import FloatArray, IntArray
 from callpath_modeler.diagnostics import Finding, Notices
 from callpath_modeler.errors import InputError
 from callpath_modeler.profile.calltree import ROOT, CallTree
@@ -28,8 +28,6 @@ from cpmodel_caliper.metrics import Stored, stored_metrics
 from cpmodel_caliper.processes import processes_of_averages
 from cpmodel_caliper.record_locations import RecordLocations
 from cpmodel_caliper.slowest_process import run_time_of_maxima
-
-_Array = NDArray[np.float64]
 
 _PROCESSES = ("mpi.world.size", "jobsize", "num_procs", "numprocs", "mpi.size")
 _THREADS = ("threads", "num_threads", "numthreads", "omp_num_threads", "omp.num_threads")
@@ -153,7 +151,7 @@ class CaliperProfile:
             uneven = imbalance(values, reduced, over_locations, missing=missing).astype(np.float32)
         return Reduced(reduced, whole, uneven, run_time)
 
-    def _run_time(self, stored: Stored, total: _Array) -> float:
+    def _run_time(self, stored: Stored, total: FloatArray) -> float:
         """Return the time of the slowest process; NaN = unknown."""
         if not stored.metric.is_time:
             return float("nan")
@@ -165,7 +163,7 @@ class CaliperProfile:
     def _is_summed(self, stored: Stored) -> bool:
         return stored.summed and not self._per_process
 
-    def _exclusive(self, stored: Stored) -> tuple[_Array, _Array]:
+    def _exclusive(self, stored: Stored) -> tuple[FloatArray, FloatArray]:
         """Return values, [call paths x threads], or sums over processes, and totals, [threads]."""
         table = self._table(stored)
         if stored.inclusive:
@@ -188,7 +186,7 @@ class CaliperProfile:
         total = total - np.where((exclusive < 0) & ~below, exclusive, 0.0).sum(axis=0)
         return np.maximum(exclusive, 0.0), total
 
-    def _table(self, stored: Stored) -> _Array:
+    def _table(self, stored: Stored) -> FloatArray:
         """Return values as stored; without a record they are zero, or NaN for inclusive values."""
         column = self._contents.columns[stored.attribute]
         records = np.array(column.records, np.intp)
@@ -276,7 +274,7 @@ class CaliperProfile:
             self._notices.note("CPM132", message, missing)
 
 
-def _tree(contents: Contents) -> tuple[CallTree, NDArray[np.intp]]:
+def _tree(contents: Contents) -> tuple[CallTree, IntArray]:
     """Return the tree of all call paths with a record, and the row of each node; `ROOT` is last."""
     needed = np.zeros(len(contents.names), np.bool_)
     for node in set(contents.node):

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from callpath_modeler.arrays import FloatArray, IntArray
 from cpmodel_caliper.contents import Contents
-
-_Array = NDArray[np.float64]
 
 
 class RecordLocations:
@@ -44,11 +42,11 @@ class RecordLocations:
         self._starts = np.flatnonzero(np.diff(used // width, prepend=-1))
         self.threads = int(np.bincount(used // width).max()) if numbers else 0
 
-    def of(self, records: NDArray[np.intp]) -> NDArray[np.intp]:
+    def of(self, records: IntArray) -> IntArray:
         """Return the column of each record."""
         return self._of_record[records]
 
-    def folded(self, values: _Array, *, slowest: bool) -> _Array:
+    def folded(self, values: FloatArray, *, slowest: bool) -> FloatArray:
         """Return values per process, [..., processes], from values per thread.
 
         Parameters

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from callpath_modeler.arrays import IntArray
 from callpath_modeler.profile.calltree import CallTree
 from cpmodel_caliper.contents import Contents
 from cpmodel_caliper.metrics import Stored
@@ -16,7 +16,7 @@ different processes.
 
 
 def run_time_of_maxima(
-    contents: Contents, stored: Stored, tree: CallTree, row_of: NDArray[np.intp]
+    contents: Contents, stored: Stored, tree: CallTree, row_of: IntArray
 ) -> float:
     """Return the run time by inclusive maxima over processes, in base units.
 

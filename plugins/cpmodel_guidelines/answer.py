@@ -6,17 +6,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from callpath_modeler.analysis.expectations.verdicts import Crossing
+from callpath_modeler.arrays import FloatArray
 from callpath_modeler.diagnostics import Finding
 from cpmodel_guidelines.benchmark import Benchmark
 from cpmodel_guidelines.checks import Group, GuidelineCheck, MissingFunctions
 from cpmodel_guidelines.judge import GuidelineVerdict, GuidelineVerdicts
 from cpmodel_guidelines.potential_savings import PotentialSavings
 from cpmodel_guidelines.rules import Guideline
-
-Values = NDArray[np.float64]
 
 MEASURED, BETWEEN, PREDICTED = "measured", "between sizes", "predicted"
 """Basis of a check: measured values, values interpolated between two message sizes, or models."""
@@ -35,8 +33,8 @@ class Judged:
     """
 
     checks: tuple[GuidelineCheck, ...]
-    left: Values
-    right: Values
+    left: FloatArray
+    right: FloatArray
     verdicts: GuidelineVerdicts
     basis: tuple[str, ...]
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from callpath_modeler.analysis.sample import pool_of, sample_at
+from callpath_modeler.arrays import BoolArray, FloatArray, IntArray
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.errors import DataError, UsageError
 from callpath_modeler.modeling.distributions import normal_quantile
@@ -21,9 +21,6 @@ from callpath_modeler.profile.pattern import match, unmatched
 from callpath_modeler.profile.schema import Metric, Region
 from cpmodel_guidelines.functions import Function, functions_in
 from cpmodel_guidelines.repetitions import winsorised
-
-Values = NDArray[np.float64]
-Rows = NDArray[np.intp]
 
 _VISITS = "visits"
 _PROCESSES = "p"
@@ -45,11 +42,11 @@ class Estimates:
     dof : degrees of freedom of `variance`
     """
 
-    value: Values
-    variance: Values
-    dof: Values
+    value: FloatArray
+    variance: FloatArray
+    dof: FloatArray
 
-    def take(self, *index: Rows) -> Estimates:
+    def take(self, *index: IntArray) -> Estimates:
         """Return the estimates at an index."""
         return Estimates(self.value[index], self.variance[index], self.dof[index])
 
@@ -63,7 +60,7 @@ class Estimates:
         return Estimates(*(np.concatenate(pair) for pair in pairs))
 
     @property
-    def _columns(self) -> tuple[Values, Values, Values]:
+    def _columns(self) -> tuple[FloatArray, FloatArray, FloatArray]:
         return self.value, self.variance, self.dof
 
 
@@ -89,24 +86,24 @@ class Benchmark:
     processes: str | None
     size: str | None
     per_call: bool
-    bounds: tuple[Values, Values] | None = None
+    bounds: tuple[FloatArray, FloatArray] | None = None
 
     @cached_property
-    def _cube(self) -> tuple[Values, Values]:
+    def _cube(self) -> tuple[FloatArray, FloatArray]:
         return self.experiment.by_setting(self.metric.name, self.names)
 
     @property
-    def settings(self) -> Values:
+    def settings(self) -> FloatArray:
         """Return the values of the parameters, [K, D], ascending."""
         return self._cube[0]
 
     @property
-    def values(self) -> Values:
+    def values(self) -> FloatArray:
         """Return the measured values, [functions, K, R]; NaN = missing."""
         return self._cube[1]
 
     @property
-    def scales(self) -> Values:
+    def scales(self) -> FloatArray:
         """Return the measured numbers of processes, ascending; empty if they are unknown."""
         axis = self.axis(self.processes)
         return np.empty(0) if axis is None else np.unique(self.settings[:, axis])
@@ -134,7 +131,7 @@ class Benchmark:
         return None if name is None else self.names.index(name)
 
     def estimates(
-        self, confidence: float, deviations: tuple[Values, Values] | None = None
+        self, confidence: float, deviations: tuple[FloatArray, FloatArray] | None = None
     ) -> Estimates:
         """Return the centre of the repetitions with its uncertainty, [functions, K].
 
@@ -253,7 +250,7 @@ def _telling(experiment: Experiment, roles: tuple[str | None, ...]) -> tuple[str
     return tuple(name for name in experiment.runs[0].parameters if name in telling)
 
 
-def _selected(tree: CallTree, select: str | None) -> NDArray[np.bool_]:
+def _selected(tree: CallTree, select: str | None) -> BoolArray:
     if select is None:
         return np.ones(len(tree), np.bool_)
     chosen = match(tree, select)
@@ -271,7 +268,7 @@ def _check_distinct(functions: Sequence[Function]) -> None:
         )
 
 
-def _calls(experiment: Experiment, metric: Metric) -> Values | None:
+def _calls(experiment: Experiment, metric: Metric) -> FloatArray | None:
     """Return the visits of each call path in each run; None = unknown, or not a time."""
     if _VISITS not in experiment.columns or not (metric.is_time and metric.additive):
         return None
@@ -285,8 +282,8 @@ def _alone(experiment: Experiment, functions: Sequence[Function], column: Column
 
 
 def _bounds(
-    experiment: Experiment, interval: tuple[str, str], rows: Rows, made: Benchmark
-) -> tuple[Values, Values]:
+    experiment: Experiment, interval: tuple[str, str], rows: IntArray, made: Benchmark
+) -> tuple[FloatArray, FloatArray]:
     if made.is_repeated:
         raise UsageError(
             "--interval cannot be used with repetitions, which already give the uncertainty",

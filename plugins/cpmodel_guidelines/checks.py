@@ -8,8 +8,8 @@ from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 
+from callpath_modeler.arrays import IntArray
 from cpmodel_guidelines.benchmark import Benchmark
 from cpmodel_guidelines.functions import Function
 from cpmodel_guidelines.message_sizes import FunctionAtSetting, Setting, Sizes, moved, without
@@ -207,7 +207,7 @@ class Finder:
 
 def places_of(
     checks: Sequence[GuidelineCheck], where: Callable[[FunctionAtSetting], int]
-) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+) -> tuple[IntArray, IntArray]:
     """Return the positions of both sides of checks among values: [C], and [parts, C].
 
     Parameters

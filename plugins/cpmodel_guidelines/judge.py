@@ -22,12 +22,9 @@ from callpath_modeler.analysis.two_samples import (
     compare_samples,
     false_discovery_rate,
 )
+from callpath_modeler.arrays import BoolArray, FloatArray
 from callpath_modeler.modeling.distributions import normal_quantile, normal_share
 from cpmodel_guidelines.benchmark import Estimates
-
-Values = NDArray[np.float64]
-Flags = NDArray[np.bool_]
-
 
 NO_TIME = Estimates(np.zeros(1), np.zeros(1), np.ones(1))
 """A time of zero, for missing parts of the right side."""
@@ -58,13 +55,13 @@ class GuidelineVerdicts:
     violated, holds : verdicts; if both are false, the check is not decided
     """
 
-    factor: Values
-    low: Values
-    high: Values
-    chance: Values
-    rate: Values
-    violated: Flags
-    holds: Flags
+    factor: FloatArray
+    low: FloatArray
+    high: FloatArray
+    chance: FloatArray
+    rate: FloatArray
+    violated: BoolArray
+    holds: BoolArray
 
     def take(self, rows: Sequence[int]) -> GuidelineVerdicts:
         """Return the verdicts on the checks at `rows`."""
@@ -77,7 +74,7 @@ class GuidelineVerdicts:
         return GuidelineVerdict.HOLDS if self.holds[check] else GuidelineVerdict.OPEN
 
 
-def added(parts: Sequence[Estimates], times: Values) -> Estimates:
+def added(parts: Sequence[Estimates], times: FloatArray) -> Estimates:
     """Return the time of calls that are executed one after the other, [C].
 
     Parameters
@@ -95,7 +92,9 @@ def added(parts: Sequence[Estimates], times: Values) -> Estimates:
     return Estimates(whole * times, variance, dof)
 
 
-def interpolated(less: Estimates, more: Estimates, weight: Values, confidence: float) -> Estimates:
+def interpolated(
+    less: Estimates, more: Estimates, weight: FloatArray, confidence: float
+) -> Estimates:
     """Return values between two values, [n], with intervals that enclose the intervals of both.
 
     Parameters
@@ -130,11 +129,11 @@ def judged(
     *,
     tolerance: float,
     confidence: float,
-    can_break: Flags,
-    can_hold: Flags,
+    can_break: BoolArray,
+    can_hold: BoolArray,
     guidelines: NDArray[np.integer],
     families: NDArray[np.integer],
-    backing: Values | None = None,
+    backing: FloatArray | None = None,
 ) -> GuidelineVerdicts:
     """Return the verdicts on checks, [C].
 
@@ -182,7 +181,7 @@ def judged(
     return GuidelineVerdicts(factor, low, high, chance, rate, violated, holds)
 
 
-def chance_of_any(chance: Values, difference: Values, error: Values) -> float:
+def chance_of_any(chance: FloatArray, difference: FloatArray, error: FloatArray) -> float:
     """Return the p-value of the checks of a guideline together.
 
     The smaller one of two is doubled: the combination of Simes (An improved Bonferroni procedure
@@ -205,7 +204,7 @@ def chance_of_any(chance: Values, difference: Values, error: Values) -> float:
     return min(2 * min(some, mean), 1.0)
 
 
-def backing(scales: Values, of: GuidelineVerdicts, confidence: float) -> float:
+def backing(scales: FloatArray, of: GuidelineVerdicts, confidence: float) -> float:
     """Return the p-value of the support that measurements give to a predicted violation.
 
     Models may be wrong beyond the measured scales. So a guideline also has to be violated at the

@@ -10,12 +10,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from callpath_modeler.analysis.bands import Band, propagate_errors
 from callpath_modeler.analysis.expectations.bound_check import crossing
 from callpath_modeler.analysis.expectations.verdicts import Crossing
 from callpath_modeler.analysis.two_samples import deviation_of_models
+from callpath_modeler.arrays import FloatArray
 from callpath_modeler.errors import DataError
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.pipeline import FitOptions, fit
@@ -27,8 +27,6 @@ from callpath_modeler.units import as_option
 from cpmodel_guidelines.benchmark import Benchmark
 from cpmodel_guidelines.checks import GuidelineCheck, places_of
 from cpmodel_guidelines.message_sizes import FunctionAtSetting, Sizes, moved
-
-Values = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,7 +87,7 @@ class Predictor:
         left, parts = places_of(checks, order.__getitem__)
         return [Band(*(column[rows] for column in columns)) for rows in (left, *parts)]
 
-    def crossing(self, at: Callable[[float], GuidelineCheck], scales: Values) -> Crossing:
+    def crossing(self, at: Callable[[float], GuidelineCheck], scales: FloatArray) -> Crossing:
         """Return the number of processes from which a guideline is predicted to be violated.
 
         Parameters
@@ -98,13 +96,13 @@ class Predictor:
         scales : measured numbers of processes, ascending
         """
 
-        def beyond(points: Values) -> Band:
+        def beyond(points: FloatArray) -> Band:
             sides = self.sides([at(float(point)) for point in points])
             return propagate_errors(lambda values: values[0] - np.sum(values[1:], axis=0), sides)
 
         return crossing(beyond, scales)
 
-    def deviations(self, benchmark: Benchmark) -> tuple[Values, Values]:
+    def deviations(self, benchmark: Benchmark) -> tuple[FloatArray, FloatArray]:
         """Return relative variances of deviations from the models, and their degrees of freedom.
 
         Each has one value per function and setting, [functions, K]; NaN without a model.
@@ -160,7 +158,7 @@ def _name(benchmark: Benchmark, place: FunctionAtSetting, axis: int) -> str:
 
 
 def _experiment(
-    benchmark: Benchmark, names: Sequence[str], points: Values, values: Values
+    benchmark: Benchmark, names: Sequence[str], points: FloatArray, values: FloatArray
 ) -> Experiment:
     """Return an experiment along the number of processes, with one call path per model.
 

@@ -10,9 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-Values = NDArray[np.float64]
+from callpath_modeler.arrays import FloatArray
 
 _TRIMMED = 0.2
 """Share of the repetitions that is cut off at each end. Fewer than five repetitions stay whole."""
@@ -32,13 +31,13 @@ class WinsorisedRepetitions:
     per_dof : [n, K] degrees of freedom of that variance, over the degrees of freedom of `values`
     """
 
-    values: Values
-    centre: Values
-    per_variance: Values
-    per_dof: Values
+    values: FloatArray
+    centre: FloatArray
+    per_variance: FloatArray
+    per_dof: FloatArray
 
 
-def winsorised(values: Values) -> WinsorisedRepetitions:
+def winsorised(values: FloatArray) -> WinsorisedRepetitions:
     """Return repetitions [n, K, R] without outliers.
 
     A value is missing if it is NaN or not positive.

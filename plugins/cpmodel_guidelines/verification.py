@@ -7,9 +7,9 @@ from dataclasses import dataclass, field, replace
 from itertools import product
 
 import numpy as np
-from numpy.typing import NDArray
 
 from callpath_modeler.analysis.two_samples import SampleComparison
+from callpath_modeler.arrays import FloatArray
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.errors import DataError, UsageError
 from callpath_modeler.pipeline import FitOptions
@@ -41,8 +41,6 @@ from cpmodel_guidelines.potential_savings import PotentialSavings
 from cpmodel_guidelines.prediction import Predictor, predictor_if_any, predictor_of
 from cpmodel_guidelines.rules import Guideline, GuidelineKind, Size
 
-Values = NDArray[np.float64]
-
 _KINDS = tuple(GuidelineKind)
 
 
@@ -73,7 +71,7 @@ class _Limits:
         self,
         checks: Sequence[GuidelineCheck],
         comparison: SampleComparison,
-        backed: Values | None = None,
+        backed: FloatArray | None = None,
     ) -> GuidelineVerdicts:
         """Return the verdicts on checks; the error rate applies to all guidelines of a kind."""
         numbers = {(c.guideline, c.group): k for k, c in enumerate(checks)}
@@ -248,7 +246,7 @@ def _judged_ahead(
 
 def _backing(
     predictor: Predictor, here: Judged, checks: Sequence[GuidelineCheck], confidence: float
-) -> Values:
+) -> FloatArray:
     """Return how well measurements support each predicted check, [checks]: see `backing`."""
     lines: dict[tuple[Guideline, Group, FunctionAtSetting], list[int]] = {}
     for k, check in enumerate(here.checks):

@@ -7,10 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from callpath_modeler.arrays import BoolArray, FloatArray, Int32Array, Int64Array, IntArray
 from callpath_modeler.profile.calltree import CallTree
 from callpath_modeler.profile.schema import Region
-
-Rows = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,11 +26,11 @@ class Contexts:
     regions : distinct regions
     """
 
-    parent: Rows
-    depth: Rows
-    called: NDArray[np.bool_]
-    loop: NDArray[np.bool_]
-    region: Rows
+    parent: Int64Array
+    depth: Int64Array
+    called: BoolArray
+    loop: BoolArray
+    region: Int64Array
     regions: tuple[Region, ...]
 
     def __len__(self) -> int:
@@ -51,9 +50,9 @@ class Collapsed:
     """
 
     tree: CallTree
-    node: NDArray[np.bool_]
-    row: Rows
-    above: Rows
+    node: BoolArray
+    row: Int64Array
+    above: Int64Array
 
 
 def collapse(contexts: Contexts, *, keep_loops: bool) -> Collapsed:
@@ -94,7 +93,7 @@ def collapse(contexts: Contexts, *, keep_loops: bool) -> Collapsed:
     return Collapsed(tree, node, place[row], tree.parent[place[row]].astype(np.int64))
 
 
-def _around(contexts: Contexts, node: NDArray[np.bool_]) -> tuple[Rows, Rows]:
+def _around(contexts: Contexts, node: BoolArray) -> tuple[Int64Array, Int64Array]:
     """Return the nearest node above each context, -1 = none, and the number of nodes above."""
     around = np.full(len(contexts), -1, np.int64)
     level = np.zeros(len(contexts), np.int64)
@@ -105,14 +104,14 @@ def _around(contexts: Contexts, node: NDArray[np.bool_]) -> tuple[Rows, Rows]:
     return around, level
 
 
-def _by_value(values: Rows) -> list[NDArray[np.intp]]:
+def _by_value(values: Int64Array) -> list[IntArray]:
     """Return the positions of 0, 1, etc. in `values`; negative values are ignored."""
     order = np.argsort(values, kind="stable")
     order = order[np.searchsorted(values[order], 0) :]
     return np.split(order, np.cumsum(np.bincount(values[order]))[:-1])
 
 
-def _preorder(parent: Rows, sizes: list[int]) -> tuple[Rows, Rows]:
+def _preorder(parent: Int64Array, sizes: list[int]) -> tuple[Int64Array, Int64Array]:
     """Return the preorder row of each node, and the row after its subtree.
 
     Parameters
@@ -135,7 +134,7 @@ def _preorder(parent: Rows, sizes: list[int]) -> tuple[Rows, Rows]:
     return place, place + below
 
 
-def _column(values: NDArray[np.signedinteger] | NDArray[np.float64]) -> NDArray[np.int32]:
+def _column(values: NDArray[np.signedinteger] | FloatArray) -> Int32Array:
     column = values.astype(np.int32)
     column.flags.writeable = False
     return column

@@ -8,8 +8,8 @@ from pathlib import Path
 from pyexpat import ExpatError, ParserCreate, XMLParserType
 
 import numpy as np
-from numpy.typing import NDArray
 
+from callpath_modeler.arrays import BoolArray, FloatArray, Int64Array
 from callpath_modeler.errors import InputError
 from callpath_modeler.printable import shortened
 from callpath_modeler.profile.schema import Region
@@ -67,12 +67,12 @@ class ExperimentXml:
     title: str
     version: str
     metrics: dict[str, SummedMetric]
-    ids: NDArray[np.int64]
+    ids: Int64Array
     contexts: Contexts
-    statements: NDArray[np.bool_]
-    value_context: NDArray[np.int64]
-    value_metric: NDArray[np.int64]
-    value: NDArray[np.float64]
+    statements: BoolArray
+    value_context: Int64Array
+    value_metric: Int64Array
+    value: FloatArray
 
 
 class _MalformedError(Exception):
@@ -256,7 +256,7 @@ def _experiment(builder: _Builder) -> ExperimentXml:
     )
 
 
-def _regions(builder: _Builder) -> tuple[tuple[Region, ...], NDArray[np.int64]]:
+def _regions(builder: _Builder) -> tuple[tuple[Region, ...], Int64Array]:
     """Return the regions, and the region of each context."""
     tables = builder.tables
     places: dict[tuple[object, ...], int] = {}

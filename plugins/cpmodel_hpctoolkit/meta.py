@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
+from callpath_modeler.arrays import BoolArray, Int64Array, IntArray, UInt64Array
 from callpath_modeler.profile.schema import Region
 from cpmodel_hpctoolkit.binary import InMemoryFile
 from cpmodel_hpctoolkit.contexts import Contexts
@@ -25,8 +25,6 @@ _LEXICAL, _CALL = 0, 1
 _IS_FUNCTION, _IS_LOOP = 0, 1
 _SPREAD = 64
 """Maximum ratio of an array over context numbers, which have gaps, to the size of the tree."""
-
-Pointers = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,9 +60,9 @@ class Meta:
     title: str
     kinds: tuple[str, ...]
     metrics: tuple[MetricIds, ...]
-    ids: NDArray[np.int64]
+    ids: Int64Array
     contexts: Contexts
-    lexical: NDArray[np.bool_]
+    lexical: BoolArray
 
 
 def read_meta(path: Path) -> Meta:
@@ -171,17 +169,17 @@ def _is_sum(file: InMemoryFile, formula: int, combine: int) -> bool:
 class _Records:
     """Contexts as stored; columns [contexts], with pointer 0 = none."""
 
-    ids: NDArray[np.int64]
-    parent: NDArray[np.int64]
-    depth: NDArray[np.int64]
-    relation: NDArray[np.int64]
-    lexical_type: NDArray[np.int64]
-    function: NDArray[np.int64]
-    file: NDArray[np.int64]
-    line: NDArray[np.int64]
-    module: NDArray[np.int64]
-    offset: NDArray[np.int64]
-    entry_name: NDArray[np.int64]
+    ids: Int64Array
+    parent: Int64Array
+    depth: Int64Array
+    relation: Int64Array
+    lexical_type: Int64Array
+    function: Int64Array
+    file: Int64Array
+    line: Int64Array
+    module: Int64Array
+    offset: Int64Array
+    entry_name: Int64Array
 
 
 def _records(file: InMemoryFile, at: int, section: int, *, is_early: bool) -> _Records:
@@ -190,7 +188,7 @@ def _records(file: InMemoryFile, at: int, section: int, *, is_early: bool) -> _R
     most = min(section, file.size) // fixed + 1
     if is_early:
         size, first = file.unpack(struct.Struct("<QQ"), at, "the contexts")
-        levels: list[tuple[NDArray[np.int64], NDArray[np.int64]]] = []
+        levels: list[tuple[Int64Array, Int64Array]] = []
         starts, sizes = np.array([first]), np.array([size])
         owners = np.array([-1])
         total = 0
@@ -207,7 +205,7 @@ def _records(file: InMemoryFile, at: int, section: int, *, is_early: bool) -> _R
     return _columns(file, levels, fixed, 0 if is_early else len(levels[0][0]))
 
 
-def _entry_points(file: InMemoryFile, at: int) -> NDArray[np.int64]:
+def _entry_points(file: InMemoryFile, at: int) -> Int64Array:
     first, count, size = file.unpack(struct.Struct("<QHB"), at, "the entry points")
     if size < 32 or first % 8 or size % 8:
         file.refuse(at, f"entry points have {size} bytes from {first:#x} on")
@@ -216,8 +214,8 @@ def _entry_points(file: InMemoryFile, at: int) -> NDArray[np.int64]:
 
 
 def _blocks(
-    file: InMemoryFile, records: NDArray[np.int64], before: int
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    file: InMemoryFile, records: Int64Array, before: int
+) -> tuple[Int64Array, Int64Array, Int64Array]:
     """Return the numbers of the records with callees, and the start and size of each block."""
     sizes, starts = file.words[records // 8], file.words[records // 8 + 1]
     owners = np.flatnonzero((sizes > 0) & (starts > 0))
@@ -231,11 +229,11 @@ def _blocks(
 
 def _siblings(
     file: InMemoryFile,
-    starts: NDArray[np.int64],
-    sizes: NDArray[np.int64],
+    starts: Int64Array,
+    sizes: Int64Array,
     fixed: int,
     most: int,
-) -> tuple[NDArray[np.int64], list[int]]:
+) -> tuple[Int64Array, list[int]]:
     """Return the positions of the contexts in the blocks, and the length of each block."""
     data = file.data
     offsets: list[int] = []
@@ -256,7 +254,7 @@ def _siblings(
 
 def _columns(
     file: InMemoryFile,
-    levels: list[tuple[NDArray[np.int64], NDArray[np.int64]]],
+    levels: list[tuple[Int64Array, Int64Array]],
     fixed: int,
     entries: int,
 ) -> _Records:
@@ -283,7 +281,7 @@ def _columns(
     if len(short):
         file.refuse(int(place[short[0]]) * 8, "a context is shorter than it declares")
     at = place + fixed // 8
-    fields: list[Pointers] = []
+    fields: list[Int64Array] = []
     for bit, count in ((1, 1), (2, 2), (4, 2)):
         has = np.flatnonzero(flags & bit)
         for _ in range(count):
@@ -300,7 +298,7 @@ def _columns(
     )  # fmt: skip
 
 
-def _pointers(words: NDArray[np.uint64]) -> NDArray[np.int64]:
+def _pointers(words: UInt64Array) -> Int64Array:
     # No file is this long, so the check against the file size detects larger values.
     return np.minimum(words, np.uint64(1 << 62)).astype(np.int64)
 
@@ -338,7 +336,7 @@ class _Texts:
         return self._file.text(path, f"the path of {what}")
 
 
-def _regions(file: InMemoryFile, records: _Records) -> tuple[tuple[Region, ...], NDArray[np.int64]]:
+def _regions(file: InMemoryFile, records: _Records) -> tuple[tuple[Region, ...], Int64Array]:
     """Return the regions, and the region of each context; each distinct structure is read once."""
     called = (records.lexical_type == _IS_FUNCTION) | (records.relation != _LEXICAL)
     is_entry, has_function = records.entry_name > 0, records.function > 0
@@ -347,7 +345,7 @@ def _regions(file: InMemoryFile, records: _Records) -> tuple[tuple[Region, ...],
     texts = _Texts(file)
     known: dict[Region, int] = {}
     region = np.zeros(len(records.ids), np.int64)
-    kinds: tuple[tuple[NDArray[np.bool_], Callable[..., Region], tuple[Pointers, ...]], ...] = (
+    kinds: tuple[tuple[BoolArray, Callable[..., Region], tuple[Int64Array, ...]], ...] = (
         (is_entry, texts.entry, (records.entry_name,)),
         (called & has_function & ~is_entry, texts.function, (records.function,)),
         (nameless, texts.code, (records.module, records.offset)),
@@ -361,7 +359,7 @@ def _regions(file: InMemoryFile, records: _Records) -> tuple[tuple[Region, ...],
     return tuple(known), region
 
 
-def _distinct(columns: list[Pointers]) -> tuple[list[tuple[int, ...]], NDArray[np.intp]]:
+def _distinct(columns: list[Int64Array]) -> tuple[list[tuple[int, ...]], IntArray]:
     """Return the distinct rows of `columns`, and the number of each row among them."""
     if len(columns) == 1:
         keys, which = np.unique(columns[0], return_inverse=True)

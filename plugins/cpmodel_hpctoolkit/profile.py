@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import NamedTuple, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from callpath_modeler.arrays import FloatArray
 from callpath_modeler.diagnostics import Finding, Notices
 from callpath_modeler.errors import InputError
 from callpath_modeler.profile.calltree import CallTree
@@ -34,8 +34,8 @@ class Exclusive(NamedTuple):
     total : inclusive value of the whole program
     """
 
-    values: NDArray[np.float64]
-    noise: NDArray[np.float64] | float
+    values: FloatArray
+    noise: FloatArray | float
     total: float
 
 
@@ -157,7 +157,7 @@ class HpctoolkitProfile:
         whole: dict[Location, float] = {}
         lost = 0
 
-        def read(location: Location) -> tuple[NDArray[np.float64], float]:
+        def read(location: Location) -> tuple[FloatArray, float]:
             found = self.database.of_location(measure, location)
             nonlocal lost
             lost += abs(float(found.values.sum()) - found.total) > _PRINTED * abs(found.total)

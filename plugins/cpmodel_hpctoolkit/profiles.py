@@ -6,8 +6,8 @@ import struct
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from callpath_modeler.arrays import FloatArray, Int64Array
 from cpmodel_hpctoolkit.binary import BinaryFile
 from cpmodel_hpctoolkit.locations import Location
 
@@ -60,8 +60,8 @@ class ProfileValues:
     values : [n], as stored
     """
 
-    contexts: NDArray[np.int64]
-    values: NDArray[np.float64]
+    contexts: Int64Array
+    values: FloatArray
 
 
 class ProfileFile:
@@ -142,7 +142,7 @@ class ProfileFile:
         owner = np.repeat(contexts, starts[1:] - starts[:-1])[chosen]
         return ProfileValues(owner, values["value"][chosen].astype(np.float64))
 
-    def _index(self, profile: Profile) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def _index(self, profile: Profile) -> tuple[Int64Array, Int64Array]:
         """Return the contexts of a profile, [n], and the start of the values of each, [n + 1]."""
         index = self._file.array(
             _INDEX, profile.index, profile.n_contexts, "the contexts of a profile"

@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from callpath_modeler.arrays import FloatArray
 from callpath_modeler.profile.schema import Reduction
 from callpath_modeler.readers.base import Reduced
 from callpath_modeler.readers.reductions import Fold, Noticed, statistic_of_present
 from cpmodel_hpctoolkit.locations import Location, Processes
 
-Column = NDArray[np.float64]
-Read = Callable[[Location], tuple[Column, float]]
+Read = Callable[[Location], tuple[FloatArray, float]]
 """Function that returns the exclusive values of a location, [call paths], NaN = unusable, and its
 total.
 """
@@ -55,7 +54,7 @@ def reduce_processes(
         return Reduced(values, total, uneven, run_time)
 
 
-def _folded(process: tuple[Location, ...], read: Read, fold: Fold) -> tuple[Column, float]:
+def _folded(process: tuple[Location, ...], read: Read, fold: Fold) -> tuple[FloatArray, float]:
     values, total = read(process[0])
     for thread in process[1:]:
         more, of_thread = read(thread)
@@ -66,8 +65,8 @@ def _folded(process: tuple[Location, ...], read: Read, fold: Fold) -> tuple[Colu
     return values, total
 
 
-def _added(first: Column, second: Column) -> Column:
-    total: Column = first + second
+def _added(first: FloatArray, second: FloatArray) -> FloatArray:
+    total: FloatArray = first + second
     if np.isnan(total).any():
         total = np.where(np.isnan(first), second, np.where(np.isnan(second), first, total))
     return total
@@ -82,7 +81,7 @@ class _Running:
         self._sum = np.zeros(call_paths)
         self._extreme = np.full(call_paths, np.nan)
 
-    def add(self, column: Column) -> None:
+    def add(self, column: FloatArray) -> None:
         """Add the values of a process."""
         if self._reduction in {Reduction.MAX, Reduction.IMBALANCE}:
             np.fmax(self._extreme, column, out=self._extreme)
@@ -96,7 +95,7 @@ class _Running:
             addend = np.log(column) if self._reduction is Reduction.GEOMEAN else column
         self._sum += np.where(present, addend, 0.0)
 
-    def result(self) -> Column:
+    def result(self) -> FloatArray:
         """Return the reduced values; NaN = no process has a value."""
         with np.errstate(all="ignore"):
             match self._reduction:
@@ -117,9 +116,9 @@ def _by_blocks(
     read: Read,
     call_paths: int,
     fold: Fold,
-    totals: Column,
+    totals: FloatArray,
     beside: Sequence[_Running],
-) -> Column:
+) -> FloatArray:
     """Return the medians. Everything is read once for each block of call paths.
 
     Parameters
@@ -144,7 +143,7 @@ def _blocks(call_paths: int, processes: int) -> Iterator[tuple[int, int]]:
         yield first, min(first + step, call_paths)
 
 
-def clear(values: Column, noise: Column | float, noticed: Noticed) -> None:
+def clear(values: FloatArray, noise: FloatArray | float, noticed: Noticed) -> None:
     """Replace negative values by zero, and unusable ones by NaN, in place; count both.
 
     Parameters

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from callpath_modeler.arrays import FloatArray, Int64Array
 from callpath_modeler.readers.base import Agreement
 from cpmodel_hpctoolkit.binary import BinaryFile
 from cpmodel_hpctoolkit.meta import Meta
@@ -39,9 +39,9 @@ class _Cells:
     value : measured value
     """
 
-    place: NDArray[np.int64]
-    metric: NDArray[np.int64]
-    value: NDArray[np.float64]
+    place: Int64Array
+    metric: Int64Array
+    value: FloatArray
 
 
 def compare(meta: Meta, profiles: ProfileFile, file: BinaryFile) -> list[Agreement]:
@@ -88,7 +88,7 @@ def _transposed(file: BinaryFile) -> _Cells:
 
 def _blocks(
     file: BinaryFile,
-) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]]:
+) -> Iterator[tuple[Int64Array, Int64Array, FloatArray]]:
     """Yield the place, metric and value of the stored values of each context."""
     (table,) = file.unpack(_SECTION, 24, "the section table")
     first, count, size = file.unpack(_TABLE, table, "the contexts")

@@ -9,8 +9,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
+from callpath_modeler.arrays import FloatArray, Int64Array
 from callpath_modeler.errors import InputError
 from callpath_modeler.profile.calltree import CallTree
 from cpmodel_hpctoolkit.binary import COPY_IT_AGAIN, BinaryFile
@@ -145,14 +145,12 @@ class Version2:
         contexts, values = self._summed(metric.columns["I"])
         return bool(np.any(values[contexts < 0] != 0))
 
-    def _summed(self, column: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    def _summed(self, column: int) -> tuple[Int64Array, FloatArray]:
         experiment = self._experiment
         chosen = experiment.value_metric == column
         return experiment.value_context[chosen], experiment.value[chosen]
 
-    def _attributed(
-        self, values: NDArray[np.float64], rows: NDArray[np.int64]
-    ) -> NDArray[np.float64]:
+    def _attributed(self, values: FloatArray, rows: Int64Array) -> FloatArray:
         known = rows >= 0
         total = np.bincount(rows[known], values[known], len(self._tree))
         return total.astype(np.float64)
@@ -184,7 +182,7 @@ def _places(directory: Path) -> tuple[list[Path], LocationSet]:
     return [], LocationSet(places.threads if is_single else (), (), places.extent)
 
 
-def _stored_values(path: Path, columns: int) -> NDArray[np.float64]:
+def _stored_values(path: Path, columns: int) -> FloatArray:
     """Return the values of a metric-db file, [contexts x metrics]."""
     with BinaryFile(path) as file:
         head = file.read(0, _VALUES, "the header")

@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
+from callpath_modeler.arrays import BoolArray, FloatArray, Int64Array
 from callpath_modeler.errors import InputError
 from callpath_modeler.profile.calltree import CallTree
 from callpath_modeler.readers.base import Agreement
@@ -23,9 +23,6 @@ from cpmodel_hpctoolkit.profiles import Profile, ProfileFile, ProfileValues
 _OWN, _ALL = "function", "execution"
 _ROUNDING = 1e-9
 """Differences of sums below this share of the sums are rounding."""
-
-_Table = NDArray[np.int64]
-Column = NDArray[np.float64]
 
 
 @contextmanager
@@ -145,18 +142,18 @@ class Version4:
             total = float(values.sum())
         return Exclusive(values, noise, total)
 
-    def _attributed(self, found: ProfileValues, above: _Table) -> tuple[Column, Column]:
+    def _attributed(self, found: ProfileValues, above: Int64Array) -> tuple[FloatArray, FloatArray]:
         """Add values to the call paths of their contexts, and subtract them from `above`."""
         known = found.contexts < len(self._own)
         contexts, values = found.contexts[known], found.values[known]
         n = len(self._tree) + 1
         # Row -1, the last one, collects values that belong to no call path.
-        own: Column = np.bincount(self._own[contexts] % n, values, n)[:-1].astype(np.float64)
-        taken: Column = np.bincount(above[contexts] % n, values, n)[:-1].astype(np.float64)
+        own: FloatArray = np.bincount(self._own[contexts] % n, values, n)[:-1].astype(np.float64)
+        taken: FloatArray = np.bincount(above[contexts] % n, values, n)[:-1].astype(np.float64)
         return own - taken, own * _ROUNDING
 
 
-def _tables(meta: Meta, collapsed: Collapsed, nested: NDArray[np.bool_]) -> tuple[_Table, _Table]:
+def _tables(meta: Meta, collapsed: Collapsed, nested: BoolArray) -> tuple[Int64Array, Int64Array]:
     """Return the call path of each context, and the call path that includes its values.
 
     Both have one entry per context number. They are -1 for contexts within a call path, whose

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
+from callpath_modeler.arrays import Int64Array
 from callpath_modeler.profile.schema import PROGRAM, Region
 
 UNDEFINED = 0xFFFFFFFF
@@ -169,7 +169,7 @@ class TraceDefinitions:
         world = self._world
         return {location: rank for rank, location in reversed(list(enumerate(world)))}
 
-    def world_ranks(self, comm: int, location: int) -> NDArray[np.int64]:
+    def world_ranks(self, comm: int, location: int) -> Int64Array:
         """Return the world rank of each partner of `location` in a communicator.
 
         Parameters
@@ -199,7 +199,7 @@ class TraceDefinitions:
                 return group.members
         return ()
 
-    def _members(self, reference: int, own: int) -> NDArray[np.int64]:
+    def _members(self, reference: int, own: int) -> Int64Array:
         group = self.groups.get(reference)
         if group is None:
             return np.empty(0, np.int64)

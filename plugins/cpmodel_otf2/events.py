@@ -12,12 +12,10 @@ from enum import IntEnum
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from callpath_modeler.arrays import Int64Array, UInt64Array
 from callpath_modeler.diagnostics import Finding
 from cpmodel_otf2.definitions import UNDEFINED, UNRESOLVED, Location, TraceDefinitions
-
-Column = NDArray[np.int64]
 
 LEAVE = 1 << 32
 """Flag for the end of a region. It is added to the reference of the region."""
@@ -65,8 +63,8 @@ class Calls:
     code : int64 [n], reference of the region, plus `LEAVE` at its end
     """
 
-    time: Column
-    code: Column
+    time: Int64Array
+    code: Int64Array
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,15 +83,15 @@ class Messages:
     request : int64 [n], number of the request; 0 = blocking operation
     """
 
-    kind: Column
-    at: Column
-    position: Column
-    time: Column
-    peer: Column
-    comm: Column
-    tag: Column
-    bytes: Column
-    request: Column
+    kind: Int64Array
+    at: Int64Array
+    position: Int64Array
+    time: Int64Array
+    peer: Int64Array
+    comm: Int64Array
+    tag: Int64Array
+    bytes: Int64Array
+    request: Int64Array
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,36 +107,36 @@ class Collectives:
     sent, received : int64 [n], bytes
     """
 
-    begin: Column
-    at: Column
-    position: Column
-    time: Column
-    operation: Column
-    comm: Column
-    root: Column
-    sent: Column
-    received: Column
-    request: Column
+    begin: Int64Array
+    at: Int64Array
+    position: Int64Array
+    time: Int64Array
+    operation: Int64Array
+    comm: Int64Array
+    root: Int64Array
+    sent: Int64Array
+    received: Int64Array
+    request: Int64Array
 
 
 @dataclass(frozen=True, slots=True)
 class Requests:
     """Posted, tested, completed and cancelled requests; `kind` is a `Request`."""
 
-    kind: Column
-    at: Column
-    position: Column
-    time: Column
-    request: Column
+    kind: Int64Array
+    at: Int64Array
+    position: Int64Array
+    time: Int64Array
+    request: Int64Array
 
 
 @dataclass(frozen=True, slots=True)
 class Samples:
     """Samples of metrics during the run; each of `values` [n x members] has 64 raw bits."""
 
-    at: Column
-    time: Column
-    values: NDArray[np.uint64]
+    at: Int64Array
+    time: Int64Array
+    values: UInt64Array
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,10 +161,10 @@ class Batch:
     collectives: Collectives
     requests: Requests
     samples: dict[int, Samples]
-    pauses: Column
-    flushes: Column
+    pauses: Int64Array
+    flushes: Int64Array
     switches: Sequence[tuple[int, int, int, int]]
-    accesses: Column
+    accesses: Int64Array
     sampled: int
     program: str
 
@@ -212,7 +210,7 @@ class Recorder:
     def __init__(self, definitions: TraceDefinitions, location: Location) -> None:
         self._definitions = definitions
         self._location = location
-        self._partners: dict[int, Column] = {}
+        self._partners: dict[int, Int64Array] = {}
         self._open_collective = -1
         self.calls: list[int] = []
         self.messages: list[int] = []
@@ -281,7 +279,7 @@ class Recorder:
                 taken[reference] = Samples(at, time, table[:, 2:])
         return taken
 
-    def _world(self, rank: Column, comm: Column) -> Column:
+    def _world(self, rank: Int64Array, comm: Int64Array) -> Int64Array:
         """Return the world ranks of partners, [n], from their ranks in the communicator."""
         world = np.full(len(rank), UNRESOLVED, np.int64)
         for reference in np.unique(comm).tolist():
@@ -294,12 +292,12 @@ class Recorder:
         return world
 
 
-def _columns(rows: list[int], width: int) -> Column:
+def _columns(rows: list[int], width: int) -> Int64Array:
     """Return flat rows as columns, [width x n]; unsigned values keep their bits."""
     table = np.array(rows, np.uint64).view(np.int64).reshape(-1, width)
     return np.ascontiguousarray(table.T)
 
 
-def references(code: Column) -> Column:
+def references(code: Int64Array) -> Int64Array:
     """Return the regions of calls, [n]."""
     return code & UNDEFINED

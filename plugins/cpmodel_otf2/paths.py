@@ -10,13 +10,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import numpy as np
-from numpy.typing import NDArray
 
+from callpath_modeler.arrays import Int64Array, UInt64Array
 from callpath_modeler.profile.calltree import CallTree
 from callpath_modeler.profile.schema import Region
-
-Hashes = NDArray[np.uint64]
-Ids = NDArray[np.int64]
 
 OUTSIDE = 0
 """Id of the state outside all regions."""
@@ -28,7 +25,7 @@ _SHIFT = (np.uint64(30), np.uint64(27), np.uint64(31))
 _SLOT = np.uint64(48)
 
 
-def hash_of(region: NDArray[np.int64], depth: NDArray[np.int64]) -> Hashes:
+def hash_of(region: Int64Array, depth: Int64Array) -> UInt64Array:
     """Return a hash of each region, [n], at its depth, [n]; roots have depth 1."""
     mixed = region.view(np.uint64) * _REGION + depth.view(np.uint64) * _DEPTH
     mixed ^= mixed >> _SHIFT[0]
@@ -60,10 +57,10 @@ class PathTable:
     def __len__(self) -> int:
         return len(self.hashes)
 
-    def find(self, hashes: Hashes) -> Ids:
+    def find(self, hashes: UInt64Array) -> Int64Array:
         """Return the id of each sum, [n]; -1 = unknown."""
         # Most sums are the only ones with their first 16 bits. The others need a search.
-        ids: Ids = self._slots[hashes >> _SLOT]
+        ids: Int64Array = self._slots[hashes >> _SLOT]
         others = np.flatnonzero(self.hashes[ids] != hashes)
         if len(others):
             place = np.searchsorted(self._sorted, hashes[others]).clip(max=len(self) - 1)
@@ -71,7 +68,9 @@ class PathTable:
             ids[others] = np.where(known, self._order[place], -1)
         return ids
 
-    def add(self, hashes: Hashes, above: Hashes, region: Ids, depth: Ids) -> None:
+    def add(
+        self, hashes: UInt64Array, above: UInt64Array, region: Int64Array, depth: Int64Array
+    ) -> None:
         """Add new call paths, [k]; their callers must be known or among them."""
         by_depth = np.argsort(depth, kind="stable")
         self.hashes = np.concatenate((self.hashes, hashes[by_depth]))
@@ -88,7 +87,7 @@ class PathTable:
             path = int(self.parent[path])
         return chain[::-1]
 
-    def tree(self, regions: Mapping[int, Region]) -> tuple[CallTree, Ids]:
+    def tree(self, regions: Mapping[int, Region]) -> tuple[CallTree, Int64Array]:
         """Return the call tree, and the row of each id, [n]; -1 for `OUTSIDE`."""
         order, row = self._preorder(), np.full(len(self), -1, np.int64)
         row[order] = np.arange(len(order))
@@ -96,7 +95,7 @@ class PathTable:
         known = [regions.get(k) or Region(f"region {k}", role="unknown") for k in used.tolist()]
         return CallTree.from_parents(row[self.parent[order]], region, known), row
 
-    def _preorder(self) -> Ids:
+    def _preorder(self) -> Int64Array:
         callees: dict[int, list[int]] = {}
         for path, caller in enumerate(self.parent.tolist()):
             callees.setdefault(caller, []).append(path)

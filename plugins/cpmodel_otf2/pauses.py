@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-from cpmodel_otf2.events import Batch, Column
+from callpath_modeler.arrays import Int64Array
+from cpmodel_otf2.events import Batch
 
 _OFF = 2
 _OPEN = 2**63 - 1
@@ -35,7 +35,7 @@ class Pauses:
             self._over = time - int(self.without(np.array([time]))[0])
             self._gaps = [(max(begin, time), end) for begin, end in self._gaps if end > time]
 
-    def without(self, time: Column) -> Column:
+    def without(self, time: Int64Array) -> Int64Array:
         """Return times, [n], on a clock that stops in pauses; none may precede a `forget`."""
         if not self._gaps:
             return time - self._over
@@ -44,10 +44,10 @@ class Pauses:
         over = np.searchsorted(end, time, side="right")
         inside = np.minimum(over, len(begin) - 1)
         current = np.where(over < len(begin), np.maximum(time - begin[inside], 0), 0)
-        shortened: Column = time - self._over - before[over] - current
+        shortened: Int64Array = time - self._over - before[over] - current
         return shortened
 
-    def _merged(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def _merged(self) -> tuple[Int64Array, Int64Array]:
         merged: list[list[int]] = []
         for begin, end in sorted(self._gaps):
             if merged and begin <= merged[-1][1]:

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path, PurePath
 
 import numpy as np
-from numpy.typing import NDArray
 
+from callpath_modeler.arrays import FloatArray
 from callpath_modeler.diagnostics import Finding, Notices
 from callpath_modeler.errors import InputError
 from callpath_modeler.profile.calltree import CallTree
@@ -136,11 +136,11 @@ class TraceProfile:
         total = reducer.total() * scale
         return Reduced(reducer.values * scale, total, reducer.imbalance, run_time)
 
-    def per_location(self, metric: str) -> NDArray[np.float64]:
+    def per_location(self, metric: str) -> FloatArray:
         """Return every exclusive value, [call paths, threads], in SI base units."""
         return self._block(metric, 0, len(self._tree)) * self._scales[metric]
 
-    def _block(self, metric: str, first: int, count: int) -> NDArray[np.float64]:
+    def _block(self, metric: str, first: int, count: int) -> FloatArray:
         block = np.zeros((count, len(self._tallies)))
         for column, tally in enumerate(self._tallies):
             if metric in tally.cells:

@@ -5,17 +5,15 @@ from __future__ import annotations
 from collections import Counter
 
 import numpy as np
-from numpy.typing import NDArray
 
+from callpath_modeler.arrays import BoolArray, Int64Array, UInt64Array
 from cpmodel_otf2.definitions import UNDEFINED
-from cpmodel_otf2.events import LEAVE, Batch, Calls, Column, Message, references
+from cpmodel_otf2.events import LEAVE, Batch, Calls, Message, references
 from cpmodel_otf2.paths import OUTSIDE, PathTable, hash_of
 from cpmodel_otf2.pauses import Pauses
 from cpmodel_otf2.replay_totals import ReplayTotals
 from cpmodel_otf2.samples import Counters
 from cpmodel_otf2.threads import Context, Forks
-
-Values = NDArray[np.float64]
 
 
 class Replay:
@@ -33,8 +31,8 @@ class Replay:
         self._time = 0
         self._origin: int | None = None
         self._end = 0
-        self._before: Column = np.array([OUTSIDE])
-        self._place: Column | None = None
+        self._before: Int64Array = np.array([OUTSIDE])
+        self._place: Int64Array | None = None
 
     def add(self, batch: Batch) -> None:
         """Replay the next batch."""
@@ -71,7 +69,7 @@ class Replay:
         self.tally.pack()
         return self.tally
 
-    def _enter_and_leave(self, batch: Batch, calls: Calls, place: Column | None = None) -> bool:
+    def _enter_and_leave(self, batch: Batch, calls: Calls, place: Int64Array | None = None) -> bool:
         """Return whether calls nest, and replay them only in this case."""
         region, is_leave = references(calls.code), calls.code >= LEAVE
         depth = self._depth + np.cumsum(1 - 2 * is_leave)
@@ -100,9 +98,9 @@ class Replay:
         return True
 
     def _identified(
-        self, hashes: NDArray[np.uint64], is_enter: NDArray[np.bool_], region: Column,
-        level: Column, step: NDArray[np.uint64],
-    ) -> Column | None:  # fmt: skip
+        self, hashes: UInt64Array, is_enter: BoolArray, region: Int64Array,
+        level: Int64Array, step: UInt64Array,
+    ) -> Int64Array | None:  # fmt: skip
         """Return the call path after each call; None if a region is left that was not entered."""
         ids = self._paths.find(hashes)
         unknown = np.flatnonzero(ids < 0)
@@ -117,7 +115,7 @@ class Replay:
         ids[unknown] = self._paths.find(hashes[unknown])
         return ids
 
-    def _tell_time(self, time: Column, depth: Column, is_leave: NDArray[np.bool_]) -> None:
+    def _tell_time(self, time: Int64Array, depth: Int64Array, is_leave: BoolArray) -> None:
         if not len(time):
             return
         times = np.concatenate(([self._time], time))
@@ -129,14 +127,14 @@ class Replay:
         spent = np.where(is_leave[outermost], moments, -moments)
         self.tally.add_to_total("time", float(spent.sum()))
 
-    def _spend(self, paths: Column, times: Column) -> None:
+    def _spend(self, paths: Int64Array, times: Int64Array) -> None:
         """Add the time between `times`, [n + 1], to call paths, [n]."""
         active = np.diff(self._pauses.without(times))
         within = paths != OUTSIDE
         self.tally.paused += int((np.diff(times) - active)[within].sum())
         self.tally.add("time", paths, np.where(within, active, 0))
 
-    def paths_at(self, at: Column) -> Column:
+    def paths_at(self, at: Int64Array) -> Int64Array:
         """Return the id of the call path after `at` calls of the last batch, [n]."""
         return self._before[at if self._place is None else self._place[at]]
 
@@ -157,14 +155,14 @@ class Replay:
         for booked in (paths, together, accessed):
             self.tally.outside += int(np.count_nonzero(booked == OUTSIDE))
 
-    def _book(self, metric: str, paths: Column, amounts: Column) -> None:
+    def _book(self, metric: str, paths: Int64Array, amounts: Int64Array) -> None:
         within = paths != OUTSIDE
         if within.any():
             self.tally.add(metric, paths[within], amounts[within])
             self.tally.add_to_total(metric, float(amounts[within].sum()))
 
 
-def nested(calls: Calls, stack: list[int]) -> tuple[Calls, Column, int]:
+def nested(calls: Calls, stack: list[int]) -> tuple[Calls, Int64Array, int]:
     """Return calls that nest.
 
     A return ends the innermost open call of its region. It also ends all calls within it, because

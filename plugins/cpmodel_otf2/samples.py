@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from callpath_modeler.arrays import FloatArray, Int64Array, UInt64Array
 from cpmodel_otf2.definitions import MetricMember
-from cpmodel_otf2.events import Column, Samples
+from cpmodel_otf2.events import Samples
 from cpmodel_otf2.paths import OUTSIDE
 
 if TYPE_CHECKING:
@@ -33,10 +33,14 @@ class Counters:
 
     def __init__(self, classes: Mapping[int, tuple[MetricMember, ...]]) -> None:
         self._classes = classes
-        self._last: dict[int, tuple[int, NDArray[np.uint64]]] = {}
+        self._last: dict[int, tuple[int, UInt64Array]] = {}
 
     def add(
-        self, tally: ReplayTotals, samples: Mapping[int, Samples], time: Column, before: Column
+        self,
+        tally: ReplayTotals,
+        samples: Mapping[int, Samples],
+        time: Int64Array,
+        before: Int64Array,
     ) -> None:
         """Add the samples of a batch.
 
@@ -61,9 +65,9 @@ class Counters:
                     tally.add_to_total(member.name, float(cost.sum()))
 
 
-def _costs(member: MetricMember, bits: NDArray[np.uint64]) -> NDArray[np.float64]:
+def _costs(member: MetricMember, bits: UInt64Array) -> FloatArray:
     """Return the cost before each sample except the first, [n - 1]."""
-    stored: NDArray[np.float64] | NDArray[np.int64]
+    stored: FloatArray | Int64Array
     if member.type == _DOUBLE:
         stored = bits.view(np.float64)
     elif member.type == _FLOAT:

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from cpmodel_otf2.events import Column, Switch
+from callpath_modeler.arrays import Int64Array
+from cpmodel_otf2.events import Switch
 from cpmodel_otf2.paths import OUTSIDE, PathTable
 
 _Switches = Sequence[tuple[int, int, int, int]]
@@ -46,8 +47,8 @@ class Context:
         self._episodes = defaultdict(int, episodes)
 
     def of_calls(
-        self, switches: _Switches, region: Column, depth: Column
-    ) -> tuple[Column, list[tuple[int, int, int, int]]]:
+        self, switches: _Switches, region: Int64Array, depth: Int64Array
+    ) -> tuple[Int64Array, list[tuple[int, int, int, int]]]:
         """Return the call path that is the caller of each outermost call of a batch.
 
         Parameters
@@ -75,7 +76,7 @@ class Context:
         self._fill(above, region, done, len(region))
         return above, starts
 
-    def note(self, starts: _Switches, path_before: Column) -> None:
+    def note(self, starts: _Switches, path_before: Int64Array) -> None:
         """Record where this location started threads; `path_before` is [n + 1] as `depth`."""
         for kind, at, team, thread in starts:
             path = int(path_before[at])
@@ -98,7 +99,7 @@ class Context:
             self._above = OUTSIDE
         self._is_first = True
 
-    def _fill(self, above: Column, region: Column, first: int, stop: int) -> None:
+    def _fill(self, above: Int64Array, region: Int64Array, first: int, stop: int) -> None:
         if stop == first:
             return
         # Threads of a team enter the region of their master again. It is the same region.

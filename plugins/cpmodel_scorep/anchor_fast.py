@@ -11,8 +11,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from callpath_modeler.arrays import BoolArray, ByteArray, Int64Array, IntArray
 from callpath_modeler.profile.schema import Region
 from cpmodel_scorep import anchor_expat
 from cpmodel_scorep.definitions import (
@@ -39,9 +39,6 @@ _SYSTEM_NODE = re.compile(rb"(?:<name>([^<]*)</name>\s*)?<class>([^<]*)</class>"
 _LONGEST_TAG, _LONGEST_NUMBER, _SPACE = 64, 18, 32
 _ENTITIES = (("&lt;", "<"), ("&gt;", ">"), ("&quot;", '"'), ("&apos;", "'"), ("&amp;", "&"))
 _ONLY_DIGITS = bytes(c if c in b"0123456789" else 32 for c in range(256))
-
-Bytes = NDArray[np.uint8]
-Places = NDArray[np.intp]
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,14 +211,14 @@ def _places(section: bytes) -> tuple[int, frozenset[str]]:
     return sum(kind == "node" for _, kind in found), frozenset(named)
 
 
-def _starting(text: Bytes, places: Places, pattern: bytes) -> Places:
+def _starting(text: ByteArray, places: IntArray, pattern: bytes) -> IntArray:
     """Return the elements of `places` at which `pattern` starts."""
     for k, character in enumerate(pattern):
         places = places[text[places + k] == character]
     return places
 
 
-def _numbers_at(text: Bytes, places: Places) -> NDArray[np.int64] | None:
+def _numbers_at(text: ByteArray, places: IntArray) -> Int64Array | None:
     """Return the numbers that end with a quote; None if one of them does not."""
     numbers = np.zeros(len(places), np.int64)
     going = np.ones(len(places), np.bool_)
@@ -238,14 +235,14 @@ def _numbers_at(text: Bytes, places: Places) -> NDArray[np.int64] | None:
     return None
 
 
-def _equal_to(text: Bytes, starts: Places, ends: Places, word: bytes) -> NDArray[np.bool_]:
+def _equal_to(text: ByteArray, starts: IntArray, ends: IntArray, word: bytes) -> BoolArray:
     """Return whether each text from start to end is `word`."""
     begins_so = np.isin(starts, _starting(text, starts, word), assume_unique=True)
-    equal: NDArray[np.bool_] = begins_so & (ends - starts == len(word))
+    equal: BoolArray = begins_so & (ends - starts == len(word))
     return equal
 
 
-def _distinct(text: Bytes, starts: Places, ends: Places) -> set[str]:
+def _distinct(text: ByteArray, starts: IntArray, ends: IntArray) -> set[str]:
     """Return the distinct texts from start to end, grouped by length for speed."""
     found: set[str] = set()
     lengths = ends - starts

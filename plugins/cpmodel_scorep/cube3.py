@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
+from callpath_modeler.arrays import FloatArray
 from callpath_modeler.errors import InputError
 from cpmodel_scorep.container import COPY_IT_AGAIN
 from cpmodel_scorep.definitions import Definitions, MalformedError
@@ -45,7 +45,7 @@ def values(text: bytes, definitions: Definitions, where: str) -> dict[int, InMem
     columns = len(definitions.locations.ids)
     held: dict[int, InMemoryRows] = {}
     for number, body in _matrices(text):
-        found: dict[int, NDArray[np.float64]] = {}
+        found: dict[int, FloatArray] = {}
         for path, row in _ROW.findall(body):
             if int(path) not in paths:
                 what = f"{where}: there are values for call path {int(path)}, which is not defined"
@@ -66,7 +66,7 @@ def _matrices(text: bytes) -> Iterator[tuple[int, bytes]]:
         yield int(found[1]), text[found.end() : at]
 
 
-def _numbers(row: bytes, columns: int, where: str) -> NDArray[np.float64]:
+def _numbers(row: bytes, columns: int, where: str) -> FloatArray:
     try:
         numbers = np.array(row.split(), dtype=np.float64)
     except ValueError as error:

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 import numpy as np
-from numpy.typing import NDArray
 
+from callpath_modeler.arrays import BoolArray, Int64Array
 from callpath_modeler.profile.schema import Region
 
 PLACES = ("machine", "node")
@@ -74,9 +74,9 @@ class CallPaths:
     parameters : row -> ((key, value), ...)
     """
 
-    ids: NDArray[np.int64]
-    regions: NDArray[np.int64]
-    parents: NDArray[np.int64]
+    ids: Int64Array
+    regions: Int64Array
+    parents: Int64Array
     parameters: Mapping[int, tuple[tuple[str, str], ...]]
 
 
@@ -104,16 +104,16 @@ class Locations:
     machines : names of machines and of compute nodes without numbers, equal for runs on one machine
     """
 
-    ids: NDArray[np.int64]
-    groups: NDArray[np.int64]
-    is_thread: NDArray[np.bool_]
+    ids: Int64Array
+    groups: Int64Array
+    is_thread: BoolArray
     names: frozenset[str]
-    is_process: NDArray[np.bool_]
+    is_process: BoolArray
     nodes: int
     machines: frozenset[str]
 
     @property
-    def counts(self) -> NDArray[np.bool_]:
+    def counts(self) -> BoolArray:
         """Return whether each location is a thread of a process, [n]."""
         return self.is_thread & self.is_process[self.groups]
 
@@ -155,7 +155,7 @@ def metric_kind(text: str | None) -> MetricKind:
         raise MalformedError(f"metric type {text!r} is unknown") from None
 
 
-def parents_from_depths(depth: NDArray[np.int64]) -> NDArray[np.int64]:
+def parents_from_depths(depth: Int64Array) -> Int64Array:
     """Return the row of the caller of each row of a tree in preorder; -1 = root.
 
     Parameters

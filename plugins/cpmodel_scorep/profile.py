@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from callpath_modeler.arrays import FloatArray, Int64Array
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.profile.calltree import CallTree
 from callpath_modeler.profile.schema import DeclaredMetric, Extent, MetricStatus, Reduction
@@ -111,7 +111,7 @@ class CubeProfile:
         run_time = reducer.largest_total() * stored.scale if is_duration else float("nan")
         return Reduced(reducer.values * scale, total, reducer.imbalance, run_time)
 
-    def inclusive(self, metric: str, over_locations: Reduction) -> NDArray[np.float64]:
+    def inclusive(self, metric: str, over_locations: Reduction) -> FloatArray:
         """Return one inclusive value per call path, as stored if the metric cannot be summed.
 
         Errors are as for `reduce`.
@@ -128,7 +128,7 @@ class CubeProfile:
                     reducer.add_raw(at, block)
         return reducer.values * _scale(stored, over_locations)
 
-    def per_location(self, metric: str, inclusive: bool) -> NDArray[np.float64]:
+    def per_location(self, metric: str, inclusive: bool) -> FloatArray:
         """Return all measured values, [call paths x locations in order of their ids].
 
         The whole metric is in memory. The values are meant for comparisons, so negative values and
@@ -198,7 +198,7 @@ class CubeProfile:
         else:
             stream.reduce_stored(rows, self.layout, order, reducer)
 
-    def _visits(self) -> Callable[[NDArray[np.int64]], NDArray[np.float64]] | None:
+    def _visits(self) -> Callable[[Int64Array], FloatArray] | None:
         """Return a function for the visits of call paths, [k x columns]; None = unknown."""
         visits = self.stored.get("visits")
         if visits is None or visits.status is not MetricStatus.DATA or not visits.additive:
@@ -208,7 +208,7 @@ class CubeProfile:
         stored_at = np.full(len(self.call_tree) + 1, -1, np.intp)
         stored_at[self.layout.rows[order[rows.numbers]]] = np.arange(len(rows.numbers))
 
-        def of(at: NDArray[np.int64]) -> NDArray[np.float64]:
+        def of(at: Int64Array) -> FloatArray:
             place = stored_at[at]
             known = np.flatnonzero(place >= 0)
             known = known[np.argsort(place[known])]

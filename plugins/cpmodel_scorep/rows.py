@@ -10,8 +10,8 @@ from itertools import pairwise
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from callpath_modeler.arrays import ByteArray, FloatArray, Int64Array, IntArray
 from callpath_modeler.errors import InputError
 from cpmodel_scorep.container import COPY_IT_AGAIN, Container, Member
 
@@ -24,8 +24,6 @@ A few blocks fit into the last-level cache. Smaller blocks would need more calls
 _SHORT_GAP = 1 << 14
 """Gap in bytes that is read and discarded, because another call would take longer."""
 
-Block = NDArray[np.float64]
-Bytes = NDArray[np.uint8]
 
 _INDEX, _RAW, _ZIPPED = b"CUBEX.INDEX", b"CUBEX.DATA", b"ZCUBEX.DATA"
 _SPARSE, _DENSE = 1, 3
@@ -64,7 +62,7 @@ class Index:
     """
 
     byte_order: str
-    numbers: NDArray[np.int64]
+    numbers: Int64Array
 
 
 def read_index(container: Container, member: Member, call_paths: int) -> Index:
@@ -115,11 +113,11 @@ class StoredRows(Protocol):
     missing : number of rows in the index but not in the file; their values are zero
     """
 
-    numbers: NDArray[np.int64]
+    numbers: Int64Array
     columns: int
     missing: int
 
-    def read(self, first: int, stop: int, out: Block) -> None:
+    def read(self, first: int, stop: int, out: FloatArray) -> None:
         """Fill `out`, contiguous, with stored rows, [stop - first x columns].
 
         64-bit counters are read as signed, so that a counter below zero is not a huge number.
@@ -160,7 +158,7 @@ class _Converter:
         self._in_place = dtype.kind == "f"
         self._buffer = np.empty(0, np.uint8)
 
-    def bytes_for(self, out: Block) -> Bytes:
+    def bytes_for(self, out: FloatArray) -> ByteArray:
         """Return the memory for the stored bytes of `out`."""
         if self._in_place:
             return out.reshape(-1).view(np.uint8)
@@ -169,7 +167,7 @@ class _Converter:
             self._buffer = np.empty(size, np.uint8)
         return self._buffer[:size]
 
-    def convert(self, raw: Bytes, out: Block) -> None:
+    def convert(self, raw: ByteArray, out: FloatArray) -> None:
         """Fill `out` with the numbers in `raw`, the memory from `bytes_for`; tuples become sums."""
         if not self._in_place:
             values = raw.view(self._dtype).reshape(out.shape)
@@ -205,7 +203,7 @@ class RawRows:
         self._held = min(held, len(self.numbers))
         self.missing = len(self.numbers) - self._held
 
-    def read(self, first: int, stop: int, out: Block) -> None:
+    def read(self, first: int, stop: int, out: FloatArray) -> None:
         """Fill `out` with stored rows, [stop - first x columns]."""
         raw = self._converter.bytes_for(out)
         held = max(0, min(stop, self._held) - first) * self._row_bytes
@@ -239,7 +237,7 @@ class ZippedRows:
         # A row of size zero was never written, so it is not missing.
         self.missing = int(np.count_nonzero(~self._held & (size > 0)))
 
-    def _read_places(self, order: str) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def _read_places(self, order: str) -> tuple[Int64Array, Int64Array]:
         n = len(self.numbers)
         start, size = np.zeros(n, np.int64), np.zeros(n, np.int64)
         head = self._member.offset + len(_ZIPPED)
@@ -259,7 +257,7 @@ class ZippedRows:
         size[row[known]] = places[known, 2]
         return start, size
 
-    def read(self, first: int, stop: int, out: Block) -> None:
+    def read(self, first: int, stop: int, out: FloatArray) -> None:
         """Fill `out` with stored rows, [stop - first x columns]."""
         raw = self._converter.bytes_for(out)
         rows = raw.reshape(stop - first, -1)
@@ -269,7 +267,7 @@ class ZippedRows:
             rows[k] = self._unzipped(first + k)
         self._converter.convert(raw, out)
 
-    def _unzipped(self, row: int) -> Bytes:
+    def _unzipped(self, row: int) -> ByteArray:
         packed = self._container.read(int(self._start[row]), int(self._size[row]))
         try:
             values = zlib.decompressobj().decompress(packed, self._row_bytes)
@@ -289,13 +287,13 @@ class ZippedRows:
 class InMemoryRows:
     """Rows in memory, such as the ones of CUBE 3 files."""
 
-    def __init__(self, numbers: NDArray[np.int64], values: NDArray[np.float64]) -> None:
+    def __init__(self, numbers: Int64Array, values: FloatArray) -> None:
         self.numbers = numbers
         self.columns = values.shape[1]
         self.missing = 0
         self._values = values
 
-    def read(self, first: int, stop: int, out: Block) -> None:
+    def read(self, first: int, stop: int, out: FloatArray) -> None:
         """Fill `out` with stored rows, [stop - first x columns]."""
         out[:] = self._values[first:stop]
 
@@ -303,16 +301,14 @@ class InMemoryRows:
 class ReorderedRows:
     """Rows of another store in a different order."""
 
-    def __init__(
-        self, inner: StoredRows, places: NDArray[np.intp], numbers: NDArray[np.int64]
-    ) -> None:
+    def __init__(self, inner: StoredRows, places: IntArray, numbers: Int64Array) -> None:
         self.numbers = numbers
         self.columns = inner.columns
         self.missing = inner.missing
         self._inner = inner
         self._places = places
 
-    def read(self, first: int, stop: int, out: Block) -> None:
+    def read(self, first: int, stop: int, out: FloatArray) -> None:
         """Fill `out` with rows, [stop - first x columns]."""
         places = self._places[first:stop]
         order = np.argsort(places)
@@ -331,7 +327,7 @@ def bounds_of_blocks(rows: StoredRows) -> Iterator[tuple[int, int]]:
         yield first, min(first + step, len(rows.numbers))
 
 
-def blocks(rows: StoredRows) -> Iterator[tuple[int, int, Block]]:
+def blocks(rows: StoredRows) -> Iterator[tuple[int, int, FloatArray]]:
     """Yield blocks with their bounds; each block overwrites the previous one."""
     # One buffer is used again, because page faults of new memory take longer than reading.
     buffer = np.empty((min(len(rows.numbers), rows_of_block(rows.columns)), rows.columns))
@@ -341,7 +337,7 @@ def blocks(rows: StoredRows) -> Iterator[tuple[int, int, Block]]:
         yield first, stop, block
 
 
-def take(rows: StoredRows, places: NDArray[np.intp], out: Block | None = None) -> Block:
+def take(rows: StoredRows, places: IntArray, out: FloatArray | None = None) -> FloatArray:
     """Return the stored rows at ascending `places`, [places x columns], in `out` if given.
 
     Neighbouring rows are read together, because a short gap costs less than another call.
@@ -363,7 +359,7 @@ def take(rows: StoredRows, places: NDArray[np.intp], out: Block | None = None) -
     return taken
 
 
-def reordered(rows: StoredRows, order: NDArray[np.int64], wanted: NDArray[np.int64]) -> StoredRows:
+def reordered(rows: StoredRows, order: Int64Array, wanted: Int64Array) -> StoredRows:
     """Return `rows` in another order of the call paths.
 
     Parameters

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
-from callpath_modeler.readers.reductions import Block, Reducer, is_plain
+from callpath_modeler.arrays import FloatArray, Int64Array, IntArray
+from callpath_modeler.readers.reductions import Reducer, is_plain
 from cpmodel_scorep.rows import StoredRows, blocks, bounds_of_blocks, rows_of_block, take
 from cpmodel_scorep.tree import TreeLayout
 
@@ -19,8 +19,8 @@ _SPARSE_PAYS = 64 << 20
 
 
 def stored(
-    rows: StoredRows, layout: TreeLayout, order: NDArray[np.int64]
-) -> Iterator[tuple[NDArray[np.int64], Block]]:
+    rows: StoredRows, layout: TreeLayout, order: Int64Array
+) -> Iterator[tuple[Int64Array, FloatArray]]:
     """Yield stored blocks as pairs: rows of the call tree [k], and values [k x columns].
 
     Parameters
@@ -37,7 +37,7 @@ def stored(
 
 
 def reduce_stored(
-    rows: StoredRows, layout: TreeLayout, order: NDArray[np.int64], reducer: Reducer
+    rows: StoredRows, layout: TreeLayout, order: Int64Array, reducer: Reducer
 ) -> None:
     """Reduce exclusive values that are stored as exclusive values."""
     for at, block in stored(rows, layout, order):
@@ -47,7 +47,7 @@ def reduce_stored(
 
 
 def reduce_families(
-    rows: StoredRows, layout: TreeLayout, order: NDArray[np.int64], reducer: Reducer
+    rows: StoredRows, layout: TreeLayout, order: Int64Array, reducer: Reducer
 ) -> int:
     """Reduce the exclusive part of inclusive values.
 
@@ -79,7 +79,7 @@ class _Families:
     """
 
     def __init__(
-        self, rows: StoredRows, layout: TreeLayout, order: NDArray[np.int64], reducer: Reducer
+        self, rows: StoredRows, layout: TreeLayout, order: Int64Array, reducer: Reducer
     ) -> None:
         path = order[rows.numbers]
         n = len(layout.parents)
@@ -133,9 +133,7 @@ class _Families:
         n = len(self._place)
         self._finish(np.array([self._unfinished]), np.array([0, 1]), n, n)
 
-    def _finish(
-        self, callers: NDArray[np.int64], starts: NDArray[np.intp], first: int, stop: int
-    ) -> None:
+    def _finish(self, callers: Int64Array, starts: IntArray, first: int, stop: int) -> None:
         """Reduce the exclusive values of callers [k] whose callees are complete.
 
         `starts` [k + 1] are positions in the buffer, which contains the stored rows from `first` to
@@ -161,14 +159,14 @@ class _Families:
         self._reducer.add(self._tree_row[callers], left, lambda rows: buffer[own[rows]])
 
 
-def _plain_remainders(buffer: Block, starts: NDArray[np.intp], own: NDArray[np.intp]) -> Block:
+def _plain_remainders(buffer: FloatArray, starts: IntArray, own: IntArray) -> FloatArray:
     """Return row `own[k]` minus the rows from `starts[k]` to `starts[k + 1]`, [k x columns]."""
     left = buffer[own]
     left -= np.add.reduceat(buffer[: starts[-1]], starts[:-1], axis=0)
     return left
 
 
-def _sparse_remainders(buffer: Block, starts: NDArray[np.intp], own: NDArray[np.intp]) -> Block:
+def _sparse_remainders(buffer: FloatArray, starts: IntArray, own: IntArray) -> FloatArray:
     """Return the same by a single product with a matrix of ones and minus ones."""
     from scipy.sparse import csr_array
 
@@ -181,12 +179,12 @@ def _sparse_remainders(buffer: Block, starts: NDArray[np.intp], own: NDArray[np.
     places[is_own] = own
     places[~is_own] = np.arange(starts[-1])
     signs = np.where(is_own, 1.0, -1.0)
-    left: Block = csr_array((signs, places, bounds), shape=(n, len(buffer))) @ buffer
+    left: FloatArray = csr_array((signs, places, bounds), shape=(n, len(buffer))) @ buffer
     return left
 
 
 def reduce_subtrees(
-    rows: StoredRows, layout: TreeLayout, order: NDArray[np.int64], reducer: Reducer
+    rows: StoredRows, layout: TreeLayout, order: Int64Array, reducer: Reducer
 ) -> None:
     """Reduce the inclusive sums of exclusive values, from the last call path to the first.
 
@@ -198,7 +196,7 @@ def reduce_subtrees(
     stored_at = np.full(len(tree), -1, np.intp)
     stored_at[place[place >= 0]] = np.flatnonzero(place >= 0)
     step = rows_of_block(rows.columns)
-    pending: dict[int, Block] = {}
+    pending: dict[int, FloatArray] = {}
     for stop in range(len(tree), 0, -step):
         first = max(0, stop - step)
         at = stored_at[first:stop]

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from callpath_modeler.arrays import BoolArray, Int32Array, Int64Array, IntArray
 from callpath_modeler.profile.calltree import CallTree
 from callpath_modeler.profile.schema import PROGRAM, Region
 from cpmodel_scorep.definitions import (
@@ -35,9 +36,9 @@ class TreeLayout:
     """
 
     tree: CallTree
-    parents: NDArray[np.int64]
-    rows: NDArray[np.int64]
-    ids: NDArray[np.int64]
+    parents: Int64Array
+    rows: Int64Array
+    ids: Int64Array
     program: Region | None
 
     @property
@@ -45,7 +46,7 @@ class TreeLayout:
         """Return the number of call paths at and below detached task roots."""
         return int(np.count_nonzero(self.rows < 0))
 
-    def enumeration(self, kind: MetricKind) -> NDArray[np.int64]:
+    def enumeration(self, kind: MetricKind) -> Int64Array:
         """Return the defined call path of each row number of a metric, [defined call paths]."""
         n = len(self.parents)
         if kind is MetricKind.INCLUSIVE:
@@ -93,9 +94,7 @@ def layout_of(definitions: Definitions) -> TreeLayout:
     return TreeLayout(tree, paths.parents, rows, paths.ids, program)
 
 
-def _task_rows(
-    paths: CallPaths, region: NDArray[np.intp], regions: list[Region]
-) -> NDArray[np.bool_]:
+def _task_rows(paths: CallPaths, region: IntArray, regions: list[Region]) -> BoolArray:
     """Return which call paths are trees of tasks, whose time is already part of other regions.
 
     Score-P stores them below the program. Before it had a program root, they were roots. A root is
@@ -127,7 +126,7 @@ def _is_artificial(region: Region) -> bool:
 
 
 def _name_program(
-    region: NDArray[np.signedinteger], regions: list[Region], roots: NDArray[np.intp]
+    region: NDArray[np.signedinteger], regions: list[Region], roots: IntArray
 ) -> Region | None:
     """Give artificial roots a common name: names of executables may contain sizes and scales.
 
@@ -152,7 +151,7 @@ def _as_iteration(region: Region) -> Region:
     return replace(region, name=f"{found[1]}=*") if found else region
 
 
-def _annotations(paths: CallPaths) -> tuple[NDArray[np.int32], tuple[str, ...]]:
+def _annotations(paths: CallPaths) -> tuple[Int32Array, tuple[str, ...]]:
     annotation = np.zeros(len(paths.ids), np.int32)
     known = {"": 0}
     for row, pairs in paths.parameters.items():
@@ -161,7 +160,7 @@ def _annotations(paths: CallPaths) -> tuple[NDArray[np.int32], tuple[str, ...]]:
     return annotation, tuple(known)
 
 
-def _ends(parents: NDArray[np.int64]) -> NDArray[np.int64]:
+def _ends(parents: Int64Array) -> Int64Array:
     """Return the row after each subtree, [n]: the next row that is not deeper."""
     n = len(parents)
     end = np.arange(1, n + 1)
@@ -174,7 +173,7 @@ def _ends(parents: NDArray[np.int64]) -> NDArray[np.int64]:
     return np.array(ends, np.int64)
 
 
-def _column(values: NDArray[np.integer]) -> NDArray[np.int32]:
+def _column(values: NDArray[np.integer]) -> Int32Array:
     column = values.astype(np.int32)
     column.flags.writeable = False
     return column

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from callpath_modeler.arrays import FloatArray, Int64Array
 from callpath_modeler.profile.schema import MetricStatus
 from callpath_modeler.readers.base import Agreement
 from cpmodel_scorep.metrics import StoredMetric
@@ -84,7 +85,7 @@ def _compare(
     return _compare_rows(profile, stored, paths, theirs)
 
 
-def _numbers(values: Any) -> NDArray[np.float64]:
+def _numbers(values: Any) -> FloatArray:
     # Minima, maxima and tuples are wrapped. Tuples give no other access to their numbers.
     plain: NDArray[Any] = getattr(values, "_values", values)
     if plain.dtype.names:
@@ -97,8 +98,8 @@ def _numbers(values: Any) -> NDArray[np.float64]:
 def _compare_rows(
     profile: CubeProfile,
     stored: StoredMetric,
-    paths: NDArray[np.int64],
-    theirs: NDArray[np.float64],
+    paths: Int64Array,
+    theirs: FloatArray,
 ) -> Agreement:
     name = stored.declared.metric.name
     rows = profile.rows(name)

@@ -10,8 +10,8 @@ from typing import Any
 
 import msgspec
 import numpy as np
-from numpy.typing import NDArray
 
+from callpath_modeler.arrays import FloatArray, IntArray
 from callpath_modeler.errors import InputError
 from callpath_modeler.printable import printable, shortened
 from callpath_modeler.readers.json_text import memory_of_json
@@ -58,7 +58,7 @@ class Grid:
 
     path: Path
     columns: Mapping[str, Sequence[object]]
-    lines: NDArray[np.intp]
+    lines: IntArray
     parameters: Sequence[str] = ()
     units: Mapping[str, str] = field(default_factory=dict)
     place: str = "line"
@@ -69,7 +69,7 @@ class Grid:
         """Return an error about a row."""
         return InputError(f"{self.path}: {self.place} {self.lines[row]}: {message}", hint=hint)
 
-    def numbers(self, title: str) -> NDArray[np.float64]:
+    def numbers(self, title: str) -> FloatArray:
         """Return a column as numbers, [rows]; NaN = empty.
 
         Raises
@@ -120,7 +120,7 @@ class Grid:
         return [cell if isinstance(cell, str) else str(cell) for cell in cells]
 
 
-def as_numbers(cells: Sequence[object]) -> NDArray[np.float64] | None:
+def as_numbers(cells: Sequence[object]) -> FloatArray | None:
     """Return cells as numbers, NaN = empty; None if a cell is neither a number nor empty."""
     try:
         values = np.array(cells, np.float64)
@@ -129,7 +129,7 @@ def as_numbers(cells: Sequence[object]) -> NDArray[np.float64] | None:
     return values if values.ndim == 1 else None
 
 
-def _as_numbers_one_by_one(cells: Sequence[object]) -> NDArray[np.float64] | None:
+def _as_numbers_one_by_one(cells: Sequence[object]) -> FloatArray | None:
     plain = [np.nan if _is_missing(cell) else cell for cell in cells]
     if not all(isinstance(cell, str | int | float) for cell in plain):
         return None

@@ -7,8 +7,8 @@ from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from callpath_modeler.arrays import IntArray
 from callpath_modeler.errors import InputError
 from callpath_modeler.readers.name_words import REPETITIONS
 from callpath_modeler.readers.titles import is_measured, is_processes
@@ -261,7 +261,7 @@ class _Search:
         return parameters, [title for title in titles if title not in parameters]
 
 
-def _refined(number: NDArray[np.intp], cells: Sequence[object]) -> NDArray[np.intp]:
+def _refined(number: IntArray, cells: Sequence[object]) -> IntArray:
     """Return a number per row, [n], equal for rows with equal `number` and equal cells."""
     try:
         own = _numbered(cells)
@@ -272,7 +272,7 @@ def _refined(number: NDArray[np.intp], cells: Sequence[object]) -> NDArray[np.in
     return np.asarray(refined, np.intp)
 
 
-def _numbered(cells: Sequence[Hashable]) -> NDArray[np.intp]:
+def _numbered(cells: Sequence[Hashable]) -> IntArray:
     known = dict.fromkeys(cells)
     number = dict(zip(known, range(len(known)), strict=True))
     return np.fromiter(map(number.__getitem__, cells), np.intp, len(cells))

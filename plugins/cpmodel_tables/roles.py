@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from callpath_modeler.arrays import FloatArray, IntArray
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.readers.columns import NumberColumn, columns_of
 from callpath_modeler.readers.inference import Decision, Role, infer
@@ -16,9 +17,6 @@ from callpath_modeler.readers.name_words import NameWord, word_of
 from callpath_modeler.readers.undecided_numbers import named_number
 from cpmodel_tables.grid import Grid
 from cpmodel_tables.layout import TableLayout
-
-Index = NDArray[np.intp]
-Numbers = NDArray[np.float64]
 
 _MODELLED = (Role.PARAMETER, Role.DEPENDENT, Role.CONSTANT, Role.UNDECIDED)
 _FILLED = 0.5
@@ -38,8 +36,8 @@ class Roles:
     findings : findings about columns with identifiers of runs
     """
 
-    parameters: Mapping[str, Numbers]
-    repetition: Index | None
+    parameters: Mapping[str, FloatArray]
+    repetition: IntArray | None
     words: Mapping[str, Sequence[str]]
     findings: Sequence[Finding]
 
@@ -47,9 +45,9 @@ class Roles:
 def roles_of(
     grid: Grid,
     layout: TableLayout,
-    path: Index,
-    numbers: Mapping[str, Numbers],
-    number: Index | None,
+    path: IntArray,
+    numbers: Mapping[str, FloatArray],
+    number: IntArray | None,
 ) -> Roles:
     """Decide which columns are parameters and which ones number the repetitions.
 
@@ -96,7 +94,7 @@ def roles_of(
     return Roles(parameters, number, {**back, **words}, [*guessed, *findings])
 
 
-def _as_texts(column: Numbers) -> list[str]:
+def _as_texts(column: FloatArray) -> list[str]:
     """Return texts of numbers that convert back to the same numbers."""
     distinct, of_row = np.unique(column, return_inverse=True)
     texts = [str(int(v)) if v.is_integer() else repr(v) for v in distinct.tolist()]
@@ -110,7 +108,7 @@ def _is_modelled(decision: Decision) -> bool:
     return decision.role in _MODELLED
 
 
-def _of_names(texts: Sequence[str], *, alone: bool) -> tuple[dict[str, Numbers], list[Finding]]:
+def _of_names(texts: Sequence[str], *, alone: bool) -> tuple[dict[str, FloatArray], list[Finding]]:
     """Return the numbers in a column of file names, and findings about ambiguous ones.
 
     Parameters
@@ -148,7 +146,7 @@ def _words(grid: Grid, layout: TableLayout) -> dict[str, Sequence[str]]:
 
 
 def _decided(
-    columns: Mapping[str, Numbers], others: Sequence[Index | Sequence[str] | None]
+    columns: Mapping[str, FloatArray], others: Sequence[IntArray | Sequence[str] | None]
 ) -> list[Decision]:
     """Decide the roles of columns, given the runs that all columns together distinguish."""
     rows = len(next(iter(columns.values())))
@@ -187,7 +185,7 @@ def _as_column(decision: Decision) -> Decision:
     return decision
 
 
-def _joined(columns: Sequence[Numbers | Index], rows: int) -> Index:
+def _joined(columns: Sequence[FloatArray | IntArray], rows: int) -> IntArray:
     """Return a number per row, [rows], equal for rows with equal values in all columns."""
     joined = np.zeros(rows, np.intp)
     for column in columns:
@@ -196,14 +194,14 @@ def _joined(columns: Sequence[Numbers | Index], rows: int) -> Index:
     return joined
 
 
-def _codes(cells: Index | Sequence[Hashable]) -> Index:
+def _codes(cells: IntArray | Sequence[Hashable]) -> IntArray:
     if isinstance(cells, np.ndarray):
         return cells
     known: dict[Hashable, int] = {}
     return np.array([known.setdefault(cell, len(known)) for cell in cells], np.intp)
 
 
-def _numbered(setting: Index, path: Index, teller: NDArray[Any]) -> Index | None:
+def _numbered(setting: IntArray, path: IntArray, teller: NDArray[Any]) -> IntArray | None:
     """Return a column as numbers from 1 at each setting; None if it does not number repetitions.
 
     It does if three conditions hold. Some call path has several rows at a setting. No call path has

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import ClassVar, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from callpath_modeler.arrays import FloatArray, IntArray
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.printable import shortened
 from callpath_modeler.profile.schema import base_unit
@@ -32,7 +32,7 @@ _JSON_LINES = (".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz")
 _JSON = (".json", ".json.gz")
 _PARQUET = (".parquet",)
 _T = TypeVar("_T", bound=Hashable)
-_Column = TypeVar("_Column", NDArray[np.intp], NDArray[np.float64])
+_Column = TypeVar("_Column", IntArray, FloatArray)
 
 
 class TableReader:
@@ -121,7 +121,7 @@ def runs_of_grid(
 def _records(
     grid: Grid,
     layout: TableLayout,
-    of_rows: tuple[list[tuple[str, ...]], NDArray[np.intp]],
+    of_rows: tuple[list[tuple[str, ...]], IntArray],
     roles: Roles,
 ) -> Records:
     paths, path = of_rows
@@ -148,7 +148,7 @@ def _copied(column: _Column, copies: int) -> _Column:
     return column if copies == 1 else np.tile(column, copies)
 
 
-def _paths(grid: Grid, layout: TableLayout) -> tuple[list[tuple[str, ...]], NDArray[np.intp]]:
+def _paths(grid: Grid, layout: TableLayout) -> tuple[list[tuple[str, ...]], IntArray]:
     """Return the distinct call paths, and the call path of each row."""
     if not layout.callpath:
         return [(WHOLE,)], np.zeros(len(grid.lines), np.intp)
@@ -190,13 +190,13 @@ def _names(grid: Grid, row: int, title: str) -> tuple[str, ...]:
     return tuple(cell)
 
 
-def _distinct(items: Sequence[_T]) -> tuple[list[_T], NDArray[np.intp]]:
+def _distinct(items: Sequence[_T]) -> tuple[list[_T], IntArray]:
     distinct = list(dict.fromkeys(items))
     number = dict(zip(distinct, range(len(distinct)), strict=True))
     return distinct, np.fromiter(map(number.__getitem__, items), np.intp, len(items))
 
 
-def _of_runs(grid: Grid, layout: TableLayout, path: NDArray[np.intp]) -> Roles:
+def _of_runs(grid: Grid, layout: TableLayout, path: IntArray) -> Roles:
     """Return the properties of the run of each row."""
     numbers = {}
     for title in layout.parameters:
@@ -213,7 +213,7 @@ def _of_runs(grid: Grid, layout: TableLayout, path: NDArray[np.intp]) -> Roles:
     return roles_of(grid, layout, path, numbers, repetition)
 
 
-def _whole_numbers(grid: Grid, title: str) -> NDArray[np.intp]:
+def _whole_numbers(grid: Grid, title: str) -> IntArray:
     column = grid.numbers(title)
     bad = ~(np.abs(column) < 2**31) | (column != np.round(column))
     for row in np.flatnonzero(bad)[:1].tolist():
@@ -223,7 +223,7 @@ def _whole_numbers(grid: Grid, title: str) -> NDArray[np.intp]:
 
 def _values(
     grid: Grid, layout: TableLayout
-) -> tuple[list[str], NDArray[np.intp], NDArray[np.float64], dict[str, str]]:
+) -> tuple[list[str], IntArray, FloatArray, dict[str, str]]:
     """Return titles of values, the title and value of each row, and units by title."""
     columns = [grid.numbers(title) for title in layout.values]
     rows = len(grid.lines)
@@ -249,9 +249,9 @@ def _in_one_unit(
     grid: Grid,
     column: str,
     titles: Sequence[str],
-    title: NDArray[np.intp],
-    values: NDArray[np.float64],
-) -> tuple[NDArray[np.float64], dict[str, str]]:
+    title: IntArray,
+    values: FloatArray,
+) -> tuple[FloatArray, dict[str, str]]:
     """Convert values with units to base units, [n], and return them with the unit by title."""
     written = [str(cell or "") for cell in grid.columns[column]]
     stated = [base_unit(text) for text in written]

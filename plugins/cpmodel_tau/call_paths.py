@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from callpath_modeler.arrays import BoolArray, IntArray
 from callpath_modeler.profile.calltree import ROOT, CallTree
 from callpath_modeler.profile.schema import PROGRAM, Region
 from callpath_modeler.readers.paths import known_region, tree_of_nodes
@@ -49,9 +49,9 @@ class TimerTree:
     """
 
     tree: CallTree
-    adds_to: NDArray[np.intp]
-    taken_from: NDArray[np.intp]
-    roots: NDArray[np.bool_]
+    adds_to: IntArray
+    taken_from: IntArray
+    roots: BoolArray
     is_flat: bool
     cut: int
     repeated: int

@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
-import numpy as np
-from numpy.typing import NDArray
+from callpath_modeler.arrays import FloatArray, IntArray
 
 COPY_OR_MEASURE = "copy the profile again, or repeat the run"
 
@@ -62,11 +61,11 @@ class TimerValues:
     exclusive, inclusive : [entries] in the unit of the file
     """
 
-    timer: NDArray[np.intp]
-    location: NDArray[np.intp]
-    calls: NDArray[np.float64]
-    exclusive: NDArray[np.float64]
-    inclusive: NDArray[np.float64]
+    timer: IntArray
+    location: IntArray
+    calls: FloatArray
+    exclusive: FloatArray
+    inclusive: FloatArray
 
 
 class Measurements(Protocol):

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import BinaryIO, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
+from callpath_modeler.arrays import FloatArray
 from callpath_modeler.errors import InputError
 from callpath_modeler.printable import shortened
 from callpath_modeler.readers.unpacking import Budget, budget_of
@@ -208,8 +208,8 @@ class PackedProfile:
         entry = np.dtype([("timer", ">i4"), ("calls", ">f8"), ("subrs", ">f8"),
                           ("pairs", ">f8", (metrics, 2))])  # fmt: skip
         timers, locations = [np.zeros(0, np.intp)], [np.zeros(0, np.intp)]
-        calls: list[NDArray[np.float64]] = [np.zeros(0)]
-        pairs: list[NDArray[np.float64]] = [np.zeros((0, metrics, 2))]
+        calls: list[FloatArray] = [np.zeros(0)]
+        pairs: list[FloatArray] = [np.zeros((0, metrics, 2))]
         for _ in range(stream.count()):
             location = Location(stream.number(), stream.number(), stream.number())
             size = stream.count() * entry.itemsize

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
 
 import numpy as np
-from numpy.typing import NDArray
 
+from callpath_modeler.arrays import FloatArray, Int64Array
 from callpath_modeler.diagnostics import Finding, Notices
 from callpath_modeler.errors import InputError
 from callpath_modeler.printable import printable
@@ -124,8 +124,8 @@ class TauProfile:
         return Reduced(reducer.values, reducer.total(), reducer.imbalance)
 
     def _blocks(
-        self, values: TimerValues, column: NDArray[np.float64]
-    ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.float64]]]:
+        self, values: TimerValues, column: FloatArray
+    ) -> Iterator[tuple[Int64Array, FloatArray]]:
         """Yield rows of the call tree with their values, [rows x locations]."""
         layout, width = self._layout, self._columns.stored
         added, taken = layout.adds_to[values.timer], layout.taken_from[values.timer]
@@ -148,9 +148,7 @@ class TauProfile:
                 block[np.abs(block) <= ROUNDING * size] = 0.0
             yield np.arange(begin, end), block
 
-    def _totals(
-        self, values: TimerValues, parts: NDArray[np.float64], factor: float
-    ) -> NDArray[np.float64]:
+    def _totals(self, values: TimerValues, parts: FloatArray, factor: float) -> FloatArray:
         """Return the inclusive value of the program in each location.
 
         Parameters

@@ -9,8 +9,8 @@ from __future__ import annotations
 from functools import partial
 
 import numpy as np
-import numpy.typing as npt
 
+from callpath_modeler.arrays import FloatArray, IntArray
 from callpath_modeler.modeling.compiled.library import compiled
 from callpath_modeler.modeling.mixture.candidate_selection import select_candidates
 from callpath_modeler.modeling.mixture.continuation import widen
@@ -43,9 +43,6 @@ from callpath_modeler.modeling.several.additive_candidates import with_additive_
 from callpath_modeler.modeling.shapes import Shapes
 from callpath_modeler.modeling.status import FitStatus
 from callpath_modeler.modeling.terms import SearchSpace
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.intp]
 
 _MOST_COMPILED = 8_000_000
 """Hypotheses times rows that the compiled library evaluates together; it stores few of them."""

@@ -11,8 +11,8 @@ from functools import reduce
 from typing import TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
+from callpath_modeler.arrays import BoolArray, Float32Array, FloatArray, IntArray
 from callpath_modeler.modeling.mixture.evidence import (
     LEAST_LEVEL,
     LOG_2PI,
@@ -29,12 +29,8 @@ from callpath_modeler.modeling.mixture.regressions import (
 from callpath_modeler.modeling.mixture.repetition_noise import EXACT_VARIANCE
 from callpath_modeler.modeling.mixture.scaled_rows import ScaledRows
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.intp]
-BoolArray = npt.NDArray[np.bool_]
-SingleArray = npt.NDArray[np.float32]
-NumberArray = FloatArray | SingleArray
-N = TypeVar("N", FloatArray, SingleArray)
+NumberArray = FloatArray | Float32Array
+N = TypeVar("N", FloatArray, Float32Array)
 
 _ALIKE = 1e-12
 """Relative squared variation of a shape over the points of a row that is only rounding."""
@@ -96,15 +92,15 @@ class Bounds:
         -inf = left out
     """
 
-    constant: SingleArray
-    singles: SingleArray
+    constant: Float32Array
+    singles: Float32Array
 
     @property
-    def alone(self) -> SingleArray:
+    def alone(self) -> Float32Array:
         """The largest bound of each row, [n]."""
         return np.asarray(np.maximum(self.constant, self.singles.max(axis=(0, 1))))
 
-    def best(self, row: IntArray, others: SingleArray) -> SingleArray:
+    def best(self, row: IntArray, others: Float32Array) -> Float32Array:
         """Return the largest bound of each row, [n], including `others` [M] of `row` [M]."""
         found = self.alone
         np.maximum.at(found, row, others)
@@ -128,14 +124,14 @@ class OneTermFits32:
     left : weighted residual sums of squares
     """
 
-    unit: SingleArray
-    mean: SingleArray
-    at: SingleArray
-    scatter: SingleArray
-    about_zero: SingleArray
-    slope: SingleArray
-    constant: SingleArray
-    left: SingleArray
+    unit: Float32Array
+    mean: Float32Array
+    at: Float32Array
+    scatter: Float32Array
+    about_zero: Float32Array
+    slope: Float32Array
+    constant: Float32Array
+    left: Float32Array
 
     @classmethod
     def of(cls, regressions: OneTermRegressions) -> OneTermFits32:
@@ -152,7 +148,7 @@ class OneTermFits32:
         numbers = (as_float32(each) for each in (slope, constant, regressions.residual))
         return cls(as_float32(unit), as_float32(mean), at, scatter, about_zero, *numbers)
 
-    def bare(self) -> SingleArray:
+    def bare(self) -> Float32Array:
         """Return the residual of each shape without a constant."""
         # Forcing a constant to zero adds its square, divided by its variance, to the residual.
         more = self.constant * self.constant
@@ -161,7 +157,7 @@ class OneTermFits32:
         more += self.left
         return more
 
-    def bare_slope(self) -> SingleArray:
+    def bare_slope(self) -> Float32Array:
         """Return the slopes without a constant."""
         # The shape replaces the constant.
         slope = self.constant * self.at
@@ -169,7 +165,7 @@ class OneTermFits32:
         slope += self.slope
         return slope
 
-    def volumes(self, hypotheses: Hypotheses, variance: SingleArray) -> SingleArray:
+    def volumes(self, hypotheses: Hypotheses, variance: Float32Array) -> Float32Array:
         """Return the part of the bounds that depends on the coefficients, [3, S, n]."""
         found = np.empty((3, *self.slope.shape), dtype=np.float32)
         falling = np.flatnonzero(hypotheses.single_group == HypothesisGroup.FALLING)
@@ -261,7 +257,7 @@ def bounds(
     return singles[0], Bounds(alone, found)
 
 
-def as_float32(numbers: NumberArray) -> SingleArray:
+def as_float32(numbers: NumberArray) -> Float32Array:
     """Return numbers in single precision; numbers that are too large become infinite."""
     with np.errstate(over="ignore"):
         return np.asarray(numbers, dtype=np.float32)
@@ -272,7 +268,9 @@ def least_residual(residuals: Sequence[N]) -> N:
     return reduce(np.minimum, residuals)
 
 
-def profile_likelihood(residual: NumberArray, data: ScaledRows, freedom: FloatArray) -> SingleArray:
+def profile_likelihood(
+    residual: NumberArray, data: ScaledRows, freedom: FloatArray
+) -> Float32Array:
     """Return upper bounds of the log likelihood, [..., n], under the variance that suits best.
 
     `freedom` [n] or [..., n] is the number of points minus the number of coefficients.
@@ -306,7 +304,7 @@ def below_the_best(residuals: Sequence[NumberArray], count: int) -> BoolArray:
     return np.asarray(ratio > np.float32(1 + _TIED) * last)
 
 
-def _half_log(square: SingleArray, most: float, *, out: SingleArray) -> None:
+def _half_log(square: Float32Array, most: float, *, out: Float32Array) -> None:
     """Write ``most - log(square) / 2`` to `out`."""
     np.log(square, out=out)
     out *= np.float32(-0.5)

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields
 
 import numpy as np
-import numpy.typing as npt
 
+from callpath_modeler.arrays import FloatArray, IntArray
 from callpath_modeler.modeling.compiled.candidates import compiled_candidates
 from callpath_modeler.modeling.compiled.library import compiled
 from callpath_modeler.modeling.mixture.deviations import Deviations, Drift
@@ -28,9 +28,6 @@ from callpath_modeler.modeling.mixture.pairs import intercept_penalty
 from callpath_modeler.modeling.mixture.regressions import TINY, OneTermFits, PairSums
 from callpath_modeler.modeling.mixture.scaled_rows import ScaledRows, error_unit, relative_weights
 from callpath_modeler.modeling.mixture.screen import ScreenedHypotheses
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.intp]
 
 _ROUNDING = 1e-13
 """Size of a sum of products, relative to its parts, below which it is only rounding."""

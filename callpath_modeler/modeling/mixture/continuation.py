@@ -9,15 +9,12 @@ docs/explanation/noise-and-bands.md, 'Prediction and band'.
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from callpath_modeler.arrays import FloatArray, IntArray
 from callpath_modeler.modeling.mixture.hypotheses import Hypotheses
 from callpath_modeler.modeling.mixture.outcome import MOST_DRIFT, Columns
 from callpath_modeler.modeling.mixture.scaled_rows import ScaledRows
 from callpath_modeler.modeling.shapes import evaluate
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.intp]
 
 _SHARE = 1.0
 """Smallest half-width of a 95 % band, relative to the distance between both opinions.

@@ -8,8 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 
+from callpath_modeler.arrays import FloatArray
 from callpath_modeler.modeling.mixture.candidate_selection import select_candidates
 from callpath_modeler.modeling.mixture.candidates import Candidates
 from callpath_modeler.modeling.mixture.deviations import Deviations, deviations
@@ -53,8 +53,6 @@ from callpath_modeler.modeling.several.additive_models import AdditiveTerms, add
 from callpath_modeler.modeling.several.hypotheses import joint_hypotheses
 from callpath_modeler.modeling.status import FitStatus
 from callpath_modeler.modeling.terms import SearchSpace
-
-FloatArray = npt.NDArray[np.float64]
 
 CHUNK = 4096
 """Rows whose repetitions are summed together."""

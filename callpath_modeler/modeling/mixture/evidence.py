@@ -18,8 +18,8 @@ large scales. See docs/explanation/hypotheses.md, 'Evidence'.
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from callpath_modeler.arrays import BoolArray, FloatArray
 from callpath_modeler.modeling.distributions import log_normal_share, normal_share
 from callpath_modeler.modeling.mixture.regressions import (
     CONSTANT_FOLDS,
@@ -30,8 +30,6 @@ from callpath_modeler.modeling.mixture.regressions import (
     TwoTermFits,
     occam_volume,
 )
-
-FloatArray = npt.NDArray[np.float64]
 
 SHARE_EDGE = 1e-3
 """Smallest distance of a share from one: a smaller constant cannot be distinguished from none."""
@@ -51,7 +49,7 @@ def constant_evidence(weight: FloatArray, mean: FloatArray) -> FloatArray:
 
 
 def positive_evidence(
-    found: OneTermFits, falling: npt.NDArray[np.bool_], variance: FloatArray
+    found: OneTermFits, falling: BoolArray, variance: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
     """Return log evidences with positive coefficients, without the likelihood, and slopes, [M].
 
@@ -76,7 +74,7 @@ def offset_evidence(
     found: OneTermFits,
     least: FloatArray,
     most: FloatArray,
-    falling: npt.NDArray[np.bool_],
+    falling: BoolArray,
     variance: FloatArray,
 ) -> tuple[FloatArray, FloatArray]:
     """Return as `positive_evidence`, for positive models with a negative coefficient.
@@ -104,7 +102,7 @@ def bare_evidence(mean: FloatArray, slope: FloatArray, square: FloatArray) -> Fl
 
 def pair_volume(
     found: TwoTermFits,
-    falling: npt.NDArray[np.bool_],
+    falling: BoolArray,
     known: tuple[FloatArray | float, FloatArray | float] = (0.0, 0.0),
 ) -> FloatArray:
     """Return upper bounds of the log evidence of pairs without the likelihood, shaped like `found`.
@@ -131,7 +129,7 @@ def pair_volume(
 def pair_evidence(
     found: TwoTermFits,
     covariance: tuple[FloatArray, ...],
-    falling: npt.NDArray[np.bool_],
+    falling: BoolArray,
     variance: FloatArray,
 ) -> FloatArray:
     """Return log evidences of pairs without the likelihood, [M].

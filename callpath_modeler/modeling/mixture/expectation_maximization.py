@@ -8,15 +8,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from callpath_modeler.arrays import FloatArray, IntArray
 from callpath_modeler.modeling.compiled import expectation_maximization as in_c
 from callpath_modeler.modeling.compiled.library import compiled
 from callpath_modeler.modeling.mixture.candidates import Candidates
 from callpath_modeler.modeling.mixture.hypotheses import Hypotheses
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.intp]
 
 _KIND_STRENGTH = 10.0
 """Weight of the initial prior of kinds, in call paths."""

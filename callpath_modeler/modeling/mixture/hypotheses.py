@@ -14,6 +14,7 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from callpath_modeler.arrays import BoolArray, FloatArray, IntArray
 from callpath_modeler.modeling.breaks import Break, BreakKind, at_last, breaks
 from callpath_modeler.modeling.differences import TermDifference, differences
 from callpath_modeler.modeling.mixture.complexity_prior import (
@@ -30,9 +31,6 @@ from callpath_modeler.modeling.products import Shape
 from callpath_modeler.modeling.shapes import Shapes
 from callpath_modeler.modeling.terms import SearchSpace, Term
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.intp]
-BoolArray = npt.NDArray[np.bool_]
 K = TypeVar("K", bound=IntEnum)
 N = TypeVar("N", bound=np.generic)
 

@@ -6,13 +6,12 @@ from collections.abc import Sequence
 from typing import TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
+from callpath_modeler.arrays import FloatArray
 from callpath_modeler.modeling.breaks import Break, at_last
 from callpath_modeler.modeling.evaluation import shape_table
 from callpath_modeler.modeling.products import Shape
 
-FloatArray = npt.NDArray[np.float64]
 S = TypeVar("S", bound=Shape)
 
 ALIKE = 1e-6

@@ -6,10 +6,8 @@ See docs/explanation/hypotheses.md, 'Evidence'.
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.intp]
+from callpath_modeler.arrays import FloatArray, IntArray
 
 _MUCH = 0.01
 """Relative misfit (root mean square) from which on logarithms replace relative errors."""

@@ -8,11 +8,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from callpath_modeler.arrays import FloatArray
 from callpath_modeler.modeling.mixture.scaled_rows import ScaledRows, floor_of
-
-FloatArray = npt.NDArray[np.float64]
 
 _FEWEST_ROWS = 10
 """Rows needed to know the usual misfits."""

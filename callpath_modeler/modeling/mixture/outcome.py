@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from callpath_modeler.arrays import BoolArray, FloatArray, Int8Array, IntArray
 from callpath_modeler.modeling.compiled import outcomes
 from callpath_modeler.modeling.compiled.library import compiled
 from callpath_modeler.modeling.mixture.hypotheses import Hypotheses
@@ -23,7 +24,6 @@ from callpath_modeler.modeling.products import Shape
 from callpath_modeler.modeling.roots import numbers_of_root, roots, with_more_terms
 from callpath_modeler.modeling.status import FitStatus
 
-FloatArray = npt.NDArray[np.float64]
 Columns = dict[str, npt.NDArray[Any]]
 
 ALTERNATIVES = 7
@@ -150,7 +150,7 @@ def only_used(columns: Columns, shapes: Sequence[Shape]) -> list[Shape]:
 
 def write_models(
     columns: Columns,
-    rows: npt.NDArray[np.intp],
+    rows: IntArray,
     found: Posterior,
     data: ScaledRows,
     unit: FloatArray,
@@ -172,7 +172,7 @@ def write_models(
 
 def _write_spread(
     columns: Columns,
-    rows: npt.NDArray[np.intp],
+    rows: IntArray,
     found: Posterior,
     data: ScaledRows,
     unit: FloatArray,
@@ -185,15 +185,15 @@ def _write_spread(
 
 def write_found(
     columns: Columns,
-    rows: npt.NDArray[np.intp],
+    rows: IntArray,
     found: Posterior,
-    codes: npt.NDArray[np.intp],
+    codes: IntArray,
     data: ScaledRows,
     unit: FloatArray,
     hypotheses: Hypotheses,
     far: FloatArray,
     baseline: MisfitBaseline,
-    shown: npt.NDArray[np.bool_] | None = None,
+    shown: BoolArray | None = None,
 ) -> None:
     """Write models as `write_models` does, with numpy, of shapes `codes` [M, T], -1 = none.
 
@@ -227,8 +227,8 @@ def write_found(
 def _kept(
     found: Posterior,
     far: Sequence[FloatArray],
-    shown: npt.NDArray[np.bool_] | None = None,
-) -> tuple[npt.NDArray[np.intp], FloatArray]:
+    shown: BoolArray | None = None,
+) -> tuple[IntArray, FloatArray]:
     """Return the candidates that represent all, the model first, [n, 1 + A], and their weights.
 
     The model minimises the expected loss at the first place far beyond the points. At each other
@@ -262,7 +262,7 @@ def logarithms(far: FloatArray) -> FloatArray:
 
 def _quantile_representatives(
     found: Posterior, log: FloatArray, rest: FloatArray
-) -> tuple[npt.NDArray[np.intp], FloatArray]:
+) -> tuple[IntArray, FloatArray]:
     """Return candidates that represent the others far beyond the points, and their weights, [n, A].
 
     Candidates with the weights `rest` [M] are ordered by their log predictions there, `log` [M],
@@ -285,9 +285,7 @@ def _quantile_representatives(
     return stands[every, by_weight], share[every, by_weight]
 
 
-def minimum_expected_loss(
-    found: Posterior, log: FloatArray, order: npt.NDArray[np.intp]
-) -> npt.NDArray[np.intp]:
+def minimum_expected_loss(found: Posterior, log: FloatArray, order: IntArray) -> IntArray:
     """Return the model of each row, [n]: the candidate with the smallest expected loss.
 
     Let d_hk be the difference between the log predictions of h and k, `log` [M] of `logarithms`.
@@ -314,9 +312,7 @@ def minimum_expected_loss(
     return _most_probable(found.row, np.where(near, found.weight, 0.0), rows)
 
 
-def _most_probable(
-    group: npt.NDArray[np.intp], weight: FloatArray, count: int
-) -> npt.NDArray[np.intp]:
+def _most_probable(group: IntArray, weight: FloatArray, count: int) -> IntArray:
     """Return the entry with the largest weight in each of `count` groups, [count]; 0 in empty ones.
 
     Of equal entries it is the first, so that rounding does not choose.
@@ -331,9 +327,9 @@ def _most_probable(
 
 def _write_quality(
     columns: Columns,
-    rows: npt.NDArray[np.intp],
+    rows: IntArray,
     numbers: FloatArray,
-    codes: npt.NDArray[np.intp],
+    codes: IntArray,
     data: ScaledRows,
     hypotheses: Hypotheses,
 ) -> None:
@@ -357,7 +353,7 @@ def _write_quality(
     columns["adjusted_r2"][rows] = 1 - (1 - r2) * (points - 1) / np.maximum(points - size, 1)
 
 
-def _leverage(design: list[FloatArray], used: npt.NDArray[np.bool_]) -> FloatArray:
+def _leverage(design: list[FloatArray], used: BoolArray) -> FloatArray:
     """Return the leverage of each point on its own prediction, [K, n].
 
     It comes from the Gram-Schmidt process on the columns [K, n] of `design` that are `used`, [q,
@@ -380,13 +376,13 @@ def _leverage(design: list[FloatArray], used: npt.NDArray[np.bool_]) -> FloatArr
 
 def _status(
     columns: Columns,
-    rows: npt.NDArray[np.intp],
+    rows: IntArray,
     found: Posterior,
     data: ScaledRows,
     unit: FloatArray,
     hypotheses: Hypotheses,
     baseline: MisfitBaseline,
-) -> npt.NDArray[np.int8]:
+) -> Int8Array:
     """Return the status of each row."""
     breaks = np.bincount(found.row, found.weight * hypotheses.outside[found.chosen], len(rows))
     broken = (breaks > 0.5) | hypotheses.breaks[columns["terms"][rows]].any(axis=1)

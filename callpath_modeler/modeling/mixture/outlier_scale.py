@@ -13,16 +13,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 
+from callpath_modeler.arrays import FloatArray, IntArray
 from callpath_modeler.modeling.compiled import outlier_scale as in_c
 from callpath_modeler.modeling.compiled.library import compiled
 from callpath_modeler.modeling.mixture.hypotheses import Hypotheses
 from callpath_modeler.modeling.mixture.posterior import Posterior
 from callpath_modeler.modeling.mixture.scaled_rows import ScaledRows, error_unit
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.intp]
 
 _FEWEST_POINTS = 5
 """Points needed: with fewer, the other points say too little about one of them."""

@@ -10,20 +10,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 
+from callpath_modeler.arrays import Float32Array, FloatArray, IntArray
 from callpath_modeler.modeling.mixture.bounds import (
     OneTermRegressions,
-    SingleArray,
     as_float32,
     least_residual,
     profile_likelihood,
 )
 from callpath_modeler.modeling.mixture.hypotheses import PairGroups
 from callpath_modeler.modeling.mixture.scaled_rows import ScaledRows
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.intp]
 
 _VARIES = 1e-10
 """Share of the square of a shape below which it does not vary at fixed values of a parameter."""
@@ -42,7 +38,7 @@ def group_bounds(
     fans: PairGroups,
     table: FloatArray,
     log_prior: FloatArray,
-) -> SingleArray:
+) -> Float32Array:
     """Return upper bounds of the log evidence of the pairs in each fan of some rows, [S D, n].
 
     They hold under any drift and lack the part that depends on coefficients. `log_prior` [P]
@@ -86,7 +82,7 @@ def residuals_beside(
     return np.maximum(found, 0.0).reshape(len(table) * len(fans.ends), len(rows))
 
 
-def expand(bounds: SingleArray, best: float, fans: PairGroups) -> IntArray:
+def expand(bounds: Float32Array, best: float, fans: PairGroups) -> IntArray:
     """Return the pairs in the most promising fans of a row, which has the `bounds` [S D].
 
     Fans far below the `best` bound of other hypotheses are left out. If parameters varied one at a

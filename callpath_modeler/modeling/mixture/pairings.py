@@ -10,16 +10,12 @@ from collections.abc import Collection, Sequence
 from fractions import Fraction
 from itertools import pairwise
 
-import numpy as np
-import numpy.typing as npt
-
+from callpath_modeler.arrays import FloatArray
 from callpath_modeler.modeling.breaks import FROM_NOTHING, Break, BreakKind, at_last
 from callpath_modeler.modeling.differences import TO_OTHERS, TermDifference
 from callpath_modeler.modeling.mixture.complexity_prior import description_length
 from callpath_modeler.modeling.products import Shape
 from callpath_modeler.modeling.terms import Term
-
-FloatArray = npt.NDArray[np.float64]
 
 _PLAIN = 0.4
 """Largest intricacy of a term, in nats, that is combined with a break at the last point."""

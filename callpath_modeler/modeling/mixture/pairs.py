@@ -8,11 +8,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from callpath_modeler.arrays import BoolArray, Float32Array, FloatArray, IntArray
 from callpath_modeler.modeling.mixture.bounds import (
     OneTermRegressions,
-    SingleArray,
     as_float32,
     below_the_best,
     least_residual,
@@ -31,10 +30,6 @@ from callpath_modeler.modeling.mixture.regressions import (
 )
 from callpath_modeler.modeling.mixture.repetition_noise import EXACT_VARIANCE
 from callpath_modeler.modeling.mixture.scaled_rows import ScaledRows
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.intp]
-BoolArray = npt.NDArray[np.bool_]
 
 _BLOCK = 64
 """Rows whose pairs are bounded together."""
@@ -68,7 +63,7 @@ class Pairs:
 
     row: IntArray
     pair: IntArray
-    bound: SingleArray
+    bound: Float32Array
     coefficients: FloatArray
 
     def take(self, which: IntArray | BoolArray) -> Pairs:
@@ -107,7 +102,7 @@ def rows_for_pairs(
     hypotheses: Hypotheses,
     promise: float,
     fitted: FloatArray,
-    best: SingleArray,
+    best: Float32Array,
 ) -> IntArray:
     """Return the rows that no single shape fits exactly, and whose pairs may matter.
 
@@ -134,7 +129,7 @@ def pair_bounds(
     hypotheses: Hypotheses,
     log_prior: FloatArray,
     fitted: FloatArray,
-    best: SingleArray,
+    best: Float32Array,
 ) -> Pairs:
     """Return upper bounds of the evidence of the pairs that may have positive coefficients.
 
@@ -181,7 +176,7 @@ class _Regressed:
         data: ScaledRows,
         growing: int,
         prior: FloatArray,
-    ) -> SingleArray:
+    ) -> Float32Array:
         """Return upper bounds of the evidence at `pair` and `which`, [M], of the rows `row`."""
         here = self.found.take((pair, which))
         freedom = data.used[row] - np.where(here.free, 3, 2)
@@ -232,7 +227,7 @@ def _bounded_with_fans(
     data: ScaledRows,
     hypotheses: Hypotheses,
     prior: FloatArray,
-    best: SingleArray,
+    best: Float32Array,
 ) -> list[Pairs]:
     """Return the closest pairs, including those of the most promising fans, with their bounds."""
     fans, parts = hypotheses.fans, []

@@ -11,11 +11,10 @@ from dataclasses import dataclass, fields
 from typing import TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.intp]
-N = TypeVar("N", FloatArray, npt.NDArray[np.float32])
+from callpath_modeler.arrays import BoolArray, Float32Array, FloatArray, IntArray
+
+N = TypeVar("N", FloatArray, Float32Array)
 
 TINY = 1e-300
 """Smallest sum or divisor, which stands for zero."""
@@ -123,10 +122,10 @@ class TwoTermFits:
     second: FloatArray
     residual: FloatArray
     determinant: FloatArray
-    free: npt.NDArray[np.bool_]
+    free: BoolArray
 
     @property
-    def positive(self) -> npt.NDArray[np.bool_]:
+    def positive(self) -> BoolArray:
         """Whether both coefficients are positive by more than rounding.
 
         A pair with a coefficient of zero is a hypothesis with one shape, which is tried separately.
@@ -175,12 +174,12 @@ class InterceptPenalty:
 
     variance: FloatArray
     used: FloatArray
-    tested: npt.NDArray[np.bool_]
+    tested: BoolArray
     shared: bool = False
 
     def accepts(
         self, constant: FloatArray, spread: FloatArray, residual: FloatArray, level: FloatArray
-    ) -> npt.NDArray[np.bool_]:
+    ) -> BoolArray:
         """Return which constants explain more than they cost, or cost nothing, [..., n].
 
         All arguments are [..., n]. `spread` is the variance of the constants for a variance of 1
@@ -229,7 +228,7 @@ class PairSums:
         np.maximum(both, TINY, out=both)
         return np.maximum(found, both, out=found)
 
-    def residual(self, kept: npt.NDArray[np.bool_]) -> FloatArray:
+    def residual(self, kept: BoolArray) -> FloatArray:
         """Return the residuals of `regressions`, without the coefficients.
 
         Constants that are not `kept` are left out, as are negative ones.
@@ -307,7 +306,7 @@ class PairSums:
             free,
         )
 
-    def covariance(self, free: npt.NDArray[np.bool_]) -> tuple[FloatArray, ...]:
+    def covariance(self, free: BoolArray) -> tuple[FloatArray, ...]:
         """Return the covariance for a variance of 1 per point: cc, cx, cz, xx, xz, zz.
 
         It is zero for a constant that is not `free`.

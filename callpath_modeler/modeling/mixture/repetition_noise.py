@@ -9,15 +9,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from callpath_modeler.arrays import FloatArray, IntArray
 from callpath_modeler.modeling.compiled import repetitions
 from callpath_modeler.modeling.compiled.library import compiled
 from callpath_modeler.modeling.distributions import polygammas
 from callpath_modeler.modeling.noise import Centre, centre_of_sorted
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.intp]
 
 EXACT_VARIANCE = 1e-14
 """Relative variance below which values are exact, such as counts and averages of counts."""

@@ -8,13 +8,11 @@ which is no effect of the runs. See docs/explanation/hypotheses.md, 'Errors that
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from callpath_modeler.arrays import FloatArray
 from callpath_modeler.modeling.evaluation import doublings
 from callpath_modeler.modeling.mixture.repetition_noise import EXACT_VARIANCE
 from callpath_modeler.modeling.mixture.scaled_rows import ScaledRows, error_unit
-
-FloatArray = npt.NDArray[np.float64]
 
 _BY_CHANCE = 3.0
 """Standard deviations up to which chance may make independent errors look alike."""

@@ -12,8 +12,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-import numpy.typing as npt
 
+from callpath_modeler.arrays import FloatArray
 from callpath_modeler.modeling.mixture.candidates import Candidates, absolute_candidates
 from callpath_modeler.modeling.mixture.deviations import Deviations, Drift
 from callpath_modeler.modeling.mixture.hypotheses import Hypotheses
@@ -26,9 +26,6 @@ from callpath_modeler.modeling.mixture.scaled_rows import (
     relative_weights,
 )
 from callpath_modeler.modeling.mixture.screen import ScreenedHypotheses
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.intp]
 
 _EXACT = 10.0
 """Prior of exactness for whole numbers, relative to that for other values.

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from callpath_modeler.arrays import FloatArray, Int8Array, Int16Array
 from callpath_modeler.modeling.compiled import repetitions
 from callpath_modeler.modeling.compiled.library import compiled
 from callpath_modeler.modeling.mixture.outcome import Columns
@@ -12,10 +12,8 @@ from callpath_modeler.modeling.mixture.repetition_noise import RepetitionStats
 from callpath_modeler.modeling.models import MIN_POINTS
 from callpath_modeler.modeling.status import FitStatus
 
-FloatArray = npt.NDArray[np.float64]
 
-
-def row_status(y: FloatArray, reps: RepetitionStats) -> npt.NDArray[np.int8]:
+def row_status(y: FloatArray, reps: RepetitionStats) -> Int8Array:
     """Return the status of rows that cannot be modelled, [n]; all others are OK for now."""
     if compiled():
         return repetitions.status_of(y, reps.columns, MIN_POINTS["mixture"])
@@ -30,7 +28,7 @@ def row_status(y: FloatArray, reps: RepetitionStats) -> npt.NDArray[np.int8]:
 
 
 def fill_status(
-    columns: Columns, points: FloatArray, reps: RepetitionStats, status: npt.NDArray[np.int8]
+    columns: Columns, points: FloatArray, reps: RepetitionStats, status: Int8Array
 ) -> None:
     """Write the columns that do not need a model."""
     columns["status"][:] = status
@@ -47,7 +45,7 @@ def fill_status(
 
 def point_counts(
     count: FloatArray, points: FloatArray
-) -> tuple[npt.NDArray[np.int16], FloatArray, FloatArray]:
+) -> tuple[Int16Array, FloatArray, FloatArray]:
     """Return the number of points with a value, the smallest and the largest of them, each [n]."""
     if compiled():
         return repetitions.point_counts(count, points)

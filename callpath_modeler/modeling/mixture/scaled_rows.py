@@ -7,18 +7,13 @@ from dataclasses import dataclass
 from functools import cached_property, reduce
 
 import numpy as np
-import numpy.typing as npt
 
+from callpath_modeler.arrays import BoolArray, FloatArray, IntArray
 from callpath_modeler.modeling.compiled import repetitions
 from callpath_modeler.modeling.compiled.library import compiled
 from callpath_modeler.modeling.mixture.deviations import Drift
 from callpath_modeler.modeling.mixture.repetition_noise import EXACT_VARIANCE, Noise
 from callpath_modeler.modeling.noise import EXACT
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.intp]
-BoolArray = npt.NDArray[np.bool_]
-
 
 _LEAST, _LEAST_OF_SEVERAL, _LEAST_FAR = 0.003, 0.01, 1e-5
 """Smallest value that counts, relative to the largest value of a row.

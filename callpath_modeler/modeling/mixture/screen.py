@@ -9,14 +9,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from callpath_modeler.arrays import Float32Array, FloatArray, IntArray
 from callpath_modeler.modeling.compiled.library import compiled
 from callpath_modeler.modeling.compiled.screening import screened
 from callpath_modeler.modeling.mixture.bounds import (
     Bounds,
     OneTermFits32,
-    SingleArray,
     as_float32,
     bounds,
     regress,
@@ -32,10 +31,6 @@ from callpath_modeler.modeling.mixture.scaled_rows import (
     floor_of,
     relative_weights,
 )
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.intp]
-BoolArray = npt.NDArray[np.bool_]
 
 _WITHIN = 3.0
 """Largest factor between fitted and measured value where weights come from fitted values."""
@@ -175,7 +170,11 @@ def _screened(
 
 
 def _averaged(
-    regressed: OneTermFits32, found: Bounds, pairs: Pairs, best: SingleArray, hypotheses: Hypotheses
+    regressed: OneTermFits32,
+    found: Bounds,
+    pairs: Pairs,
+    best: Float32Array,
+    hypotheses: Hypotheses,
 ) -> FloatArray:
     """Return the mean of all models, [n, K], weighted by their bounds."""
     positive, offset, bare = np.exp(found.singles - best)
@@ -199,7 +198,7 @@ def _averaged(
     return np.asarray(fitted / (weight * regressed.unit)).T
 
 
-def _shares(weight: SingleArray, slope: SingleArray) -> SingleArray:
+def _shares(weight: Float32Array, slope: Float32Array) -> Float32Array:
     """Return slopes times weights; a slope too large for single precision has no weight."""
     return np.multiply(weight, slope, where=weight > 0, out=np.zeros_like(weight))
 

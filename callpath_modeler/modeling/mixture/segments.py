@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from callpath_modeler.arrays import BoolArray, FloatArray, IntArray
 from callpath_modeler.modeling.breaks import FEWEST_BEFORE, FEWEST_BEYOND, MOST_OFF
 from callpath_modeler.modeling.mixture.candidate_selection import select_candidates
 from callpath_modeler.modeling.mixture.deviations import Deviations
@@ -30,10 +31,6 @@ from callpath_modeler.modeling.mixture.side_regressions import (
     prior_of_laws,
 )
 from callpath_modeler.modeling.mixture.total_evidence import log_probability_of_all
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.intp]
-BoolArray = npt.NDArray[np.bool_]
 
 _MOST_PLACES = 12
 """Largest number of places that are tried; if there are more, some are skipped."""

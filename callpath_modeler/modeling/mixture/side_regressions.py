@@ -6,8 +6,8 @@ from dataclasses import dataclass, fields
 from typing import Self
 
 import numpy as np
-import numpy.typing as npt
 
+from callpath_modeler.arrays import FloatArray, IntArray
 from callpath_modeler.modeling.mixture.evidence import (
     bare_evidence,
     constant_evidence,
@@ -18,9 +18,6 @@ from callpath_modeler.modeling.mixture.hypotheses import Hypotheses, HypothesisG
 from callpath_modeler.modeling.mixture.regressions import TINY, OneTermFits
 from callpath_modeler.modeling.mixture.scaled_rows import ScaledRows, floor_of
 from callpath_modeler.modeling.terms import Term
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.intp]
 
 _PLAIN = 3.5
 """Largest distance from the prior of the plainest term, in nats, of a term that is tried."""

@@ -12,8 +12,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from callpath_modeler.arrays import FloatArray, IntArray
 from callpath_modeler.modeling.mixture.deviations import Deviations
 from callpath_modeler.modeling.mixture.hypotheses import Hypotheses
 from callpath_modeler.modeling.mixture.posterior import (
@@ -32,9 +32,6 @@ from callpath_modeler.modeling.several.additive_models import (
     fit_additive,
     largest_of_each,
 )
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.intp]
 
 _ASKED = 0.2
 """Probability of laws in three parameters or more above which sums are tried."""

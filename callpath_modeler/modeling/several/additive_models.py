@@ -8,8 +8,8 @@ from itertools import combinations, product
 from math import lgamma
 
 import numpy as np
-import numpy.typing as npt
 
+from callpath_modeler.arrays import BoolArray, FloatArray, IntArray
 from callpath_modeler.modeling.distributions import log_normal_share
 from callpath_modeler.modeling.mixture.candidates import Candidates
 from callpath_modeler.modeling.mixture.deviations import Deviations
@@ -21,10 +21,6 @@ from callpath_modeler.modeling.mixture.regressions import NO_PART, InterceptPena
 from callpath_modeler.modeling.mixture.scaled_rows import ScaledRows, error_unit, relative_weights
 from callpath_modeler.modeling.products import NOTHING, Product
 from callpath_modeler.modeling.several.catalogue import cost_of
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.intp]
-BoolArray = npt.NDArray[np.bool_]
 
 FEWEST = 3
 """Smallest number of parameters in such a sum; a sum in two parameters is a pair."""

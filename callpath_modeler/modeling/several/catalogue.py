@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from callpath_modeler.arrays import BoolArray, FloatArray, IntArray
 from callpath_modeler.modeling.breaks import Break
 from callpath_modeler.modeling.differences import ONE, TermDifference, made_of, transpositions
 from callpath_modeler.modeling.mixture.complexity_prior import description_length
@@ -26,10 +27,6 @@ from callpath_modeler.modeling.several.piecewise_products import (
     only_beside_others,
 )
 from callpath_modeler.modeling.terms import SearchSpace, Term
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.intp]
-BoolArray = npt.NDArray[np.bool_]
 
 _MOST_OF_TWO = 8500
 """Largest number of products of two factors, which two parameters do not reach."""

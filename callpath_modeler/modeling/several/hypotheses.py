@@ -13,8 +13,8 @@ from dataclasses import replace
 from enum import IntEnum
 
 import numpy as np
-import numpy.typing as npt
 
+from callpath_modeler.arrays import BoolArray, FloatArray, IntArray
 from callpath_modeler.modeling.mixture.hypotheses import (
     Hypotheses,
     HypothesisGroup,
@@ -27,10 +27,6 @@ from callpath_modeler.modeling.mixture.identifiability import ALIKE
 from callpath_modeler.modeling.several.catalogue import PLAIN, Catalogue
 from callpath_modeler.modeling.several.related_pairs import always_tested_pairs
 from callpath_modeler.modeling.terms import SearchSpace
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.intp]
-BoolArray = npt.NDArray[np.bool_]
 
 _OPENED = 250
 """Largest number of fans that are evaluated for a row; twice as many find little more."""

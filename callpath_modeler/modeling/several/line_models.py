@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from callpath_modeler.arrays import BoolArray, FloatArray
 from callpath_modeler.modeling.evaluation import doublings, peaks
 from callpath_modeler.modeling.fitting import centre, default_space, fit
 from callpath_modeler.modeling.mixture.repetition_noise import EXACT_VARIANCE
@@ -24,8 +25,6 @@ from callpath_modeler.modeling.several.line_runs import runs_along
 from callpath_modeler.modeling.several.slices import slice_along
 from callpath_modeler.modeling.shapes import Shapes
 
-FloatArray = npt.NDArray[np.float64]
-BoolArray = npt.NDArray[np.bool_]
 Column = npt.NDArray[Any]
 
 _AS_CLOSE, _AS_CLOSE_UNREPEATED = 1.25, 2.0

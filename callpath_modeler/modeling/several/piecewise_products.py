@@ -11,14 +11,12 @@ from itertools import pairwise
 from typing import TypeGuard
 
 import numpy as np
-import numpy.typing as npt
 
+from callpath_modeler.arrays import FloatArray
 from callpath_modeler.modeling.breaks import Break, BreakKind, at_last, breaks
 from callpath_modeler.modeling.mixture.complexity_prior import description_length
 from callpath_modeler.modeling.products import NOTHING, Factor
 from callpath_modeler.modeling.terms import Term
-
-FloatArray = npt.NDArray[np.float64]
 
 BESIDE_BREAKS = 0.5
 """Largest intricacy of the other factors of a law with a break: up to cubes."""

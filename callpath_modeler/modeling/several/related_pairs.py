@@ -10,8 +10,8 @@ from fractions import Fraction
 from itertools import chain, combinations
 
 import numpy as np
-import numpy.typing as npt
 
+from callpath_modeler.arrays import IntArray
 from callpath_modeler.modeling.differences import TO_OTHERS, TRANSPOSED
 from callpath_modeler.modeling.products import Factor
 from callpath_modeler.modeling.several.catalogue import (
@@ -27,8 +27,6 @@ from callpath_modeler.modeling.several.piecewise_products import (
     plain_factors,
 )
 from callpath_modeler.modeling.terms import Term
-
-IntArray = npt.NDArray[np.intp]
 
 _MOST_PAIRED = 400
 """Largest number of products of several factors that are paired with each other."""

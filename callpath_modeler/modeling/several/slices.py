@@ -12,15 +12,12 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
+from callpath_modeler.arrays import FloatArray, Int16Array, IntArray
 from callpath_modeler.modeling.evaluation import peaks
 from callpath_modeler.modeling.models import Models
 from callpath_modeler.modeling.products import NOTHING, Product
 from callpath_modeler.modeling.roots import covariances, roots_of
 from callpath_modeler.modeling.shapes import Shapes
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.intp]
-TermArray = npt.NDArray[np.int16]
 
 
 def slice_along(models: Models, axis: int, at: npt.ArrayLike) -> Models:
@@ -69,7 +66,7 @@ def slice_along(models: Models, axis: int, at: npt.ArrayLike) -> Models:
     change, kept = _change(code[codes], factor[codes])
     numbers = np.einsum("ncij,ncj->nci", change, numbers)
     covariance = change @ covariance @ change.swapaxes(-1, -2)
-    codes_left: TermArray = np.where(numbers[..., 1:] != 0, kept, -1).astype(np.int16)
+    codes_left: Int16Array = np.where(numbers[..., 1:] != 0, kept, -1).astype(np.int16)
     points = np.unique(models.points[:, axis])
     spread = np.sqrt(models.spread**2 + models.drift * _distance(models.points, axis, held))
     return replace(

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from callpath_modeler.arrays import FloatArray, Int8Array, Int16Array, IntArray
 from callpath_modeler.modeling.classic.search import (
     WITH_CONSTANT,
     WITHOUT_CONSTANT,
@@ -27,8 +28,6 @@ from callpath_modeler.modeling.models import MIN_POINTS
 from callpath_modeler.modeling.noise import EXACT
 from callpath_modeler.modeling.validation.limits import DeviationMatch, ExpectedGrowth
 from callpath_modeler.modeling.validation.spaces import search_space
-
-FloatArray = npt.NDArray[np.float64]
 
 _CHUNK = 2048
 """Rows that are fitted together."""
@@ -58,12 +57,12 @@ class Validation:
 
     expectation: ExpectedGrowth
     space: tuple[Growth, ...]
-    chosen: npt.NDArray[np.int16]
+    chosen: Int16Array
     constant: FloatArray
     coefficient: FloatArray
     adjusted_r2: FloatArray
     cv_error: FloatArray
-    match: npt.NDArray[np.int8]
+    match: Int8Array
 
     def __post_init__(self) -> None:
         """Make every column read-only."""
@@ -149,7 +148,7 @@ class _Terms:
     """Terms that can be fitted, their positions in the space, and that of O(1); -1 = not in it."""
 
     basis: Basis
-    codes: npt.NDArray[np.intp]
+    codes: IntArray
     flat: int
 
     @classmethod
@@ -169,7 +168,7 @@ class _Terms:
         return cls(Basis.at(points, growths, np.ones(len(codes), np.bool_)), np.array(codes), flat)
 
 
-def _choose(y: FloatArray, terms: _Terms) -> tuple[npt.NDArray[np.int16], FloatArray]:
+def _choose(y: FloatArray, terms: _Terms) -> tuple[Int16Array, FloatArray]:
     """Return the growth of each row, [n]; constant, coefficient, adjusted R^2, error, [4, n]."""
     present = ~np.isnan(y)
     usable = (present.sum(axis=1) >= MIN_POINTS["classic"]) & ~(np.isinf(y) | (y < 0)).any(axis=1)
@@ -191,7 +190,7 @@ def _choose(y: FloatArray, terms: _Terms) -> tuple[npt.NDArray[np.int16], FloatA
     return chosen, numbers
 
 
-def _best(rows: WeightedRows, terms: _Terms) -> tuple[npt.NDArray[np.intp], FloatArray]:
+def _best(rows: WeightedRows, terms: _Terms) -> tuple[IntArray, FloatArray]:
     """Return the term of each row, -1 = constant; constant, coefficient, R^2 and error."""
     one = fit_one_term(rows, terms.basis)
     for term in np.flatnonzero(terms.basis.decreasing):

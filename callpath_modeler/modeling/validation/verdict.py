@@ -10,15 +10,12 @@ from bisect import bisect_left, bisect_right
 from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 
+from callpath_modeler.arrays import BoolArray, FloatArray, Int8Array, Int64Array
 from callpath_modeler.modeling.models import Models
 from callpath_modeler.modeling.status import FitStatus
 from callpath_modeler.modeling.uncertainty import Mixture
 from callpath_modeler.modeling.validation.limits import DeviationLimits
-
-FloatArray = npt.NDArray[np.float64]
-BoolArray = npt.NDArray[np.bool_]
 
 FURTHEST = 2.0**20
 """Largest scale at which a deciding run is searched, in units of the largest point."""
@@ -115,7 +112,7 @@ def growth_probabilities(models: Models) -> FloatArray:
     return table
 
 
-def _hypotheses(models: Models) -> tuple[npt.NDArray[np.int64], FloatArray]:
+def _hypotheses(models: Models) -> tuple[Int64Array, FloatArray]:
     """Return the growth of each hypothesis (a position in `growths`) and its weight, [n, C]."""
     others = models.shapes.growth_rank(models.alternative_terms, models.alternative_coefficients)
     rank = np.concatenate([models.growth_rank()[:, None], others], axis=1)
@@ -126,7 +123,7 @@ def _hypotheses(models: Models) -> tuple[npt.NDArray[np.int64], FloatArray]:
     return rank, weight / np.maximum(weight.sum(axis=1, keepdims=True), np.finfo(float).tiny)
 
 
-def _sides(models: Models, limits: DeviationLimits) -> tuple[npt.NDArray[np.int8], FloatArray]:
+def _sides(models: Models, limits: DeviationLimits) -> tuple[Int8Array, FloatArray]:
     """Return the side of the limits of each hypothesis, and its probability, [n, C]."""
     rank, weight = _hypotheses(models)
     growths = models.shapes.growths
@@ -200,9 +197,7 @@ def deciding_run_of_value(
     return found
 
 
-def _deciding(
-    models: Models, side: npt.NDArray[np.int8], scales: FloatArray, sure: float
-) -> FloatArray:
+def _deciding(models: Models, side: Int8Array, scales: FloatArray, sure: float) -> FloatArray:
     mixture = models.mixture(scales)
     bands = [_band_of(mixture, side == which, sure) for which in (-1, 0, 1)]
     apart = np.ones((len(models), len(scales)), dtype=np.bool_)

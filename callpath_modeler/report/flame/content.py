@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 import numpy as np
-from numpy.typing import NDArray
 
 from callpath_modeler.analysis.ensemble import Losses
 from callpath_modeler.analysis.excess import excess_work, per_process, scaling_over
 from callpath_modeler.analysis.rank import Ranking
+from callpath_modeler.arrays import FloatArray, IntArray
 from callpath_modeler.errors import UsageError
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.modeling import Growth
@@ -22,8 +22,6 @@ from callpath_modeler.report.answer import target_text
 from callpath_modeler.report.ranking import unmodelled_notes
 from callpath_modeler.report.ranking_table import model_range_texts
 from callpath_modeler.units import counted, parameter_value, percent, setting_text
-
-Values = NDArray[np.float64]
 
 STEPS = 10
 """Steps of a colour scale on either side of its middle."""
@@ -71,10 +69,10 @@ class Flame:
     tree: CallTree
     metric: Metric
     title: str
-    inclusive: Values
-    exclusive: Values
+    inclusive: FloatArray
+    exclusive: FloatArray
     color_by: ColorBy
-    colours: NDArray[np.intp]
+    colours: IntArray
     meaning: str
     texts: tuple[list[str], ...] = ()
     notes: list[str] = field(default_factory=list)
@@ -88,12 +86,12 @@ class _Scales:
     parameter: str
     base: float
     scale: float
-    before: Values
-    after: Values
+    before: FloatArray
+    after: FloatArray
     scaling: Scaling
 
 
-def plain(experiment: Experiment, metric: Metric, costs: Values) -> Flame:
+def plain(experiment: Experiment, metric: Metric, costs: FloatArray) -> Flame:
     """Return the flame graph of one profile, without a meaning of colours."""
     title = f"{experiment.name} · {metric.name}, {experiment.reduction.words}"
     nothing = np.zeros(len(costs), np.intp)
@@ -146,7 +144,7 @@ def of_ranking(
     return _compared(scales, fitted.metric, title, color_by, known)
 
 
-def _at_base(fitted: Fitted, base: float, target: float) -> Values:
+def _at_base(fitted: Fitted, base: float, target: float) -> FloatArray:
     """Return exclusive costs at a measured scale below the target."""
     found = np.flatnonzero(fitted.points == base)
     name = fitted.parameter
@@ -214,7 +212,7 @@ def _by_share(scales: _Scales, metric: Metric, title: str, notes: list[str]) -> 
     )  # fmt: skip
 
 
-def _shares(tree: CallTree, costs: Values) -> Values:
+def _shares(tree: CallTree, costs: FloatArray) -> FloatArray:
     whole = float(np.nansum(costs))
     return tree.inclusive(np.nan_to_num(costs)) / whole if whole > 0 else np.zeros(len(costs))
 
@@ -232,7 +230,7 @@ def _vanished(scales: _Scales, notes: list[str]) -> list[str]:
     return [*notes, f"no width: {count} without own cost at {scale}, {percent(share)} at {base}"]
 
 
-def _by_growth(fitted: Fitted, title: str, costs: Values, notes: list[str]) -> Flame:
+def _by_growth(fitted: Fitted, title: str, costs: FloatArray, notes: list[str]) -> Flame:
     classes = np.full(len(costs), NO_MODEL)
     texts = ["no model"] * len(costs)
     modelled = np.flatnonzero(fitted.modelled)
@@ -259,7 +257,7 @@ def growth_class(growth: Growth) -> int:
     return 1 if exponent == 0 else 2
 
 
-def _steps(values: Values) -> NDArray[np.intp]:
+def _steps(values: FloatArray) -> IntArray:
     return np.rint(np.clip(np.nan_to_num(values), -1, 1) * STEPS).astype(np.intp)
 
 
@@ -276,9 +274,9 @@ def _made(
     experiment: Experiment,
     metric: Metric,
     title: str,
-    costs: Values,
+    costs: FloatArray,
     color_by: ColorBy,
-    colours: NDArray[np.intp],
+    colours: IntArray,
     meaning: str,
     texts: tuple[list[str], ...] = (),
     notes: list[str] | None = None,

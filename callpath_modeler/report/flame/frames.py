@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-from numpy.typing import NDArray
-
+from callpath_modeler.arrays import FloatArray
 from callpath_modeler.profile.calltree import CallTree
 
 DEEPEST = 1200
@@ -60,7 +58,7 @@ class Layout:
         return [frame for frame in self.frames if frame.row == OTHER]
 
 
-def layout(tree: CallTree, inclusive: NDArray[np.float64], least: float) -> Layout:
+def layout(tree: CallTree, inclusive: FloatArray, least: float) -> Layout:
     """Return the frames of a flame graph.
 
     Parameters

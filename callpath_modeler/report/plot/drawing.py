@@ -8,11 +8,11 @@ from functools import singledispatch
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from callpath_modeler.analysis.ensemble import Losses
 from callpath_modeler.analysis.rank import Ranking
 from callpath_modeler.argument_checks import parse_enum
+from callpath_modeler.arrays import IntArray
 from callpath_modeler.errors import UsageError
 from callpath_modeler.fitted import CallPathModel
 from callpath_modeler.profile.view_request import ViewRequest
@@ -116,7 +116,7 @@ def model_drawing(plot: ModelPlot) -> Drawing:
     return Drawing(lambda axes: draw_model(axes, plot), HEIGHT)
 
 
-def ranking_drawing(ranking: Ranking, rows: NDArray[np.intp]) -> Drawing:
+def ranking_drawing(ranking: Ranking, rows: IntArray) -> Drawing:
     """Return the drawing of some ranked call paths."""
     _refuse_long(len(rows), "-n chooses fewer; in Python, top=10")
     plot = RankingPlot.of(ranking, rows)

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from callpath_modeler.analysis.ensemble import NOTICEABLE
+from callpath_modeler.arrays import FloatArray
 from callpath_modeler.report.excess import ExcessView
 from callpath_modeler.report.outlined_view import line_name
 from callpath_modeler.report.plot.style import (
@@ -52,8 +52,8 @@ class ExcessPlot:
 
     shown: ExcessView
     names: list[str]
-    whole: NDArray[np.float64]
-    own: NDArray[np.float64]
+    whole: FloatArray
+    own: FloatArray
 
     @classmethod
     def of(cls, shown: ExcessView) -> ExcessPlot:

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from callpath_modeler.analysis.rank import Ranking
 from callpath_modeler.analysis.target_costs import basis_of
+from callpath_modeler.arrays import FloatArray, IntArray
 from callpath_modeler.errors import DataError
 from callpath_modeler.fitted import CallPathModel, Fitted
 from callpath_modeler.report.curve import Axes as Range
@@ -62,10 +62,10 @@ class ModelPlot:
     """
 
     fitted: Fitted
-    rows: NDArray[np.intp]
+    rows: IntArray
     title: list[str]
     curve: Curve
-    repetitions: NDArray[np.float64]
+    repetitions: FloatArray
     inclusive: bool
     leader: int
     linear: bool = False
@@ -97,7 +97,7 @@ class ModelPlot:
         cls,
         fitted: Fitted,
         row: int,
-        rows: NDArray[np.intp],
+        rows: IntArray,
         target: float,
         *,
         leader: int,
@@ -225,8 +225,8 @@ def _draw_points(axes: Axes, plot: ModelPlot, span: Range) -> None:
 
 def _marked(
     axes: Axes,
-    points: NDArray[np.float64],
-    values: NDArray[np.float64],
+    points: FloatArray,
+    values: FloatArray,
     span: Range,
     name: str,
     **style: Any,

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from callpath_modeler.analysis.rank import Ranking
 from callpath_modeler.analysis.trust import marks_text
+from callpath_modeler.arrays import FloatArray, IntArray
 from callpath_modeler.errors import DataError, UsageError
 from callpath_modeler.report.answer import at_text
 from callpath_modeler.report.columns import band_title
@@ -58,16 +58,16 @@ class RankingPlot:
 
     ranking: Ranking
     names: list[Sequence[str]]
-    measured: NDArray[np.float64]
-    value: NDArray[np.float64]
-    low: NDArray[np.float64]
-    high: NDArray[np.float64]
-    predicted: NDArray[np.float64]
+    measured: FloatArray
+    value: FloatArray
+    low: FloatArray
+    high: FloatArray
+    predicted: FloatArray
     trust: list[str]
     sums: int
 
     @classmethod
-    def of(cls, ranking: Ranking, rows: NDArray[np.intp]) -> RankingPlot:
+    def of(cls, ranking: Ranking, rows: IntArray) -> RankingPlot:
         """Return the plot of some ranked call paths.
 
         Raises
@@ -107,7 +107,7 @@ class RankingPlot:
         return _ROW * len(self.names) + _BESIDE
 
     @property
-    def signs(self) -> Iterator[tuple[NDArray[np.float64], str, dict[str, Any]]]:
+    def signs(self) -> Iterator[tuple[FloatArray, str, dict[str, Any]]]:
         """Values, what they are, and the sign they have."""
         ranking, fitted = self.ranking, self.ranking.fitted
         largest, target = (
@@ -131,13 +131,13 @@ class RankingPlot:
         return max(float(shown.min()), top / 10**_DECADES) / _WIDER, top * _WIDER
 
 
-def _columns(ranking: Ranking) -> list[NDArray[np.float64]]:
+def _columns(ranking: Ranking) -> list[FloatArray]:
     predicted = ranking.predicted.value
     return [ranking.at_largest, ranking.value, ranking.low, ranking.high, predicted]
 
 
 def _sums(
-    ranking: Ranking, others: NDArray[np.intp]
+    ranking: Ranking, others: IntArray
 ) -> list[tuple[str, tuple[float, float, float, float, float]]]:
     """Return what the call paths without a row cost together, and the total; both as columns."""
     if not ranking.fitted.metric.additive:
