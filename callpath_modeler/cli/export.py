@@ -265,7 +265,7 @@ def _base(text: str | None) -> float | None:
 
 
 def _check_flame(ctx: click.Context, form: str, what: str) -> None:
-    """Refuse what only flame graphs have of others, and flame graphs in other formats."""
+    """Refuse options of flame graphs for other formats, and flame graphs in other formats."""
     if what == FLAME and form not in _FLAMES:
         raise UsageError(f"no flame graph in {form}", hint=f"-f with one of {', '.join(_FLAMES)}")
     if form == SVG and what != FLAME and was_asked(ctx, "what"):

@@ -1,4 +1,4 @@
-"""Contents of a flame graph: costs at a scale, and what the colours say of them."""
+"""Contents of a flame graph: costs at a scale, and the meaning of colours."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class ColorBy(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Flame:
-    """What a flame graph shows.
+    """Contents of a flame graph.
 
     Attributes
     ----------
@@ -62,8 +62,8 @@ class Flame:
     colours : [n] steps of the scale, from -`STEPS` to `STEPS`; or numbers of `GROWTHS`, or
         `NO_MODEL`
     meaning : what colours show, in words
-    texts : further lines of what is said of frames: each [n]
-    notes : what is not in it
+    texts : further lines about frames: each [n]
+    notes : sentences about costs without a frame
     """
 
     tree: CallTree
@@ -218,7 +218,7 @@ def _shares(tree: CallTree, costs: FloatArray) -> FloatArray:
 
 
 def _vanished(scales: _Scales, notes: list[str]) -> list[str]:
-    """Say what cost something at the base and costs nothing any more, so that it has no width."""
+    """Count the call paths that have a cost at the base only, and so have no width."""
     gone = (np.nan_to_num(scales.before) > 0) & ~(np.nan_to_num(scales.after) > 0)
     if not gone.any():
         return notes

@@ -39,7 +39,7 @@ def flame_svg(flame: Flame) -> str:
     while True:
         placed = layout(flame.tree, flame.inclusive, least)
         text = _document(flame, placed)
-        # Of a name that is long in UTF-8, a character may take four bytes.
+        # The limit is in bytes: a character of a name takes up to four.
         if least > 1 or len(text.encode()) < LARGEST:
             return text
         least *= 2
@@ -116,7 +116,7 @@ def _colour(flame: Flame, step: int) -> str:
 
 
 def _legend(flame: Flame) -> Iterator[Html]:
-    """Say what colours mean, with a sample of each."""
+    """Return the legend: the meaning of colours, with a sample of each."""
     if flame.color_by is ColorBy.NONE:
         return
     if flame.color_by is ColorBy.GROWTH:
@@ -156,7 +156,7 @@ def _cut(text: str, room: float) -> str:
 
 
 def _told(flame: Flame, placed: Layout, frame: Frame) -> list[str]:
-    """Return the name of a frame, and what is said of it."""
+    """Return the name of a frame, and lines about it."""
     unit, whole = flame.metric.unit, percent(frame.width, 1)
     if frame.row == OTHER:
         shared = frame.width * float(flame.inclusive[flame.tree.roots].sum())
@@ -176,7 +176,7 @@ def _percent(part: float) -> str:
 
 
 def _notes(placed: Layout) -> list[str]:
-    """Say what has no frame of its own."""
+    """Count the call paths without a frame of their own."""
     others, notes = placed.others, []
     if others:
         count = counted(sum(frame.callpaths for frame in others), "call path")

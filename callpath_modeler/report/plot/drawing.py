@@ -64,7 +64,7 @@ def drawn(thing: object, axes: Axes | None, **options: Any) -> Axes:
     Parameters
     ----------
     axes : where to draw; None = a new figure, as wide as a column of a paper
-    options : what the method ``plot`` of the object takes
+    options : arguments of the method ``plot`` of the object
 
     Raises
     ------

@@ -53,7 +53,7 @@ class ModelPlot:
     ----------
     fitted : the models
     rows : the call paths
-    title : what they are called
+    title : names on the path
     curve : points, model, band and target
     repetitions : [K, R] the runs of each point; NaN = none
     inclusive : whether `rows` are a call path with all that it calls
@@ -231,7 +231,7 @@ def _marked(
     name: str,
     **style: Any,
 ) -> None:
-    """Draw points; those that no axis shows, such as zeros on a logarithmic one, at its edge."""
+    """Draw points; zeros on a logarithmic axis and values beyond it are at its edge."""
     known = np.isfinite(values)
     below, above = known & (values < span.bottom), known & (values > span.top)
     shown = known & ~below & ~above

@@ -47,8 +47,8 @@ class RankingPlot:
 
     Attributes
     ----------
-    ranking : what is shown
-    names : call paths, then what the others cost together, and the total
+    ranking : the ranking
+    names : call paths, then "N others" and the total
     measured : at the largest scale
     value, low, high : at the target
     predicted : what models say of the target
@@ -108,7 +108,7 @@ class RankingPlot:
 
     @property
     def signs(self) -> Iterator[tuple[FloatArray, str, dict[str, Any]]]:
-        """Values, what they are, and the sign they have."""
+        """Values with their names and signs."""
         ranking, fitted = self.ranking, self.ranking.fitted
         largest, target = (
             f"{fitted.parameter} = {parameter_value(at)}"
@@ -139,7 +139,7 @@ def _columns(ranking: Ranking) -> list[FloatArray]:
 def _sums(
     ranking: Ranking, others: IntArray
 ) -> list[tuple[str, tuple[float, float, float, float, float]]]:
-    """Return what the call paths without a row cost together, and the total; both as columns."""
+    """Return the sum of the call paths without a row, and the total; both as columns."""
     if not ranking.fitted.metric.additive:
         return []
     total = (ranking.total_at_largest, *ranking.total, ranking.predicted_total)
