@@ -135,7 +135,9 @@ def _signs() -> Collection[int]:
     from matplotlib import get_data_path
     from matplotlib.font_manager import get_font
 
-    return get_font(str(Path(get_data_path(), "fonts", "ttf", "DejaVuSans.ttf"))).get_charmap()
+    font = get_font(str(Path(get_data_path(), "fonts", "ttf", "DejaVuSans.ttf")))
+    signs: Collection[int] = font.get_charmap()
+    return signs
 
 
 def brief(names: Sequence[str], inches: float, size: float = TEXT) -> str:
