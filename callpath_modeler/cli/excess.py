@@ -19,6 +19,7 @@ from callpath_modeler.cli.options import (
     load_options,
     metric_options,
 )
+from callpath_modeler.cli.plot_option import PLOT, write_plot
 from callpath_modeler.cli.table_options import (
     format_of,
     output_options,
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
 @click.option("--at", metavar="n=N,...", help="Measured values of the other parameters.")
 @view_options
 @table_options
+@PLOT
 @metric_options
 @PARAMETER
 @AGGREGATE
@@ -64,6 +66,7 @@ def command(
     columns: str | None,
     no_header: bool,
     wide: bool,
+    plot: Path | None,
     metric: str | None,
     inclusive: bool,
     exclusive: bool,
@@ -112,6 +115,12 @@ def command(
         raise
     findings += slice_findings(found.line.held, found.line.assumed)
     shown = ExcessView(found, wanted)
+    if plot is not None:
+        from callpath_modeler.report.plot.drawing import excess_drawing
+
+        # It has the lines of the table, whatever else is written.
+        lined = ExcessView(found, viewing("table", top, inclusive, exclusive))
+        write_plot(console, excess_drawing(lined), plot, force=force)
     if form == "table":
         width = None if output is not None or wide else console.width
         lines = excess_text(

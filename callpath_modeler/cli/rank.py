@@ -17,6 +17,7 @@ from callpath_modeler.cli.options import (
     load_options,
     target_options,
 )
+from callpath_modeler.cli.plot_option import PLOT, write_plot
 from callpath_modeler.cli.screen_size import ROWS, fit_to_screen
 from callpath_modeler.cli.table_options import (
     format_of,
@@ -25,6 +26,7 @@ from callpath_modeler.cli.table_options import (
     refuse_columns,
     table_options,
 )
+from callpath_modeler.errors import UsageError
 from callpath_modeler.report.text_style import TextStyle
 
 if TYPE_CHECKING:
@@ -69,6 +71,7 @@ the largest run on. It has at most three marks if no run was repeated.
     help="Rank the runs separately for each value of a metadata key or parameter.",
 )
 @table_options
+@PLOT
 @click.option("--explain-trust", is_flag=True, help="Explain the marks of trust.")
 @EXPECT
 @target_options
@@ -87,6 +90,7 @@ def command(
     columns: str | None,
     no_header: bool,
     wide: bool,
+    plot: Path | None,
     explain_trust: bool,
     expect: Path | None,
     question: PredictionQuery,
@@ -116,6 +120,11 @@ def command(
         console.note(_TRUST.rstrip(), asked=True)
     form = format_of(format_, output)
     refuse_columns(form, columns)
+    if plot is not None and group_by is not None:
+        raise UsageError(
+            "--plot and --group-by exclude each other: a plot is of one ranking",
+            hint="--where NAME=VALUE chooses a group",
+        )
     if expect is not None:
         load = reading_for(expect, question.metric, load)
     groups = rankings_of(
@@ -130,6 +139,8 @@ def command(
     checks = {value: check_ranking(ranking, expect) for value, (ranking, _) in groups.items()}
     chosen = {value: _chosen(ranking, select) for value, (ranking, _) in groups.items()}
     findings, notes = of_groups(group_by, groups), Notes.FULL
+    if plot is not None:
+        _plot(console, groups[""][0], chosen[""], top, plot, force=force)
     if form == "table":
         width = None if output is not None or wide else console.width
         without = ("--where",) if group_by else ()
@@ -170,6 +181,24 @@ def command(
             console, picked(content, columns), form, output, force=force, header=not no_header
         )
     console.findings(findings, notes)
+
+
+def _plot(
+    console: Console,
+    ranking: Ranking,
+    chosen: IntArray,
+    top: int | None,
+    path: Path,
+    *,
+    force: bool,
+) -> None:
+    """Write the plot of the ranked ones of the chosen call paths."""
+    import numpy as np
+
+    from callpath_modeler.report.plot.drawing import TOP, ranking_drawing
+
+    rows = ranking.order[np.isin(ranking.order, chosen)]
+    write_plot(console, ranking_drawing(ranking, rows[: top or TOP]), path, force=force)
 
 
 def _chosen(ranking: Ranking, select: str | None) -> IntArray:
