@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -20,16 +19,13 @@ from callpath_modeler.cli.options import (
     metric_options,
 )
 from callpath_modeler.cli.table_options import (
-    format_of,
-    output_options,
-    picked,
-    refuse_columns,
+    TableRequest,
     table_options,
+    table_output_options,
 )
 from callpath_modeler.cli.view_options import view_options
 from callpath_modeler.errors import DataError, UsageError
 from callpath_modeler.printable import shell_words
-from callpath_modeler.report.text_style import TextStyle
 
 if TYPE_CHECKING:
     from callpath_modeler.analysis.ensemble import Pair
@@ -50,7 +46,7 @@ if TYPE_CHECKING:
 @PARAMETER
 @AGGREGATE
 @load_options
-@output_options
+@table_output_options
 @click.pass_obj
 def command(
     console: Console,
@@ -60,19 +56,13 @@ def command(
     base: str | None,
     at: str | None,
     viewing: Callable[[str, int | None, bool, bool], ViewRequest],
-    top: int | None,
-    columns: str | None,
-    no_header: bool,
-    wide: bool,
+    table: TableRequest,
     metric: str | None,
     inclusive: bool,
     exclusive: bool,
     parameter: str | None,
     aggregate: Aggregate,
     load: LoadOptions,
-    format_: str | None,
-    output: Path | None,
-    force: bool,
 ) -> None:
     """Say what is lost between measured scales, and where.
 
@@ -81,15 +71,13 @@ def command(
     are held where --at says, or at their largest measured value.
     """
     from callpath_modeler.analysis.ensemble import losses
-    from callpath_modeler.cli.render import render_lines, render_table
     from callpath_modeler.loading import load as read
     from callpath_modeler.pipeline import FitOptions, aggregate_of
     from callpath_modeler.report.excess import ExcessView, excess_table, excess_text
     from callpath_modeler.target_query import parse_target, slice_findings
 
-    form = format_of(format_, output)
-    refuse_columns(form, columns)
-    wanted = viewing(form, top, inclusive, exclusive)
+    form = table.form
+    wanted = viewing(form, table.top, inclusive, exclusive)
     chosen, first = _scales(pair, base)
     load = load.of_metric(metric)
     experiment_read = read(experiment, load, console.progress("read"))
@@ -113,16 +101,14 @@ def command(
     findings += slice_findings(found.line.held, found.line.assumed)
     shown = ExcessView(found, wanted)
     if form == "table":
-        width = None if output is not None or wide else console.width
         lines = excess_text(
             shown,
-            style=TextStyle(width=width, full_names=wide, ascii_only=console.ascii_only),
+            style=table.style(console),
             invocation=_again(click.get_current_context(), pair, base),
         )
-        render_lines(console, lines, output, force=force)
+        table.write_lines(console, lines)
     else:
-        content = picked(excess_table(shown, findings), columns)
-        render_table(console, content, form, output, force=force, header=not no_header)
+        table.write_table(console, excess_table(shown, findings))
     console.findings(findings)
 
 

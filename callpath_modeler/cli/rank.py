@@ -19,13 +19,10 @@ from callpath_modeler.cli.options import (
 )
 from callpath_modeler.cli.screen_size import ROWS, fit_to_screen
 from callpath_modeler.cli.table_options import (
-    format_of,
-    output_options,
-    picked,
-    refuse_columns,
+    TableRequest,
     table_options,
+    table_output_options,
 )
-from callpath_modeler.report.text_style import TextStyle
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -68,7 +65,7 @@ largest run and beyond, and at most three where no run was repeated.
 @target_options
 @load_options
 @fit_options
-@output_options
+@table_output_options
 @click.pass_obj
 def command(
     console: Console,
@@ -77,18 +74,12 @@ def command(
     by: str,
     select: str | None,
     group_by: str | None,
-    top: int | None,
-    columns: str | None,
-    no_header: bool,
-    wide: bool,
+    table: TableRequest,
     explain_trust: bool,
     expect: Path | None,
     question: PredictionQuery,
     load: LoadOptions,
     fitting: FitOptions,
-    format_: str | None,
-    output: Path | None,
-    force: bool,
 ) -> None:
     """Rank call paths by what they cost at a target scale.
 
@@ -99,7 +90,6 @@ def command(
     """
     import numpy as np
 
-    from callpath_modeler.cli.render import render_lines, render_table
     from callpath_modeler.expectation_check import reading_for
     from callpath_modeler.pipeline import rankings_of
     from callpath_modeler.report.grouped import heading, joined, of_group, of_groups
@@ -108,8 +98,7 @@ def command(
 
     if explain_trust:
         console.note(_TRUST.rstrip(), asked=True)
-    form = format_of(format_, output)
-    refuse_columns(form, columns)
+    form = table.form
     if expect is not None:
         load = reading_for(expect, question.metric, load)
     groups = rankings_of(
@@ -125,7 +114,6 @@ def command(
     chosen = {value: _chosen(ranking, select) for value, (ranking, _) in groups.items()}
     findings, notes = of_groups(group_by, groups), Notes.FULL
     if form == "table":
-        width = None if output is not None or wide else console.width
         without = ("--where",) if group_by else ()
         again = invocation_of(click.get_current_context(), without=without)
         shown = {
@@ -141,28 +129,26 @@ def command(
                 lines += ranking_text(
                     ranking,
                     shown[value][:count],
-                    style=TextStyle(width=width, full_names=wide, ascii_only=console.ascii_only),
+                    style=table.style(console),
                     invocation=of_group(again, load.where, group_by, value) if group_by else again,
                     check=checks[value],
                     complete=complete,
                 )
             return lines
 
-        if top is None and output is None and not wide and not group_by:
+        if table.is_open and not group_by:
             (rows,) = shown.values()
             lines, notes = fit_to_screen(console, lay, len(rows), findings)
         else:
-            lines = lay(top or ROWS, complete=True)
-        render_lines(console, lines, output, force=force)
+            lines = lay(table.top or ROWS, complete=True)
+        table.write_lines(console, lines)
     else:
         tables = {
-            value: ranking_table(ranking, chosen[value][:top], own, checks[value])
+            value: ranking_table(ranking, chosen[value][: table.top], own, checks[value])
             for value, (ranking, own) in groups.items()
         }
         content = joined(tables, group_by) if group_by else tables[""]
-        render_table(
-            console, picked(content, columns), form, output, force=force, header=not no_header
-        )
+        table.write_table(console, content)
     console.findings(findings, notes)
 
 

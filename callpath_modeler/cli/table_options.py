@@ -1,19 +1,24 @@
-"""How tables are asked for: which rows and columns, in which format, and where to."""
+"""Options of tables: rows and columns, format and file."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from callpath_modeler.cli.option_groups import F, add_options
+from callpath_modeler.cli.option_groups import F, add_options, option_group
 from callpath_modeler.cli.options import FORCE, output_file
 from callpath_modeler.errors import UsageError
+from callpath_modeler.report.text_style import TextStyle
 
 if TYPE_CHECKING:
+    from rich.text import Text
+
+    from callpath_modeler.cli.console import Console
     from callpath_modeler.report.formats import Table
 
 TABLE = "table"
@@ -57,39 +62,151 @@ _OUTPUT = (
 )
 
 
+@dataclass(frozen=True, slots=True)
+class OutputRequest:
+    """The format of a result, and the file that it goes to.
+
+    Attributes
+    ----------
+    format_ : as asked for; None = by the ending of the file
+    path : the file; None = standard output
+    force : True = an existing file is replaced
+    """
+
+    format_: str | None
+    path: Path | None
+    force: bool
+
+    @property
+    def form(self) -> str:
+        """The format: ``table`` is the one for people.
+
+        Raises
+        ------
+        UsageError
+            If the ending of the file says nothing.
+        """
+        return format_of(self.format_, self.path)
+
+    def style(self, console: Console, *, wide: bool = False) -> TextStyle:
+        """Return the style of lines; those of files and wide ones have any width."""
+        width = None if self.path is not None or wide else console.width
+        return TextStyle(width=width, full_names=wide, ascii_only=console.ascii_only)
+
+    def write_lines(self, console: Console, lines: Sequence[Text | str]) -> None:
+        """Write lines for people."""
+        from callpath_modeler.cli.render import render_lines
+
+        render_lines(console, lines, self.path, force=self.force)
+
+    def write_table(self, console: Console, content: Table, *, header: bool = True) -> None:
+        """Write a table for machines in the format asked for."""
+        from callpath_modeler.cli.render import render_table
+
+        render_table(console, content, self.form, self.path, force=self.force, header=header)
+
+
+@dataclass(frozen=True, slots=True)
+class TableRequest:
+    """The part of a table that a command shows, and its format and file.
+
+    Attributes
+    ----------
+    output : format and file
+    top : rows; None = as many as the command shows by default
+    columns : names of columns, joined by commas; None = all
+    header : True = csv and tsv begin with a header row
+    wide : True = full names, however narrow the terminal
+    """
+
+    output: OutputRequest
+    top: int | None
+    columns: str | None
+    header: bool
+    wide: bool
+
+    @property
+    def form(self) -> str:
+        """The format: ``table`` is the one for people.
+
+        Raises
+        ------
+        UsageError
+            If the ending of the file says nothing, or columns are chosen of a table for people.
+        """
+        form = self.output.form
+        if form == TABLE and self.columns is not None:
+            raise UsageError(
+                "--columns is for tables that machines read",
+                hint="add -f csv, tsv, json or markdown",
+            )
+        return form
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the terminal decides on the number of rows."""
+        return self.top is None and self.output.path is None and not self.wide
+
+    def style(self, console: Console) -> TextStyle:
+        """Return the style of lines."""
+        return self.output.style(console, wide=self.wide)
+
+    def write_lines(self, console: Console, lines: Sequence[Text | str]) -> None:
+        """Write lines for people."""
+        self.output.write_lines(console, lines)
+
+    def write_table(self, console: Console, content: Table) -> None:
+        """Write the chosen columns of a table for machines in the format asked for.
+
+        Raises
+        ------
+        UsageError
+            If there is no such column.
+        """
+        chosen = content if self.columns is None else _picked(content, self.columns.split(","))
+        self.output.write_table(console, chosen, header=self.header)
+
+
 def output_options(command: F) -> F:
-    """Add the options that say where results go: ``format_``, ``output``, ``force``."""
-    return add_options(command, _OUTPUT)
+    """Add the options that say where a result goes; they arrive as ``output``, `OutputRequest`."""
+    return option_group(command, _OUTPUT, "output", _make_output)
 
 
 def table_options(command: F) -> F:
-    """Add what says how much of a table is shown: ``top``, ``columns``, ``no_header``, ``wide``."""
-    return add_options(command, _TABLE)
+    """Add the options that say how much of a table is shown.
 
-
-def picked(content: Table, columns: str | None) -> Table:
-    """Return a table with the columns that were asked for.
-
-    Raises
-    ------
-    UsageError
-        If there is no such column.
+    With those of `table_output_options`, they arrive as a `TableRequest`, ``table``.
     """
-    if columns is None:
-        return content
-    names = columns.split(",")
+    return option_group(command, _TABLE, "table", _make_table)
+
+
+def table_output_options(command: F) -> F:
+    """Add the options that say where a table goes, for a command with `table_options`."""
+    return add_options(command, _OUTPUT)
+
+
+def _make_output(*, format_: str | None, output: Path | None, force: bool) -> OutputRequest:
+    return OutputRequest(format_, output, force)
+
+
+def _make_table(
+    *,
+    top: int | None,
+    columns: str | None,
+    no_header: bool,
+    wide: bool,
+    format_: str | None,
+    output: Path | None,
+    force: bool,
+) -> TableRequest:
+    return TableRequest(OutputRequest(format_, output, force), top, columns, not no_header, wide)
+
+
+def _picked(content: Table, names: Sequence[str]) -> Table:
     for name in names:
         if name not in content.columns:
             raise UsageError(f"no column {name!r}", hint=f"columns: {', '.join(content.columns)}")
-    return content.pick(names)
-
-
-def refuse_columns(form: str, columns: str | None) -> None:
-    """Raise `UsageError` where columns are chosen of a table for people."""
-    if form == "table" and columns is not None:
-        raise UsageError(
-            "--columns is for tables that machines read", hint="add -f csv, tsv, json or markdown"
-        )
+    return content.pick(list(names))
 
 
 def format_of(format_: str | None, output: Path | None, formats: Sequence[str] = FORMATS) -> str:
