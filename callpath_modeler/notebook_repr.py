@@ -1,4 +1,4 @@
-"""What notebooks show of our objects."""
+"""Base classes of objects that notebooks display."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ _HOME = "callpath_modeler.report.page.notebook"
 
 
 class HtmlReprMixin:
-    """Something that a notebook shows as HTML.
+    """An object that a notebook displays as HTML.
 
-    How, is said far above it: that is looked for when a notebook asks, so that an experiment or a
-    ranking needs to know nothing of pages.
+    The HTML is made by `report.page.notebook`, which is imported on demand. So an experiment or a
+    ranking does not depend on pages.
     """
 
     __slots__ = ()
@@ -21,7 +21,7 @@ class HtmlReprMixin:
 
 
 class FigureReprMixin(HtmlReprMixin):
-    """Something that has a formula and a chart as well."""
+    """An object that also has a formula and a chart."""
 
     __slots__ = ()
 

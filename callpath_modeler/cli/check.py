@@ -1,4 +1,4 @@
-"""`cpmodel check`: expectations held against models; for continuous integration."""
+"""`cpmodel check`: evaluation of expectations, for continuous integration."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def command(
     load: LoadOptions,
     fitting: FitOptions,
 ) -> None:
-    """Hold the expectations of FILE.toml against models; leave with status 1 if one fails.
+    """Check models against the expectations of FILE.toml; exit with status 1 if one fails.
 
     `cpmodel baseline` writes a file to start from.
     """
@@ -79,7 +79,7 @@ def command(
     form = format_ if format_ == _GITHUB else format_of(format_, output)
     if question.inclusive:
         raise UsageError(
-            "--inclusive: expectations say what they are about",
+            "--inclusive: each expectation states whether it is inclusive",
             hint="inclusive = true in FILE.toml",
         )
     found, findings = check_of(

@@ -1,4 +1,4 @@
-"""`cpmodel diff`: what is different between two experiments."""
+"""`cpmodel diff`: comparison of two experiments."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _TOP_OF_A_TABLE = 10
 @click.option(
     "--fail-on",
     metavar="LIMITS",
-    help="Leave with status 1 if something got worse: 'worse>5%', growth, or both by comma.",
+    help="Exit with status 1 if something got worse: 'worse>5%', growth, or both by comma.",
 )
 @click.option(
     "--select", metavar="PATTERN", help="Show and judge call paths that match, e.g. '**/MPI_*'."
@@ -59,9 +59,9 @@ def command(
     """Compare two experiments: what got better or worse, at which scale.
 
     BASE and NEW are each a profile, a directory of runs, a glob in quotes, a manifest, or a stored
-    NAME.cpm. Call paths are compared as measured at the largest common scale, by their growth, and
-    with --target there: as measured where both ran it two times or more, else as predicted. Of
-    several parameters, --at p=4096,n=1e6 says where.
+    NAME.cpm. Call paths are compared by measured cost at the largest common scale, by growth, and
+    at --target. Costs at the target are measured if both ran it at least twice, else predicted.
+    With several parameters, use --at p=4096,n=1e6.
     """
     from callpath_modeler.analysis.gates import RegressionGate, violations
     from callpath_modeler.comparison import difference_of
@@ -75,7 +75,7 @@ def command(
             hint="quote globs: cpmodel diff 'base/*.cubex' 'new/*.cubex'",
         )
     if question.predicted and question.target is question.at is None:
-        raise UsageError("--predicted: no target is asked for", hint="add --target P")
+        raise UsageError("--predicted: there is no target", hint="add --target P")
     form = table.form
     limits = None if fail_on is None else RegressionGate.parse(fail_on)
     base, new = experiment

@@ -1,4 +1,4 @@
-"""`cpmodel excess`: what is lost between measured scales."""
+"""`cpmodel excess`: excess work between measured scales."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 @EXPERIMENT
 @click.option("--pair", metavar="P,Q", help="Compare two scales, e.g. 8,128.")
 @click.option("--base", metavar="P", help="Compare all larger scales with this one.")
-@click.option("--at", metavar="n=N,...", help="Where other parameters are held: measured values.")
+@click.option("--at", metavar="n=N,...", help="Measured values of the other parameters.")
 @view_options
 @table_options
 @metric_options
@@ -64,11 +64,11 @@ def command(
     aggregate: Aggregate,
     load: LoadOptions,
 ) -> None:
-    """Say what is lost between measured scales, and where.
+    """Show how much time is lost between measured scales, and where.
 
-    Excess work is the share of the run time that perfect scaling would not have. Without --pair
-    or --base, every scale is compared with the smallest. Of several parameters, p scales; others
-    are held where --at says, or at their largest measured value.
+    Excess work is the share of the run time that would be saved by perfect scaling. Without --pair
+    or --base, every scale is compared with the smallest. With several parameters, p varies, and
+    the others have the values of --at, or their largest measured values.
     """
     from callpath_modeler.analysis.ensemble import losses
     from callpath_modeler.loading import load as read
@@ -95,7 +95,7 @@ def command(
             aggregate=aggregate_of(experiment_read, experiment, metric, load, how),
         )
     except DataError:
-        # A run that was left out may be the scale that is missing.
+        # The missing scale may be a run that was excluded.
         console.findings(findings)
         raise
     findings += slice_findings(found.line.held, found.line.assumed)
@@ -113,7 +113,7 @@ def command(
 
 
 def _again(ctx: click.Context, pair: str | None, base: str | None) -> Invocation:
-    """Return what asks for the same losses."""
+    """Return the command lines for the same losses."""
     again = invocation_of(ctx)
     scales = {"--pair": pair, "--base": base}
     given = [shell_words([option, text]) for option, text in scales.items() if text is not None]
@@ -121,7 +121,7 @@ def _again(ctx: click.Context, pair: str | None, base: str | None) -> Invocation
 
 
 def _scales(pair: str | None, base: str | None) -> tuple[Pair | None, float | None]:
-    """Return the pair and the base that were asked for."""
+    """Return the pair and the base of the options."""
     from callpath_modeler.loading import parse_number
 
     if pair is not None and base is not None:

@@ -54,7 +54,7 @@ _TABLES = FORMATS[1:]
     type=click.Choice(["models", "values", "ranking"]),
     default="models",
     show_default=True,
-    help="Rows of a table: a model per call path; a value per call path and run; the ranking.",
+    help="Rows of a table: models of call paths, values of call paths and runs, or the ranking.",
 )
 @EXPECT
 @FORCE
@@ -77,10 +77,11 @@ def command(
 ) -> None:
     """Write models, values, the ranking, the call-path graph, or the experiment.
 
-    Graphs are graphml and dot. extra-p is the experiment for Extra-P: JSON Lines, or what FILE
-    ends in: .txt, .json, .extra-p. folded, speedscope and hatchet are one profile: as measured in
-    the largest runs, or with --target at that, measured where it was run two times or more, else
-    predicted; folded has whole microseconds. python is a module with the models as functions.
+    graphml and dot are graphs. extra-p is the experiment for Extra-P; the suffix .txt, .json or
+    .extra-p of FILE selects its format, and any other suffix JSON Lines. folded, speedscope and
+    hatchet are one profile: of the largest runs, or at --target. The profile at the target is
+    measured if it was run at least twice, else predicted. folded has whole microseconds. python is
+    a module with the models as functions.
     """
     from callpath_modeler import pipeline
     from callpath_modeler.cli.render import render_table
@@ -131,9 +132,9 @@ def command(
 
 
 def _expected(ctx: click.Context, form: str, what: str) -> Path | None:
-    """Return the expectation file, where what is written has verdicts.
+    """Return the expectation file if the output contains verdicts.
 
-    A file that is configured, not asked for, is for what has verdicts.
+    A file that is configured, but not given on the command line, only applies to such output.
     """
     expect: Path | None = ctx.params["expect"]
     if form in GRAPHS or (form not in _OTHERS and what == "ranking"):
@@ -157,9 +158,10 @@ def _measured(
     *,
     force: bool,
 ) -> None:
-    """Write what needs no models: all metrics, or the one that was asked for.
+    """Write output that needs no models: all metrics, or the chosen one.
 
-    A metric that is configured is for what has one: it leads where there are several.
+    A configured metric only applies to formats with one metric; it comes first if there are
+    several.
     """
     from callpath_modeler import loading, pipeline
     from callpath_modeler.cli.render import render_table
@@ -189,7 +191,7 @@ def _measured(
 
 
 def _profile(form: str, experiment: Experiment, columns: Mapping[Metric, FloatArray]) -> str:
-    """Write one profile; of folded stacks, which have one metric, that of the first."""
+    """Return the text of one profile; folded stacks only hold the first metric."""
     from callpath_modeler.report import exchange
 
     tree = experiment.tree
@@ -200,8 +202,8 @@ def _profile(form: str, experiment: Experiment, columns: Mapping[Metric, FloatAr
     metric, exclusive = next(iter(columns.items()))
     if not metric.additive:
         raise UsageError(
-            f"{metric.name} does not add up over call paths: stacks would",
-            hint="-m with one that does",
+            f"{metric.name} does not add up over call paths, but stacks do",
+            hint="choose an additive metric with -m",
         )
     return exchange.folded(tree, exclusive, metric.unit)
 

@@ -1,4 +1,4 @@
-"""`cpmodel info`: what was read."""
+"""`cpmodel info`: description of an experiment."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ if TYPE_CHECKING:
 @click.option(
     "--verify",
     is_flag=True,
-    help="Read again with an independent reader and compare; of a .cpm, checksums.",
+    help="Compare with an independent reader; for a .cpm, verify checksums.",
 )
 @click.option("--write-manifest", is_flag=True, help="Print a manifest runs.toml of the runs.")
-@click.option("--config", is_flag=True, help="Say what options are set to, and where.")
-@click.option("--advise", is_flag=True, help="Say which scale to run next.")
+@click.option("--config", is_flag=True, help="Show the values of options and their origins.")
+@click.option("--advise", is_flag=True, help="Show which scale to run next.")
 @model_options
 @load_options
 @output_options
@@ -50,10 +50,11 @@ def command(
     load: LoadOptions,
     output: OutputRequest,
 ) -> None:
-    """Say what was read: runs, parameters, metrics, call paths, data quality.
+    """Describe the data: runs, parameters, metrics, call paths, data quality.
 
-    Targets, metrics and options of models are for --advise, by default at 4 times the largest
-    run, and for --diagnostics, which lists the findings about runs, models and target.
+    Targets, metrics and options of models only apply to --advise and --diagnostics. The default
+    target of --advise is 4 times the largest run. --diagnostics lists the findings about runs,
+    models and target.
     """
     from dataclasses import replace
 
@@ -99,14 +100,14 @@ def command(
 
 
 def _refuse_model_options(ctx: click.Context) -> None:
-    """Refuse options of models where none is made; those of files are for other commands."""
+    """Raise an error for options of models if no models are made, unless a file sets them."""
     names = model_names()
     for option in ctx.command.params:
         source = ctx.get_parameter_source(option.name or "")
         if option.opts[-1] in names and source is ParameterSource.COMMANDLINE:
             raise UsageError(
-                f"{option.opts[-1]}: what was read has no models",
-                hint="with --advise or --diagnostics; or cpmodel rank",
+                f"{option.opts[-1]}: info makes no models",
+                hint="add --advise or --diagnostics, or use cpmodel rank",
             )
 
 
@@ -118,7 +119,7 @@ def _advise(
     fitting: FitOptions,
     output: OutputRequest,
 ) -> None:
-    """Say which scale would tell most of the target."""
+    """Print which scale narrows the band at the target most."""
     from callpath_modeler import pipeline
     from callpath_modeler.analysis.advise import advise
     from callpath_modeler.report.advice import advice_table, advice_text
@@ -142,7 +143,7 @@ def _advise(
 
 
 def _configuration(console: Console, output: OutputRequest) -> None:
-    """Say what options are set to, and where."""
+    """Print the values of options and their origins."""
     from callpath_modeler.cli.configured_command import configuration_of
     from callpath_modeler.cli.option_origins import origins
     from callpath_modeler.cli.settings import unknown_variables
@@ -158,7 +159,7 @@ def _configuration(console: Console, output: OutputRequest) -> None:
 
 
 def _verify(console: Console, sources: tuple[str, ...], load: LoadOptions) -> None:
-    """Compare value by value; end with a DataError if anything differs."""
+    """Compare value by value; raise `DataError` if anything differs."""
     from callpath_modeler import loading, store
 
     if len(sources) == 1 and store.is_stored(Path(sources[0])):
@@ -170,7 +171,7 @@ def _verify(console: Console, sources: tuple[str, ...], load: LoadOptions) -> No
         if agreements is None:
             raise UsageError(
                 f"{path}: its reader has no independent implementation to compare with",
-                hint="leave --verify out",
+                hint="omit --verify",
             )
         for found in agreements:
             compared += found.compared

@@ -1,4 +1,4 @@
-"""`cpmodel plugins`: what is installed beside the program itself."""
+"""`cpmodel plugins`: the installed plugins."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ def command(
     files: tuple[Path, ...],
     output: OutputRequest,
 ) -> None:
-    """List readers and commands, where they come from, and what keeps any from loading.
+    """List readers and commands, their origins, and why any cannot be loaded.
 
-    With FILE.py, the readers in that file; they are used with `--reader FILE.py`.
+    With FILE.py, list the readers in that file; use them with `--reader FILE.py`.
     """
     from callpath_modeler.readers.single_file import readers_in
 

@@ -1,4 +1,4 @@
-"""`cpmodel rank`: the main command."""
+"""`cpmodel rank`: ranking of call paths at a target."""
 
 from __future__ import annotations
 
@@ -34,13 +34,17 @@ if TYPE_CHECKING:
     from callpath_modeler.target_query import PredictionQuery
 
 _TRUST = """\
-●●●● four marks: the band lies within 10 % of the value; ●●●○ within 25 %;
-●●○○ within a factor of 2; ●○○○ within a factor of 5; ○○○○ beyond.
-A band is made to hold the value in 95 of 100 cases (--confidence), so four
-marks say: in 95 of 100 cases the prediction is right to 10 %. Of what was
-measured, the confidence interval takes the place of the band.
-A prediction has at most two marks outside the model class or at 16 times the
-largest run and beyond, and at most three where no run was repeated.
+The marks of trust state the width of the band:
+●●●● four marks: within 10 % of the value
+●●●○ within 25 %
+●●○○ within a factor of 2
+●○○○ within a factor of 5
+○○○○ wider
+The band holds the value with 95 % probability (--confidence). With four
+marks, the prediction is accurate to 10 % in 95 of 100 cases. For measured
+values, the confidence interval replaces the band.
+A prediction has at most two marks outside the model class, and from 16 times
+the largest run on. It has at most three marks if no run was repeated.
 """
 
 
@@ -51,16 +55,18 @@ largest run and beyond, and at most three where no run was repeated.
     type=click.Choice(["value", "growth", "loss", "share"]),
     default="value",
     show_default=True,
-    help="Order: value at the target; growth; cost beyond the ideal; growth of the share.",
+    help="Order: value at the target, growth, cost beyond the ideal, or growth of the share.",
 )
 @click.option(
     "--select", metavar="PATTERN", help="Show call paths that match, e.g. 'main/**/MPI_*'."
 )
 @click.option(
-    "--group-by", metavar="NAME", help="Rank the runs of each value of a metadata or a parameter."
+    "--group-by",
+    metavar="NAME",
+    help="Rank the runs separately for each value of a metadata key or parameter.",
 )
 @table_options
-@click.option("--explain-trust", is_flag=True, help="Say what the marks of trust mean.")
+@click.option("--explain-trust", is_flag=True, help="Explain the marks of trust.")
 @EXPECT
 @target_options
 @load_options
@@ -81,10 +87,10 @@ def command(
     load: LoadOptions,
     fitting: FitOptions,
 ) -> None:
-    """Rank call paths by what they cost at a target scale.
+    """Rank call paths by cost at a target scale.
 
-    That is measured where the target was run two times or more, and predicted elsewhere.
-    Verdicts of --expect do not change the exit status; `cpmodel check` has one for them.
+    Costs are measured if the target was run at least twice, else predicted. Verdicts of --expect
+    do not change the exit status; use `cpmodel check` for that.
 
     EXP is a profile, a directory of runs, a glob, a manifest, or a stored NAME.cpm.
     """

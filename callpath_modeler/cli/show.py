@@ -1,4 +1,4 @@
-"""`cpmodel show`: one call path in full."""
+"""`cpmodel show`: description of one call path."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ def command(
 ) -> None:
     """Show one call path: formula, chart, band, alternatives, excess work.
 
-    CALLPATH is a pattern that matches one call path, e.g. 'main/**/MPI_Waitall', or its @id.
-    Without a target it is four times the largest scale.
+    CALLPATH is a pattern that matches one call path, e.g. 'main/**/MPI_Waitall', or its @id. The
+    default target is 4 times the largest scale.
     """
     from callpath_modeler import pipeline
     from callpath_modeler.cli.render import render_lines
@@ -69,7 +69,7 @@ def command(
 
 
 def _found(experiment: Experiment, callpath: str) -> int:
-    """Return the row of a call path; where it may have been taken away, an error says so."""
+    """Return the row of a call path; an error mentions options that may have excluded it."""
     from callpath_modeler.profile.pattern import find_one
     from callpath_modeler.profile.pruning import excluded_call_paths
 

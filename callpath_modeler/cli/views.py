@@ -53,11 +53,11 @@ def command(
     load: LoadOptions,
     fitting: FitOptions,
 ) -> None:
-    """Show what a target costs top-down, bottom-up or flat.
+    """Show costs at a target top-down, bottom-up or flat.
 
-    That is measured where the target was run two times or more, and predicted elsewhere.
-    Values with callees lead top-down, those of functions by themselves in the other views; -i and
-    -e choose. Without a target it is four times the largest scale.
+    Costs are measured if the target was run at least twice, else predicted. Inclusive values lead
+    top-down, exclusive values in the other views; -i and -e choose. The default target is 4 times
+    the largest scale.
     """
     from callpath_modeler.analysis.forecast import forecast
     from callpath_modeler.analysis.forecast_inputs import ForecastInputs

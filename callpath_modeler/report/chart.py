@@ -1,4 +1,4 @@
-"""A chart of one model in text: measured points, model, band, end of the data, target."""
+"""Charts of one model in text: measured points, model, band, end of the data, target."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from callpath_modeler.units import parameter_value
 
 _DOTS = np.array([[0x01, 0x08], [0x02, 0x10], [0x04, 0x20], [0x40, 0x80]])
 _BRAILLE = 0x2800
-# Cells say what is there: later entries are drawn over earlier ones.
+# Names of what a cell can show, in drawing order: later entries cover earlier ones.
 _UNICODE = {"band": "░", "edge": "┊", "point": "●", "target": "◆", "axis": "│", "tick": "┤"}
 _ASCII = {"band": ":", "edge": "|", "point": "o", "target": "X", "axis": "|", "tick": "+"}
 
@@ -28,15 +28,23 @@ def draw(
     linear: bool = False,
     style: TextStyle = DEFAULT_STYLE,
 ) -> list[str]:
-    """Draw a chart, log-log unless `linear`; ticks of the axis are the measured points.
+    """Return the lines of a chart, log-log unless `linear`.
+
+    The ticks of the axis are the measured points.
 
     Parameters
     ----------
-    width, height : of the plotting area, in terminal cells
+    curve : the data
+    unit : base unit of the values
+    parameter : name of the axis
+    width, height : size of the plotting area, in terminal cells
+    linear : use linear axes
+    ascii_only : use ASCII characters only
 
     Returns
     -------
-    No line at all where everything is zero.
+    list of str
+        Empty if all values are zero.
     """
     if not curve.has_scale:
         return []
@@ -68,14 +76,14 @@ def draw(
 
 @dataclass(frozen=True, slots=True)
 class _Cells:
-    """Where on a grid of terminal cells points of a chart are."""
+    """The mapping of points of a chart to a grid of terminal cells."""
 
     axes: Axes
     width: int
     height: int
 
     def dot(self, point: float, value: float) -> tuple[int, int]:
-        """Return the row and column of a dot; a cell has four by two of them."""
+        """Return the row and column of a dot; a cell has four rows and two columns of dots."""
         across, down = self.width * 2 - 1, self.height * 4 - 1
         column = min(across, max(0, _nearest(self.axes.x(point) * across)))
         return down - min(down, _nearest(self.axes.y(value) * down)), column
@@ -88,7 +96,7 @@ class _Cells:
 
 
 def _nearest(place: float) -> int:
-    """Round to a whole number; in the middle between two the last digits do not decide."""
+    """Return the nearest whole number, rounded such that the last digits do not decide ties."""
     return round(round(place, 6))
 
 
@@ -130,9 +138,9 @@ def _with_axis(
 
 
 def _ticks(points: Sequence[float], scale: _Cells, width: int) -> str:
-    """Write the points under their columns; one that would touch its neighbour is left out."""
+    """Return the labels of points under their columns, without labels that would touch another."""
     line = [" "] * (width + 8)
-    # The target first: of all ticks it is the one that must not go.
+    # The target comes first, because its tick must not be dropped.
     order = [len(points) - 1, *range(len(points) - 1)]
     spans: list[tuple[int, int]] = []
     for i in order:

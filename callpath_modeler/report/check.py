@@ -1,4 +1,4 @@
-"""What came of expectations, as a table for machines and as lines for people."""
+"""Results of expectations, as a table and as lines of text."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     from callpath_modeler.diagnostics import Finding
 
 _WORD = 8
-"""Cells that the status takes."""
+"""Width of the status, in cells."""
 
 _INDENT = " " * 10
 _MOST = 48
-"""Cells of a name beyond which what came of it stands in the next line."""
+"""Width of a name, in cells; after longer names, the result is on the next line."""
 
 STYLES = {
     Status.PASS: "green",
@@ -40,13 +40,23 @@ _GREY = "dim"
 
 
 def check_text(check: Check, *, style: TextStyle) -> list[Text]:
-    """Return outcomes for people, in the order of the file, and a line that sums up."""
+    """Return the results as lines of text, in the order of the file, and a summary line.
+
+    Parameters
+    ----------
+    check : the results
+    width : width of the terminal; None = cut nothing
+    ascii_only : use ASCII characters only
+    """
     listing = check_listing(check, style=style)
     return [*(line for entry in listing.entries for line in entry.lines), *listing.foot]
 
 
 def check_listing(check: Check, *, style: TextStyle) -> Listing:
-    """Return outcomes as a list that begins at the first failure, each with what decides it."""
+    """Return the results as a list that starts at the first failure.
+
+    Each entry leads to the call path that decides the result.
+    """
     say = style.say
     names = [cell_len(outcome.expectation.name) for outcome in check.outcomes]
     column = min(_MOST, max(names, default=0))
@@ -80,7 +90,7 @@ def _outcome_lines(
 
 
 def _place(check: Check, outcome: Outcome, *, style: TextStyle) -> Iterator[Text]:
-    """Say which call path it is, and where in the file it stands."""
+    """Yield the lines that name the call path and the line of the file."""
     say = style.say
     where = say(f"{check.path}:{outcome.line}")
     names = [say(short_name(name)) for name in worst_names(outcome)]
@@ -98,7 +108,7 @@ def _indented(text: str, width: int | None, style: str = "") -> Iterator[Text]:
 
 
 def worst_names(outcome: Outcome) -> tuple[str, ...]:
-    """Return the names of the call path that decides; none where it is the whole program."""
+    """Return the names of the call path that decides; empty for the whole program."""
     decisive = outcome.decisive
     if decisive is None or decisive.worst is None:
         return ()
@@ -110,9 +120,9 @@ def _worst(outcome: Outcome) -> str:
 
 
 def last_line(check: Check) -> str:
-    """Count what came of all expectations, and say what they were judged at."""
+    """Return the summary line: counts of results, and the scale and confidence of the check."""
     judged = [(outcome, j) for outcome in check.outcomes for j in outcome.judgements]
-    # Growth is in the limit: where it was judged goes without saying beside a target.
+    # Growth has no target of its own, so the target of the values describes it as well.
     judged = [each for each in judged if each[1].target is not None] or judged
     targets = dict.fromkeys(setting_text(_where(outcome, j)) for outcome, j in judged)
     confidences = sorted({outcome.expectation.confidence for outcome in check.outcomes})
@@ -123,14 +133,14 @@ def last_line(check: Check) -> str:
 
 
 def _where(outcome: Outcome, judgement: Judgement | None) -> dict[str, float]:
-    """Return the values of parameters that something was judged at; of growth, those held."""
+    """Return the parameters of a judgement; for growth, the parameters that are held constant."""
     if judgement is None or judgement.target is None:
         return {**outcome.fitted.held}
     return outcome.fitted.at(judgement.target)
 
 
 def check_table(check: Check, findings: Sequence[Finding] = ()) -> Table:
-    """Return one row per expectation, in the order of the file."""
+    """Return a table with one row per expectation, in the order of the file."""
     outcomes = check.outcomes
     experiment = outcomes[0].fitted.experiment if outcomes else None
     ids = experiment.tree.ids() if experiment else []

@@ -1,4 +1,4 @@
-"""One call path in full: formula, chart, what else it could be, excess work, neighbours."""
+"""Description of one call path: formula, chart, alternatives, excess work, neighbours."""
 
 from __future__ import annotations
 
@@ -39,18 +39,18 @@ from callpath_modeler.units import (
 _WIDTH = 100
 """Columns for the chart where the style sets no width."""
 _GRID = 400
-"""Points at which the curve is evaluated: more than any terminal has columns."""
+"""Number of points at which the curve is evaluated: more than a terminal has columns."""
 _LABEL = 10
-"""Cells of the word that a fact begins with."""
+"""Width of the label of a fact, in cells."""
 _TWO_LAWS = "The law changes between two scales; beyond them the other law holds."
-"""Of call paths whose model has a change point."""
+"""Status of call paths whose model has a change point."""
 _GONE = "It does not occur at the largest scale; nothing is predicted."
-"""Of call paths that have a model of the smaller scales."""
+"""Status of call paths that only have a model of smaller scales."""
 _LEGEND = "● measured  ⣀ model  ░ band  ┊ end of the data  ◆ target"
 _LEGEND_ASCII = "o measured  * model  : band  | end of data  X target"
 
 Fact = tuple[str, str]
-"""Something to say of a call path: a word, and the text."""
+"""A label and a text about a call path."""
 
 
 def model_text(
@@ -61,9 +61,9 @@ def model_text(
     style: TextStyle,
     needs: Requirements | None = None,
 ) -> list[str]:
-    """Return the lines of `cpmodel show` for the call path in `row`, at the target.
+    """Return the lines of `cpmodel show` for the call path in `row` at the target.
 
-    `needs` are what it needs beside time, if that is known.
+    `needs` holds its requirements besides time, if they are known.
     """
     fitted = ranking.fitted
     tree = fitted.experiment.tree
@@ -106,13 +106,13 @@ def model_text(
 
 
 def no_model(ranking: Ranking, row: int) -> str:
-    """Say why a call path has no model."""
+    """Return the reason why a call path has no model."""
     status = FitStatus(int(ranking.fitted.models.status[row]))
     return f"no model: {_GONE if status.modelled else status.sentence}"
 
 
 def origin(fitted: Fitted, row: int) -> str:
-    """Say where the code of a call path is, as far as that is known."""
+    """Return the place of a call path in the source code, as far as it is known."""
     tree = fitted.experiment.tree
     region = tree.regions[tree.region[row]]
     place = f"{region.file}:{region.line}" if region.line >= 0 else region.file
@@ -124,7 +124,7 @@ def _dressed(facts: Sequence[Fact]) -> list[str]:
 
 
 def whole_formula(ranking: Ranking, row: int, *, style: TextStyle) -> list[str]:
-    """Return the model in all parameters, which the one along one parameter is a slice of."""
+    """Return the model in all parameters; the model along one parameter is a slice of it."""
     fitted, surface = ranking.fitted, ranking.fitted.surface
     if surface is None or ranking.inclusive:
         return []
@@ -132,12 +132,12 @@ def whole_formula(ranking: Ranking, row: int, *, style: TextStyle) -> list[str]:
     lines = [f"{fitted.metric.name}({names}) = {surface.formula(row, pretty=not style.ascii_only)}"]
     if fitted.of_line.size and fitted.of_line[row]:
         at = setting_text(fitted.held)
-        lines.append(f"closer to the runs at {at} is a model of these alone:")
+        lines.append(f"a separate model of the runs at {at} fits them better:")
     return lines
 
 
 def measured_line(ranking: Ranking, row: int, *, style: TextStyle) -> list[str]:
-    """Say what was measured at the target, if it was run two times or more."""
+    """Return the measured cost at the target, if it was run at least twice."""
     if not ranking.repetitions:
         return []
     unit, value = ranking.fitted.metric.unit, float(ranking.value[row])
@@ -149,7 +149,7 @@ def measured_line(ranking: Ranking, row: int, *, style: TextStyle) -> list[str]:
 
 
 def predicted_text(ranking: Ranking, row: int, *, style: TextStyle = DEFAULT_STYLE) -> str:
-    """Write what the model says at a finite target, with its band; and how far that is off."""
+    """Return the prediction at a finite target with its band, and its error if it is known."""
     fitted, unit, said = ranking.fitted, ranking.fitted.metric.unit, ranking.predicted
     value, low, high = (float(each[row]) for each in (said.value, said.low, said.high))
     amount = amount_text(value, low, high, unit, style=style)
@@ -157,7 +157,7 @@ def predicted_text(ranking: Ranking, row: int, *, style: TextStyle = DEFAULT_STY
     off = float(ranking.deviation[row])
     if not ranking.repetitions or np.isnan(off):
         return text
-    return f"{text}, {signed_percent(off)} against what was measured"
+    return f"{text}, error {signed_percent(off)}"
 
 
 def _formula(ranking: Ranking, row: int, *, style: TextStyle) -> str:
@@ -173,28 +173,28 @@ def _formula(ranking: Ranking, row: int, *, style: TextStyle) -> str:
     text += f"  [{unit}]" if unit != "1" else ""
     if np.isfinite(ranking.target):
         text += f"   {predicted_text(ranking, row, style=style)}"
-    # Where the formula says it, the growth need not.
+    # The formula may already contain it.
     growth += "" if since else from_text(fitted, int(ranking.leader[row]))
     return f"{text}   growth {growth}"
 
 
 def rows_of(ranking: Ranking, row: int) -> IntArray:
-    """Return the call paths that a ranked value is made of."""
+    """Return the call paths that contribute to a ranked value."""
     end = ranking.fitted.experiment.tree.end[row] if ranking.inclusive else row + 1
     return np.arange(row, end)
 
 
 def _sum_of(ranking: Ranking, row: int) -> str:
-    """Say what an inclusive prediction is the sum of."""
+    """Return the parts of an inclusive prediction."""
     fitted, tree = ranking.fitted, ranking.fitted.experiment.tree
     parts = int(fitted.modelled[row : tree.end[row]].sum())
     leader = int(ranking.leader[row])
-    who = tree.path(leader) if leader != row else "its own part"
+    who = tree.path(leader) if leader != row else "its exclusive part"
     return f"{counted(parts, 'model')}; fastest growing: {who}"
 
 
 def quality_facts(ranking: Ranking, row: int) -> list[Fact]:
-    """Say how good a model is; of a sum, what it is the sum of."""
+    """Return the quality of a model; for a sum, the parts of the sum."""
     if ranking.leader[row] < 0:
         return []
     if ranking.inclusive:
@@ -232,7 +232,7 @@ def _others(ranking: Ranking, row: int, *, style: TextStyle) -> list[str]:
         return [f"could also be: {NO_OTHER} ({compared_text(fitted)})"]
     at = at_text(fitted, ranking.target)
     classic = fitted.models.method == "classic"
-    title = "could also be" if classic else "could also be (or much like)"
+    title = "could also be" if classic else "could also be (or similar)"
     width = max(cell_len(title) - 2, *(cell_len(other.formula) for other in others))
     lines = [f"{title:<{width + 2}} {'weight' if classic else 'prob. '} at {at}"]
     for other in others:
@@ -245,30 +245,30 @@ def _others(ranking: Ranking, row: int, *, style: TextStyle) -> list[str]:
 def _chance(ranking: Ranking, row: int) -> str:
     if np.isnan(ranking.first[row]):
         return ""
-    return f"; to be among the {FIRST} costliest at the target {percent(ranking.first[row])}"
+    return f"; {percent(ranking.first[row])} to be among the {FIRST} costliest at the target"
 
 
 def _control(ranking: Ranking, row: int) -> list[Fact]:
-    """Return the statistical quality control of the repetitions, where it has something to say."""
+    """Return the statistical quality control of the repetitions, if it has a result."""
     fitted = ranking.fitted
     _, values = fitted.line.by_point(fitted.metric.name, fitted.parameter)
     repetitions = summarise(values[[row]], "mean", float(fitted.settings["confidence"]))
     if not repetitions.indistinct[0]:
         return []
-    what = "one value lies in the confidence interval of every point"
+    what = "a constant lies in the confidence intervals of all points"
     return [("control", f"{what}: the repetitions alone could explain the differences")]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ExcessStep:
-    """Excess work between two scales, of every call path.
+    """Excess work of every call path between two scales.
 
     Attributes
     ----------
     base, scale : values of the parameter
-    predicted : whether the cost at the larger one is predicted, else measured
+    predicted : whether the cost at the larger scale is predicted; else it is measured
     inclusive, exclusive : [call paths] fractions of the total at the larger scale
-    efficiency : [call paths] cost under perfect scaling over the cost, with callees
+    efficiency : [call paths] inclusive cost under perfect scaling, divided by the cost
     """
 
     base: float
@@ -280,7 +280,7 @@ class ExcessStep:
 
     @property
     def title(self) -> str:
-        """Name the two scales."""
+        """Return the names of the two scales."""
         steps = f"{parameter_value(self.base)} → {parameter_value(self.scale)}"
         return steps + " predicted" * self.predicted
 
@@ -288,7 +288,7 @@ class ExcessStep:
 def excess_steps(ranking: Ranking) -> list[ExcessStep]:
     """Return excess work between the smallest scale and each other one, and at the target.
 
-    There is none of a metric that does not add up over call paths.
+    The result is empty for a metric that does not add up over call paths.
     """
     fitted, base = ranking.fitted, float(ranking.fitted.points[0])
     if not fitted.metric.additive:
@@ -322,7 +322,7 @@ def _excess(ranking: Ranking, row: int) -> list[str]:
 
 
 def value_facts(ranking: Ranking, row: int) -> list[Fact]:
-    """Say what was measured, and how evenly processes shared it."""
+    """Return the measured values and the imbalance of processes."""
     fitted, rows = ranking.fitted, rows_of(ranking, row)
     pairs = zip(fitted.points, measured_of(fitted, rows), strict=True)
     cells = [
@@ -333,14 +333,14 @@ def value_facts(ranking: Ranking, row: int) -> list[Fact]:
     facts = [("measured", f"{fitted.parameter} = " + "   ".join(cells) + at)]
     uneven = imbalance_cells(fitted, row)
     if uneven:
-        own = ", of its own cost" if len(rows) > 1 else ""
+        own = ", of the exclusive cost" if len(rows) > 1 else ""
         what = f"   (largest / mean of the processes{own})"
         facts.append(("imbalance", f"{fitted.parameter} = " + "   ".join(uneven) + at + what))
     return facts
 
 
 def imbalances(fitted: Fitted, row: int) -> list[tuple[float, float]]:
-    """Return points and the imbalance of the exclusive cost of a call path there, where known."""
+    """Return points and the imbalance of the exclusive cost there, where it is known."""
     metric, known = fitted.metric.name, []
     for point in fitted.points.tolist():
         at = {**fitted.measured_at, fitted.parameter: point}
@@ -357,7 +357,7 @@ def imbalance_cells(fitted: Fitted, row: int) -> list[str]:
 
 
 def neighbour_facts(ranking: Ranking, row: int) -> list[Fact]:
-    """Say what calls a call path, and what it calls, with the measured parts of its cost."""
+    """Return the caller and the callees of a call path, with their measured parts of its cost."""
     tree = ranking.fitted.experiment.tree
     inclusive = tree.inclusive(np.nan_to_num(ranking.fitted.measured[:, -1]))
     caller = int(tree.parent[row])
@@ -372,7 +372,7 @@ def neighbour_facts(ranking: Ranking, row: int) -> list[Fact]:
 
 
 def program_facts(ranking: Ranking, row: int, *, style: TextStyle = DEFAULT_STYLE) -> list[Fact]:
-    """Say how long the program runs at the target, as the ranking does, and the share of it."""
+    """Return the run time of the program at the target, and the share of the call path."""
     fitted = ranking.fitted
     if np.isinf(ranking.target) or not fitted.metric.additive:
         return []

@@ -1,4 +1,4 @@
-"""What nodes cost at a target in one of the three views: for people and for machines."""
+"""Costs of nodes at a target in one of the three views, as text and as a table."""
 
 from __future__ import annotations
 
@@ -67,8 +67,8 @@ class ForecastView(OutlinedView):
 
     Attributes
     ----------
-    forecast : what is shown
-    request : which view, and how much of it
+    forecast : the predictions
+    request : view, depth, filter and zoom
     """
 
     forecast: Forecast
@@ -81,12 +81,12 @@ class ForecastView(OutlinedView):
 
     @property
     def costs(self) -> Costs:
-        """The value at the target decides; in the limit, the share."""
+        """The values that order the lines: at the target, or shares in the limit."""
         return self.forecast.decides
 
     @property
     def whole(self) -> float:
-        """The sum of all that decides."""
+        """The sum of the values that order the lines."""
         return self.forecast.whole
 
     @cached_property
@@ -96,7 +96,7 @@ class ForecastView(OutlinedView):
 
     @property
     def order(self) -> Callable[[Rows], FloatArray] | None:
-        """What siblings are ordered by in place of the share."""
+        """The order of siblings, or None for the order of shares."""
         return self.forecast.order(self.view, self.request.sort, inclusive=self.inclusive)
 
     @cached_property
@@ -113,7 +113,7 @@ def _growths(
 
 
 def views_table(shown: ForecastView, findings: Sequence[Finding] = ()) -> Table:
-    """Return one row per line of the view."""
+    """Return a table with one row per line of the view."""
     fitted, lines = shown.forecast.fitted, shown.outline.lines
     columns = node_columns(shown.outline)
     columns["metric"] = [fitted.metric.name] * len(lines)
@@ -188,13 +188,15 @@ def views_text(
     style: TextStyle,
     invocation: Invocation = EXPERIMENT,
 ) -> list[Text]:
-    """Return the view for people: the answer first, then the tree, then what is not in it.
+    """Return a view as text: the answer, the tree, and notes.
 
     Parameters
     ----------
-    width : of the terminal; None = nothing is cut
-    full_names : functions with return type and arguments
-    invocation : asks for the same
+    shown : the view
+    width : width of the terminal; None = cut nothing
+    full_names : show return types and arguments of functions
+    ascii_only : use ASCII characters only
+    invocation : command lines for the same experiment
     """
     say = style.say
     columns = _columns(shown, style=style)
@@ -211,7 +213,7 @@ def views_text(
 
 
 def _verdict(shown: ForecastView, *, style: TextStyle) -> str:
-    """Answer the question: how long, how sure, and where."""
+    """Return the sentence that answers: the cost, its uncertainty, and its place."""
     forecast, fitted = shown.forecast, shown.forecast.fitted
     is_finite = np.isfinite(forecast.target)
     at = at_text(fitted, forecast.target)
@@ -234,7 +236,7 @@ def _verdict(shown: ForecastView, *, style: TextStyle) -> str:
     where = f"the hot path leads to {name}" if top_down else f"most is in {name}"
     where = where[0].upper() + where[1:] if is_finite else where
     how = f", {growth}" if growth else ""
-    answer += f"{where}: {share}{'' if shown.inclusive else ' by itself'}{how}."
+    answer += f"{where}: {share}{'' if shown.inclusive else ' exclusive'}{how}."
     return " ".join([answer, *model_notes(forecast, style=style)])
 
 
@@ -247,7 +249,7 @@ def _context(shown: ForecastView) -> str:
 
 
 def _columns(shown: ForecastView, *, style: TextStyle) -> list[TextColumn]:
-    """Return the columns for people, each with a last cell for the total."""
+    """Return the columns, each with a last cell for the total."""
     forecast, known = shown.forecast, shown.forecast.inputs
     own, whole = shown.values
     cells = value_cells(forecast, own, whole, inclusive=shown.inclusive, style=style)
@@ -277,17 +279,20 @@ def value_cells(
     inclusive: bool,
     style: TextStyle,
 ) -> dict[str, TextColumn]:
-    """Return the values of lines as text, by what they are.
+    """Return the values of lines as text, by name of the column.
 
     Parameters
     ----------
+    forecast : the predictions
     own, whole : exclusive and inclusive values of the lines
-    inclusive : which of both lead
+    inclusive : whether inclusive values lead
+    ascii_only : use ASCII characters only
 
     Returns
     -------
-    ``measured``, ``value``, ``band``, ``model``, ``other``, ``share``, ``excess``, ``growth``,
-    ``trust``; those that `informative` leaves.
+    dict
+        ``measured``, ``value``, ``band``, ``model``, ``other``, ``share``, ``excess``, ``growth``,
+        ``trust``, as far as `informative` keeps them.
     """
     unit = forecast.fitted.metric.unit
     main, other = (whole, own) if inclusive else (own, whole)
@@ -306,9 +311,7 @@ def value_cells(
         "value": TextColumn(target, texts(main.value)),
         "band": TextColumn(band_title(forecast), bands, droppable=-2),
         "model": TextColumn("model", [signed_percent(v) for v in off], droppable=2),
-        "other": TextColumn(
-            "own" if inclusive else "with callees", texts(other.value), droppable=6
-        ),
+        "other": TextColumn("own" if inclusive else "inclusive", texts(other.value), droppable=6),
         "share": TextColumn("share", share_texts(forecast, before, after), droppable=4),
         "excess": TextColumn("excess", [percent(v) for v in main.excess.tolist()], droppable=5),
         "growth": TextColumn("growth", growth, right=False, droppable=1),
@@ -326,8 +329,8 @@ def _unit(shown: ForecastView) -> str:
 def _footer(shown: ForecastView, invocation: Invocation, *, style: TextStyle) -> list[str]:
     known, unit = shown.forecast.inputs, _unit(shown)
     lines = []
-    kind = "with callees" if shown.inclusive else "by themselves"
-    lines.append(f"values: {kind}; growth: the fastest in the value; > is the hot path")
+    kind = "inclusive" if shown.inclusive else "exclusive"
+    lines.append(f"values: {kind}; growth: of the fastest growing part; > is the hot path")
     lines += sum_notes(shown.forecast, style=style)
     lines += [MODEL_NOTE] if shown.forecast.repetitions else []
     if len(known.unmodelled):

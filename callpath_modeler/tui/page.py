@@ -1,4 +1,4 @@
-"""The visible part of a view as lines of text: names with their place in the tree, then values."""
+"""The visible part of a view as lines of text: indented names, then values."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from callpath_modeler.tui.session import Session
 from callpath_modeler.units import percent
 
 NAME_LEAST = 26
-"""Columns that can go do, before names get less than this."""
+"""Least width of names, in cells; optional columns are dropped first."""
 _STEP = 2
 
 _ORDER = (
@@ -56,9 +56,9 @@ class Page:
 
     Attributes
     ----------
-    header : the titles of the columns
+    header : titles of the columns
     lines : one per line of the view
-    widths : how wide each column is, in terminal cells
+    widths : width of each column, in terminal cells
     """
 
     header: Text
@@ -75,13 +75,15 @@ def page(
     style: TextStyle = DEFAULT_STYLE,
     at_least: Mapping[str, int] | None = None,
 ) -> Page:
-    """Lay out some lines of what a session shows.
+    """Return some lines of the current view.
 
     Parameters
     ----------
-    first, count : which lines
-    width : in terminal cells
-    at_least : widths that columns had before, so that they do not jump
+    session : the session
+    first, count : first line, and number of lines
+    width : width in terminal cells
+    ascii_only : use ASCII characters only
+    at_least : earlier widths of columns, so that columns do not jump
     """
     places = np.arange(first, min(first + count, len(session.outline)))
     columns = _columns(session, places, style=style)
@@ -141,9 +143,9 @@ def _columns(session: Session, places: np.ndarray, *, style: TextStyle) -> dict[
 def _of_processes(
     session: Session, places: np.ndarray, *, style: TextStyle
 ) -> dict[str, TextColumn]:
-    """Return maxima over processes and the imbalance at the largest scale, as a ranking does.
+    """Return maxima over processes and the imbalance at the largest scale, as in a ranking.
 
-    Lines of several call paths have none: the slowest processes of each may differ.
+    Lines with several call paths have none, because their slowest processes may differ.
     """
     fitted, nodes = session.forecast.fitted, session.outline.nodes[places].tolist()
     maximum, imbalance = session.forecast.inputs.maxima_at_largest
@@ -167,7 +169,7 @@ def _of_processes(
 
 
 def _heat(session: Session, code: int) -> int:
-    """Tell how fast something grows: 0 not at all, to 4 faster than linear."""
+    """Return the speed of a growth, from 0 (none) to 4 (faster than linear)."""
     growth = session.forecast.inputs.growth_of(code)
     if growth is None:
         return 0
@@ -175,7 +177,7 @@ def _heat(session: Session, code: int) -> int:
 
 
 def _shown(widths: Mapping[str, int], width: int, *, kept: str) -> list[str]:
-    """Return the columns that there is room for; `kept` goes last."""
+    """Return the columns that fit; `kept` is dropped last."""
     shown = [name for name in _ORDER if name in widths]
     for name in sorted(_FIRST_TO_GO, key=kept.__eq__):
         if width - sum(widths[n] + 1 for n in shown) >= NAME_LEAST:
@@ -186,7 +188,7 @@ def _shown(widths: Mapping[str, int], width: int, *, kept: str) -> list[str]:
 
 
 def _name(session: Session, place: int, room: int, *, style: TextStyle) -> str:
-    """Return the name of a line, behind what says where it is in the tree."""
+    """Return the name of a line after its position in the tree."""
     outline, view = session.outline, session.view
     say = style.say
     depth = int(outline.depth[place])

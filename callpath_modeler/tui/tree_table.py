@@ -1,4 +1,4 @@
-"""A table of the lines of a view, of which only the visible ones are ever made."""
+"""A table of the lines of a view; only visible lines are made."""
 
 from __future__ import annotations
 
@@ -19,25 +19,25 @@ from callpath_modeler.tui.page import Page, page
 from callpath_modeler.tui.session import Session
 
 _HEADER = 1
-"""Lines above the first line of the view."""
+"""Number of lines above the first line of the view."""
 
 
 class TreeTable(ScrollView, can_focus=True):
-    """The lines of a session's view, with a header that stays.
+    """The lines of a session's view, with a fixed header.
 
     Parameters
     ----------
-    session : what is shown
-    style : characters of its lines
+    session : the session
+    ascii_only : use ASCII characters only
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [*MOVES]
 
     class Moved(Message):
-        """The cursor is on another line."""
+        """Event: the cursor is on another line."""
 
     class Chosen(Message):
-        """The line under the cursor was chosen."""
+        """Event: the line under the cursor was chosen."""
 
     def __init__(self, session: Session, style: TextStyle) -> None:
         super().__init__()
@@ -48,7 +48,7 @@ class TreeTable(ScrollView, can_focus=True):
         self._widths: dict[str, int] = {}
 
     def renew(self, *, anew: bool = True) -> None:
-        """Show what the session shows now; `anew` lets columns become narrower."""
+        """Show the current state of the session; with `anew`, columns may become narrower."""
         self._page = None
         if anew:
             self._widths = {}
@@ -57,7 +57,7 @@ class TreeTable(ScrollView, can_focus=True):
         self.refresh()
 
     def _follow(self) -> None:
-        """Scroll as little as it takes to see the cursor."""
+        """Scroll as little as possible so that the cursor is visible."""
         room = max(1, self.size.height - _HEADER)
         cursor, top = self._session.cursor, self._top
         if cursor < top:
@@ -123,7 +123,7 @@ class TreeTable(ScrollView, can_focus=True):
         self.action_move(step * max(1, self.size.height - _HEADER - 1))
 
     def on_click(self, event: Click) -> None:
-        """Go to the line that was clicked; a click on the line under the cursor chooses it."""
+        """Go to the clicked line, or choose it if the cursor is already there."""
         place = self._top + event.y - _HEADER
         if event.y < _HEADER or place >= len(self._session.outline):
             return

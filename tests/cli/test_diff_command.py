@@ -1,4 +1,4 @@
-"""`cpmodel diff` as it is typed."""
+"""`cpmodel diff` on the command line."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SLOW = {**LAWS, "main/solve": (4.0, 0.5)}
 
 @pytest.fixture
 def table(tmp_path):
-    """Write a table of runs that follow laws, a coefficient and an exponent each, with noise."""
+    """Write a table of runs with laws of a coefficient and an exponent each, with noise."""
 
     def table(name, laws, seed=1, *, points=POINTS, noise=0.01, repetitions=3):
         rng = np.random.default_rng(seed)

@@ -1,4 +1,4 @@
-"""The status that a command leaves with."""
+"""Exit status of commands."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_a_command_that_answers_no_leaves_with_status_one(monkeypatch, arguments
 
 
 LOUD = ["rank", "--target", "512"]
-"""A ranking that has something to say on standard error, too."""
+"""A ranking that also writes to standard error."""
 
 
 @pytest.fixture

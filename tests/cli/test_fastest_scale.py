@@ -1,4 +1,4 @@
-"""Where a program stops getting faster, from the command line."""
+"""The scale at which a program is fastest, on the command line."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ P = (8, 16, 32, 64, 128)
 
 @pytest.fixture
 def table(tmp_path):
-    """Write a long table of a program that is fastest at p = 316, run thrice."""
+    """Write a long table of a program that is fastest at p = 316, with three repetitions."""
     random = np.random.default_rng(2)
     lines = ["callpath,p,rep,time"]
     for p in P:

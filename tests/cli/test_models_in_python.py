@@ -1,4 +1,4 @@
-"""`cpmodel export -f python`: a module that says what the models say, with numpy alone."""
+"""`cpmodel export -f python`: a module that needs only NumPy and predicts like the models."""
 
 from __future__ import annotations
 
@@ -137,5 +137,5 @@ def test_a_surface_that_some_runs_have_closer_models_than_says_so(tmp_path):
     )
     assert fitted.of_line.all()
     source = python_source(fitted)
-    assert "# closer to the runs at n = 4 is a model of these alone" in source
+    assert "# a separate model of the runs at n = 4 fits them better" in source
     assert imported(source, tmp_path)["predict"]("f", 4, 2) >= 0

@@ -1,4 +1,4 @@
-"""The largest run was made elsewhere: everything in it took 1.4 times as long."""
+"""A largest run under other conditions: all its values are 1.4 times as large."""
 
 import csv
 
@@ -34,7 +34,7 @@ def test_a_scale_that_is_off_by_a_factor_is_reported_and_not_taken_for_growth(ru
     rows = {row["callpath"]: row for row in csv.DictReader(outcome.out.splitlines())}
     constant = rows["main/f1"]
     assert constant["growth"] == "O(1)"
-    # What the others say, and what it would be if that is how large runs are.
+    # The prediction of the other scales, and the one if all large runs are slower.
     assert float(constant["low[s]"]) < 6
     assert float(constant["high[s]"]) > 8.4
 

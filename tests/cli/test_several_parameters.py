@@ -1,4 +1,4 @@
-"""Runs that differ in more than one parameter, from the command line."""
+"""Runs that differ in more than one parameter, on the command line."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ N = (10, 20, 30, 40)
 
 @pytest.fixture
 def table(tmp_path):
-    """Return a long table of a call path that does volumes, and of one that sends messages."""
+    """Return a long table of a call path with volume work, and of one with messages."""
     rng = np.random.default_rng(5)
     path = tmp_path / "app.csv"
     lines = ["callpath,p,n,rep,time"]

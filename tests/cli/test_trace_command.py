@@ -160,7 +160,7 @@ def test_messages_that_nobody_receives_are_told_but_make_no_program(run, tmp_pat
 
 def test_the_command_is_among_the_others(run):
     assert "trace" in run("--help").out
-    assert "trace             Tell the communication" in run("plugins").out
+    assert "trace             Show the communication" in run("plugins").out
     for words in (("trace",), ("trace", "--help")):
         done = run(*words)
         assert done.status == 0

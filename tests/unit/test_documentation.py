@@ -1,4 +1,4 @@
-"""Man pages, and the pages of the site that are made of the code."""
+"""Man pages, and pages of the site that are generated from the code."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A chart as SVG: measured points, model, band, end of the data, target."""
+"""Charts as SVG: measured points, model, band, end of the data, target."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from callpath_modeler.units import parameter_value, quantity
 _WIDTH, _HEIGHT = 560, 290
 _LEFT, _RIGHT, _TOP, _BOTTOM = 70, 22, 14, 40
 _LETTER, _GAP = 7.5, 8
-"""Width of a letter, and how far labels are apart at least."""
+"""Width of a character, and least distance between labels."""
 _FEW_DECADES = 2.0
 _MOST_TICKS = 6
 
@@ -30,15 +30,18 @@ def figure(
     label: str,
     style: Html | None = None,
 ) -> Html:
-    """Draw a chart, log-log; ticks of the parameter are the measured points and the target.
+    """Return a chart, log-log; ticks of the parameter are the measured points and the target.
 
-    Where everything is zero there is none.
+    If all values are zero, the result is empty.
 
     Parameters
     ----------
-    key : what its ids on the page begin with
-    label : what it shows, for those who do not see it
-    style : what makes it a picture of its own; None = it is part of a page
+    curve : the data
+    unit : base unit of the values
+    parameter : name of the horizontal axis
+    key : prefix of the ids on the page
+    label : description for screen readers
+    style : styles of a separate picture; None = part of a page
     """
     if not curve.has_scale:
         return Html("")
@@ -68,7 +71,7 @@ def figure(
 
 
 def spark(curve: Curve) -> Html:
-    """Draw a chart as high as a line of text: points, model, band, target; nothing in words."""
+    """Return a chart as high as a line of text: points, model, band, target; no text."""
     if not curve.has_scale:
         return Html("")
     width, height, edge = 110, 26, 4
@@ -96,7 +99,7 @@ def spark(curve: Curve) -> Html:
 
 
 def legend() -> Html:
-    """Return what the signs of all charts mean."""
+    """Return the legend of all charts."""
     signs = (
         ("measured", tag("circle", class_="point", cx=14, cy=8, r=4)),
         ("model", tag("path", class_="model", d="M2 8H26")),
@@ -113,7 +116,7 @@ def legend() -> Html:
 
 @dataclass(frozen=True, slots=True)
 class _Frame:
-    """Where on the drawing points of the plane are: between its left, right, top and bottom."""
+    """The mapping of points of the plane to the drawing."""
 
     axes: Axes
     left: float = _LEFT
@@ -129,7 +132,7 @@ class _Frame:
 
 
 def _runs(is_shown: np.ndarray) -> Iterator[range]:
-    """Return stretches of at least two neighbours that are shown."""
+    """Yield the ranges of at least two adjacent points that are shown."""
     edges = np.flatnonzero(np.diff(is_shown.astype(np.int8), prepend=0, append=0))
     for start, end in edges.reshape(-1, 2).tolist():
         if end - start > 1:
@@ -153,7 +156,7 @@ def _grid(frame: _Frame, curve: Curve, unit: str) -> Iterator[Html]:
 
 
 def value_ticks(bottom: float, top: float) -> list[float]:
-    """Return round values between two, as many as there is room for, on a logarithmic axis."""
+    """Return round values between two limits for a logarithmic axis, as many as fit."""
     decades = math.log10(top / bottom)
     first, last = math.floor(math.log10(bottom)), math.ceil(math.log10(top))
     if decades > _FEW_DECADES:
@@ -180,7 +183,7 @@ def _model(frame: _Frame, curve: Curve) -> Iterator[Html]:
     axes, grid = frame.axes, curve.grid
     is_shown = (curve.value >= axes.bottom) & (curve.value <= axes.top)
     inside = grid <= curve.end_of_data
-    # The part beyond begins where the other ends.
+    # The part beyond the data starts where the other part ends.
     for part, kind in ((inside, "model"), (np.append(~inside[1:], not inside[-1]), "model beyond")):
         for run in _runs(is_shown & part):
             line = [(frame.x(grid[k]), frame.y(curve.value[k])) for k in run]
@@ -227,9 +230,9 @@ def _diamond(x: float, y: float, reach: float = 6.5) -> str:
 
 
 def _ticks(frame: _Frame, curve: Curve, parameter: str) -> Iterator[Html]:
-    """Write the points below the axis; one that would touch its neighbour is left out."""
+    """Yield the labels of points below the axis, without labels that would touch another."""
     points = curve.points.tolist()
-    # The target first, then the ends: of all ticks these are the ones that must not go.
+    # The target and the ends come first, because their ticks must not be dropped.
     order = [*([] if curve.target is None else [curve.target]), *points[-1:], *points[:-1]]
     taken: list[tuple[float, float]] = []
     for point in order:

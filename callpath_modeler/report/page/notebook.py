@@ -1,4 +1,4 @@
-"""What notebooks show: an experiment, models, a ranking, and other answers."""
+"""Representations in notebooks of experiments, models, rankings, and other results."""
 
 from __future__ import annotations
 
@@ -41,21 +41,21 @@ from callpath_modeler.target_query import FURTHER
 from callpath_modeler.units import counted
 
 _TOP = 10
-"""Call paths that have rows."""
+"""Number of call paths with rows."""
 _GRID, _SPARK = 72, 24
-"""Points of a chart, and of one as high as a line."""
+"""Numbers of points of a chart, and of a chart as high as a line of text."""
 _WIDTH = 120
-"""Letters in a line of what is text."""
+"""Width of lines of text, in characters."""
 _NOWHERE = np.empty(0, np.intp)
 
 
 def html_of(thing: object) -> Html:
-    """Return what a notebook shows of an answer, with the styles that it needs."""
+    """Return the HTML of a result for a notebook, with its styles."""
     return tag("div", tag("style", _styles()), _content(thing), class_="cpmodel")
 
 
 def latex_of(model: CallPathModel) -> str:
-    """Return the model of a call path as mathematics of LaTeX."""
+    """Return the model of a call path as LaTeX mathematics."""
     fitted = model.fitted
     if not fitted.modelled[model.row]:
         return rf"$\text{{{model.formula()}}}$"
@@ -65,7 +65,7 @@ def latex_of(model: CallPathModel) -> str:
 
 
 def svg_of(model: CallPathModel) -> Html:
-    """Return the chart of the model of a call path as a picture that needs nothing beside it."""
+    """Return the chart of the model of a call path as a separate picture."""
     return _chart(model, style=tag("style", _styles()))
 
 
@@ -76,7 +76,7 @@ def _styles() -> Html:
 
 @singledispatch
 def _content(thing: object) -> Html:
-    raise TypeError(f"nothing is known of how {thing!r} looks in a notebook")
+    raise TypeError(f"{thing!r} has no representation in notebooks")
 
 
 @_content.register
@@ -191,6 +191,6 @@ def _(losses: Losses) -> Html:
 
 
 def _lines(lines: Iterable[object]) -> Html:
-    """Return the lines of a command; what asks another command for more has no place here."""
+    """Return the lines of a command, without its proposals of further commands."""
     texts = (str(line) for line in lines)
     return tag("pre", "\n".join(text for text in texts if not text.startswith(NEXT)))

@@ -1,4 +1,4 @@
-"""The call tree: what each call path costs at the target with all that it calls."""
+"""The call tree on the page: inclusive cost of each call path at the target."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from callpath_modeler.report.views import ForecastView, value_cells
 from callpath_modeler.units import percent, quantity
 
 _LEAST = 0.01
-"""Share from which on a call path has a line of its own."""
+"""Share from which a call path has its own line."""
 _LINES = 400
-"""From so many lines on nothing is opened."""
+"""Number of lines from which nothing is opened."""
 _DEEPEST = 40
-"""Levels; browsers give up a few hundred below."""
+"""Largest number of levels; browsers fail a few hundred below it."""
 _OPEN = 0.1
-"""Share from which on what is below is seen at once."""
+"""Share from which a subtree is open at first."""
 _NAMED = 60
 _NAME, _GAP = 6.0, 0.6
 _WIDTHS = {
@@ -36,11 +36,11 @@ _WIDTHS = {
     "growth": 7.0,
     "trust": 3.2,
 }
-"""The columns, and how wide they are; names have this at least, in the size of letters."""
+"""Columns and their widths; the least width of names is in units of the font size."""
 
 
 def tree_section(forecast: Forecast, names: CallPathLinks) -> Html:
-    """Return the call tree: nested lists that fold."""
+    """Return the call tree as nested lists that fold."""
     if not forecast.repetitions and not forecast.inputs.modelled.any():
         return tag("p", "No call path could be modelled.")
     wanted = ViewRequest(least=_LEAST, depth=_DEEPEST, most=_LINES)
@@ -73,7 +73,7 @@ def tree_section(forecast: Forecast, names: CallPathLinks) -> Html:
 
 
 def _nested(shown: ForecastView, rows: Sequence[Html]) -> Iterator[str]:
-    """Write lines as nested lists, without recursion."""
+    """Yield lines as nested lists, without recursion."""
     outline = shown.outline
     shares = shown.values[1].share
     yield '<ul role="list">'

@@ -92,7 +92,7 @@ def test_fresh_noise_alone_breaks_no_limit():
 
 
 def test_predictions_differ_only_where_measurements_do():
-    # Beyond p = 32, where only the new runs went, the same program grows.
+    # Only the new runs go beyond p = 32, where the same program grows.
     points = np.concatenate([P, 32 * P])
     growing = {path: np.ones(10) for path in LAWS}
     growing["main/solve"] = np.maximum(points / 32, 1.0) ** 2

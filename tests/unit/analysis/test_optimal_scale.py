@@ -16,7 +16,7 @@ from synthetic import experiment, fitted
 POINTS = (8.0, 16.0, 32.0, 64.0, 128.0)
 P = np.array(POINTS)
 LEAST = np.sqrt(1000 / 0.01)
-"""Where 1000 / p + 0.01 p is least: p = 316."""
+"""Minimum of 1000 / p + 0.01 p: p = 316."""
 SHARED, ALONE = list(1000 / P), list(0.01 * P)
 
 

@@ -1,4 +1,4 @@
-"""Programs in C: compiled, run, and counted by a library between them and MPI."""
+"""Programs in C: compiled, run, and counted by a library between the program and MPI."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def compile_c(*arguments):
 
 
 def counted(program, counting, folder, ranks):
-    """Return what each rank of a program sends and receives, by rank."""
+    """Return the messages that each rank of a program sends and receives, by rank."""
     source, binary = folder / "program.c", folder / "program"
     source.write_text(program)
     compile_c(source, counting, "-o", binary)
@@ -67,7 +67,7 @@ def counted(program, counting, folder, ranks):
 
 
 def counts_of(path):
-    """Return what each rank of a trace sends and receives, by rank."""
+    """Return the messages that each rank of a trace sends and receives, by rank."""
     counts = {}
     with opened(path) as source:
         for location in source.definitions.locations:

@@ -1,4 +1,4 @@
-"""Roots of covariances: nothing is lost of them, whatever the size of coefficients."""
+"""Roots of covariances keep all digits for coefficients of every size."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Predictions at a value of one parameter where only small values of the other were run."""
+"""Predictions at a value of one parameter with runs only at small values of the other."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How unevenly processes share the cost of call paths, from readers to whoever shows it."""
+"""Imbalance of call paths, from readers to all outputs."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ POINTS = (1, 2, 4, 8, 16)
 
 @pytest.fixture(scope="module")
 def experiment(tmp_path_factory):
-    """Two repetitions: f has 1 + p / 100 and half as much more in the second; g is not known."""
+    """Two repetitions: f has 1 + p / 100, and 1.5 times this in the second; g is not known."""
     reader, folder = FakeReader(), tmp_path_factory.mktemp("runs")
     files = []
     for p in POINTS:
@@ -95,7 +95,9 @@ def test_the_browser_tells_it_of_a_single_call_path(fit):
         facts = NodeReport(ahead, view, np.array(nodes), inclusive=True).facts()
         return [line for line in facts if line.startswith("imbalance")]
 
-    assert told([1]) == ["imbalance of its own cost at p = 2: 1.27, 4: 1.30, 8: 1.35, 16: 1.45"]
+    assert told([1]) == [
+        "imbalance of the exclusive cost at p = 2: 1.27, 4: 1.30, 8: 1.35, 16: 1.45"
+    ]
     assert told([1, 2]) == []
 
 

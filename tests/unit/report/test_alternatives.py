@@ -1,4 +1,4 @@
-"""How probable a model is and what else it could be, as people read of it."""
+"""Probability of a model and its alternatives, as text."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ TARGET = 1000.0
 
 
 def fitted_with(*runners_up, weight=0.5, status=FitStatus.OK):
-    """Make a model that predicts 1, of a weight, and alternatives: formula, value, weight."""
+    """Return a model that predicts 1, with a weight, and alternatives: formula, value, weight."""
 
     class Models(SimpleNamespace):
         def alternatives(self, row, parameter, *, pretty):
@@ -46,7 +46,7 @@ def listed(*runners_up):
 
 
 def test_hypotheses_that_are_the_same_along_one_parameter_are_told_once():
-    # In p and n they are two, in p alone, with n held, they are one.
+    # They differ in p and n, but are equal in p with n fixed.
     found = listed(("2 * p", 2, 0.20), ("3", 3, 0.15), ("2 * p", 2, 0.10))
     assert found == [("2 * p", 0.30), ("3", 0.15)]
 
@@ -75,7 +75,9 @@ def test_hypotheses_that_predict_nearly_the_same_are_one():
 def test_a_model_that_is_less_probable_than_another_says_what_its_value_is():
     assert told(("2 * p", 2, 0.27), weight=0.36).sentence == "probability 36 %"
     found = told(("2 * p", 2, 0.20), ("3", 3, 0.15), ("2 * p", 2, 0.10), weight=0.16)
-    assert found.sentence == "probability 16 %; its value is in the middle of all that could be"
+    assert (
+        found.sentence == "probability 16 %; chosen because its prediction is in the middle of all"
+    )
 
 
 def test_outside_the_model_class_there_is_no_probability():

@@ -1,4 +1,4 @@
-"""Laws beyond change points in what people and programs read."""
+"""Laws beyond change points in text and machine-readable output."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a program stops getting faster, as people and machines read of it."""
+"""The scale at which a program is fastest, in text and machine-readable output."""
 
 from __future__ import annotations
 
@@ -76,12 +76,12 @@ def test_a_range_that_rounds_to_one_scale_is_not_told():
 
 def test_inside_the_data_it_is_said_who_says_so():
     (line,) = said(models(shared=100, alone=0.1), 1024)
-    assert line.startswith("By the models, fastest at about p = 3")
+    assert line.startswith("Fastest in the models at about p = 3")
 
 
 def test_of_a_program_that_more_processes_never_help_the_smallest_run_is_named():
     (line,) = said(models(shared=1, alone=1), 1024)
-    assert line.startswith("By the models, fastest at p = 8, the smallest run: ")
+    assert line.startswith("Fastest in the models at p = 8, the smallest run: ")
 
 
 def test_at_infinity_it_is_said_as_well(fit):

@@ -41,7 +41,7 @@ def test_the_first_line_is_the_answer_and_leads_to_the_hot_path(fit):
     assert first.startswith("app will run 205 s at p = 128 (4 × the largest run; ")
     assert first.endswith("The hot path leads to main/grows: 94 %, O(p).")
     first = text(fit, kind=ViewKind.BOTTOM_UP)[0]
-    assert first.endswith("Most is in grows, called by main: 62 % by itself, O(p).")
+    assert first.endswith("Most is in grows, called by main: 62 % exclusive, O(p).")
 
 
 def test_every_prediction_has_a_band_however_narrow_the_terminal(fit):

@@ -1,4 +1,4 @@
-"""Measured profiles against dumps of the reference tool and against another reader."""
+"""Measured profiles, compared with dumps of the reference tool and with another reader."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def test_reductions_equal_what_another_reader_computed(reader, shared_data, tabl
 
 
 def measured_profiles(shared_data):
-    """Return the profiles that tools wrote, without those made to be refused."""
+    """Return the profiles of measurement tools, without those that must be refused."""
     measured = ("scorep", "third_party")
     return sorted(path for name in measured for path in (shared_data / name).rglob("*.cubex"))
 

@@ -1,4 +1,4 @@
-"""What is wrong with a table is said in one line, with its number."""
+"""Errors in tables: one line, with the line number."""
 
 from __future__ import annotations
 

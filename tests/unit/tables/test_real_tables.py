@@ -1,4 +1,4 @@
-"""Tables that others measured: values equal an independent reading of them."""
+"""Tables of other projects, compared with an independent reading."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What stands on the screen of the browser: of any size, of any program."""
+"""The screen of the browser, for all sizes and programs."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def test_imbalance_shares_the_line_of_the_title_where_no_other_has_room():
 
     async def narrow(screen):
         assert titles(screen)[0].split("  ")[0] == "main/grows"
-        assert titles(screen)[0].endswith("  own imbalance 1.50 at p = 16")
+        assert titles(screen)[0].endswith("  exclusive imbalance 1.50 at p = 16")
         await screen.press("l", "down")
         screen.says("  imbalance 1.50 at p = 16")
         await screen.press("home", "end")
@@ -131,8 +131,8 @@ def test_imbalance_shares_the_line_of_the_title_where_no_other_has_room():
         assert titles(screen) == ["main/grows"]
 
     async def beside(screen):
-        screen.says("imbalance of its own cost at p = 2: 1.50, 4:")
-        assert not any("own imbalance" in line for line in screen.lines)
+        screen.says("imbalance of the exclusive cost at p = 2: 1.50, 4:")
+        assert not any("exclusive imbalance" in line for line in screen.lines)
 
     drive(narrow, times)
     drive(narrower, times, size=(60, 24))
@@ -159,9 +159,9 @@ def test_what_was_asked_to_be_left_out_is_named_where_there_is_room():
     left = replace(whole, experiment=replace(whole.experiment, findings=(finding,)))
 
     async def steps(screen):
-        screen.says("left out: 2 call paths")
+        screen.says("excluded: 2 call paths")
         await screen.press("t", *"inf", "enter")
-        screen.says("left out: 2 call paths")
+        screen.says("excluded: 2 call paths")
 
     drive(steps, left, size=(160, 50))
 

@@ -1,4 +1,4 @@
-"""Maxima over processes and the imbalance beside the lines of the browser."""
+"""Maxima over processes and the imbalance of the lines of the browser."""
 
 from __future__ import annotations
 

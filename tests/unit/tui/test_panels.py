@@ -1,4 +1,4 @@
-"""Comparisons and expectations in the browser: prompts, panels, and the way back."""
+"""Comparisons and expectations in the browser: prompts, panels, and the return from them."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def test_a_call_path_outside_of_the_zoom_and_the_filter_is_gone_to():
 
 
 def test_keys_work_while_an_answer_is_waited_for():
-    """Whatever is pressed meanwhile, the panel comes over it, and what is below is as it was."""
+    """The panel appears after any keys in the meantime, and the view below is unchanged."""
     go_on = threading.Event()
 
     def compare(name, _, inclusive):

@@ -1,4 +1,4 @@
-"""Candidates of the library against those of numpy."""
+"""Candidates of the C library and of NumPy."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from callpath_modeler.modeling.several.hypotheses import joint_hypotheses
 from callpath_modeler.modeling.terms import JOINT_SPACE
 from many_rows import KINDS, many_rows, screened
 
-pytestmark = pytest.mark.skipif(not compiled(), reason="there is no compiled library here")
+pytestmark = pytest.mark.skipif(not compiled(), reason="the compiled library is not installed")
 
 
 def both(monkeypatch, given):
-    """Return candidates in order, of the library and of numpy."""
+    """Return candidates in order, of the library and of NumPy."""
     found = candidates(*given)
     with monkeypatch.context() as patched:
         patched.setattr(module, "compiled", lambda: False)
@@ -37,7 +37,7 @@ def in_order(found):
 
 
 def compare(found, expected):
-    """Check that all are the same; but where two shapes are nearly one, rounding tells."""
+    """Check that all candidates are equal; rounding decides between nearly equal shapes."""
     np.testing.assert_array_equal(found.row, expected.row)
     np.testing.assert_array_equal(found.chosen, expected.chosen)
     assert np.isfinite(found.coefficients).all()

@@ -1,4 +1,4 @@
-"""What the library finds worth a look is what numpy does."""
+"""Screening of hypotheses in the C library and in NumPy."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from callpath_modeler.modeling.several.hypotheses import joint_hypotheses
 from callpath_modeler.modeling.terms import DEFAULT_SPACE, JOINT_SPACE, SearchSpace
 from many_rows import KINDS, many_rows, rows_to_fit
 
-pytestmark = pytest.mark.skipif(not compiled(), reason="there is no compiled library here")
+pytestmark = pytest.mark.skipif(not compiled(), reason="the compiled library is not installed")
 
 
 def both(monkeypatch, data, known, ways):
-    """Return what is chosen with the library and without it."""
+    """Return the selected hypotheses with the library and without it."""
     arguments = data, known, known.log_prior, ways.extremes
     with_it = screen(*arguments)
     monkeypatch.setattr(module, "compiled", lambda: False)
@@ -49,9 +49,9 @@ def test_the_library_chooses_what_numpy_chooses(name, monkeypatch):
     np.testing.assert_allclose(found.variance, expected.variance, rtol=1e-8)
     pairs = zip(chosen_by_row(found, known), chosen_by_row(expected, known), strict=True)
     same = np.array([one == other for one, other in pairs])
-    # Among points that are left after gaps and zeros shapes may be alike; then rounding chooses.
+    # After gaps and zeros, shapes may be equal at the remaining points; then rounding decides.
     assert same.mean() >= (0.97 if name in {"with gaps", "with zeros"} else 0.995)
-    # numpy bounds in single precision.
+    # NumPy computes bounds in single precision.
     np.testing.assert_allclose(found.fitted[same], expected.fitted[same], rtol=1e-5)
     np.testing.assert_array_equal(found.scattered, expected.scattered)
 
