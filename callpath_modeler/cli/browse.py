@@ -18,7 +18,7 @@ from callpath_modeler.cli.options import (
     load_options,
     target_options,
 )
-from callpath_modeler.cli.table_options import TABLE, format_of
+from callpath_modeler.cli.table_options import TABLE, OutputRequest
 from callpath_modeler.cli.view_options import sort_options, view_options
 from callpath_modeler.errors import UsageError
 from callpath_modeler.printable import shell_words
@@ -176,22 +176,19 @@ class _Services:
 
     def save(self, forecast: Forecast, request: ViewRequest, path: Path) -> str:
         """Write a view to a file."""
-        from callpath_modeler.cli.render import render_lines, render_table
         from callpath_modeler.report.views import ForecastView, views_table, views_text
         from callpath_modeler.target_query import findings_at
         from callpath_modeler.units import counted
 
-        shown, form = ForecastView(forecast, request), format_of(None, path)
-        if form == TABLE:
+        shown, output = ForecastView(forecast, request), OutputRequest(None, path, force=False)
+        if output.form == TABLE:
             words = shell_words(self._asked_of(forecast.inputs, forecast.target))
             again = replace(self._same, options=f"{words} {self._same.options}".rstrip())
-            lines = views_text(
-                shown, style=TextStyle(ascii_only=self._console.ascii_only), invocation=again
-            )
-            render_lines(self._console, lines, path, force=False)
+            style = output.style(self._console)
+            output.write_lines(self._console, views_text(shown, style=style, invocation=again))
         else:
             findings = findings_at(forecast.fitted, forecast.target)
-            render_table(self._console, views_table(shown, findings), form, path, force=False)
+            output.write_table(self._console, views_table(shown, findings))
         return f"{path}: {counted(len(shown.outline), 'line')}"
 
     def compare(self, other: str, forecast: Forecast, inclusive: bool) -> CommandAnswer:

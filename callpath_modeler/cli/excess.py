@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -21,16 +20,13 @@ from callpath_modeler.cli.options import (
 )
 from callpath_modeler.cli.plot_option import PLOT, write_plot
 from callpath_modeler.cli.table_options import (
-    format_of,
-    output_options,
-    picked,
-    refuse_columns,
+    TableRequest,
     table_options,
+    table_output_options,
 )
 from callpath_modeler.cli.view_options import view_options
 from callpath_modeler.errors import DataError, UsageError
 from callpath_modeler.printable import shell_words
-from callpath_modeler.report.text_style import TextStyle
 
 if TYPE_CHECKING:
     from callpath_modeler.analysis.ensemble import Pair
@@ -52,7 +48,7 @@ if TYPE_CHECKING:
 @PARAMETER
 @AGGREGATE
 @load_options
-@output_options
+@table_output_options
 @click.pass_obj
 def command(
     console: Console,
@@ -62,20 +58,14 @@ def command(
     base: str | None,
     at: str | None,
     viewing: Callable[[str, int | None, bool, bool], ViewRequest],
-    top: int | None,
-    columns: str | None,
-    no_header: bool,
-    wide: bool,
     plot: Path | None,
+    table: TableRequest,
     metric: str | None,
     inclusive: bool,
     exclusive: bool,
     parameter: str | None,
     aggregate: Aggregate,
     load: LoadOptions,
-    format_: str | None,
-    output: Path | None,
-    force: bool,
 ) -> None:
     """Show how much time is lost between measured scales, and where.
 
@@ -84,15 +74,13 @@ def command(
     the others have the values of --at, or their largest measured values.
     """
     from callpath_modeler.analysis.ensemble import losses
-    from callpath_modeler.cli.render import render_lines, render_table
     from callpath_modeler.loading import load as read
     from callpath_modeler.pipeline import FitOptions, aggregate_of
     from callpath_modeler.report.excess import ExcessView, excess_table, excess_text
     from callpath_modeler.target_query import parse_target, slice_findings
 
-    form = format_of(format_, output)
-    refuse_columns(form, columns)
-    wanted = viewing(form, top, inclusive, exclusive)
+    form = table.form
+    wanted = viewing(form, table.top, inclusive, exclusive)
     chosen, first = _scales(pair, base)
     load = load.of_metric(metric)
     experiment_read = read(experiment, load, console.progress("read"))
@@ -119,19 +107,17 @@ def command(
         from callpath_modeler.report.plot.drawing import excess_drawing
 
         # It has the lines of the table, whatever else is written.
-        lined = ExcessView(found, viewing("table", top, inclusive, exclusive))
-        write_plot(console, excess_drawing(lined), plot, force=force)
+        lined = ExcessView(found, viewing("table", table.top, inclusive, exclusive))
+        write_plot(console, excess_drawing(lined), plot, force=table.output.force)
     if form == "table":
-        width = None if output is not None or wide else console.width
         lines = excess_text(
             shown,
-            style=TextStyle(width=width, full_names=wide, ascii_only=console.ascii_only),
+            style=table.style(console),
             invocation=_again(click.get_current_context(), pair, base),
         )
-        render_lines(console, lines, output, force=force)
+        table.write_lines(console, lines)
     else:
-        content = picked(excess_table(shown, findings), columns)
-        render_table(console, content, form, output, force=force, header=not no_header)
+        table.write_table(console, excess_table(shown, findings))
     console.findings(findings)
 
 

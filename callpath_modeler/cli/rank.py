@@ -20,14 +20,11 @@ from callpath_modeler.cli.options import (
 from callpath_modeler.cli.plot_option import PLOT, write_plot
 from callpath_modeler.cli.screen_size import ROWS, fit_to_screen
 from callpath_modeler.cli.table_options import (
-    format_of,
-    output_options,
-    picked,
-    refuse_columns,
+    TableRequest,
     table_options,
+    table_output_options,
 )
 from callpath_modeler.errors import UsageError
-from callpath_modeler.report.text_style import TextStyle
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -77,7 +74,7 @@ the largest run on. It has at most three marks if no run was repeated.
 @target_options
 @load_options
 @fit_options
-@output_options
+@table_output_options
 @click.pass_obj
 def command(
     console: Console,
@@ -86,19 +83,13 @@ def command(
     by: str,
     select: str | None,
     group_by: str | None,
-    top: int | None,
-    columns: str | None,
-    no_header: bool,
-    wide: bool,
     plot: Path | None,
+    table: TableRequest,
     explain_trust: bool,
     expect: Path | None,
     question: PredictionQuery,
     load: LoadOptions,
     fitting: FitOptions,
-    format_: str | None,
-    output: Path | None,
-    force: bool,
 ) -> None:
     """Rank call paths by cost at a target scale.
 
@@ -109,7 +100,6 @@ def command(
     """
     import numpy as np
 
-    from callpath_modeler.cli.render import render_lines, render_table
     from callpath_modeler.expectation_check import reading_for
     from callpath_modeler.pipeline import rankings_of
     from callpath_modeler.report.grouped import heading, joined, of_group, of_groups
@@ -118,8 +108,7 @@ def command(
 
     if explain_trust:
         console.note(_TRUST.rstrip(), asked=True)
-    form = format_of(format_, output)
-    refuse_columns(form, columns)
+    form = table.form
     if plot is not None and group_by is not None:
         raise UsageError(
             "--plot and --group-by exclude each other: a plot is of one ranking",
@@ -140,9 +129,8 @@ def command(
     chosen = {value: _chosen(ranking, select) for value, (ranking, _) in groups.items()}
     findings, notes = of_groups(group_by, groups), Notes.FULL
     if plot is not None:
-        _plot(console, groups[""][0], chosen[""], top, plot, force=force)
+        _plot(console, groups[""][0], chosen[""], table, plot)
     if form == "table":
-        width = None if output is not None or wide else console.width
         without = ("--where",) if group_by else ()
         again = invocation_of(click.get_current_context(), without=without)
         shown = {
@@ -158,47 +146,40 @@ def command(
                 lines += ranking_text(
                     ranking,
                     shown[value][:count],
-                    style=TextStyle(width=width, full_names=wide, ascii_only=console.ascii_only),
+                    style=table.style(console),
                     invocation=of_group(again, load.where, group_by, value) if group_by else again,
                     check=checks[value],
                     complete=complete,
                 )
             return lines
 
-        if top is None and output is None and not wide and not group_by:
+        if table.is_open and not group_by:
             (rows,) = shown.values()
             lines, notes = fit_to_screen(console, lay, len(rows), findings)
         else:
-            lines = lay(top or ROWS, complete=True)
-        render_lines(console, lines, output, force=force)
+            lines = lay(table.top or ROWS, complete=True)
+        table.write_lines(console, lines)
     else:
         tables = {
-            value: ranking_table(ranking, chosen[value][:top], own, checks[value])
+            value: ranking_table(ranking, chosen[value][: table.top], own, checks[value])
             for value, (ranking, own) in groups.items()
         }
         content = joined(tables, group_by) if group_by else tables[""]
-        render_table(
-            console, picked(content, columns), form, output, force=force, header=not no_header
-        )
+        table.write_table(console, content)
     console.findings(findings, notes)
 
 
 def _plot(
-    console: Console,
-    ranking: Ranking,
-    chosen: IntArray,
-    top: int | None,
-    path: Path,
-    *,
-    force: bool,
+    console: Console, ranking: Ranking, chosen: IntArray, table: TableRequest, path: Path
 ) -> None:
-    """Write the plot of the ranked ones of the chosen call paths."""
+    """Write the plot of the chosen call paths that are ranked."""
     import numpy as np
 
     from callpath_modeler.report.plot.drawing import TOP, ranking_drawing
 
     rows = ranking.order[np.isin(ranking.order, chosen)]
-    write_plot(console, ranking_drawing(ranking, rows[: top or TOP]), path, force=force)
+    drawing = ranking_drawing(ranking, rows[: table.top or TOP])
+    write_plot(console, drawing, path, force=table.output.force)
 
 
 def _chosen(ranking: Ranking, select: str | None) -> IntArray:

@@ -99,7 +99,7 @@ def test_what_is_not_said_is_held_at_the_largest_value_of_both(run, before, tabl
     assert "CPM206" not in said.err
 
 
-def test_one_of_the_two_may_have_been_run_at_one_size_only(run, before, table):
+def test_a_comparison_works_where_one_experiment_has_one_size_only(run, before, table):
     one = table("one", LAWS, 6, n=(30,))
     told = run("diff", before, one, "--target", "1024")
     assert told.status == 0

@@ -52,7 +52,7 @@ def test_a_stored_experiment_needs_no_profiles(run, stored, lulesh):
 @pytest.mark.parametrize("width", [40, 60, 80, 132])
 @pytest.mark.parametrize("pair", [(), ("--pair", "8,125")])
 @pytest.mark.parametrize("view", ["top-down", "bottom-up", "flat"])
-def test_it_fits_the_terminal(run, stored, monkeypatch, width, view, pair):
+def test_excess_work_fits_the_terminal(run, stored, monkeypatch, width, view, pair):
     monkeypatch.setenv("COLUMNS", str(width))
     lines = run("--color", "never", "excess", stored, "--view", view, *pair).out.splitlines()
     # Lines do not break inside names of files.

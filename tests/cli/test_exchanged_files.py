@@ -73,7 +73,7 @@ def test_one_profile_is_as_measured_or_with_a_target_as_predicted(run, samples, 
 
 
 @pytest.mark.parametrize("form", ["folded", "speedscope", "hatchet"])
-def test_there_is_no_profile_at_infinity(run, samples, form):
+def test_a_profile_at_infinity_is_refused(run, samples, form):
     done = run("export", samples / "lulesh", "-f", form, "--target", "inf")
     done.fails(2, f"{form} at infinity", "--target with a number")
 

@@ -24,7 +24,7 @@ def table(tmp_path):
     return path
 
 
-def test_it_is_told_beside_the_answer_in_text_json_and_on_the_page(run, table):
+def test_the_fastest_scale_is_told_in_text_in_json_and_on_the_page(run, table):
     outcome = run("rank", table, "--target", "2048")
     assert outcome.status == 0, outcome.err
     second = outcome.out.splitlines()[1]

@@ -115,5 +115,5 @@ def test_hostile_values_reach_no_output(run, series):
     assert "\x1b" not in told.out + told.err
 
 
-def test_other_commands_do_not_offer_it(run, series):
+def test_excess_does_not_offer_group_by(run, series):
     assert run("excess", series(), "--group-by", "InputType").status == 2

@@ -26,7 +26,7 @@ def imported(source, tmp_path):
     return runpy.run_path(str(path))
 
 
-def test_its_predictions_are_those_of_the_ranking(run, lulesh, tmp_path):
+def test_exported_models_predict_what_the_ranking_predicts(run, lulesh, tmp_path):
     path = tmp_path / "models.py"
     assert run("export", lulesh, "-o", path).status == 0
     made = runpy.run_path(str(path))
@@ -41,7 +41,7 @@ def test_its_predictions_are_those_of_the_ranking(run, lulesh, tmp_path):
     assert (made["METRIC"], made["UNIT"], made["PARAMETERS"]) == ("time", "s", ("p",))
 
 
-def test_it_needs_nothing_of_ours(run, stored, tmp_path):
+def test_exported_models_do_not_import_the_package(run, stored, tmp_path):
     path = tmp_path / "models.py"
     path.write_text(run("export", stored, "-f", "python").out, encoding="utf-8")
     script = (

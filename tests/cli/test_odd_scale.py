@@ -25,7 +25,7 @@ def table(tmp_path):
     return path
 
 
-def test_it_is_said_and_not_taken_for_growth(run, table):
+def test_a_scale_that_is_off_by_a_factor_is_reported_and_not_taken_for_growth(run, table):
     outcome = run("rank", table, "--target", "4096", "--top", "40", "-f", "csv")
     assert outcome.status == 0, outcome.err
     assert "CPM208" in outcome.err

@@ -163,7 +163,7 @@ def test_examples_show_what_is_printed(run, request, tmp_path, monkeypatch, exam
         example.page.write_text(page.replace(example.text, text), "utf-8")
 
 
-def test_there_are_examples_of_all_pages_that_had_them():
+def test_each_page_that_had_examples_has_examples():
     found = {example.page.name for example in EXAMPLES}
     assert found >= {"README.md", "compare.md", "guidelines.md", "tell-communication.md"}
 

@@ -125,5 +125,5 @@ def test_every_question_has_a_page(run, lulesh, words):
     assert "<h1>" in done.out
 
 
-def test_it_is_listed_among_the_commands(run):
+def test_the_command_report_is_listed_in_the_help(run):
     assert "report" in run("--help").out

@@ -67,7 +67,7 @@ def test_where_one_scale_was_run_at_the_values_held_it_is_one_point(run, tmp_pat
     assert "(5 points, 8 runs)" in run("rank", path, "--at", "p=64,n=10").out
 
 
-def test_the_other_parameter_can_be_the_one_that_grows(run, table):
+def test_the_second_parameter_can_be_the_one_that_grows(run, table):
     rows = ranked(run, table, "--at", "n=400")
     assert float(rows["main/work"]["value_at_target[s]"]) == pytest.approx(400**3 / 128, rel=0.02)
     assert rows["main/work"]["growth"] == "O(n^3)"

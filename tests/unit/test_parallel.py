@@ -127,7 +127,7 @@ def test_items_are_made_when_a_worker_is_free():
 
 
 @pytest.mark.usefixtures("fresh")
-def test_it_is_told_how_many_items_are_done():
+def test_a_map_reports_how_many_items_are_done():
     for workers in (Workers(1), Workers(2)):
         done = []
         with workers:

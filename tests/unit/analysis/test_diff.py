@@ -268,7 +268,7 @@ def test_what_cannot_be_compared_is_refused(other, words):
         pair(runs(LAWS, 1), other, modelled=False)
 
 
-def test_other_parameters_that_differ_are_named():
+def test_constants_that_differ_between_two_experiments_are_named():
     base, new = runs(LAWS, 1), runs(LAWS, 2)
     base = replace(base, constants={"n": 30.0, "k": 1.0})
     new = replace(new, constants={"n": 40.0, "k": 1.0})

@@ -48,7 +48,7 @@ def test_the_nearest_caller_that_explains_half_of_the_wait_is_named():
     np.testing.assert_allclose([*found.above, *found.ratio, found.total], [1, 1.5, 1])
 
 
-def test_where_it_is_too_little_it_is_looked_for_further_out():
+def test_a_caller_further_out_is_named_where_the_nearest_explains_too_little():
     models = fitted([1, 1, 3, 10, 9, 2], [1, 1, 1.5, 2, 3, 1])
     found = uneven_near(models, 3)
     assert (found.caller, found.wait) == (0, 5)

@@ -88,7 +88,7 @@ def test_one_finding_counts_the_points_and_names_what_to_add():
     )
 
 
-def test_more_than_a_thousand_are_not_counted():
+def test_more_than_a_thousand_missing_repetitions_are_not_counted():
     (finding,) = repetition_findings(experiment({"main": [[0.01, 1.0]]}, [8.0]))
     assert finding.message.endswith("to add: over 1000")
 

@@ -106,7 +106,7 @@ def test_equal_times_of_a_few_ticks_are_known_to_half_a_tick() -> None:
     np.testing.assert_allclose([low, high], 2, rtol=1e-5)
 
 
-def test_so_may_be_small_numbers_of_ticks() -> None:
+def test_times_with_few_digits_are_known_to_half_a_digit() -> None:
     rows = [[[0.5], [0.3], [0.1]], [[0.08], [0.02], [0.01]], [[3.01], [1.0], [0.25]]]
     np.testing.assert_allclose(12 * rounding_of(rows), [1e-2, 1e-4, 1e-4])
 

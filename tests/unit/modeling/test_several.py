@@ -101,7 +101,7 @@ def test_which_parameter_comes_first_does_not_matter():
 
 
 @pytest.mark.parametrize("parameters", [3, 4])
-def test_more_parameters_are_modelled_as_well(parameters):
+def test_laws_in_three_and_four_parameters_are_modelled(parameters):
     axes = (P[:4], N[:3], (1.0, 2.0, 4.0), (3.0, 6.0, 12.0))[:parameters]
     points = grid(*axes)
     laws = [

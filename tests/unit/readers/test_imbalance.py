@@ -45,7 +45,7 @@ def fit(experiment):
     return pipeline.fit(experiment)
 
 
-def test_it_is_known_of_the_runs_whose_readers_tell_it(experiment):
+def test_imbalance_is_known_of_the_runs_whose_readers_return_it(experiment):
     known = experiment.columns["time"].imbalance
     assert known.shape == (3, 10)
     assert known.dtype == np.float32

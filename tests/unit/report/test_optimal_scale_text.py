@@ -54,7 +54,7 @@ def test_the_second_line_says_from_how_many_processes_on_it_is_not_faster(fit):
     assert third.startswith("app · time")
 
 
-def test_that_they_make_it_slower_is_said_only_where_bands_tell(fit):
+def test_more_processes_are_said_to_make_a_run_slower_only_where_bands_tell(fit):
     (far,), (near,) = said(fit, 4096), said(fit, 400)
     assert "and more processes make it slower." in far
     assert " … 400 may be as fast, and more processes may make it slower." in near
@@ -94,7 +94,7 @@ def test_with_weak_scaling_nothing_is_said():
     assert not any("astest" in line for line in shown(rank(models(Scaling.WEAK), 4096)))
 
 
-def test_it_is_wrapped_and_written_in_ascii(fit):
+def test_the_fastest_scale_is_wrapped_and_written_in_ascii(fit):
     lines = shown(rank(fit, 4096), 60, ascii_only=True)
     assert max(map(len, lines)) <= 60
     assert "".join(lines).isascii()

@@ -133,7 +133,7 @@ def test_every_profile_opens_and_reduces(reader, shared_data):
             assert len(got.exclusive) == len(profile.call_tree)
 
 
-def test_the_other_reader_agrees_wherever_it_can_read(reader, shared_data):
+def test_pycubexr_agrees_wherever_it_can_read(reader, shared_data):
     compared = 0
     for path in measured_profiles(shared_data):
         if re.search(r"\.r[2-5]$", path.parent.name):

@@ -119,7 +119,7 @@ def test_where_no_runs_are_to_be_had_the_key_says_so_and_is_not_offered(size):
     drive(steps, fitted(STEP), target=12.0, size=size)
 
 
-def test_another_metric_is_shown_as_this_one_is():
+def test_a_second_metric_is_shown_measured_or_predicted_like_the_first():
     async def steps(screen):
         await screen.press("p", "m")
         assert screen.session.forecast.inputs.predicted

@@ -68,7 +68,7 @@ def check_twin(session):
     assert other.check.holds
 
 
-def test_it_begins_with_the_hot_path_open_and_its_end_selected(session):
+def test_a_session_begins_with_the_hot_path_open_and_its_end_selected(session):
     assert text(session) == ["-main", "  +grows>", "  MPI_Wait", "  ... 3"]
     session.show(ViewKind.BOTTOM_UP)
     assert text(session)[:2] == ["-grows", "  main>"]
@@ -277,7 +277,7 @@ def test_a_program_of_one_call_path(known):
         check_twin(session)
 
 
-def test_another_program_begins_anew(session):
+def test_a_session_with_another_program_begins_anew(session):
     session.open_all()
     session.retarget(
         PreparedForecast(

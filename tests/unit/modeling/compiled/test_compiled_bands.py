@@ -49,7 +49,7 @@ def test_bands_are_those_of_numpy(kind: str, monkeypatch: pytest.MonkeyPatch) ->
 
 
 @pytest.mark.parametrize("others", range(6))
-def test_so_they_are_with_any_number_of_runners_up(
+def test_bands_with_any_number_of_runners_up_are_those_of_numpy(
     others: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     models, targets = models_of("usual"), np.array([3e2, 4e6])

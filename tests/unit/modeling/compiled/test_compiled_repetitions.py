@@ -91,7 +91,7 @@ def test_repetitions_say_to_c_what_they_say_to_numpy(
 
 
 @pytest.mark.parametrize("kind", ["usual", "with gaps", "of forty"])
-def test_their_order_does_not_matter_to_the_last_bit(kind: str) -> None:
+def test_the_order_of_repetitions_does_not_matter_to_the_last_bit(kind: str) -> None:
     _, y = rows_of(kind)
     shuffled = np.random.default_rng(0).permuted(y, axis=2)
     for how in CENTRES:

@@ -65,7 +65,7 @@ def test_without_one_that_can_be_loaded_there_is_none(
     assert not library.compiled()
 
 
-def test_there_is_a_library_for_each_processor_and_none_of_other_sources(folder: Path) -> None:
+def test_each_processor_has_a_library_and_none_is_of_other_sources(folder: Path) -> None:
     build.compile_libraries(folder)
     assert set(folder.glob("*.so")) == set(sources.libraries(folder).values())
 

@@ -56,7 +56,7 @@ def test_models_and_alternatives_are_those_of_numpy(
     assert_alike(*both(points, y, monkeypatch))
 
 
-def test_so_they_are_in_several_parameters(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_models_in_several_parameters_are_those_of_numpy(monkeypatch: pytest.MonkeyPatch) -> None:
     grid = np.array([(p, n) for p in (8, 16, 32, 64) for n in (10, 20, 30, 40)], dtype=float)
     random = np.random.default_rng(3)
     power, other = random.choice([0, 0.5, 1], (2, 60, 1))

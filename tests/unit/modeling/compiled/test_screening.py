@@ -65,7 +65,7 @@ SPACES = {
 
 
 @pytest.mark.parametrize("name", SPACES)
-def test_it_does_so_in_several_parameters(name, monkeypatch):
+def test_the_library_chooses_what_numpy_chooses_in_several_parameters(name, monkeypatch):
     space, parameters, missing = SPACES[name]
     axes = ((8.0, 16.0, 32.0, 64.0), (10.0, 20.0, 30.0, 40.0), (1.0, 2.0, 4.0))[:parameters]
     grid = np.array(list(product(*axes)))
@@ -83,7 +83,7 @@ def test_it_does_so_in_several_parameters(name, monkeypatch):
         assert len(one ^ other) <= 0.01 * len(other)
 
 
-def test_it_does_so_however_many_shapes_fill_its_vectors(monkeypatch):
+def test_the_library_chooses_what_numpy_chooses_for_any_number_of_shapes(monkeypatch):
     points, y = many_rows(KINDS["usual"], 30)
     data, ways = rows_to_fit(points, y)
     shapes, pairs = set(), set()

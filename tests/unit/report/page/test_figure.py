@@ -90,7 +90,7 @@ def test_nothing_is_drawn_off_the_figure():
 @pytest.mark.parametrize(
     ("bottom", "top"), [(1.0, 1.2), (0.9, 12.0), (1e-9, 1e9), (3.0, 3.0001), (2e-7, 5e-7)]
 )
-def test_there_are_a_few_ticks_between_the_ends(bottom, top):
+def test_an_axis_has_two_to_nine_ascending_ticks(bottom, top):
     ticks = value_ticks(bottom, top)
     assert 2 <= len(ticks) <= 9
     assert all(bottom <= tick <= top for tick in ticks)
