@@ -185,3 +185,10 @@ def exchange(rank):
             rank.wait(*requests)
         if step % 5 == 4:
             rank.collective("allreduce", 8 * rank.ranks, 8 * rank.ranks)
+
+
+def head_to_head(rank):
+    """Two ranks send 2 KiB, and then receive."""
+    with rank.region("exchange"):
+        rank.send(rank.rank ^ 1, 2048)
+        rank.receive(rank.rank ^ 1, 2048)

@@ -155,6 +155,15 @@ OF_PROFILES = {
         remedy="Check that the missing operations do not matter for your purpose.",
         example="app.p16: 2 one-sided calls",
     ),
+    "CPM144": Kind(
+        what="The communication can hang",
+        why="Ranks wait for each other if the MPI library lets a send wait for its receive. "
+        "Large messages do.",
+        remedy="Post the receives before the sends, or use MPI_Sendrecv.",
+        example="app.p2: the program can hang if sends wait for their receives: rank 0 in line 1 "
+        "(send of 2048 bytes to rank 1 of main) waits for rank 1, rank 1 in line 1 (send of 2048 "
+        "bytes to rank 0 of main) waits for rank 0",
+    ),
     "CPM151": Kind(
         what="TAU cut call paths at a depth limit",
         why="Callers above the limit are unknown, so these call paths start below the program.",

@@ -56,14 +56,17 @@ def command(ctx: click.Context) -> None:
     type=click.Choice(["text", "c", "json"]),
     help="Text, a program in C with MPI, or JSON for `check`. Default: by the ending of FILE.",
 )
+@click.option("--allow-unsafe", is_flag=True, help="Write a C program even if it can hang.")
 @FORCE
 @click.pass_obj
 def spec(
-    console: Console, *, trace: Path, output: Path | None, format_: str | None, force: bool
-) -> None:
+    console: Console, *, trace: Path, output: Path | None, format_: str | None,
+    allow_unsafe: bool, force: bool,
+) -> None:  # fmt: skip
     """Write all communication of a run in a few loops.
 
-    What is written was unrolled and compared with the trace, operation by operation.
+    cpmodel expands the loops and compares every operation with the trace. It also simulates the
+    run, with eager and with rendezvous sends. A C program that can hang is refused.
     """
     from callpath_modeler.cli.render import render_lines
     from cpmodel_commspec.checking import differences
@@ -74,7 +77,8 @@ def spec(
     traced, findings = _read(console, trace)
     told = specify(traced)
     for what in differences(told, traced):
-        raise AssertionError(f"unrolled, the specification is not the trace: {what}")
+        raise AssertionError(f"the expanded specification differs from the trace: {what}")
+    findings += _safety(told, trace, is_program=form == "c", allow_unsafe=allow_unsafe)
     if form == "text":
         width = None if output is not None else console.width
         render_lines(console, specification_text(told, width), output, force=force)
@@ -126,6 +130,27 @@ def _format(format_: str | None, output: Path | None) -> str:
             hint="name one with -f: text, c, json",
         )
     return _ENDINGS[ending]
+
+
+def _safety(
+    told: Specification, trace: Path, *, is_program: bool, allow_unsafe: bool
+) -> list[Finding]:
+    """Return a finding if the program can hang.
+
+    Raises
+    ------
+    DataError
+        If a program is to be written, and cannot run to the end.
+    """
+    from callpath_modeler.diagnostics import Finding
+    from cpmodel_commspec.deadlocks import deadlock, require_safe
+    from cpmodel_commspec.matching import mismatches
+
+    if is_program:
+        found = require_safe(told, allow_unsafe=allow_unsafe)
+    else:
+        found = None if any(mismatches(told)) else deadlock(told)
+    return [] if found is None else [Finding("CPM144", str(trace), str(found))]
 
 
 def _written(told: Specification, form: str) -> str:

@@ -51,6 +51,7 @@ FIELDS = ("peer", "tag", "bytes", "received", "root")
 
 _MESSAGE_FIELDS = ("peer", "tag", "bytes")
 MESSAGES = frozenset({Kind.SEND, Kind.ISEND, Kind.RECV, Kind.IRECV})
+SENDS = frozenset({Kind.SEND, Kind.ISEND})
 COLLECTIVES = frozenset({Kind.COLLECTIVE, Kind.ICOLLECTIVE})
 POSTED = frozenset({Kind.ISEND, Kind.IRECV, Kind.ICOLLECTIVE})
 
@@ -65,6 +66,7 @@ class Shape(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fiel
     form : how the bytes of a collective operation are told
     awaited, places : what is waited for, and which of those under way if chosen
     is_awaited : False for what is posted and never waited for
+    is_any : whether a receive was posted for any source
     site : the functions from the root to the one that makes the call
     """
 
@@ -75,6 +77,7 @@ class Shape(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fiel
     awaited: Awaited = Awaited.ALL
     places: tuple[int, ...] = ()
     is_awaited: bool = True
+    is_any: bool = False
     site: tuple[str, ...] = ()
 
     @property

@@ -170,7 +170,7 @@ def _shapes(keys: Sequence[_Key], number: dict[int, int], names: CallNames) -> l
                 meant or Awaited.CHOSEN,
                 () if meant else places,
                 is_awaited,
-                names.site(path),
+                site=names.site(path),
             )
         )
     return shapes

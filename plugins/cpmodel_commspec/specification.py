@@ -97,8 +97,16 @@ class Specification(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     def of_rank(self, rank: int) -> Recorded:
         """Return the operations of one rank, in order."""
-        rows = _unrolled(self.body, rank, ())
-        return Recorded(rows[0, :, 0], rows[0, :, 1:])
+        rows = self._rows(rank)
+        return Recorded(rows[:, 0], rows[:, 2:])
+
+    def lines_of_rank(self, rank: int) -> NDArray[np.int64]:
+        """Return the line of each operation of one rank, from 1, in the order of `walk`."""
+        return self._rows(rank)[:, 1]
+
+    def _rows(self, rank: int) -> NDArray[np.int64]:
+        rows: NDArray[np.int64] = _unrolled(self.body, rank, (), 1)[0]
+        return rows
 
 
 def walk(
@@ -111,24 +119,41 @@ def walk(
             yield from walk(node.body, (*around, node))
 
 
-def _unrolled(nodes: Sequence[Node], rank: int, counts: tuple[int, ...]) -> NDArray[np.int64]:
-    """Return what a rank does, [rounds of all loops around x operations x (shape, `FIELDS`)]."""
-    rounds = size_of(counts)
-    parts = [np.empty((rounds, 0, 1 + len(FIELDS)), np.int64)]
+def _lines(nodes: Sequence[Node]) -> int:
+    return sum(1 for _ in walk(nodes))
+
+
+def _unrolled(
+    nodes: Sequence[Node], rank: int, counts: tuple[int, ...], line: int
+) -> NDArray[np.int64]:
+    """Return the operations of a rank.
+
+    Parameters
+    ----------
+    counts : rounds of each loop around
+    line : the line of the first node
+
+    Returns
+    -------
+    [rounds of all loops around x operations x (shape, line, `FIELDS`)]
+    """
+    rounds, width = size_of(counts), 2 + len(FIELDS)
+    parts = [np.empty((rounds, 0, width), np.int64)]
     for node in nodes:
+        begin, line = line, line + _lines((node,))
         place = bisect_left(node.ranks, rank)
         if place == len(node.ranks) or node.ranks[place] != rank:
             continue
         if isinstance(node, Loop):
-            inner = _unrolled(node.body, rank, (*counts, node.count))
-            parts.append(inner.reshape(rounds, -1, 1 + len(FIELDS)))
+            inner = _unrolled(node.body, rank, (*counts, node.count), begin + 1)
+            parts.append(inner.reshape(rounds, -1, width))
             continue
-        rows = np.zeros((rounds, 1, 1 + len(FIELDS)), np.int64)
-        rows[:, 0, 0] = node.shape
+        rows = np.zeros((rounds, 1, width), np.int64)
+        rows[:, 0, 0], rows[:, 0, 1] = node.shape, begin
         for field, expression in node.numbers.items():
             column = expression.of_rank(place).values((rank,), counts).ravel()
             if node.partner is not None and field == "peer":
                 column = node.partner.peer(np.full(rounds, rank), column)
-            rows[:, 0, 1 + FIELDS.index(field)] = column
+            rows[:, 0, 2 + FIELDS.index(field)] = column
         parts.append(rows)
     return np.concatenate(parts, axis=1)

@@ -10,7 +10,7 @@ import sys
 
 import pytest
 
-from communication import HALVES, everything, exchange, traced
+from communication import HALVES, everything, exchange, head_to_head, traced
 
 
 @pytest.fixture(scope="module")
@@ -156,6 +156,23 @@ def test_messages_that_nobody_receives_are_told_but_make_no_program(run, tmp_pat
     output = tmp_path / "program.c"
     run("trace", "spec", path, "-o", output).fails(4, "2 messages are sent and 0 received")
     assert not output.exists()
+
+
+def test_a_program_that_can_hang_needs_permission(run, tmp_path):
+    path, output = traced(tmp_path / "trace", 2, head_to_head), tmp_path / "program.c"
+    words = (
+        "rank 0 in line 1 (send of 2048 bytes to rank 1 of main/exchange) waits for rank 1",
+        "rank 1 in line 1 (send of 2048 bytes to rank 0 of main/exchange) waits for rank 0",
+    )
+    run("trace", "spec", path, "-o", output).fails(4, "can hang", *words, "--allow-unsafe")
+    assert not output.exists()
+    done = run("trace", "spec", path, "-o", output, "--allow-unsafe")
+    assert done.status == 0
+    assert output.read_text().startswith("/*")
+    assert "(CPM144)" in done.err
+    text = run("trace", "spec", path)
+    assert text.status == 0
+    assert "(CPM144)" in text.err
 
 
 def test_the_command_is_among_the_others(run):

@@ -116,24 +116,6 @@ def test_a_program_says_how_many_processes_it_needs(all_kinds, counting, tmp_pat
         counted(program, counting, tmp_path, 2)
 
 
-def test_messages_that_nobody_receives_make_no_program(recording):
-    def program(rank: Rank) -> None:
-        rank.send((rank.rank + 1) % rank.ranks, 8)
-
-    told = specify(recording(4, program))
-    with pytest.raises(DataError, match="4 messages are sent and 0 received"):
-        c_source(told)
-
-
-def test_collectives_that_not_all_take_part_in_make_no_program(recording):
-    def program(rank: Rank) -> None:
-        if rank.rank:
-            rank.collective("barrier", 0, 0)
-
-    with pytest.raises(DataError, match="do not all make the same collective calls"):
-        c_source(specify(recording(3, program)))
-
-
 def test_sizes_that_do_not_add_up_make_no_program(recording):
     def program(rank: Rank) -> None:
         rank.collective("alltoallv", 10, 11)

@@ -1,0 +1,163 @@
+"""Deadlocks that the simulation of a program finds: the ranks, the lines and the cycle."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from callpath_modeler.errors import DataError
+from callpath_modeler.printable import printable
+from callpath_modeler.profile.schema import PROGRAM
+from callpath_modeler.units import counted
+from cpmodel_commspec.matching import mismatches
+from cpmodel_commspec.operations import FIELDS, MESSAGES, SENDS, Kind, Recorded, Shape
+from cpmodel_commspec.simulation import Blocked, Outcome, Sends, simulate
+from cpmodel_commspec.specification import Specification
+
+_SHOWN = 4
+"""Ranks of a cycle that a message shows."""
+
+_HINT = "write it as text or json"
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """A rank of a deadlock.
+
+    Attributes
+    ----------
+    line : the line of the specification, from 1
+    call : the operation that does not complete, in words
+    site : the call path below the program
+    waits_for : the rank that it waits for; -1 for any
+    """
+
+    rank: int
+    line: int
+    call: str
+    site: tuple[str, ...]
+    waits_for: int
+
+    def __str__(self) -> str:
+        """Return the wait in words."""
+        whom = "any rank" if self.waits_for < 0 else f"rank {self.waits_for}"
+        where = f" of {printable('/'.join(self.site))}" if self.site else ""
+        return f"rank {self.rank} in line {self.line} ({self.call}{where}) waits for {whom}"
+
+
+@dataclass(frozen=True, slots=True)
+class Deadlock:
+    """Ranks that wait for each other, or for a rank that has ended.
+
+    Attributes
+    ----------
+    sends : the kind of standard sends with which the program hangs
+    waits : the cycle; without a cycle, the way to the rank that has ended
+    is_cycle : whether the last rank waits for the first
+    blocked : the number of ranks that do not reach the end
+    """
+
+    sends: Sends
+    waits: tuple[Wait, ...]
+    is_cycle: bool
+    blocked: int
+
+    def __str__(self) -> str:
+        """Return the deadlock in one line."""
+        when = {
+            Sends.EAGER: "the program hangs",
+            Sends.RENDEZVOUS: "the program can hang if sends wait for their receives",
+        }[self.sends]
+        parts = [str(wait) for wait in self.waits[:_SHOWN]]
+        if len(self.waits) > _SHOWN:
+            parts.append(f"and so on for {counted(len(self.waits) - _SHOWN, 'more rank')}")
+        last = self.waits[-1].waits_for
+        end = (
+            ""
+            if self.is_cycle or last < 0
+            else f", which has ended; {self.blocked} ranks are blocked"
+        )
+        return f"{when}: {', '.join(parts)}{end}"
+
+
+def deadlock(told: Specification) -> Deadlock | None:
+    """Return a deadlock of a program, or None if it runs to the end.
+
+    A program without a deadlock with rendezvous sends has none with eager sends either.
+    """
+    ranks = [told.of_rank(rank) for rank in range(told.processes)]
+    found = None
+    for sends in (Sends.RENDEZVOUS, Sends.EAGER):
+        outcome = simulate(told.shapes, told.communicators, ranks, sends)
+        if not outcome.blocked:
+            break
+        found = _explained(told, ranks, outcome, sends)
+    return found
+
+
+def require_safe(told: Specification, *, allow_unsafe: bool = False) -> Deadlock | None:
+    """Return the deadlock of a program that the user allows, or None if there is none.
+
+    Raises
+    ------
+    DataError
+        If operations do not match, or if the program can hang and `allow_unsafe` is False.
+    """
+    for what in mismatches(told):
+        raise DataError(f"no program: {what}", hint=f"trace all ranks to the end, or {_HINT}")
+    found = deadlock(told)
+    if found is not None and not allow_unsafe:
+        raise DataError(f"no program: {found}", hint=f"{_HINT}, or use --allow-unsafe")
+    return found
+
+
+def below_program(site: tuple[str, ...]) -> tuple[str, ...]:
+    """Return a call path without the root that stands for the program."""
+    return site[1:] if site[:1] == (PROGRAM,) else site
+
+
+def _explained(
+    told: Specification, ranks: Sequence[Recorded], outcome: Outcome, sends: Sends
+) -> Deadlock:
+    by_rank = {one.rank: one for one in outcome.blocked}
+    way, is_cycle = _way(by_rank)
+    waits = []
+    for one, waits_for in way:
+        shape = told.shapes[int(ranks[one.rank].shapes[one.operation])]
+        values = ranks[one.rank].values[one.operation].tolist()
+        line = int(told.lines_of_rank(one.rank)[one.operation])
+        waits.append(
+            Wait(one.rank, line, _words(shape, values), below_program(shape.site), waits_for)
+        )
+    return Deadlock(sends, tuple(waits), is_cycle, len(by_rank))
+
+
+def _way(blocked: dict[int, Blocked]) -> tuple[list[tuple[Blocked, int]], bool]:
+    """Return blocked ranks, each with the rank that it waits for, and whether they are a cycle."""
+    ended: list[tuple[Blocked, int]] = []
+    done: set[int] = set()
+    for first in blocked:
+        rank, way, place = first, list[tuple[Blocked, int]](), dict[int, int]()
+        while rank in blocked and rank not in place and rank not in done:
+            place[rank] = len(way)
+            targets = blocked[rank].waits_for
+            target = next((x for x in targets if x in blocked), targets[0] if targets else -1)
+            way.append((blocked[rank], target))
+            rank = target
+        if rank in place:
+            return way[place[rank] :], True
+        done.update(place)
+        ended = ended or way
+    return ended, False
+
+
+def _words(shape: Shape, values: Sequence[int]) -> str:
+    numbers = dict(zip(FIELDS, values, strict=True))
+    if shape.kind is Kind.WAIT:
+        return "wait"
+    if shape.kind not in MESSAGES:
+        return shape.name
+    if shape.kind in SENDS:
+        return f"send of {numbers['bytes']} bytes to rank {numbers['peer']}"
+    source = "any rank" if shape.is_any else f"rank {numbers['peer']}"
+    return f"receive from {source}"
