@@ -9,7 +9,6 @@ import numpy as np
 
 from callpath_modeler.errors import DataError
 from callpath_modeler.printable import c_comment
-from callpath_modeler.profile.pattern import short_name
 from cpmodel_commspec import c_functions, formulas
 from cpmodel_commspec.c_functions import Functions
 from cpmodel_commspec.collectives import Form
@@ -19,6 +18,7 @@ from cpmodel_commspec.formulas import Table, Tables
 from cpmodel_commspec.operations import COLLECTIVES, Awaited, Kind, Mode, Shape
 from cpmodel_commspec.partners import Partner
 from cpmodel_commspec.specification import Loop, Node, Specification, Step, walk
+from cpmodel_commspec.text import functions_text
 
 _STEP = "    "
 _LARGEST = 2**31 - 1
@@ -80,7 +80,7 @@ class _Writer:
                 yield f"{indent}}}\n"
                 continue
             shape = self._told.shapes[node.shape]
-            place = f" /* {c_comment(short_name(shape.site[-1]))} */" if shape.site else ""
+            place = f" /* {c_comment(functions_text(shape))} */" if shape.functions else ""
             yield f"{indent}{guard}{self._call(node, shape)}{place}\n"
 
     def _call(self, step: Step, shape: Shape) -> str:

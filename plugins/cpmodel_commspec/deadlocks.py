@@ -28,20 +28,20 @@ class Wait:
     ----------
     line : the line of the specification, from 1
     call : the operation that does not complete, in words
-    site : the call path below the program
+    sites : the call paths of the line, below the program
     waits_for : the rank that it waits for; -1 for any
     """
 
     rank: int
     line: int
     call: str
-    site: tuple[str, ...]
+    sites: tuple[str, ...]
     waits_for: int
 
     def __str__(self) -> str:
         """Return the wait in words."""
         whom = "any rank" if self.waits_for < 0 else f"rank {self.waits_for}"
-        where = f" of {printable('/'.join(self.site))}" if self.site else ""
+        where = f" of {' or '.join(self.sites)}" if self.sites else ""
         return f"rank {self.rank} in line {self.line} ({self.call}{where}) waits for {whom}"
 
 
@@ -111,9 +111,10 @@ def require_safe(told: Specification, *, allow_unsafe: bool = False) -> Deadlock
     return found
 
 
-def below_program(site: tuple[str, ...]) -> tuple[str, ...]:
-    """Return a call path without the root that stands for the program."""
-    return site[1:] if site[:1] == (PROGRAM,) else site
+def _sites(shape: Shape) -> tuple[str, ...]:
+    """Return the call paths of a line, without the root that stands for the program."""
+    paths = ["/".join(site[site[:1] == (PROGRAM,) :]) for site in (shape.site, *shape.others)]
+    return tuple(printable(path) for path in paths if path)
 
 
 def _explained(
@@ -126,9 +127,7 @@ def _explained(
         shape = told.shapes[int(ranks[one.rank].shapes[one.operation])]
         values = ranks[one.rank].values[one.operation].tolist()
         line = int(told.lines_of_rank(one.rank)[one.operation])
-        waits.append(
-            Wait(one.rank, line, _words(shape, values), below_program(shape.site), waits_for)
-        )
+        waits.append(Wait(one.rank, line, _words(shape, values), _sites(shape), waits_for))
     return Deadlock(sends, tuple(waits), is_cycle, len(by_rank))
 
 

@@ -7,12 +7,11 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from cpmodel_commspec.operations import COLLECTIVES, FIELDS, MESSAGES, Kind, Recorded
+from cpmodel_commspec.operations import FIELDS, MESSAGES, TOGETHER, Kind, Recorded
 from cpmodel_commspec.specification import Specification
 
 _COLUMNS = [FIELDS.index(field) for field in ("peer", "tag", "bytes")]
 _DIRECTION = {kind: 1 if kind in {Kind.SEND, Kind.ISEND} else 2 for kind in MESSAGES}
-_TOGETHER = {*COLLECTIVES, Kind.HANDLE}
 
 
 def mismatches(told: Specification) -> Iterator[str]:
@@ -68,7 +67,7 @@ def _together(told: Specification, one: Recorded, number: int) -> bytes:
     names = sorted({shape.name for shape in told.shapes})
     meant = np.array(
         [
-            1 + names.index(shape.name) if shape.comm == number and shape.kind in _TOGETHER else 0
+            1 + names.index(shape.name) if shape.comm == number and shape.kind in TOGETHER else 0
             for shape in told.shapes
         ],
         np.int64,

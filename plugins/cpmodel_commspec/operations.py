@@ -53,6 +53,8 @@ _MESSAGE_FIELDS = ("peer", "tag", "bytes")
 MESSAGES = frozenset({Kind.SEND, Kind.ISEND, Kind.RECV, Kind.IRECV})
 SENDS = frozenset({Kind.SEND, Kind.ISEND})
 COLLECTIVES = frozenset({Kind.COLLECTIVE, Kind.ICOLLECTIVE})
+TOGETHER = frozenset({*COLLECTIVES, Kind.HANDLE})
+"""Operations of all members of a communicator."""
 POSTED = frozenset({Kind.ISEND, Kind.IRECV, Kind.ICOLLECTIVE})
 
 
@@ -68,6 +70,7 @@ class Shape(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fiel
     is_awaited : False for what is posted and never waited for
     is_any : whether a receive was posted for any source
     site : the functions from the root to the one that makes the call
+    others : further call sites of the same statement
     """
 
     kind: Kind
@@ -79,6 +82,12 @@ class Shape(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fiel
     is_awaited: bool = True
     is_any: bool = False
     site: tuple[str, ...] = ()
+    others: tuple[tuple[str, ...], ...] = ()
+
+    @property
+    def functions(self) -> tuple[str, ...]:
+        """The functions that make the call, each once."""
+        return tuple(dict.fromkeys(site[-1] for site in (self.site, *self.others) if site))
 
     @property
     def fields(self) -> tuple[str, ...]:

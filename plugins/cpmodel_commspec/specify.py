@@ -6,13 +6,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import gcd
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from cpmodel_commspec import expressions, merging
+from cpmodel_commspec.alignment import statements
 from cpmodel_commspec.loops import compress
 from cpmodel_commspec.merging import Shared, SharedLoop, SharedNode
-from cpmodel_commspec.operations import FIELDS, MESSAGES, Traced
+from cpmodel_commspec.operations import FIELDS, MESSAGES, TOGETHER, Shape, Traced
 from cpmodel_commspec.partners import Partner, choose, is_series
 from cpmodel_commspec.specification import Loop, Node, Specification, Step, walk
 
@@ -23,6 +25,8 @@ _COMPARED = [FIELDS.index("tag"), FIELDS.index("bytes")]
 
 def specify(traced: Traced) -> Specification:
     """Return the specification of all operations of a trace."""
+    sites = _Sites(traced)
+    traced = sites.aligned
     partners = _partners(traced)
     sequences, meaning, values = _tokens(traced, partners)
     programs: dict[bytes, int] = {}
@@ -32,10 +36,8 @@ def specify(traced: Traced) -> Specification:
         program: [rank for rank, k in enumerate(number) if k == program]
         for program in range(len(distinct))
     }
-    build = _Build(traced, partners, meaning, values, number, ranks_of)
-    begins = [
-        list(map(tuple, values[ranks[0]][:, _COMPARED].tolist())) for ranks in ranks_of.values()
-    ]
+    build = _Build(traced, sites, partners, meaning, values, number, ranks_of)
+    begins = [_begins(traced, ranks[0], values[ranks[0]]) for ranks in ranks_of.values()]
     body = build.nodes(merging.merge(distinct, begins))
     return Specification(
         traced.program,
@@ -43,11 +45,65 @@ def specify(traced: Traced) -> Specification:
         traced.events,
         sum(len(one.shapes) for one in traced.ranks),
         len(programs),
-        traced.shapes,
+        sites.shapes,
         traced.communicators,
         body,
         traced.left_out,
     )
+
+
+def _begins(traced: Traced, rank: int, values: Column) -> list[merging.Begin]:
+    """Return the numbers by which operations of different ranks are recognised as one statement.
+
+    These are tags and bytes, and the number of a collective call of all ranks.
+    """
+    calls = np.zeros(len(values), np.int64)
+    for number, communicator in enumerate(traced.communicators):
+        if len(communicator.groups) == 1:
+            is_call = np.array(
+                [x.comm == number and x.kind in TOGETHER for x in traced.shapes], np.bool_
+            )[traced.ranks[rank].shapes]
+            calls[is_call] = np.arange(1, is_call.sum() + 1)
+    return list(map(tuple, np.column_stack([values[:, _COMPARED], calls]).tolist()))
+
+
+class _Sites:
+    """The call sites of statements.
+
+    Attributes
+    ----------
+    aligned : the trace, with one shape for all call sites of a statement
+    """
+
+    def __init__(self, traced: Traced) -> None:
+        self._traced = traced
+        number = statements(traced)
+        counts = np.bincount(number, minlength=len(number))
+        self._has_many = (counts > 1).tolist()
+        ranks = tuple(replace(one, shapes=number[one.shapes]) for one in traced.ranks)
+        self.aligned = replace(traced, ranks=ranks)
+        self._used: dict[Shape, int] = {}
+
+    @property
+    def shapes(self) -> tuple[Shape, ...]:
+        """The shapes of the lines so far."""
+        return tuple(self._used)
+
+    def line(self, shape: int, places: Mapping[int, Column]) -> int:
+        """Return the number of the shape of a line.
+
+        Parameters
+        ----------
+        shape : the statement
+        places : by rank, the operations of the line
+        """
+        told = self._traced.shapes[shape]
+        if self._has_many[shape]:
+            found = [np.unique(self._traced.ranks[r].shapes[at]) for r, at in places.items()]
+            sites = [self._traced.shapes[k].site for k in np.unique(np.concatenate(found))]
+            first, *others = dict.fromkeys(sites)
+            told = msgspec.structs.replace(told, site=first, others=tuple(others))
+        return self._used.setdefault(told, len(self._used))
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +122,8 @@ def _partners(traced: Traced) -> Mapping[int, _Series]:
             rank: one.values[one.shapes == shape, _PEER] for rank, one in enumerate(traced.ranks)
         }
         peers = {rank: column for rank, column in peers.items() if len(column)}
+        if not peers:
+            continue
         ranks = np.concatenate([np.full(len(column), rank) for rank, column in peers.items()])
         partner = choose(ranks, np.concatenate(list(peers.values())), len(traced.ranks))
         numbers = [partner.number(np.full(len(x), rank), x) for rank, x in peers.items()]
@@ -107,10 +165,12 @@ class _Build:
     """Puts the numbers of all ranks into a merged program."""
 
     def __init__(
-        self, traced: Traced, partners: Mapping[int, _Series], meaning: Sequence[int],
-        values: Sequence[Column], number: Sequence[int], ranks_of: Mapping[int, Sequence[int]],
+        self, traced: Traced, sites: _Sites, partners: Mapping[int, _Series],
+        meaning: Sequence[int], values: Sequence[Column], number: Sequence[int],
+        ranks_of: Mapping[int, Sequence[int]],
     ) -> None:  # fmt: skip
-        self._traced, self._partners, self._meaning = traced, partners, meaning
+        self._traced, self._sites = traced, sites
+        self._partners, self._meaning = partners, meaning
         self._values, self._number, self._ranks_of = values, number, ranks_of
 
     def nodes(self, merged: Sequence[SharedNode]) -> tuple[Node, ...]:
@@ -171,7 +231,9 @@ class _Build:
             values = np.stack(rows).reshape(len(ranks), *counts)
             found[field] = expressions.find(values, ranks)
         told = self._partners.get(shape)
-        return Step(shape, ranks, found, told.partner if told else None)
+        places = {rank: here[self._number[rank]][:, 0] for rank in ranks}
+        line = self._sites.line(shape, places)
+        return Step(line, ranks, found, told.partner if told else None)
 
 
 def _period(body: Sequence[Node], depth: int, count: int) -> int:

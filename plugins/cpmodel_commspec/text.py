@@ -30,6 +30,8 @@ _VERBS = {
     Kind.IRECV: "start to receive",
 }
 _STEP = "  "
+_SHOWN = 4
+"""Functions of a statement that a line shows."""
 
 
 def specification_text(told: Specification, width: int | None) -> list[Text]:
@@ -104,8 +106,15 @@ def _body(
             yield from _body(told, node.body, (*around, node), tables)
             continue
         shape = told.shapes[node.shape]
-        place = f", in {short_name(shape.site[-1])}" if shape.site else ""
+        place = f", in {functions_text(shape)}" if shape.functions else ""
         yield depth, f"{who}{_action(told, node, shape, tables)}{place}"
+
+
+def functions_text(shape: Shape) -> str:
+    """Return the functions that make a call, shortened, in one line."""
+    names = [short_name(name) for name in shape.functions]
+    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    return ", ".join(names[:_SHOWN]) + more
 
 
 def _who(node: Node, processes: int) -> str:

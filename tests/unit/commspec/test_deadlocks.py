@@ -21,9 +21,9 @@ def test_the_lines_the_ranks_and_the_cycle_are_named(recording):
     found = deadlock(specify(recording(2, late)))
     assert found.sends is Sends.RENDEZVOUS
     assert found.is_cycle
-    assert [(x.rank, x.line, x.site, x.waits_for) for x in found.waits] == [
-        (0, 2, ("main", "exchange"), 1),
-        (1, 2, ("main", "exchange"), 0),
+    assert [(x.rank, x.line, x.sites, x.waits_for) for x in found.waits] == [
+        (0, 2, ("main/exchange",), 1),
+        (1, 2, ("main/exchange",), 0),
     ]
     assert str(found) == (
         "the program can hang if sends wait for their receives: "
