@@ -45,8 +45,9 @@ class Rank:
     def send(self, peer, size, tag=0, comm=WORLD, call="MPI_Send"):
         self.call(call, ("mpi_send", peer, comm, tag, size))
 
-    def receive(self, peer, size, tag=0, comm=WORLD):
-        self.call("MPI_Recv", ("mpi_recv", peer, comm, tag, size))
+    def receive(self, peer, size, tag=0, comm=WORLD, posted=None):
+        """Receive; `posted` is the source that the receive names, where the trace tells it."""
+        self.call("MPI_Recv", ("mpi_recv", peer, comm, tag, size, *_posted(posted)))
 
     def exchange(self, to, source, size, tag=0):
         sent = ("mpi_send", to, WORLD, tag, size)
@@ -58,9 +59,9 @@ class Rank:
         self.call(call, ("mpi_isend", peer, comm, tag, size, self._requests))
         return ("mpi_isend_complete", self._requests)
 
-    def ireceive(self, peer, size, tag=0, comm=WORLD):
+    def ireceive(self, peer, size, tag=0, comm=WORLD, posted=None):
         self._requests += 1
-        self.call("MPI_Irecv", ("mpi_irecv_request", self._requests))
+        self.call("MPI_Irecv", ("mpi_irecv_request", self._requests, *_posted(posted)))
         return ("mpi_irecv", peer, comm, tag, size, self._requests)
 
     def wait(self, *requests, call="MPI_Waitall"):
@@ -80,6 +81,10 @@ class Rank:
     def handle(self, call, operation=17, comm=WORLD):
         end = ("mpi_collective_end", operation, comm, NO_ROOT, 0, 0)
         self.call(call, ("mpi_collective_begin",), end)
+
+
+def _posted(source):
+    return () if source is None else ({"posted_source": source},)
 
 
 def traced(

@@ -2,7 +2,8 @@
 
 An event is a tuple: the name of a method of `otf2.event_writer.EventWriter`, the time in ticks, and
 the arguments. Regions are strings, communicators `Comm`; `METRICS` stands for the class of all
-metrics, `WINDOW` for memory shared by all processes, `CONTEXT` for a sampled calling context.
+metrics, `WINDOW` for memory shared by all processes, `CONTEXT` for a sampled calling context. A
+dictionary at the end has the attributes of the event by name.
 """
 
 from __future__ import annotations
@@ -108,6 +109,7 @@ class _Writer:
 
         self._otf2, self._archive, self._definitions = otf2, archive, archive.definitions
         self._regions: dict[str, Any] = {}
+        self._attributes: dict[str, Any] = {}
         self.locations = [self._process(n, t) for n, t in enumerate(trace.processes)]
         world = [threads[0] for threads in self.locations]
         self._group("COMM_LOCATIONS", world)
@@ -134,7 +136,16 @@ class _Writer:
     def write(self, location: Any, events: Sequence[Event]) -> None:
         writer = self._archive.event_writer_from_location(location)
         for method, time, *arguments in events:
-            getattr(writer, method)(time, *(self._defined(method, a) for a in arguments))
+            known = arguments.pop() if arguments and isinstance(arguments[-1], dict) else {}
+            attributes = {self._attribute(name, x): x for name, x in known.items()}
+            defined = [self._defined(method, a) for a in arguments]
+            getattr(writer, method)(time, *defined, attributes=attributes or None)
+
+    def _attribute(self, name: str, value: str | int) -> Any:
+        kind = self._otf2.Type.STRING if isinstance(value, str) else self._otf2.Type.INT32
+        if name not in self._attributes:
+            self._attributes[name] = self._definitions.attribute(name, type=kind)
+        return self._attributes[name]
 
     def _defined(self, method: str, argument: Any) -> Any:
         if method in {"enter", "leave"}:

@@ -189,7 +189,7 @@ def _heading(told: Specification) -> str:
         "    mpicc -O2 -o communicate THIS_FILE.c",
         f"    mpirun -n {told.processes} ./communicate",
         "",
-        "Receives are from the senders that were seen, whatever they were posted for.",
+        "Receives from any source name one possible source each.",
     ]
     if told.left_out:
         lines.append("Not part of it:")

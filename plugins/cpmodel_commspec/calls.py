@@ -99,7 +99,7 @@ def rows(batch: Batch, replay: Replay, passed: int, waiting: Column) -> Iterator
     Yields
     ------
     kind, calls before, call path, peer or operation, communicator, tag or root, bytes (sent),
-    bytes received, request
+    bytes received, request, whether a receive is posted for any source
     """
     messages, collectives, requests = batch.messages, batch.collectives, batch.requests
     none = np.zeros(len(messages.at), np.int64)
@@ -107,13 +107,15 @@ def rows(batch: Batch, replay: Replay, passed: int, waiting: Column) -> Iterator
     nothing = np.zeros(len(entered), np.int64)
     parts = [
         _table(messages.position, messages.kind, messages.at, messages.peer, messages.comm,
-               messages.tag, messages.bytes, none, messages.request),
+               messages.tag, messages.bytes, none, messages.request, messages.any_source),
         _table(collectives.position, np.full(len(collectives.at), COLLECTIVE), collectives.at,
                collectives.operation, collectives.comm, collectives.root, collectives.sent,
-               collectives.received, collectives.request),
+               collectives.received, collectives.request,
+               np.zeros(len(collectives.at), np.int64)),
         _table(requests.position, requests.kind + REQUEST, requests.at,
-               *[np.zeros(len(requests.at), np.int64)] * 5, requests.request),
-        _table(nothing, nothing + WAIT, entered, *[nothing] * 6),
+               *[np.zeros(len(requests.at), np.int64)] * 5, requests.request,
+               requests.any_source),
+        _table(nothing, nothing + WAIT, entered, *[nothing] * 7),
     ]  # fmt: skip
     table = np.concatenate(parts)
     table = table[np.lexsort((table[:, 0], table[:, 2]))]

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from callpath_modeler.diagnostics import Finding
     from cpmodel_commspec.operations import Traced
     from cpmodel_commspec.specification import Specification
+    from cpmodel_commspec.wildcards import Resolution
 
 _ENDINGS = {"": "text", ".txt": "text", ".c": "c", ".json": "json"}
 _SHOWN = 10
@@ -57,11 +58,26 @@ def command(ctx: click.Context) -> None:
     help="Text, a program in C with MPI, or JSON for `check`. Default: by the ending of FILE.",
 )
 @click.option("--allow-unsafe", is_flag=True, help="Write a C program even if it can hang.")
+@click.option(
+    "--any-source",
+    "any_source",
+    multiple=True,
+    metavar="PATTERN",
+    help="Call paths whose receives take messages from any source.",
+)
+@click.option(
+    "--another-run",
+    "other_runs",
+    multiple=True,
+    type=A_FILE,
+    metavar="TRACE",
+    help="A trace of the same run. Receives with another order of sources are from any source.",
+)
 @FORCE
 @click.pass_obj
 def spec(
     console: Console, *, trace: Path, output: Path | None, format_: str | None,
-    allow_unsafe: bool, force: bool,
+    allow_unsafe: bool, any_source: tuple[str, ...], other_runs: tuple[Path, ...], force: bool,
 ) -> None:  # fmt: skip
     """Write all communication of a run in a few loops.
 
@@ -72,12 +88,19 @@ def spec(
     from cpmodel_commspec.checking import differences
     from cpmodel_commspec.specify import specify
     from cpmodel_commspec.text import specification_text, summary
+    from cpmodel_commspec.wildcards import inferred, marked, resolved
 
     form = _format(format_, output)
     traced, findings = _read(console, trace)
-    told = specify(traced)
-    for what in differences(told, traced):
+    if other_runs:
+        traced = inferred(traced, [_read(console, other)[0] for other in other_runs])
+    if any_source:
+        traced = marked(traced, any_source)
+    resolution = resolved(traced)
+    told = specify(resolution.traced)
+    for what in differences(told, resolution.traced):
         raise AssertionError(f"the expanded specification differs from the trace: {what}")
+    findings += _orders(told, trace, resolution)
     findings += _safety(told, trace, is_program=form == "c", allow_unsafe=allow_unsafe)
     if form == "text":
         width = None if output is not None else console.width
@@ -103,10 +126,12 @@ def check(ctx: click.Context, /, *, specification: Path, trace: Path) -> None:
     from callpath_modeler.units import counted
     from cpmodel_commspec.checking import differences
     from cpmodel_commspec.exchange import read_json
+    from cpmodel_commspec.wildcards import marked_as, resolved
 
     console: Console = ctx.obj
     told = read_json(specification)
     traced, findings = _read(console, trace)
+    traced = resolved(marked_as(traced, told.shapes)).traced
     found = list(differences(told, traced))
     for line in found[:_SHOWN]:
         console.result(f"{line}\n")
@@ -130,6 +155,27 @@ def _format(format_: str | None, output: Path | None) -> str:
             hint="name one with -f: text, c, json",
         )
     return _ENDINGS[ending]
+
+
+def _orders(told: Specification, trace: Path, resolution: Resolution) -> list[Finding]:
+    """Return findings about receives from any source."""
+    from callpath_modeler.diagnostics import Finding
+    from callpath_modeler.units import counted
+    from cpmodel_commspec.deadlocks import explain
+
+    findings = []
+    if resolution.deadlock is not None:
+        found = explain(told, resolution.deadlock, resolution.sends, is_order=True)
+        findings.append(Finding("CPM145", str(trace), str(found)))
+    if resolution.answering:
+        ranks = resolution.answering
+        who = (
+            f"rank {ranks[0]} answers"
+            if len(ranks) == 1
+            else f"{counted(len(ranks), 'rank')} answer"
+        )
+        findings.append(Finding("CPM146", str(trace), f"{who} the source of each message"))
+    return findings
 
 
 def _safety(

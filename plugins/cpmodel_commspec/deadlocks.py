@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import msgspec
+
 from callpath_modeler.errors import DataError
 from callpath_modeler.printable import printable
 from callpath_modeler.profile.schema import PROGRAM
 from callpath_modeler.units import counted
 from cpmodel_commspec.matching import mismatches
-from cpmodel_commspec.operations import FIELDS, MESSAGES, SENDS, Kind, Recorded, Shape
+from cpmodel_commspec.operations import FIELDS, MESSAGES, SENDS, Kind, Shape
 from cpmodel_commspec.simulation import Blocked, Outcome, Sends, simulate
 from cpmodel_commspec.specification import Specification
 
@@ -55,28 +57,28 @@ class Deadlock:
     waits : the cycle; without a cycle, the way to the rank that has ended
     is_cycle : whether the last rank waits for the first
     blocked : the number of ranks that do not reach the end
+    is_order : whether messages have to arrive in another order than the recorded one
     """
 
     sends: Sends
     waits: tuple[Wait, ...]
     is_cycle: bool
     blocked: int
+    is_order: bool = False
 
     def __str__(self) -> str:
         """Return the deadlock in one line."""
-        when = {
-            Sends.EAGER: "the program hangs",
-            Sends.RENDEZVOUS: "the program can hang if sends wait for their receives",
-        }[self.sends]
+        when = "the program hangs"
+        if self.is_order:
+            when = "the program can hang if messages arrive in another order"
+        elif self.sends is Sends.RENDEZVOUS:
+            when = "the program can hang if sends wait for their receives"
         parts = [str(wait) for wait in self.waits[:_SHOWN]]
         if len(self.waits) > _SHOWN:
             parts.append(f"and so on for {counted(len(self.waits) - _SHOWN, 'more rank')}")
         last = self.waits[-1].waits_for
-        end = (
-            ""
-            if self.is_cycle or last < 0
-            else f", which has ended; {self.blocked} ranks are blocked"
-        )
+        is_stuck = not self.is_cycle and last >= 0
+        end = f", which has ended; {counted(self.blocked, 'rank')} blocked" if is_stuck else ""
         return f"{when}: {', '.join(parts)}{end}"
 
 
@@ -86,12 +88,14 @@ def deadlock(told: Specification) -> Deadlock | None:
     A program without a deadlock with rendezvous sends has none with eager sends either.
     """
     ranks = [told.of_rank(rank) for rank in range(told.processes)]
+    # The sources are resolved, so that the order of messages is fixed.
+    shapes = [msgspec.structs.replace(shape, is_any=False) for shape in told.shapes]
     found = None
     for sends in (Sends.RENDEZVOUS, Sends.EAGER):
-        outcome = simulate(told.shapes, told.communicators, ranks, sends)
+        outcome = simulate(shapes, told.communicators, ranks, sends)
         if not outcome.blocked:
             break
-        found = _explained(told, ranks, outcome, sends)
+        found = explain(told, outcome, sends)
     return found
 
 
@@ -117,18 +121,27 @@ def _sites(shape: Shape) -> tuple[str, ...]:
     return tuple(printable(path) for path in paths if path)
 
 
-def _explained(
-    told: Specification, ranks: Sequence[Recorded], outcome: Outcome, sends: Sends
+def explain(
+    told: Specification, outcome: Outcome, sends: Sends, *, is_order: bool = False
 ) -> Deadlock:
+    """Return the deadlock of a simulation with the lines of a specification.
+
+    Parameters
+    ----------
+    is_order : whether the simulation had another order of messages than the recorded one
+    """
     by_rank = {one.rank: one for one in outcome.blocked}
     way, is_cycle = _way(by_rank)
     waits = []
     for one, waits_for in way:
-        shape = told.shapes[int(ranks[one.rank].shapes[one.operation])]
-        values = ranks[one.rank].values[one.operation].tolist()
+        operations = told.of_rank(one.rank)
+        shape = told.shapes[int(operations.shapes[one.operation])]
+        values = operations.values[one.operation].tolist()
         line = int(told.lines_of_rank(one.rank)[one.operation])
-        waits.append(Wait(one.rank, line, _words(shape, values), _sites(shape), waits_for))
-    return Deadlock(sends, tuple(waits), is_cycle, len(by_rank))
+        is_any = shape.is_any and is_order
+        words = _words(shape, values, is_any=is_any)
+        waits.append(Wait(one.rank, line, words, _sites(shape), waits_for))
+    return Deadlock(sends, tuple(waits), is_cycle, len(by_rank), is_order)
 
 
 def _way(blocked: dict[int, Blocked]) -> tuple[list[tuple[Blocked, int]], bool]:
@@ -150,7 +163,7 @@ def _way(blocked: dict[int, Blocked]) -> tuple[list[tuple[Blocked, int]], bool]:
     return ended, False
 
 
-def _words(shape: Shape, values: Sequence[int]) -> str:
+def _words(shape: Shape, values: Sequence[int], *, is_any: bool) -> str:
     numbers = dict(zip(FIELDS, values, strict=True))
     if shape.kind is Kind.WAIT:
         return "wait"
@@ -158,5 +171,5 @@ def _words(shape: Shape, values: Sequence[int]) -> str:
         return shape.name
     if shape.kind in SENDS:
         return f"send of {numbers['bytes']} bytes to rank {numbers['peer']}"
-    source = "any rank" if shape.is_any else f"rank {numbers['peer']}"
+    source = "any rank" if is_any else f"rank {numbers['peer']}"
     return f"receive from {source}"

@@ -86,8 +86,13 @@ def grids(processes: int) -> Iterator[tuple[int, ...]]:
             for size in range(2, rest // 2 + 1)
             if rest % size == 0
         ]
+    yield from _hypercube(processes)
+
+
+def _hypercube(processes: int) -> Iterator[tuple[int, ...]]:
+    """Yield the grid whose partners are exclusive ors, if the processes fill one."""
     bits = processes.bit_length() - 1
-    if processes == 1 << bits and bits > _MOST_DIMENSIONS:
+    if processes == 1 << bits and bits > 1:
         yield (2,) * bits
 
 
@@ -107,7 +112,7 @@ def choose(rank: Ranks, peer: Ranks, processes: int) -> Partner:
     simple = [Partner(Relation.DISTANCE), Partner(Relation.RANK)]
     best = min(simple, key=lambda x: _numbers(x, pairs))
     needed = _numbers(best, pairs)
-    for dimensions in grids(processes):
+    for dimensions in ((processes,), *_hypercube(processes), *grids(processes)):
         if needed == fewest:
             break
         torus = Partner(Relation.TORUS, dimensions)

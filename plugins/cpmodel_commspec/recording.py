@@ -149,6 +149,7 @@ class _Key(NamedTuple):
     awaited: frozenset[Awaited]
     places: tuple[int, ...]
     is_awaited: bool
+    is_any: bool
     path: int
 
 
@@ -159,7 +160,7 @@ def _shapes(keys: Sequence[_Key], number: dict[int, int], names: CallNames) -> l
         if key.awaited:
             common[key.path] = common.get(key.path, key.awaited) & key.awaited
     shapes = []
-    for kind, name, comm, form, awaited, places, is_awaited, path in keys:
+    for kind, name, comm, form, awaited, places, is_awaited, is_any, path in keys:
         meant = min(common.get(path) or awaited, key=list(Awaited).index) if awaited else None
         shapes.append(
             Shape(
@@ -170,6 +171,7 @@ def _shapes(keys: Sequence[_Key], number: dict[int, int], names: CallNames) -> l
                 meant or Awaited.CHOSEN,
                 () if meant else places,
                 is_awaited,
+                is_any,
                 site=names.site(path),
             )
         )
@@ -188,6 +190,7 @@ class _Op:
     form: Form = Form.EACH
     values: tuple[int, ...] = (0,) * len(FIELDS)
     is_awaited: bool = True
+    is_any: bool = False
     done: list[int] = field(default_factory=list)
 
 
@@ -207,8 +210,8 @@ class _Rank:
 
     def add(self, events: Iterable[tuple[int, ...]], names: CallNames) -> None:
         """Take in the events of a batch, see `rows`."""
-        for what, at, path, peer, comm, tag, size, received, request in events:
-            op = _Op(Kind.WAIT, *names.of(path))
+        for what, at, path, peer, comm, tag, size, received, request, is_any in events:
+            op = _Op(Kind.WAIT, *names.of(path), is_any=bool(is_any))
             is_same_call, self._at = at == self._at, at
             if what == WAIT:
                 self._ops.append(op)
@@ -249,7 +252,10 @@ class _Rank:
                     del under_way[done]
             elif op.kind in POSTED and op.is_awaited:
                 under_way[number] = op.kind
-            key = _Key(op.kind, op.name, op.comm, op.form, awaited, places, op.is_awaited, op.path)
+            key = _Key(
+                *(op.kind, op.name, op.comm, op.form, awaited, places, op.is_awaited, op.is_any),
+                op.path,
+            )
             shapes.append(keys.setdefault(key, len(keys)))
             values.append(op.values)
         self._ops.clear()

@@ -87,6 +87,15 @@ class Specification(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         steps = (node for node, _ in walk(self.body) if isinstance(node, Step))
         return sum(len(x.table) for step in steps for x in step.numbers.values())
 
+    @property
+    def from_any_source(self) -> int:
+        """Number of receives from any source."""
+        return sum(
+            len(node.ranks) * size_of([loop.count for loop in around])
+            for node, around in walk(self.body)
+            if isinstance(node, Step) and self.shapes[node.shape].is_any
+        )
+
     def counts(self) -> NDArray[np.int64]:
         """Return how many operations each rank has, [processes]."""
         counts = np.zeros(self.processes, np.int64)

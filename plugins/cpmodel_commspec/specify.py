@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, replace
+from enum import Enum
 from math import gcd
+from typing import TypeAlias
 
 import msgspec
 import numpy as np
@@ -20,15 +22,16 @@ from cpmodel_commspec.specification import Loop, Node, Specification, Step, walk
 
 Column = NDArray[np.int64]
 _PEER = FIELDS.index("peer")
-_COMPARED = [FIELDS.index("tag"), FIELDS.index("bytes")]
+_TAG = FIELDS.index("tag")
+_COMPARED = [_TAG, FIELDS.index("bytes")]
 
 
 def specify(traced: Traced) -> Specification:
     """Return the specification of all operations of a trace."""
     sites = _Sites(traced)
     traced = sites.aligned
-    partners = _partners(traced)
-    sequences, meaning, values = _tokens(traced, partners)
+    messages = _messages(traced)
+    sequences, meaning, values = _tokens(traced, messages)
     programs: dict[bytes, int] = {}
     number = [programs.setdefault(sequence.tobytes(), len(programs)) for sequence in sequences]
     distinct = [compress(np.frombuffer(code, np.int64).tolist()) for code in programs]
@@ -36,7 +39,7 @@ def specify(traced: Traced) -> Specification:
         program: [rank for rank, k in enumerate(number) if k == program]
         for program in range(len(distinct))
     }
-    build = _Build(traced, sites, partners, meaning, values, number, ranks_of)
+    build = _Build(traced, sites, messages, meaning, values, number, ranks_of)
     begins = [_begins(traced, ranks[0], values[ranks[0]]) for ranks in ranks_of.values()]
     body = build.nodes(merging.merge(distinct, begins))
     return Specification(
@@ -106,71 +109,134 @@ class _Sites:
         return self._used.setdefault(told, len(self._used))
 
 
+class _Tags(Enum):
+    """What the number of a tag counts from."""
+
+    ZERO = "zero"
+    RANK = "rank"
+    PEER = "peer"
+    NONE = "none"
+    """All tags have one number."""
+
+    def number(self, rank: int, values: Column) -> Column:
+        """Return the number of the tag of each operation of a rank [n x `FIELDS`]."""
+        tags = values[:, _TAG]
+        if self is _Tags.ZERO:
+            return tags
+        if self is _Tags.RANK:
+            return tags - rank
+        return tags - values[:, _PEER] if self is _Tags.PEER else np.zeros_like(tags)
+
+
+_MOST_TAGS = 8
+"""Tags of one call site that tell statements apart; more are numbers of one statement."""
+
+_Statement: TypeAlias = tuple[int, int]
+"""A shape, and the number of a tag."""
+
+
 @dataclass(frozen=True, slots=True)
-class _Series:
-    partner: Partner
-    is_series: bool
+class _Messages:
+    """The messages of all ranks.
+
+    Attributes
+    ----------
+    tags : what the tags of a shape count from
+    partners : the partner of a statement, as a function of the rank
+    single : statements of which all partners belong to one line
+    """
+
+    tags: Mapping[int, _Tags]
+    partners: Mapping[_Statement, Partner]
+    single: Set[_Statement]
 
 
-def _partners(traced: Traced) -> Mapping[int, _Series]:
-    """Return how the peers of messages are told, by the number of the shape."""
-    found = {}
+def _messages(traced: Traced) -> _Messages:
+    """Return how messages are told apart."""
+    tags: dict[int, _Tags] = {}
+    partners: dict[_Statement, Partner] = {}
+    single: set[_Statement] = set()
     for shape, about in enumerate(traced.shapes):
         if about.kind not in MESSAGES:
             continue
-        peers = {
-            rank: one.values[one.shapes == shape, _PEER] for rank, one in enumerate(traced.ranks)
-        }
-        peers = {rank: column for rank, column in peers.items() if len(column)}
-        if not peers:
+        rows = {rank: one.values[one.shapes == shape] for rank, one in enumerate(traced.ranks)}
+        rows = {rank: values for rank, values in rows.items() if len(values)}
+        if not rows:
             continue
-        ranks = np.concatenate([np.full(len(column), rank) for rank, column in peers.items()])
-        partner = choose(ranks, np.concatenate(list(peers.values())), len(traced.ranks))
-        numbers = [partner.number(np.full(len(x), rank), x) for rank, x in peers.items()]
-        found[shape] = _Series(partner, is_series(numbers))
-    return found
+        tags[shape] = told = _tags(rows)
+        numbers = {rank: told.number(rank, values) for rank, values in rows.items()}
+        for tag in np.unique(np.concatenate(list(numbers.values()))).tolist():
+            peers = {rank: rows[rank][numbers[rank] == tag, _PEER] for rank in rows}
+            peers = {rank: column for rank, column in peers.items() if len(column)}
+            ranks = np.concatenate([np.full(len(x), rank) for rank, x in peers.items()])
+            partner = choose(ranks, np.concatenate(list(peers.values())), len(traced.ranks))
+            partners[shape, tag] = partner
+            relative = [partner.number(np.full(len(x), rank), x) for rank, x in peers.items()]
+            is_one = all((x == x[0]).all() for x in peers.values())
+            # The sources of a receive from any source do not tell statements apart.
+            if about.is_any or is_one or is_series(relative):
+                single.add((shape, tag))
+    return _Messages(tags, partners, single)
+
+
+def _tags(rows: Mapping[int, Column]) -> _Tags:
+    """Return what the tags of operations [n x `FIELDS`] by rank count from to be fewest."""
+    if is_series([values[:, _TAG] for values in rows.values()]):
+        return _Tags.NONE
+    counts = {
+        tags: len(np.unique(np.concatenate([tags.number(*one) for one in rows.items()])))
+        for tags in (_Tags.ZERO, _Tags.RANK, _Tags.PEER)
+    }
+    best = min(counts, key=counts.__getitem__)
+    return best if counts[best] <= _MOST_TAGS else _Tags.NONE
 
 
 def _tokens(
-    traced: Traced, partners: Mapping[int, _Series]
-) -> tuple[list[Column], list[int], list[Column]]:
-    """Give each shape a number, with each of its partners if these are no series.
+    traced: Traced, messages: _Messages
+) -> tuple[list[Column], list[_Statement], list[Column]]:
+    """Give each line a number: a statement, and the partner where it tells lines apart.
 
     Returns
     -------
     sequences : of each rank, tokens [n]
-    meaning : shape of each token
+    meaning : statement of each token
     values : of each rank, [n x `FIELDS`], in place of peers the numbers that tell them
     """
     tables, values = [], []
     for rank, one in enumerate(traced.ranks):
-        table = np.zeros((len(one.shapes), 2), np.int64)
+        table = np.zeros((len(one.shapes), 3), np.int64)
         table[:, 0] = one.shapes
         own = one.values.copy()
         for shape in np.unique(one.shapes).tolist():
-            if shape in partners:
-                here = one.shapes == shape
-                peers = own[here, _PEER]
-                numbers = partners[shape].partner.number(np.full(len(peers), rank), peers)
-                own[here, _PEER] = numbers
-                table[here, 1] = 0 if partners[shape].is_series else numbers
+            if shape not in messages.tags:
+                continue
+            here = np.flatnonzero(one.shapes == shape)
+            tags = table[here, 1] = messages.tags[shape].number(rank, one.values[here])
+            for tag in np.unique(tags).tolist():
+                rows = here[tags == tag]
+                peers = one.values[rows, _PEER]
+                numbers = messages.partners[shape, tag].number(np.full(len(rows), rank), peers)
+                own[rows, _PEER] = numbers
+                if (shape, tag) not in messages.single:
+                    table[rows, 2] = numbers
         tables.append(table)
         values.append(own)
     known, token = np.unique(np.concatenate(tables), axis=0, return_inverse=True)
     ends = np.cumsum([len(table) for table in tables])[:-1]
-    return np.split(token.ravel(), ends), known[:, 0].tolist(), values
+    meaning = [(shape, tag) for shape, tag, _ in known.tolist()]
+    return np.split(token.ravel(), ends), meaning, values
 
 
 class _Build:
     """Puts the numbers of all ranks into a merged program."""
 
     def __init__(
-        self, traced: Traced, sites: _Sites, partners: Mapping[int, _Series],
-        meaning: Sequence[int], values: Sequence[Column], number: Sequence[int],
+        self, traced: Traced, sites: _Sites, messages: _Messages,
+        meaning: Sequence[_Statement], values: Sequence[Column], number: Sequence[int],
         ranks_of: Mapping[int, Sequence[int]],
     ) -> None:  # fmt: skip
         self._traced, self._sites = traced, sites
-        self._partners, self._meaning = partners, meaning
+        self._messages, self._meaning = messages, meaning
         self._values, self._number, self._ranks_of = values, number, ranks_of
 
     def nodes(self, merged: Sequence[SharedNode]) -> tuple[Node, ...]:
@@ -223,17 +289,16 @@ class _Build:
         self, node: Shared, ranks: tuple[int, ...], here: Mapping[int, Column],
         counts: tuple[int, ...],
     ) -> Step:  # fmt: skip
-        shape = self._meaning[node.token]
+        shape, tag = self._meaning[node.token]
         found = {}
         for field in self._traced.shapes[shape].fields:
             column = FIELDS.index(field)
             rows = [self._values[r][here[self._number[r]][:, 0], column] for r in ranks]
             values = np.stack(rows).reshape(len(ranks), *counts)
             found[field] = expressions.find(values, ranks)
-        told = self._partners.get(shape)
         places = {rank: here[self._number[rank]][:, 0] for rank in ranks}
         line = self._sites.line(shape, places)
-        return Step(line, ranks, found, told.partner if told else None)
+        return Step(line, ranks, found, self._messages.partners.get((shape, tag)))
 
 
 def _period(body: Sequence[Node], depth: int, count: int) -> int:

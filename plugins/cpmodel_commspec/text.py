@@ -68,6 +68,11 @@ def summary(told: Specification) -> Iterator[str]:
     )
     numbers = f", {counted(told.tabulated, 'number')} in tables" if told.tabulated else ""
     yield f"{counted(told.events, 'event')} in the trace; {sequences}{numbers}"
+    if told.from_any_source:
+        yield (
+            f"{counted(told.from_any_source, 'receive')} from any source; the sources here are one "
+            "possible order of messages"
+        )
     for what, count in told.left_out.items():
         yield f"left out: {count} {what}"
 
@@ -141,6 +146,8 @@ def _action(told: Specification, step: Step, shape: Shape, tables: Tables) -> st
     }
     if step.partner is not None:
         peer = formulas.partner(step.partner, numbers["peer"])
+        if shape.is_any:
+            peer = f"any source, here {peer}"
         direction = "to" if shape.kind in {Kind.SEND, Kind.ISEND} else "from"
         mode = _MODES[Mode(shape.name)] if shape.name else ""
         never = "" if shape.is_awaited else ", never waited for"

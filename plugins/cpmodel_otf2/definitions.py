@@ -22,6 +22,11 @@ _PROCESS, _CPU_THREAD, _METRIC_LOCATION = 1, 1, 3
 _COMM_LOCATIONS, _COMM_SELF = 4, 6
 _MPI = 4
 
+POSTED_SOURCE = "posted_source"
+_TEXT = 11
+_SIGNED = {5: 8, 6: 16, 7: 32, 8: 64}
+"""Types of attributes, and bits of signed numbers."""
+
 _PARADIGMS = (
     "unknown", "user", "compiler", "openmp", "mpi", "cuda", "measurement", "pthread", "hmpp",
     "ompss", "hardware", "gaspi", "upc", "shmem", "winthread", "qtthread", "acethread",
@@ -111,6 +116,7 @@ class Raw:
     Attributes
     ----------
     strings : text by reference
+    attributes : names of attributes by reference
     clock : ticks per second, global offset, length; () if not defined
     nodes : (name, class) by reference, as references of strings
     regions : (name, canonical name, role, paradigm, file, first line) by reference
@@ -119,6 +125,7 @@ class Raw:
     """
 
     strings: dict[int, str] = field(default_factory=dict)
+    attributes: dict[int, int] = field(default_factory=dict)
     clock: tuple[int, ...] = ()
     nodes: dict[int, tuple[int, int]] = field(default_factory=dict)
     regions: dict[int, tuple[int, int, int, int, int, int]] = field(default_factory=dict)
@@ -141,6 +148,7 @@ class Definitions:
     locations : in order of their references
     location_groups, regions, groups, comms, metric_classes : by reference
     node_classes : class of each node of the system tree, such as ``"node"``, by reference
+    posted_source : the attribute for the source that a receive names; `UNRESOLVED` without it
     """
 
     ticks_per_second: int
@@ -152,6 +160,7 @@ class Definitions:
     groups: Mapping[int, Group]
     comms: Mapping[int, Communicator]
     metric_classes: Mapping[int, tuple[MetricMember, ...]]
+    posted_source: int = UNRESOLVED
 
     def is_thread(self, location: Location) -> bool:
         """Tell whether `location` is a CPU thread of a process."""
@@ -209,6 +218,23 @@ class Definitions:
         return np.where(known, members, UNRESOLVED)
 
 
+def is_any_text(text: str) -> bool:
+    """Tell whether a text means MPI_ANY_SOURCE."""
+    return text.upper() in {"ANY", "MPI_ANY_SOURCE"}
+
+
+def is_any_source(kind: int, bits: int, strings: Mapping[int, str]) -> bool:
+    """Tell whether the attribute of a receive says MPI_ANY_SOURCE.
+
+    Parameters
+    ----------
+    kind, bits : type and value, as in the format: a text, or a negative number
+    """
+    if kind == _TEXT:
+        return is_any_text(strings.get(bits & UNDEFINED, ""))
+    return kind in _SIGNED and bool(bits >> (_SIGNED[kind] - 1) & 1)
+
+
 def resolve(raw: Raw) -> Definitions:
     """Return definitions with their texts.
 
@@ -239,6 +265,7 @@ def resolve(raw: Raw) -> Definitions:
         raw.groups,
         {k: Communicator(text.get(n, ""), own, other) for k, (n, own, other) in raw.comms.items()},
         _metric_classes(raw),
+        next((k for k, n in raw.attributes.items() if text.get(n) == POSTED_SOURCE), UNRESOLVED),
     )
 
 

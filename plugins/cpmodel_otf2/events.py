@@ -83,6 +83,7 @@ class Messages:
     comm, tag : int64 [n], reference of the communicator, and tag
     bytes : int64 [n]
     request : int64 [n], number of the request; zero for blocking operations
+    any_source : int64 [n], 1 for a blocking receive from any source, as far as the trace says so
     """
 
     kind: Column
@@ -94,6 +95,7 @@ class Messages:
     tag: Column
     bytes: Column
     request: Column
+    any_source: Column
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,13 +125,17 @@ class Collectives:
 
 @dataclass(frozen=True, slots=True)
 class Requests:
-    """Posted, tested, completed and cancelled requests; `kind` is a `Request`."""
+    """Posted, tested, completed and cancelled requests; `kind` is a `Request`.
+
+    `any_source` is 1 for a posted receive from any source, as far as the trace says so.
+    """
 
     kind: Column
     at: Column
     position: Column
     time: Column
     request: Column
+    any_source: Column
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,9 +246,9 @@ class Recorder:
     def take(self) -> Batch:
         """Return what was gathered since the last call."""
         time, code = _columns(self.calls, 2)
-        kind, at, position, when, peer, comm, tag, size, request = _columns(self.messages, 9)
+        kind, at, position, when, peer, comm, tag, size, request, wild = _columns(self.messages, 10)
         messages = Messages(
-            kind, at, position, when, self._world(peer, comm), comm, tag, size, request
+            kind, at, position, when, self._world(peer, comm), comm, tag, size, request, wild
         )
         begin, c_at, c_position, end, operation, c_comm, root, sent, got, c_request = _columns(
             self.collectives, 10
@@ -255,7 +261,7 @@ class Recorder:
             Calls(time, code),
             messages,
             collectives,
-            Requests(*_columns(self.requests, 5)),
+            Requests(*_columns(self.requests, 6)),
             self._samples(),
             _columns(self.pauses, 2).T,
             _columns(self.flushes, 2).T,

@@ -17,12 +17,14 @@ from callpath_modeler.diagnostics import Finding
 from callpath_modeler.errors import InputError
 from cpmodel_otf2.anchor import COPY_IT_AGAIN
 from cpmodel_otf2.definitions import (
+    POSTED_SOURCE,
     PROGRAM_REGION,
     UNDEFINED,
     Definitions,
     Group,
     Location,
     Raw,
+    is_any_text,
     resolve,
 )
 from cpmodel_otf2.events import BATCH_EVENTS, LEAVE, Batch, Message, Recorder, Request, Switch
@@ -156,15 +158,24 @@ def _message(kind: Message, peer: str) -> Handler:
         recorder.messages += (
             int(kind), _at(recorder), position, event.time, getattr(event, peer),
             _ref(event.communicator), event.msg_tag, event.msg_length,
-            getattr(event, "request_id", 0),
+            getattr(event, "request_id", 0), _is_any(event),
         )  # fmt: skip
 
     return add
 
 
+def _is_any(event: Any) -> bool:
+    """Tell whether an attribute of a receive says that it takes messages of any source."""
+    for attribute, value in (event.attributes or {}).items():
+        if attribute.name == POSTED_SOURCE:
+            return is_any_text(value) if isinstance(value, str) else value < 0
+    return False
+
+
 def _request(kind: Request) -> Handler:
     def add(recorder: Recorder, event: Any, position: int) -> None:
-        recorder.requests += (int(kind), _at(recorder), position, event.time, event.request_id)
+        about = int(kind), _at(recorder), position, event.time, event.request_id, _is_any(event)
+        recorder.requests += about
 
     return add
 

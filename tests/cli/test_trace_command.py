@@ -175,6 +175,60 @@ def test_a_program_that_can_hang_needs_permission(run, tmp_path):
     assert "(CPM144)" in text.err
 
 
+def collect(order, posted=None):
+    def program(rank):
+        with rank.region("collect"):
+            if rank.rank:
+                rank.send(0, 8)
+            for peer in order if rank.rank == 0 else ():
+                rank.receive(peer, 8, posted=posted)
+
+    return program
+
+
+def test_receives_from_any_source_are_marked_in_three_ways(run, tmp_path):
+    marked = traced(tmp_path / "marked", 4, collect([2, 3, 1], "ANY"))
+    one, two = (
+        traced(tmp_path / f"{k}", 4, collect(o)) for k, o in enumerate(([2, 3, 1], [3, 1, 2]))
+    )
+    told = run("trace", "spec", marked).out.splitlines()[1:]
+    assert "3 receives from any source; the sources here are one possible order of messages" in told
+    assert any("from any source, here" in line for line in told)
+    for words in ((one, "--any-source", "collect"), (two, "--another-run", one)):
+        done = run("trace", "spec", *words)
+        assert done.status == 0, done.err
+        assert done.out.splitlines()[2:] == told[1:]
+    assert "any source" not in run("trace", "spec", one).out
+    run("trace", "spec", one, "--any-source", "colect").fails(2, "did you mean 'collect'?")
+    run("trace", "spec", one, "--another-run", tmp_path / "no").fails(3, "no")
+
+
+def test_a_specification_with_wildcards_fits_every_run(run, tmp_path):
+    one, two = (
+        traced(tmp_path / f"{k}", 4, collect(o)) for k, o in enumerate(([2, 3, 1], [3, 1, 2]))
+    )
+    told = tmp_path / "told.json"
+    run("trace", "spec", one, "-o", told, "--any-source", "collect")
+    assert run("trace", "check", told, two).status == 0
+    run("trace", "spec", one, "-o", told, "--force")
+    assert run("trace", "check", told, two).status == 1
+
+
+def test_a_deadlock_in_another_order_is_a_finding(run, tmp_path):
+    def program(rank):
+        if rank.rank == 1:
+            rank.receive(2, 8, posted="ANY")
+            rank.receive(0, 8)
+        else:
+            rank.send(1, 8)
+
+    done = run("trace", "spec", traced(tmp_path / "trace", 3, program), "-f", "c")
+    assert done.status == 0
+    assert "(CPM145)" in done.err
+    assert "rank 1 in line 2 (receive from rank 0 of main) waits for rank 0" in done.err
+    assert "one order only" in done.err
+
+
 def test_the_command_is_among_the_others(run):
     assert "trace" in run("--help").out
     assert "trace             Tell the communication" in run("plugins").out
