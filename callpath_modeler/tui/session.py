@@ -5,9 +5,9 @@ from __future__ import annotations
 from callpath_modeler.errors import UsageError
 from callpath_modeler.profile.calltree import ROOT
 from callpath_modeler.profile.outline import SHARED, Opening
+from callpath_modeler.profile.view_request import Sort, find_node
 from callpath_modeler.profile.views import ViewKind
-from callpath_modeler.profile.wanted import Sort, find_node
-from callpath_modeler.tui.search import Found, found_in
+from callpath_modeler.tui.search import SearchHits, search_view
 from callpath_modeler.tui.state import State
 
 
@@ -25,7 +25,7 @@ class Session(State):
     def show(self, kind: ViewKind) -> None:
         """Show another view."""
         self.kind = kind
-        self.found = Found([])
+        self.found = SearchHits([])
         self.refresh()
 
     def sort_next(self) -> None:
@@ -153,7 +153,7 @@ class Session(State):
 
     def search(self, text: str) -> int:
         """Find nodes whose name contains a text; return how many, and go to the costliest."""
-        self.found = found_in(
+        self.found = search_view(
             self.view,
             text,
             self.place.start,

@@ -10,16 +10,16 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from callpath_modeler.analysis.forecast import Forecast, Foreseen
+from callpath_modeler.analysis.forecast import Forecast, NodeForecasts
 from callpath_modeler.profile.calltree import ROOT
 from callpath_modeler.profile.groups import Costs, Rows, Values
-from callpath_modeler.profile.hot import hot_path
+from callpath_modeler.profile.hot_path import hot_path
 from callpath_modeler.profile.outline import SHARED, Outline, Selection, SumCheck, outline
+from callpath_modeler.profile.view_request import ViewRequest, columns_kept_by, node_path
 from callpath_modeler.profile.views import View, ViewKind, open_view
-from callpath_modeler.profile.wanted import Wanted, kept, node_path
-from callpath_modeler.tui.lines import Lines
-from callpath_modeler.tui.place import Place
-from callpath_modeler.tui.search import Found
+from callpath_modeler.tui.search import SearchHits
+from callpath_modeler.tui.tree_cursor import TreeCursor
+from callpath_modeler.tui.view_lines import ViewLines
 
 SHARE_HIDDEN = 0.01
 """Nodes below this share of the whole are hidden at first."""
@@ -29,7 +29,7 @@ MOST_LINES = 2_000
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Ready:
+class PreparedForecast:
     """A forecast that is ready to be shown.
 
     Attributes
@@ -50,25 +50,25 @@ class State:
     Parameters
     ----------
     forecast : what is shown, at a target
-    wanted : how to begin; what it says of the lines of one view, it says of that view alone
+    request : how to begin; what it says of the lines of one view, it says of that view alone
     """
 
-    def __init__(self, forecast: Forecast, wanted: Wanted | None = None) -> None:
-        wanted = wanted or Wanted(least=SHARE_HIDDEN)
+    def __init__(self, forecast: Forecast, request: ViewRequest | None = None) -> None:
+        request = request or ViewRequest(least=SHARE_HIDDEN)
         self.forecast = forecast
-        self.kind = wanted.kind
-        self.by = wanted.by
-        self.inclusive = wanted.inclusive
-        self.least = wanted.least or SHARE_HIDDEN
-        self.hides = wanted.least > 0
-        self.sort = wanted.sort
-        self.reverse = wanted.reverse
-        self.pattern = wanted.keep
+        self.kind = request.kind
+        self.by = request.by
+        self.inclusive = request.inclusive
+        self.least = request.least or SHARE_HIDDEN
+        self.hides = request.least > 0
+        self.sort = request.sort
+        self.reverse = request.reverse
+        self.pattern = request.keep
         self.heat = False
-        self._places: dict[ViewKind, Place] = {}
+        self._places: dict[ViewKind, TreeCursor] = {}
         self._views: dict[ViewKind, View] = {}
         self.kept_costs: dict[ViewKind, Costs] = {}
-        self.found = Found([])
+        self.found = SearchHits([])
         self._revision = 0
         self.cursor = 0
         self.outline: Outline
@@ -77,10 +77,10 @@ class State:
     # What is shown
 
     @property
-    def place(self) -> Place:
+    def place(self) -> TreeCursor:
         """Where one is in the current view; a view is opened at its hot path."""
         if self.kind not in self._places:
-            self._places[self.kind] = Place(self._view_of(self.kind, self.forecast))
+            self._places[self.kind] = TreeCursor(self._view_of(self.kind, self.forecast))
             self.open_hot(ROOT)
         return self._places[self.kind]
 
@@ -89,12 +89,12 @@ class State:
             self._views[kind] = open_view(made.fitted.experiment.tree, kind, self.by)
         return self._views[kind]
 
-    def prepare(self, kind: ViewKind, made: Forecast) -> Ready:
+    def prepare(self, kind: ViewKind, made: Forecast) -> PreparedForecast:
         """Make a view and sum up a forecast for it, so that it is there at once when asked for.
 
         This may be done in another thread than everything else.
         """
-        view, known = self._view_of(kind, made), made.known
+        view, known = self._view_of(kind, made), made.inputs
         view.has_children(view.roots)
         for codes in known.growth:
             view.largest(view.roots, codes)
@@ -117,8 +117,8 @@ class State:
         hot_path(view, worth, levels=wanted.hot_levels)
         revision, place = self._revision, self._places.get(kind)
         if kind is not self.kind or place is None or place.view is not view:
-            return Ready(made)
-        return Ready(made, outline(view, made.decides, self._selection(made)), revision)
+            return PreparedForecast(made)
+        return PreparedForecast(made, outline(view, made.decides, self._selection(made)), revision)
 
     @property
     def view(self) -> View:
@@ -130,9 +130,9 @@ class State:
         """Whether inclusive values lead."""
         return self.shortly().leads_inclusive
 
-    def shortly(self) -> Wanted:
+    def shortly(self) -> ViewRequest:
         """Return what is shown, but not which nodes are open."""
-        return Wanted(
+        return ViewRequest(
             kind=self.kind,
             by=self.by,
             inclusive=self.inclusive,
@@ -142,7 +142,7 @@ class State:
             reverse=self.reverse,
         )
 
-    def wanted(self) -> Wanted:
+    def wanted(self) -> ViewRequest:
         """Return what is shown, in words."""
         opened, closed = self.place.in_words(self.outline)
         start = self.place.start
@@ -160,7 +160,7 @@ class State:
         """Whether there are so many lines that not everything was opened."""
         return len(self.outline) >= MOST_LINES
 
-    def values(self, places: Rows) -> tuple[Foreseen, Foreseen]:
+    def values(self, places: Rows) -> tuple[NodeForecasts, NodeForecasts]:
         """Return exclusive and inclusive values of lines."""
         return self._lines.values(places)
 
@@ -183,7 +183,7 @@ class State:
     def _show_lines(self, lines: Outline) -> None:
         self._revision += 1
         self.outline = lines
-        self._lines = Lines(self.forecast, lines)
+        self._lines = ViewLines(self.forecast, lines)
         self.select(self.place.node, self.place.above)
 
     def _selection(self, made: Forecast) -> Selection:
@@ -206,10 +206,10 @@ class State:
         if not self.pattern:
             return None
         if self.kind not in self.kept_costs:
-            self.kept_costs[self.kind] = kept(self.view, self.pattern)
+            self.kept_costs[self.kind] = columns_kept_by(self.view, self.pattern)
         return self.kept_costs[self.kind]
 
-    def retarget(self, ready: Ready) -> None:
+    def retarget(self, ready: PreparedForecast) -> None:
         """Show another forecast, of the same models at another target or with bands, or another.
 
         Where call paths are others, everything begins anew.
@@ -218,7 +218,7 @@ class State:
         self.forecast = ready.forecast
         if not tree.is_same_as(ready.forecast.fitted.experiment.tree):
             self._places, self._views = {}, {}
-            self.found = Found([])
+            self.found = SearchHits([])
         elif ready.lines is not None and ready.revision == self._revision:
             self._show_lines(ready.lines)
             return

@@ -11,12 +11,12 @@ from click import Context
 
 from callpath_modeler import pipeline
 from callpath_modeler.analysis.forecast import forecast
-from callpath_modeler.analysis.known import Known
+from callpath_modeler.analysis.forecast_inputs import ForecastInputs
 from callpath_modeler.cli import browse
 from callpath_modeler.cli.console import Console
 from callpath_modeler.errors import CallpathModelerError
 from callpath_modeler.profile.views import ViewKind
-from callpath_modeler.report.outlines import node_columns
+from callpath_modeler.report.outlined_view import node_columns
 from callpath_modeler.tui.session import Session
 
 
@@ -35,13 +35,13 @@ def surroundings(stored, clean):  # noqa: ARG001
     ctx: Context = browse.command.make_context("browse", line, obj=Console())
     with ctx:
         fitting = pipeline.FitOptions(confidence=0.9)
-        yield browse._surroundings(Console(), ctx, pipeline.LoadOptions(), fitting)
+        yield browse.browser_services(Console(), ctx, pipeline.LoadOptions(), fitting)
 
 
 @pytest.fixture
 def session(stored):
     fitted = pipeline.models_of([stored], "time", None, pipeline.FitOptions(confidence=0.9))
-    return Session(forecast(Known(fitted), 1000.0))
+    return Session(forecast(ForecastInputs(fitted), 1000.0))
 
 
 def printed(run, surroundings, session):
@@ -218,7 +218,7 @@ def test_the_expectation_file_beside_the_runs_is_found(stored, clean):  # noqa: 
 
     def found():
         with ctx:
-            return browse._surroundings(
+            return browse.browser_services(
                 Console(), ctx, pipeline.LoadOptions(), pipeline.FitOptions()
             ).expectations
 
@@ -234,10 +234,12 @@ def test_the_expectation_file_beside_the_runs_is_found(stored, clean):  # noqa: 
 def test_commands_of_a_browser_that_asks_models_ask_them_where_they_can(run, stored, clean):  # noqa: ARG001
     line = [str(stored), "--target", "16", "--predicted"]
     fitted = pipeline.models_of([stored], None, None, pipeline.FitOptions())
-    session = Session(forecast(Known(fitted, predicted=True), 16.0))
+    session = Session(forecast(ForecastInputs(fitted, predicted=True), 16.0))
     ctx: Context = browse.command.make_context("browse", line, obj=Console())
     with ctx:
-        given = browse._surroundings(Console(), ctx, pipeline.LoadOptions(), pipeline.FitOptions())
+        given = browse.browser_services(
+            Console(), ctx, pipeline.LoadOptions(), pipeline.FitOptions()
+        )
         rows = printed(run, given, session)
         assert {row["basis"] for row in rows} == {"predicted"}
         path = stored.parent / "e.toml"

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from callpath_modeler.analysis.at_target import basis_of
+from callpath_modeler.analysis.target_costs import basis_of
 from callpath_modeler.report.curve import Axes, Curve
 from callpath_modeler.report.page.markup import Html, joined, tag
 from callpath_modeler.units import parameter_value, quantity

@@ -119,7 +119,7 @@ def test_keys_that_come_while_a_target_is_worked_on_hold(monkeypatch):
         return usual_forecast(known, target, bands=bands)
 
     async def steps(screen):
-        monkeypatch.setattr("callpath_modeler.tui.ahead.forecast", slowly)
+        monkeypatch.setattr("callpath_modeler.tui.progressive_forecast.forecast", slowly)
         await screen.pilot.press("right_square_bracket")
         await asyncio.to_thread(begun.wait, 10)
         screen.says("working")

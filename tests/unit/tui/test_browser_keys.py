@@ -10,7 +10,7 @@ from driver import GIVEN, drive
 from test_session import VALUES, text
 from textual.events import Key
 
-from callpath_modeler.analysis.known import Known
+from callpath_modeler.analysis.forecast_inputs import ForecastInputs
 from synthetic import fitted
 
 
@@ -312,4 +312,4 @@ def test_a_browser_that_asks_models_does_so_at_every_target():
         assert "3 runs there" in screen.lines[1]
         assert screen.session.forecast.basis == "predicted"
 
-    drive(steps, Known(fitted(values), predicted=True), target=32.0)
+    drive(steps, ForecastInputs(fitted(values), predicted=True), target=32.0)
