@@ -92,6 +92,7 @@ def traced(
     ranks: int,
     program: Callable[[Rank], None],
     communicators: Mapping[str, Sequence[int] | None] | None = None,
+    grids: Sequence[Sequence[tuple[int, bool]]] = (),
 ) -> Path:
     """Write the trace of a program that is run on so many ranks, and return its anchor."""
     threads = []
@@ -100,7 +101,7 @@ def traced(
         with rank.region("main"):
             program(rank)
         threads.append([Thread([*rank.events, ("program_end", rank.now, 0)])])
-    return write_trace(folder, Trace(threads, communicators=communicators or {}))
+    return write_trace(folder, Trace(threads, communicators=communicators or {}, grids=grids))
 
 
 def recorded(path: Path) -> Traced:

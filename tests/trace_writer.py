@@ -41,6 +41,7 @@ class Trace:
     processes : their threads; the first of each takes part in MPI
     resolution : ticks per second
     communicators : ranks in the world, by name; None is that of each process alone
+    grids : Cartesian topologies: size of each dimension, and whether it is periodic
     metrics : (unit, mode, type, exponent) by name
     counted : whether the definitions say how many events each location has
     """
@@ -50,6 +51,7 @@ class Trace:
     communicators: Mapping[str, Sequence[int] | None] = field(default_factory=dict)
     metrics: Mapping[str, tuple[str, str, str, int]] = field(default_factory=dict)
     counted: bool = True
+    grids: Sequence[Sequence[tuple[int, bool]]] = ()
 
 
 def write_trace(folder: Path, trace: Trace) -> Path:
@@ -123,6 +125,19 @@ class _Writer:
             )
             for name, ranks in named.items()
         }
+        for number, grid in enumerate(trace.grids):
+            periodicity = otf2.CartPeriodicity
+            dimensions = [
+                self._definitions.cart_dimension(
+                    f"{number}.{k}",
+                    size=size,
+                    cart_periodicity=periodicity.TRUE if periodic else periodicity.FALSE,
+                )
+                for k, (size, periodic) in enumerate(grid)
+            ]
+            self._definitions.cart_topology(
+                f"grid {number}", communicator=self._comms["WORLD"], dimensions=tuple(dimensions)
+            )
         members = [self._metric(name, *about) for name, about in trace.metrics.items()]
         metrics = self._definitions.metric_class(tuple(members)) if members else None
         self._special = {

@@ -179,6 +179,13 @@ OF_PROFILES = {
         remedy="You need not do anything. Traces of fewer rounds give shorter programs.",
         example="app.p8: rank 0 answers the source of each message",
     ),
+    "CPM147": FindingKind(
+        what="Some communication does not repeat",
+        why="Its lines grow with the length of the run, so they describe this run and not the "
+        "program.",
+        remedy="Use `--any-source` if these receives are from any source; else trace fewer rounds.",
+        example="app.p8: 63 lines for main/farm/MPI_Recv of rank 0",
+    ),
     "CPM151": FindingKind(
         what="TAU cut call paths at a depth limit",
         why="Callers above the limit are unknown, so these call paths start below the program.",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from importlib.resources import files
 
 import numpy as np
@@ -27,6 +27,27 @@ _COLLECTIVES = {
     "reduce_scatter_block": (_BYTES, _REDUCED),
 }
 """Parameters, and arguments before the communicator."""
+
+_DIRECT = {
+    "MPI_Wait": "MPI_Wait(&requests[0], MPI_STATUS_IGNORE);",
+    "MPI_Waitall": "MPI_Waitall(n, requests, MPI_STATUSES_IGNORE);",
+    "MPI_Waitany": "MPI_Waitany(n, requests, indices, MPI_STATUS_IGNORE);",
+}
+"""Calls that wait until operations are complete."""
+
+_PROMPT = {
+    "MPI_Waitsome": "MPI_Waitsome(n, requests, &count, indices, MPI_STATUSES_IGNORE);",
+    "MPI_Test": "MPI_Test(&requests[0], &count, MPI_STATUS_IGNORE);",
+    "MPI_Testall": "MPI_Testall(n, requests, &count, MPI_STATUSES_IGNORE);",
+    "MPI_Testany": "MPI_Testany(n, requests, indices, &count, MPI_STATUS_IGNORE);",
+    "MPI_Testsome": "MPI_Testsome(n, requests, &count, indices, MPI_STATUSES_IGNORE);",
+}
+"""Calls that complete what is complete when they begin."""
+
+WAITS = {name.lower(): name for name in (*_DIRECT, *_PROMPT)}
+SENDS = {name.lower(): name for name in ("MPI_Send", "MPI_Ssend", "MPI_Bsend")}
+STARTED_SENDS = {name.lower(): name for name in ("MPI_Isend", "MPI_Issend", "MPI_Ibsend")}
+"""Functions that programs call by their own names, by the name in small letters."""
 
 _IN_PLACE, _STARTED = "_in_place", "start_"
 
@@ -68,6 +89,31 @@ class Functions:
         self._parts.setdefault(function, ((), _collective(function, name)))
         return self.call(function, *arguments)
 
+    def wait(self, function: str, kind: str, places: Sequence[int]) -> str:
+        """Return the call of a function of `WAITS`.
+
+        Parameters
+        ----------
+        kind : the operations, ``SEND``, ``RECEIVE`` or ``-1`` for all; "" for those at `places`
+        """
+        name = function[4:].lower()
+        needs = ("take", "until_complete") if function in _PROMPT else ("take",)
+        self._parts.setdefault(name, (needs, _wait(name, function)))
+        if not kind:
+            chosen = ", ".join(map(str, places or (0,)))
+            return self.call(name, str(len(places)), f"(int[]){{{chosen}}}")
+        self._parts.setdefault(f"{name}_of", ((name, "places_of"), _wait_of(name)))
+        return self.call(f"{name}_of", kind)
+
+    def send(self, function: str, *arguments: str, is_awaited: bool = True) -> str:
+        """Return the call of a function of `SENDS` or `STARTED_SENDS`."""
+        name = function[4:].lower() + "_and_forget" * (not is_awaited)
+        is_started = function.lower() in STARTED_SENDS
+        needs = ("start",) if is_started and is_awaited else ()
+        text = _send(name, function, is_started=is_started, is_awaited=is_awaited)
+        self._parts.setdefault(name, (needs, text))
+        return self.call(name, *arguments)
+
     def use(self, name: str) -> None:
         """Note that a function is used, and so is what it needs itself."""
         for needed in self._parts[name][0]:
@@ -98,6 +144,39 @@ def _parts() -> dict[str, tuple[Collection[str], str]]:
         name, _, needs = head.partition(":")
         parts[name.strip()] = tuple(needs.split()), text
     return parts
+
+
+def _wait(name: str, function: str) -> str:
+    is_prompt = function in _PROMPT
+    call = _PROMPT[function] if is_prompt else _DIRECT[function]
+    return (
+        f"static void {name}(int n, const int *chosen)\n{{\n"
+        + "    int count;\n" * ("&count" in call)
+        + "    MPI_Request *requests = take(n, chosen);\n"
+        + "    until_complete(n, requests);\n" * is_prompt
+        + f"    {call}\n    release(requests);\n}}\n"
+    )
+
+
+def _wait_of(name: str) -> str:
+    return (
+        f"static void {name}_of(int kind)\n{{\n    int *chosen = places_of(kind);\n"
+        f"    {name}(n_places, chosen);\n    free(chosen);\n}}\n"
+    )
+
+
+def _send(name: str, function: str, *, is_started: bool, is_awaited: bool) -> str:
+    begin = end = request = ""
+    if is_started and is_awaited:
+        request = ", start(SEND, 0)"
+    elif is_started:
+        begin, request = "    MPI_Request request;\n", ", &request"
+        end = "    PMPI_Request_free(&request);\n"
+    return (
+        f"static void {name}(int comm, long bytes, int peer, long tag)\n{{\n{begin}"
+        f"    {function}(out, (int)bytes, MPI_BYTE, places[comm][peer], (int)tag, comms[comm]"
+        f"{request});\n{end}}}\n"
+    )
 
 
 def _collective(function: str, name: str) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 
 import numpy as np
@@ -24,8 +23,22 @@ _STEP = "    "
 _LARGEST = 2**31 - 1
 """Bytes; what MPI counts with is an int."""
 
+_OVERHEAD = 512
+"""Bytes that MPI libraries need at most for a buffered message, besides its own."""
+
 _INSTEAD = "write it as text or json"
-_FREES = re.compile(r"MPI_Comm_(free|disconnect)", re.IGNORECASE)
+_HANDLES = {
+    "mpi_comm_dup": "dup",
+    "mpi_comm_split": "split",
+    "mpi_comm_create": "create",
+    "mpi_cart_create": "cart_create",
+    "mpi_cart_sub": "cart_sub",
+    "mpi_comm_free": "free_handle",
+    "mpi_comm_disconnect": "disconnect",
+}
+"""Functions of programs for calls that make and free communicators."""
+
+_KINDS = {Awaited.SENDS: "SEND", Awaited.RECEIVES: "RECEIVE", Awaited.ALL: "-1"}
 
 
 def c_source(told: Specification) -> str:
@@ -39,6 +52,7 @@ def c_source(told: Specification) -> str:
     functions, tables = c_functions.Functions(), Tables()
     body = "".join(_Writer(told, functions, tables).statements(told.body, 1, ()))
     communicators = _communicators(told, functions)
+    attach = _attach(told, functions)
     begin = functions.text("begin")
     for name, value in (
         ("processes", told.processes),
@@ -53,7 +67,7 @@ def c_source(told: Specification) -> str:
         *functions.used(),
         communicators,
         f"static void communicate(void)\n{{\n{body}}}\n",
-        functions.text("end"),
+        functions.text("end").replace("@attach@", attach),
     ]
     return "\n".join(parts)
 
@@ -88,16 +102,13 @@ class _Writer:
         if shape.kind is Kind.WAIT:
             return self._wait(shape)
         if shape.kind is Kind.HANDLE:
-            is_freed = _FREES.match(shape.name)
-            return ";" if is_freed else self._functions.call("make_handle", comm)
+            return self._handle(shape)
         numbers = {
             field: formulas.number(expression, step.ranks, self._tables)
             for field, expression in step.numbers.items()
         }
-        if step.partner is not None:
-            peer = self._peer(step.partner, numbers["peer"])
-            about = comm, numbers["bytes"], peer, numbers["tag"]
-            return self._functions.call(_message(shape), *about)
+        if shape.ends:
+            return self._message(step, shape, numbers)
         if shape.form is Form.TOTAL:
             return self._unequal(step, shape, numbers)
         given = [numbers[field] for field in ("bytes", "root") if field in numbers]
@@ -116,13 +127,42 @@ class _Writer:
         torus = ", ".join(map(str, (*sizes, 0)))
         return self._functions.call("neighbour", "rank", number, f"(int[]){{{torus}}}")[:-1]
 
+    def _message(self, step: Step, shape: Shape, numbers: dict[str, str]) -> str:
+        about = {
+            end: (numbers[end.bytes], self._peer(step.partners[end.peer], numbers[end.peer]),
+                  numbers[end.tag])
+            for end in shape.ends
+        }  # fmt: skip
+        comm, functions = str(shape.comm), self._functions
+        if shape.kind is Kind.EXCHANGE:
+            nothing = "0", "MPI_PROC_NULL", "0"
+            sent, taken = (
+                next((told for end, told in about.items() if end.is_sent is is_sent), nothing)
+                for is_sent in (True, False)
+            )
+            is_one = shape.call.lower() == "mpi_sendrecv_replace"
+            name = "exchange_replace" if is_one else "exchange"
+            return functions.call(name, comm, *sent, *taken)
+        [message] = about.values()
+        if not shape.ends[0].is_sent:
+            name = "start_to_receive" if shape.kind is Kind.IRECV else "receive"
+            return functions.call(name, comm, *message)
+        return functions.send(_sending(shape), comm, *message, is_awaited=shape.is_awaited)
+
+    def _handle(self, shape: Shape) -> str:
+        name = _HANDLES.get(shape.name.lower(), "dup")
+        if name != "cart_create":
+            return self._functions.call(name, str(shape.comm))
+        sizes = ", ".join(str(abs(size)) for size in shape.grid)
+        periodic = ", ".join(str(int(size < 0)) for size in shape.grid)
+        grid = str(len(shape.grid)), f"(int[]){{{sizes}}}", f"(int[]){{{periodic}}}"
+        return self._functions.call(name, str(shape.comm), *grid)
+
     def _wait(self, shape: Shape) -> str:
+        function = c_functions.WAITS.get(shape.call.lower(), "MPI_Waitall")
         if shape.awaited is not Awaited.CHOSEN:
-            return self._functions.call("wait_for_" + shape.awaited.split()[-1])
-        if not shape.places:
-            return ";"
-        places = ", ".join(map(str, shape.places))
-        return self._functions.call("wait_for", str(len(shape.places)), f"(int[]){{{places}}}")
+            return self._functions.wait(function, _KINDS[shape.awaited], ())
+        return self._functions.wait(function, "", shape.places)
 
     def _unequal(self, step: Step, shape: Shape, numbers: dict[str, str]) -> str:
         """Return the call of an operation that moves other sizes on every rank."""
@@ -132,8 +172,7 @@ class _Writer:
             for field in ("bytes", "received")
         ]
         root = [numbers["root"]] if "root" in numbers else []
-        name = "alltoallv" if shape.name == "alltoallw" else shape.name
-        call = self._functions.call(name, str(shape.comm), *root)
+        call = self._functions.call(shape.name, str(shape.comm), *root)
         return (
             f"{{ EACH_MEMBER({shape.comm}) {{ sent[k] = {sizes[0]}; received[k] = {sizes[1]}; }} "
             f"{call} }}"
@@ -163,22 +202,71 @@ class _Writer:
                 )
 
 
-def _message(shape: Shape) -> str:
-    if shape.kind is Kind.RECV:
-        return "receive_exchanged" if shape.name == Mode.EXCHANGE else "receive"
-    if shape.kind is Kind.IRECV:
-        return "start_to_receive"
+def _sending(shape: Shape) -> str:
+    """Return the MPI function of a send."""
     if shape.kind is Kind.SEND:
-        return {
-            Mode.STANDARD: "send",
-            Mode.SYNCHRONOUS: "send_synchronously",
-            Mode.BUFFERED: "send_and_forget",
-            Mode.EXCHANGE: "send_exchanged",
-        }[Mode(shape.name)]
-    if not shape.is_awaited:
-        return "send_and_forget"
-    synchronous = shape.name == Mode.SYNCHRONOUS
-    return "start_to_send_synchronously" if synchronous else "start_to_send"
+        usual = {Mode.SYNCHRONOUS: "MPI_Ssend", Mode.BUFFERED: "MPI_Bsend"}
+        return c_functions.SENDS.get(shape.call.lower(), usual.get(Mode(shape.name), "MPI_Send"))
+    usual = {Mode.SYNCHRONOUS: "MPI_Issend", Mode.BUFFERED: "MPI_Ibsend"}
+    return c_functions.STARTED_SENDS.get(
+        shape.call.lower(), usual.get(Mode(shape.name), "MPI_Isend")
+    )
+
+
+def _called(shape: Shape) -> str:
+    """Return the MPI function that the program calls for an operation."""
+    if shape.kind is Kind.WAIT:
+        return c_functions.WAITS.get(shape.call.lower(), "MPI_Waitall")
+    if shape.kind is Kind.HANDLE:
+        return shape.name if shape.name.lower() in _HANDLES else "MPI_Comm_dup"
+    if shape.kind in COLLECTIVES:
+        return f"MPI_{'I' * (shape.kind is Kind.ICOLLECTIVE)}{shape.name}"
+    if shape.kind is Kind.EXCHANGE:
+        is_one = shape.call.lower() == "mpi_sendrecv_replace"
+        return "MPI_Sendrecv_replace" if is_one else "MPI_Sendrecv"
+    if shape.kind in {Kind.RECV, Kind.IRECV}:
+        return "MPI_Recv" if shape.kind is Kind.RECV else "MPI_Irecv"
+    return _sending(shape)
+
+
+def _replaced(told: Specification) -> Iterator[str]:
+    """Yield the functions that the program replaces by others."""
+    pairs = {
+        (shape.call, _called(shape))
+        for node, _ in walk(told.body)
+        if isinstance(node, Step)
+        for shape in (told.shapes[node.shape],)
+        if shape.call and shape.call.lower() != _called(shape).lower()
+    }
+    for call, called in sorted(pairs):
+        yield f"{c_comment(call)} is {called} here."
+
+
+def _attach(told: Specification, functions: Functions) -> str:
+    """Return the statement that makes room for buffered sends; "" if there are none.
+
+    Raises
+    ------
+    DataError
+        If MPI cannot count the bytes.
+    """
+    sizes = np.zeros((2, told.processes), np.int64)
+    for node, around in walk(told.body):
+        if isinstance(node, Step) and told.shapes[node.shape].name == Mode.BUFFERED:
+            counts = [loop.count for loop in around]
+            values = node.numbers["bytes"].values(node.ranks, counts).reshape(len(node.ranks), -1)
+            sizes[:, list(node.ranks)] += np.stack(
+                [values.sum(axis=1), np.full(len(node.ranks), values.shape[1])]
+            )
+    total, messages = sizes.max(axis=1).tolist()
+    if not messages:
+        return ""
+    if total + messages * _OVERHEAD > _LARGEST:
+        raise DataError(
+            f"no program: a rank sends {total} bytes with buffered sends, more than 2 GiB",
+            hint=_INSTEAD,
+        )
+    return f"{_STEP}{functions.call('attach', str(total), str(messages))}\n"
 
 
 def _heading(told: Specification) -> str:
@@ -191,6 +279,7 @@ def _heading(told: Specification) -> str:
         "",
         "Receives from any source name one possible source each.",
     ]
+    lines += _replaced(told)
     if told.left_out:
         lines.append("Not part of it:")
         lines += [f"    {count} {what}" for what, count in told.left_out.items()]

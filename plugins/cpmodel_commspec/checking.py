@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cpmodel_commspec.operations import (
-    COLLECTIVES,
     FIELDS,
+    TOGETHER,
     Communicator,
     Kind,
     Recorded,
@@ -68,7 +68,7 @@ def _numbers(
             # Of communicators with the same groups, the first is not the second.
             alike = sum(frozenset(x.groups) == groups for x in communicators[: shape.comm])
         key = (shape.kind, shape.name, groups, alike, shape.form, shape.awaited, shape.places,
-               shape.is_awaited)  # fmt: skip
+               shape.is_awaited, shape.call)  # fmt: skip
         numbers.append(common.setdefault(key, len(common)))
     return np.array(numbers, np.int64)
 
@@ -78,7 +78,7 @@ def _told(
 ) -> str:
     shape = shapes[int(one.shapes[at])]
     numbers = dict(zip(FIELDS, one.values[at].tolist(), strict=True))
-    words = [shape.name if shape.kind in {*COLLECTIVES, Kind.HANDLE} else str(shape.kind)]
+    words = [shape.call or (shape.name if shape.kind in TOGETHER else str(shape.kind))]
     if shape.kind is Kind.WAIT:
         words.append(f"for {shape.awaited} {' '.join(map(str, shape.places))}".rstrip())
     words += [f"{field} {numbers[field]}" for field in shape.fields]

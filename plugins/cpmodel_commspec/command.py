@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
 
 _ENDINGS = {"": "text", ".txt": "text", ".c": "c", ".json": "json"}
 _SHOWN = 10
+_NAMELESS = "trace"
+"""The subject of findings about a trace whose name is not told."""
+
 _TRACE = click.argument("trace", type=A_FILE, metavar="TRACE")
 
 
@@ -74,11 +78,26 @@ def command(ctx: click.Context) -> None:
     metavar="TRACE",
     help="A trace of the same run. Receives with another order of sources are from any source.",
 )
+@click.option(
+    "--anonymous",
+    "is_anonymous",
+    is_flag=True,
+    help="Write numbers for the names of functions, communicators and the program.",
+)
+@click.option(
+    "--max-lines",
+    "most_lines",
+    type=click.IntRange(min=1),
+    default=1000,
+    show_default=True,
+    help="Refuse to write more lines.",
+)
 @FORCE
 @click.pass_obj
 def spec(
     console: Console, *, trace: Path, output: Path | None, format_: str | None,
-    allow_unsafe: bool, any_source: tuple[str, ...], other_runs: tuple[Path, ...], force: bool,
+    allow_unsafe: bool, any_source: tuple[str, ...], other_runs: tuple[Path, ...],
+    is_anonymous: bool, most_lines: int, force: bool,
 ) -> None:  # fmt: skip
     """Write all communication of a run in a few loops.
 
@@ -86,6 +105,7 @@ def spec(
     run, with eager and with rendezvous sends. A C program that can hang is refused.
     """
     from callpath_modeler.cli.render import render_lines
+    from cpmodel_commspec.anonymity import anonymous
     from cpmodel_commspec.checking import differences
     from cpmodel_commspec.specify import specify
     from cpmodel_commspec.text import specification_text, summary
@@ -97,12 +117,16 @@ def spec(
         traced = inferred(traced, [_read(console, other)[0] for other in other_runs])
     if any_source:
         traced = marked(traced, any_source)
+    if is_anonymous:
+        traced = anonymous(traced)
+        findings = [replace(one, subject=_NAMELESS) for one in findings]
+    subject = _NAMELESS if is_anonymous else str(trace)
     resolution = resolved(traced)
-    told = specify(resolution.traced)
+    told = specify(resolution.traced, most_lines)
     for what in differences(told, resolution.traced):
         raise AssertionError(f"the expanded specification differs from the trace: {what}")
-    findings += _orders(told, trace, resolution)
-    findings += _safety(told, trace, is_program=form == "c", allow_unsafe=allow_unsafe)
+    findings += _orders(told, subject, resolution)
+    findings += _safety(told, subject, is_program=form == "c", allow_unsafe=allow_unsafe)
     if form == "text":
         width = None if output is not None else console.width
         render_lines(console, specification_text(told, width), output, force=force)
@@ -121,12 +145,14 @@ def spec(
 def check(ctx: click.Context, /, *, specification: Path, trace: Path) -> None:
     """Compare a specification with a trace.
 
-    Every operation is compared; the exit status is 1 if any differs. SPEC.json was written by
-    `cpmodel trace spec -o SPEC.json`, of this run or of another.
+    cpmodel compares every operation, in the order of each rank, and the calls and bytes of every
+    MPI function. The exit status is 1 if any differs. `cpmodel trace spec -o SPEC.json` writes
+    SPEC.json, from this run or from another.
     """
     from callpath_modeler.units import counted
     from cpmodel_commspec.checking import differences
     from cpmodel_commspec.exchange import read_json
+    from cpmodel_commspec.volumes import unequal, volumes
     from cpmodel_commspec.wildcards import marked_as, resolved
 
     console: Console = ctx.obj
@@ -134,16 +160,24 @@ def check(ctx: click.Context, /, *, specification: Path, trace: Path) -> None:
     traced, findings = _read(console, trace)
     traced = resolved(marked_as(traced, told.shapes)).traced
     found = list(differences(told, traced))
+    ours = volumes(
+        told.shapes, told.communicators, [told.of_rank(rank) for rank in range(told.processes)]
+    )
+    theirs = volumes(traced.shapes, traced.communicators, traced.ranks)
     for line in found[:_SHOWN]:
         console.result(f"{line}\n")
     if len(found) > _SHOWN:
         console.result(f"and {len(found) - _SHOWN} more ranks that differ\n")
+    for line in unequal(ours, theirs):
+        console.result(f"{line}\n")
     console.findings(findings)
     if found:
         ctx.exit(EXIT_NO)
     console.result(
         f"the same: {counted(told.operations, 'operation')} of {counted(told.processes, 'rank')}\n"
     )
+    for name, volume in theirs.items():
+        console.result(f"  {name}: {volume}\n")
 
 
 def _format(format_: str | None, output: Path | None) -> str:
@@ -158,16 +192,19 @@ def _format(format_: str | None, output: Path | None) -> str:
     return _ENDINGS[ending]
 
 
-def _orders(told: Specification, trace: Path, resolution: Resolution) -> list[Finding]:
-    """Return findings about receives from any source."""
+def _orders(told: Specification, subject: str, resolution: Resolution) -> list[Finding]:
+    """Return findings about the order of messages."""
     from callpath_modeler.diagnostics import Finding
     from callpath_modeler.units import counted
     from cpmodel_commspec.deadlocks import explain
+    from cpmodel_commspec.regularity import irregular_text
 
     findings = []
+    if told.irregular:
+        findings.append(Finding("CPM147", subject, irregular_text(told.irregular)))
     if resolution.deadlock is not None:
         found = explain(told, resolution.deadlock, resolution.sends, is_order=True)
-        findings.append(Finding("CPM145", str(trace), str(found)))
+        findings.append(Finding("CPM145", subject, str(found)))
     if resolution.answering:
         ranks = resolution.answering
         who = (
@@ -175,12 +212,12 @@ def _orders(told: Specification, trace: Path, resolution: Resolution) -> list[Fi
             if len(ranks) == 1
             else f"{counted(len(ranks), 'rank')} answer"
         )
-        findings.append(Finding("CPM146", str(trace), f"{who} the source of each message"))
+        findings.append(Finding("CPM146", subject, f"{who} the source of each message"))
     return findings
 
 
 def _safety(
-    told: Specification, trace: Path, *, is_program: bool, allow_unsafe: bool
+    told: Specification, subject: str, *, is_program: bool, allow_unsafe: bool
 ) -> list[Finding]:
     """Return a finding if the program can hang.
 
@@ -197,7 +234,7 @@ def _safety(
         found = require_safe(told, allow_unsafe=allow_unsafe)
     else:
         found = None if any(mismatches(told)) else deadlock(told)
-    return [] if found is None else [Finding("CPM144", str(trace), str(found))]
+    return [] if found is None else [Finding("CPM144", subject, str(found))]
 
 
 def _written(told: Specification, form: str) -> str:

@@ -12,7 +12,7 @@ from callpath_modeler.printable import printable
 from callpath_modeler.profile.schema import PROGRAM
 from callpath_modeler.units import counted
 from cpmodel_commspec.matching import mismatches
-from cpmodel_commspec.operations import FIELDS, MESSAGES, SENDS, Kind, Shape
+from cpmodel_commspec.operations import FIELDS, Kind, Shape
 from cpmodel_commspec.simulation import Blocked, Outcome, Sends, simulate
 from cpmodel_commspec.specification import Specification
 
@@ -167,9 +167,13 @@ def _words(shape: Shape, values: Sequence[int], *, is_any: bool) -> str:
     numbers = dict(zip(FIELDS, values, strict=True))
     if shape.kind is Kind.WAIT:
         return "wait"
-    if shape.kind not in MESSAGES:
+    if not shape.ends:
         return shape.name
-    if shape.kind in SENDS:
-        return f"send of {numbers['bytes']} bytes to rank {numbers['peer']}"
-    source = "any rank" if is_any else f"rank {numbers['peer']}"
-    return f"receive from {source}"
+    words = []
+    for end in shape.ends:
+        rank = f"rank {numbers[end.peer]}"
+        if end.is_sent:
+            words.append(f"send of {numbers[end.bytes]} bytes to {rank}")
+        else:
+            words.append(f"receive from {'any rank' if is_any else rank}")
+    return " and ".join(words)

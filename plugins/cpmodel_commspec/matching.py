@@ -7,11 +7,8 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from cpmodel_commspec.operations import FIELDS, MESSAGES, TOGETHER, Kind, Recorded
+from cpmodel_commspec.operations import FIELDS, TOGETHER, Recorded
 from cpmodel_commspec.specification import Specification
-
-_COLUMNS = [FIELDS.index(field) for field in ("peer", "tag", "bytes")]
-_DIRECTION = {kind: 1 if kind in {Kind.SEND, Kind.ISEND} else 2 for kind in MESSAGES}
 
 
 def mismatches(told: Specification) -> Iterator[str]:
@@ -44,22 +41,28 @@ def _messages(
     Messages of one sender, receiver, communicator and tag stay in their order, which is that in
     which they are matched.
     """
-    kinds = np.array([_DIRECTION.get(shape.kind, 0) for shape in told.shapes], np.int64)
+    ends = {end for shape in told.shapes for end in shape.ends}
     comms = np.array([shape.comm for shape in told.shapes], np.int64)
-    tables: dict[int, list[NDArray[np.int64]]] = {1: [], 2: []}
-    for rank, one in enumerate(ranks):
-        for direction, parts in tables.items():
-            here = np.flatnonzero(kinds[one.shapes] == direction)
-            peer, tag, size = one.values[here][:, _COLUMNS].T
-            ends = (np.full(len(here), rank), peer)
-            first, second = ends if direction == 1 else ends[::-1]
-            parts.append(np.stack([first, second, comms[one.shapes[here]], tag, size], axis=1))
-    return _sorted(tables[1]), _sorted(tables[2])
+    tables: dict[bool, list[NDArray[np.int64]]] = {True: [], False: []}
+    for end in sorted(ends):
+        has_end = np.array([end in shape.ends for shape in told.shapes], np.bool_)
+        columns = list(end.columns)
+        for rank, one in enumerate(ranks):
+            here = np.flatnonzero(has_end[one.shapes])
+            peer, tag, size = one.values[here][:, columns].T
+            own = np.full(len(here), rank)
+            first, second = (own, peer) if end.is_sent else (peer, own)
+            about = [here, first, second, comms[one.shapes[here]], tag, size]
+            tables[end.is_sent].append(np.stack(about, axis=1))
+    return _sorted(tables[True]), _sorted(tables[False])
 
 
 def _sorted(parts: list[NDArray[np.int64]]) -> NDArray[np.int64]:
-    table = np.concatenate(parts) if parts else np.empty((0, 5), np.int64)
-    return table[np.lexsort(table[:, 3::-1].T)]
+    """Return rows of (operation, sender, receiver, communicator, tag, bytes) without the first."""
+    table = np.concatenate(parts) if parts else np.empty((0, 6), np.int64)
+    # A rank may have messages of a kind before those of another: the operation keeps their order.
+    order = np.lexsort([table[:, k] for k in (0, 4, 3, 2, 1)])
+    return table[order, 1:]
 
 
 def _together(told: Specification, one: Recorded, number: int) -> bytes:

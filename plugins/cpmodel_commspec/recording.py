@@ -29,6 +29,7 @@ from cpmodel_commspec.operations import (
     FIELDS,
     POSTED,
     Awaited,
+    Half,
     Kind,
     Mode,
     Recorded,
@@ -52,6 +53,8 @@ _OF_THREADS = "operations of further threads"
 _ONE_SIDED = "operations on shared windows"
 _MODES = {"s": Mode.SYNCHRONOUS, "b": Mode.BUFFERED}
 _SENDS = re.compile(r"MPI_I?([sb])send", re.IGNORECASE)
+_EXCHANGES = re.compile(r"MPI_Sendrecv", re.IGNORECASE)
+_CART = re.compile(r"MPI_Cart_create", re.IGNORECASE)
 _KINDS = {
     Message.SEND: Kind.SEND,
     Message.ISEND: Kind.ISEND,
@@ -150,6 +153,8 @@ class _Key(NamedTuple):
     places: tuple[int, ...]
     is_awaited: bool
     is_any: bool
+    call: str
+    grid: tuple[int, ...]
     path: int
 
 
@@ -160,7 +165,7 @@ def _shapes(keys: Sequence[_Key], number: dict[int, int], names: CallNames) -> l
         if key.awaited:
             common[key.path] = common.get(key.path, key.awaited) & key.awaited
     shapes = []
-    for kind, name, comm, form, awaited, places, is_awaited, is_any, path in keys:
+    for kind, name, comm, form, awaited, places, is_awaited, is_any, call, grid, path in keys:
         meant = min(common.get(path) or awaited, key=list(Awaited).index) if awaited else None
         shapes.append(
             Shape(
@@ -172,6 +177,8 @@ def _shapes(keys: Sequence[_Key], number: dict[int, int], names: CallNames) -> l
                 () if meant else places,
                 is_awaited,
                 is_any,
+                call,
+                grid,
                 site=names.site(path),
             )
         )
@@ -191,6 +198,7 @@ class _Op:
     values: tuple[int, ...] = (0,) * len(FIELDS)
     is_awaited: bool = True
     is_any: bool = False
+    grid: tuple[int, ...] = ()
     done: list[int] = field(default_factory=list)
 
 
@@ -254,7 +262,7 @@ class _Rank:
                 under_way[number] = op.kind
             key = _Key(
                 *(op.kind, op.name, op.comm, op.form, awaited, places, op.is_awaited, op.is_any),
-                op.path,
+                *(op.call, op.grid, op.path),
             )
             shapes.append(keys.setdefault(key, len(keys)))
             values.append(op.values)
@@ -275,17 +283,26 @@ class _Rank:
         if posted is not None:
             receive = self._ops[posted]
             assert receive is not None
-            receive.comm, receive.values = comm, (peer, tag, size, 0, 0)
+            receive.comm, receive.values = comm, (peer, tag, size, 0, 0, 0, 0)
             self._complete(op, posted, is_same_call)
             return
-        op.kind, op.comm, op.values = _KINDS[what], comm, (peer, tag, size, 0, 0)
-        if op.kind is not Kind.RECV:
+        op.kind, op.comm, op.values = _KINDS[what], comm, (peer, tag, size, 0, 0, 0, 0)
+        before = self._ops[-1] if is_same_call and op.call and self._ops else None
+        if op.kind is Kind.RECV:
+            taken = (size, 0, peer, tag)
+            if before is not None and (
+                before.kind is Kind.SEND or (before.kind, before.name) == (Kind.EXCHANGE, Half.SEND)
+            ):
+                before.kind, before.name, before.is_any = Kind.EXCHANGE, Half.BOTH, op.is_any
+                before.values = (*before.values[:3], *taken)
+                return
+            if _EXCHANGES.match(op.call):
+                op.kind, op.name, op.values = Kind.EXCHANGE, Half.RECEIVE, (0, 0, 0, *taken)
+        elif op.kind is Kind.SEND and _EXCHANGES.match(op.call):
+            op.kind, op.name = Kind.EXCHANGE, Half.SEND
+        else:
             mode = _SENDS.match(op.call)
             op.name = _MODES[mode[1].lower()] if mode else Mode.STANDARD
-        elif is_same_call and op.call:
-            before = self._ops[-1]
-            if before is not None and before.kind is Kind.SEND:
-                before.name = op.name = Mode.EXCHANGE
         if op.kind is Kind.ISEND:
             self._start(request)
         self._ops.append(op)
@@ -309,6 +326,8 @@ class _Rank:
         if operation >= len(collectives.NAMES):
             if not _START_AND_END.match(op.call):
                 op.kind, op.comm, op.name = Kind.HANDLE, comm, op.call
+                if _CART.match(op.call):
+                    op.grid = self._definitions.grid_within(len(group))
                 self._ops.append(op)
             return
         name, place = collectives.NAMES[operation], group.index(self._rank)
@@ -317,7 +336,7 @@ class _Rank:
         made = op if posted is None else self._ops[posted]
         assert made is not None
         made.name, made.comm, made.form = name, comm, form
-        made.values = (0, 0, *sizes, at_root)
+        made.values = (0, 0, *sizes, at_root, 0, 0)
         if posted is None:
             made.kind = Kind.COLLECTIVE
             self._ops.append(made)

@@ -17,9 +17,7 @@ from dataclasses import dataclass, field
 from enum import Enum, IntEnum
 
 from cpmodel_commspec.operations import (
-    FIELDS,
     MESSAGES,
-    SENDS,
     Awaited,
     Communicator,
     Kind,
@@ -78,9 +76,6 @@ class _Action(IntEnum):
     WAIT = 3
 
 
-_PEER, _TAG, _BYTES = (FIELDS.index(name) for name in ("peer", "tag", "bytes"))
-
-
 class _Request:
     """An operation that was started.
 
@@ -107,7 +102,6 @@ class _Rank:
     at: int = 0
     started: list[_Request] = field(default_factory=list)
     awaited: list[_Request] = field(default_factory=list)
-    exchange: _Request | None = None
     pending: int = 0
 
 
@@ -139,6 +133,7 @@ class _Simulation:
     ) -> None:
         self._shapes, self._communicators = shapes, communicators
         self._actions = [_action(shape) for shape in shapes]
+        self._ends = [[(end.is_sent, *end.columns) for end in shape.ends] for shape in shapes]
         self._is_prompt = [_is_prompt(shape, sends) for shape in shapes]
         self._has_wildcards = any(shape.is_any for shape in shapes)
         self._ranks = [_Rank(one.shapes.tolist(), one.values.tolist()) for one in ranks]
@@ -177,15 +172,11 @@ class _Simulation:
             if action is _Action.WAIT:
                 self._wait(rank, _take(rank, self._shapes[shape]))
             else:
-                request = self._start(number, rank, shape)
+                requests = self._start(number, rank, shape)
                 if action is _Action.CALL:
-                    together = [request] if rank.exchange is None else [rank.exchange, request]
-                    rank.exchange = None
-                    self._wait(rank, together)
-                elif action is _Action.START and self._shapes[shape].name == Mode.EXCHANGE:
-                    rank.exchange = request
+                    self._wait(rank, requests)
                 elif action is _Action.START:
-                    rank.started.append(request)
+                    rank.started += requests
             if rank.pending:
                 return
 
@@ -195,21 +186,23 @@ class _Simulation:
         for request in rank.awaited:
             request.is_awaited = True
 
-    def _start(self, number: int, rank: _Rank, shape: int) -> _Request:
+    def _start(self, number: int, rank: _Rank, shape: int) -> list[_Request]:
         about, values = self._shapes[shape], rank.values[rank.at - 1]
-        if about.kind not in MESSAGES:
+        if not self._ends[shape]:
             request = _Request(number, rank.at - 1, about.kind, -1, 0)
             self._join(request, about.comm)
-            return request
-        peer = -1 if about.is_any else values[_PEER]
-        request = _Request(number, rank.at - 1, about.kind, peer, values[_BYTES])
-        if about.kind in SENDS:
-            if self._is_prompt[shape]:
-                request.is_done = True
-            self._send(request, about.comm, values[_TAG])
-        else:
-            self._receive(request, about.comm, values[_TAG])
-        return request
+            return [request]
+        requests = []
+        for is_sent, peer, tag, size in self._ends[shape]:
+            partner = -1 if about.is_any and not is_sent else values[peer]
+            request = _Request(number, rank.at - 1, about.kind, partner, values[size])
+            if is_sent:
+                request.is_done = self._is_prompt[shape]
+                self._send(request, about.comm, values[tag])
+            else:
+                self._receive(request, about.comm, values[tag])
+            requests.append(request)
+        return requests
 
     def _send(self, send: _Request, comm: int, tag: int) -> None:
         key = comm, send.rank, send.peer, tag
@@ -312,8 +305,6 @@ def _action(shape: Shape) -> _Action:
         return _Action.WAIT
     if shape.kind in {Kind.ISEND, Kind.IRECV, Kind.ICOLLECTIVE}:
         return _Action.START if shape.is_awaited else _Action.FORGET
-    if shape.kind is Kind.SEND and shape.name == Mode.EXCHANGE:
-        return _Action.START
     return _Action.CALL
 
 

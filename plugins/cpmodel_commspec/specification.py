@@ -22,14 +22,14 @@ class Step(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_field
     ----------
     shape : number of its shape
     ranks : who takes part, in order
-    numbers : by the fields of the shape; that of "peer" is the number that `partner` tells from
-    partner : of messages, else None
+    numbers : by the fields of the shape; partners are numbers that `partners` turn into ranks
+    partners : of messages, by the field of the partner
     """
 
     shape: int
     ranks: tuple[int, ...]
     numbers: Mapping[str, Expression]
-    partner: Partner | None = None
+    partners: Mapping[str, Partner] = {}
 
 
 class Loop(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="loop"):
@@ -52,6 +52,22 @@ class Loop(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="loop"):
 Node: TypeAlias = "Step | Loop"
 
 
+class Irregular(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A statement that one rank executes in many lines, because it does not repeat.
+
+    Attributes
+    ----------
+    site, call : the call path, and the MPI function
+    ranks : the ranks with such lines
+    lines : the lines of the rank with most of them
+    """
+
+    site: tuple[str, ...]
+    call: str
+    ranks: tuple[int, ...]
+    lines: int
+
+
 class Specification(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The communication of a run.
 
@@ -64,6 +80,7 @@ class Specification(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     shapes, communicators : what steps refer to
     body : what happens, in the order of every rank
     left_out : number of calls that are not told, by what they are
+    irregular : statements that do not repeat, those of most lines first
     """
 
     program: str
@@ -75,6 +92,7 @@ class Specification(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     communicators: tuple[Communicator, ...]
     body: tuple[Node, ...]
     left_out: Mapping[str, int]
+    irregular: tuple[Irregular, ...] = ()
 
     @property
     def lines(self) -> int:
@@ -161,8 +179,8 @@ def _unrolled(
         rows[:, 0, 0], rows[:, 0, 1] = node.shape, begin
         for field, expression in node.numbers.items():
             column = expression.of_rank(place).values((rank,), counts).ravel()
-            if node.partner is not None and field == "peer":
-                column = node.partner.peer(np.full(rounds, rank), column)
+            if field in node.partners:
+                column = node.partners[field].peer(np.full(rounds, rank), column)
             rows[:, 0, 2 + FIELDS.index(field)] = column
         parts.append(rows)
     return np.concatenate(parts, axis=1)

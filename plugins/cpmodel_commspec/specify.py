@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from math import gcd
@@ -12,22 +12,28 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from callpath_modeler.errors import DataError
 from cpmodel_commspec import expressions, merging
 from cpmodel_commspec.alignment import statements
 from cpmodel_commspec.loops import compress
 from cpmodel_commspec.merging import Shared, SharedLoop, SharedNode
-from cpmodel_commspec.operations import FIELDS, MESSAGES, TOGETHER, Shape, Traced
+from cpmodel_commspec.operations import FIELDS, TOGETHER, Shape, Traced
 from cpmodel_commspec.partners import Partner, choose, is_series
+from cpmodel_commspec.regularity import irregular, irregular_text, lines_of
 from cpmodel_commspec.specification import Loop, Node, Specification, Step, walk
 
 Column = NDArray[np.int64]
-_PEER = FIELDS.index("peer")
-_TAG = FIELDS.index("tag")
-_COMPARED = [_TAG, FIELDS.index("bytes")]
+_COMPARED = [FIELDS.index("tag"), FIELDS.index("bytes")]
 
 
-def specify(traced: Traced) -> Specification:
-    """Return the specification of all operations of a trace."""
+def specify(traced: Traced, most_lines: int | None = None) -> Specification:
+    """Return the specification of all operations of a trace.
+
+    Raises
+    ------
+    DataError
+        If it has more than `most_lines` lines.
+    """
     sites = _Sites(traced)
     traced = sites.aligned
     messages = _messages(traced)
@@ -41,7 +47,17 @@ def specify(traced: Traced) -> Specification:
     }
     build = _Build(traced, sites, messages, meaning, values, number, ranks_of)
     begins = [_begins(traced, ranks[0], values[ranks[0]]) for ranks in ranks_of.values()]
-    body = build.nodes(merging.merge(distinct, begins))
+    merged = merging.merge(distinct, begins)
+    found = irregular(merged, meaning, traced.shapes, ranks_of)
+    lines = lines_of(merged)
+    if most_lines is not None and lines > most_lines:
+        longest = found or irregular(merged, meaning, traced.shapes, ranks_of, is_any=True)
+        raise DataError(
+            f"the specification has {lines} lines, more than {most_lines}: "
+            f"{irregular_text(longest)}",
+            hint=f"use --any-source for receives from any source, or --max-lines {lines}",
+        )
+    body = build.nodes(merged)
     return Specification(
         traced.program,
         len(traced.ranks),
@@ -52,6 +68,7 @@ def specify(traced: Traced) -> Specification:
         traced.communicators,
         body,
         traced.left_out,
+        found,
     )
 
 
@@ -118,21 +135,34 @@ class _Tags(Enum):
     NONE = "none"
     """All tags have one number."""
 
-    def number(self, rank: int, values: Column) -> Column:
-        """Return the number of the tag of each operation of a rank [n x `FIELDS`]."""
-        tags = values[:, _TAG]
+    def number(self, rank: int, tags: Column, peers: Column) -> Column:
+        """Return the number of the tag of each message of a rank, [n]."""
         if self is _Tags.ZERO:
             return tags
         if self is _Tags.RANK:
             return tags - rank
-        return tags - values[:, _PEER] if self is _Tags.PEER else np.zeros_like(tags)
+        return tags - peers if self is _Tags.PEER else np.zeros_like(tags)
 
 
 _MOST_TAGS = 8
 """Tags of one call site that tell statements apart; more are numbers of one statement."""
 
 _Statement: TypeAlias = tuple[int, int]
-"""A shape, and the number of a tag."""
+"""A shape, and the number of the tag of its first message."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Partners:
+    """The partners of a statement.
+
+    Attributes
+    ----------
+    partner : as a function of the rank
+    is_single : whether all of them belong to one line
+    """
+
+    partner: Partner
+    is_single: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,49 +172,62 @@ class _Messages:
     Attributes
     ----------
     tags : what the tags of a shape count from
-    partners : the partner of a statement, as a function of the rank
-    single : statements of which all partners belong to one line
+    partners : of each statement, by the field of the partner
     """
 
     tags: Mapping[int, _Tags]
-    partners: Mapping[_Statement, Partner]
-    single: Set[_Statement]
+    partners: Mapping[_Statement, Mapping[str, _Partners]]
+
+    def of(self, statement: _Statement) -> dict[str, Partner]:
+        """Return the partners of a line."""
+        return {field: told.partner for field, told in self.partners.get(statement, {}).items()}
 
 
 def _messages(traced: Traced) -> _Messages:
     """Return how messages are told apart."""
     tags: dict[int, _Tags] = {}
-    partners: dict[_Statement, Partner] = {}
-    single: set[_Statement] = set()
+    partners: dict[_Statement, dict[str, _Partners]] = {}
+    processes = len(traced.ranks)
     for shape, about in enumerate(traced.shapes):
-        if about.kind not in MESSAGES:
+        if not about.ends:
             continue
         rows = {rank: one.values[one.shapes == shape] for rank, one in enumerate(traced.ranks)}
         rows = {rank: values for rank, values in rows.items() if len(values)}
         if not rows:
             continue
-        tags[shape] = told = _tags(rows)
-        numbers = {rank: told.number(rank, values) for rank, values in rows.items()}
-        for tag in np.unique(np.concatenate(list(numbers.values()))).tolist():
-            peers = {rank: rows[rank][numbers[rank] == tag, _PEER] for rank in rows}
-            peers = {rank: column for rank, column in peers.items() if len(column)}
-            ranks = np.concatenate([np.full(len(x), rank) for rank, x in peers.items()])
-            partner = choose(ranks, np.concatenate(list(peers.values())), len(traced.ranks))
-            partners[shape, tag] = partner
-            relative = [partner.number(np.full(len(x), rank), x) for rank, x in peers.items()]
-            is_one = all((x == x[0]).all() for x in peers.values())
-            # The sources of a receive from any source do not tell statements apart.
-            if about.is_any or is_one or is_series(relative):
-                single.add((shape, tag))
-    return _Messages(tags, partners, single)
+        peer, tag, _ = about.ends[0].columns
+        pairs = {rank: (values[:, tag], values[:, peer]) for rank, values in rows.items()}
+        tags[shape] = told = _tags(pairs)
+        numbers = {rank: told.number(rank, *pair) for rank, pair in pairs.items()}
+        for number in np.unique(np.concatenate(list(numbers.values()))).tolist():
+            here = {rank: values[numbers[rank] == number] for rank, values in rows.items()}
+            partners[shape, number] = {
+                end.peer: _partners(
+                    {rank: x[:, end.columns[0]] for rank, x in here.items() if len(x)},
+                    processes,
+                    # The sources of a receive from any source do not tell statements apart.
+                    is_single=about.is_any and not end.is_sent,
+                )
+                for end in about.ends
+            }
+    return _Messages(tags, partners)
 
 
-def _tags(rows: Mapping[int, Column]) -> _Tags:
-    """Return what the tags of operations [n x `FIELDS`] by rank count from to be fewest."""
-    if is_series([values[:, _TAG] for values in rows.values()]):
+def _partners(peers: Mapping[int, Column], processes: int, *, is_single: bool) -> _Partners:
+    """Return the partners of the messages of each rank."""
+    ranks = np.concatenate([np.full(len(column), rank) for rank, column in peers.items()])
+    partner = choose(ranks, np.concatenate(list(peers.values())), processes)
+    numbers = [partner.number(np.full(len(x), rank), x) for rank, x in peers.items()]
+    is_one = all((column == column[0]).all() for column in peers.values())
+    return _Partners(partner, is_single or is_one or is_series(numbers))
+
+
+def _tags(pairs: Mapping[int, tuple[Column, Column]]) -> _Tags:
+    """Return what tags count from to be fewest; `pairs` are tags and partners by rank."""
+    if is_series([tags for tags, _ in pairs.values()]):
         return _Tags.NONE
     counts = {
-        tags: len(np.unique(np.concatenate([tags.number(*one) for one in rows.items()])))
+        tags: len(np.unique(np.concatenate([tags.number(k, *pair) for k, pair in pairs.items()])))
         for tags in (_Tags.ZERO, _Tags.RANK, _Tags.PEER)
     }
     best = min(counts, key=counts.__getitem__)
@@ -194,37 +237,42 @@ def _tags(rows: Mapping[int, Column]) -> _Tags:
 def _tokens(
     traced: Traced, messages: _Messages
 ) -> tuple[list[Column], list[_Statement], list[Column]]:
-    """Give each line a number: a statement, and the partner where it tells lines apart.
+    """Give each line a number: a statement, and the partners where they tell lines apart.
 
     Returns
     -------
     sequences : of each rank, tokens [n]
     meaning : statement of each token
-    values : of each rank, [n x `FIELDS`], in place of peers the numbers that tell them
+    values : of each rank, [n x `FIELDS`], in place of partners the numbers that tell them
     """
     tables, values = [], []
     for rank, one in enumerate(traced.ranks):
-        table = np.zeros((len(one.shapes), 3), np.int64)
+        table = np.zeros((len(one.shapes), 4), np.int64)
         table[:, 0] = one.shapes
         own = one.values.copy()
         for shape in np.unique(one.shapes).tolist():
             if shape not in messages.tags:
                 continue
             here = np.flatnonzero(one.shapes == shape)
-            tags = table[here, 1] = messages.tags[shape].number(rank, one.values[here])
-            for tag in np.unique(tags).tolist():
-                rows = here[tags == tag]
-                peers = one.values[rows, _PEER]
-                numbers = messages.partners[shape, tag].number(np.full(len(rows), rank), peers)
-                own[rows, _PEER] = numbers
-                if (shape, tag) not in messages.single:
-                    table[rows, 2] = numbers
+            ends = traced.shapes[shape].ends
+            peer, tag, _ = ends[0].columns
+            about = one.values[here]
+            tags = messages.tags[shape].number(rank, about[:, tag], about[:, peer])
+            table[here, 1] = tags
+            for number in np.unique(tags).tolist():
+                rows = here[tags == number]
+                for k, end in enumerate(ends):
+                    told, column = messages.partners[shape, number][end.peer], end.columns[0]
+                    peers = one.values[rows, column]
+                    own[rows, column] = told.partner.number(np.full(len(rows), rank), peers)
+                    if not told.is_single:
+                        table[rows, 2 + k] = own[rows, column]
         tables.append(table)
         values.append(own)
     known, token = np.unique(np.concatenate(tables), axis=0, return_inverse=True)
-    ends = np.cumsum([len(table) for table in tables])[:-1]
-    meaning = [(shape, tag) for shape, tag, _ in known.tolist()]
-    return np.split(token.ravel(), ends), meaning, values
+    ends_of_ranks = np.cumsum([len(table) for table in tables])[:-1]
+    meaning = [(shape, tag) for shape, tag, *_ in known.tolist()]
+    return np.split(token.ravel(), ends_of_ranks), meaning, values
 
 
 class _Build:
@@ -267,7 +315,7 @@ class _Build:
                 here[program] = places[program][:, begin : done[program]]
             ranks = tuple(sorted(rank for program in here for rank in self._ranks_of[program]))
             if isinstance(node, SharedLoop):
-                filled.append(self._loop(node, ranks, here, counts))
+                filled += self._loop(node, ranks, here, counts)
             else:
                 filled.append(self._step(node, ranks, here, counts))
         return tuple(filled)
@@ -275,12 +323,19 @@ class _Build:
     def _loop(
         self, node: SharedLoop, ranks: tuple[int, ...], here: Mapping[int, Column],
         counts: tuple[int, ...],
-    ) -> Loop:  # fmt: skip
+    ) -> Sequence[Node]:  # fmt: skip
         rounds = {k: x.reshape(x.shape[0] * node.count, -1) for k, x in here.items()}
         body = self._filled(node.body, rounds, (*counts, node.count))
+        loop = Loop(node.count, ranks, body)
+        if _is_pair(loop, len(counts)):
+            halves = {k: np.split(x.reshape(len(x) // 2, -1), 2, axis=1) for k, x in rounds.items()}
+            return [
+                self._filled(node.body, {k: x[half] for k, x in halves.items()}, counts)[0]
+                for half in (0, 1)
+            ]
         inner = _period(body, len(counts), node.count)
         if inner == node.count:
-            return Loop(node.count, ranks, body)
+            return [loop]
         # Numbers that begin anew every so many rounds are those of a loop in a loop.
         outer = replace(node, count=node.count // inner, body=(replace(node, count=inner),))
         return self._loop(outer, ranks, here, counts)
@@ -298,7 +353,13 @@ class _Build:
             found[field] = expressions.find(values, ranks)
         places = {rank: here[self._number[rank]][:, 0] for rank in ranks}
         line = self._sites.line(shape, places)
-        return Step(line, ranks, found, self._messages.partners.get((shape, tag)))
+        return Step(line, ranks, found, self._messages.of((shape, tag)))
+
+
+def _is_pair(loop: Loop, depth: int) -> bool:
+    """Tell whether a loop is two statements: one operation each, with different numbers."""
+    is_one = len(loop.body) == 1 and isinstance(loop.body[0], Step)
+    return loop.count == 2 and is_one and loop.is_counted(depth)
 
 
 def _period(body: Sequence[Node], depth: int, count: int) -> int:

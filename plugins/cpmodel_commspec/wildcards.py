@@ -20,11 +20,8 @@ from callpath_modeler.errors import DataError
 from callpath_modeler.profile.calltree import ROOT, CallTree
 from callpath_modeler.profile.pattern import match, unmatched
 from callpath_modeler.profile.schema import Region
-from cpmodel_commspec.operations import FIELDS, MESSAGES, Kind, Recorded, Shape, Traced
+from cpmodel_commspec.operations import End, Kind, Recorded, Shape, Traced
 from cpmodel_commspec.simulation import Outcome, Sends, simulate
-
-_RECEIVES = {Kind.RECV: "MPI_Recv", Kind.IRECV: "MPI_Irecv"}
-_PEER, _TAG, _BYTES = (FIELDS.index(name) for name in ("peer", "tag", "bytes"))
 
 _MOST_ANSWERS = 0.75
 """Share of messages after which a rank communicates with their source alone, if it answers."""
@@ -63,7 +60,7 @@ def marked(traced: Traced, patterns: Sequence[str]) -> Traced:
     UsageError
         If a pattern matches no receive.
     """
-    receives = [k for k, shape in enumerate(traced.shapes) if shape.kind in _RECEIVES]
+    receives = [k for k, shape in enumerate(traced.shapes) if _taken(shape)]
     tree, rows = _tree(traced, receives)
     chosen: set[int] = set()
     for pattern in patterns:
@@ -83,7 +80,7 @@ def marked_as(traced: Traced, shapes: Collection[Shape]) -> Traced:
         if shape.is_any
         for site in (shape.site, *shape.others)
     }
-    own = {k for k, x in enumerate(traced.shapes) if x.kind in _RECEIVES and _receive(x) in known}
+    own = {k for k, x in enumerate(traced.shapes) if _taken(x) and _receive(x) in known}
     return _with_marks(traced, own)
 
 
@@ -114,7 +111,7 @@ def inferred(traced: Traced, others: Sequence[Traced]) -> Traced:
                 chosen.add(receive)
     return _with_marks(
         traced,
-        {k for k, x in enumerate(traced.shapes) if x.kind in _RECEIVES and _receive(x) in chosen},
+        {k for k, x in enumerate(traced.shapes) if _taken(x) and _receive(x) in chosen},
     )
 
 
@@ -142,22 +139,27 @@ def resolved(traced: Traced) -> Resolution:
 
 def _answers(traced: Traced, one: Recorded) -> bool:
     """Tell whether a rank communicates with the source of each message before the next one."""
-    is_any = [shape.is_any for shape in traced.shapes]
-    is_message = [shape.kind in MESSAGES for shape in traced.shapes]
+    ends = [[(x.is_any and not e.is_sent, e.columns[0]) for e in x.ends] for x in traced.shapes]
     source, sources = -1, set[int]()
     answers = others = 0
     partners: set[int] = set()
-    for shape, peer in zip(one.shapes.tolist(), one.values[:, _PEER].tolist(), strict=True):
-        if is_any[shape]:
-            answers += partners == {source}
-            others += bool(partners - {source})
-            partners = set()
-            source = peer
-            sources.add(source)
-        elif is_message[shape] and source >= 0:
-            partners.add(peer)
+    for shape, values in zip(one.shapes.tolist(), one.values.tolist(), strict=True):
+        for is_any, column in ends[shape]:
+            if is_any:
+                answers += partners == {source}
+                others += bool(partners - {source})
+                partners = set()
+                source = values[column]
+                sources.add(source)
+            elif source >= 0:
+                partners.add(values[column])
     answers += partners == {source}
     return len(sources) > 1 and answers > 1 and answers >= _MOST_ANSWERS * (answers + others)
+
+
+def _taken(shape: Shape) -> End | None:
+    """Return the message that an operation receives."""
+    return next((end for end in shape.ends if not end.is_sent), None)
 
 
 def _receive(shape: Shape) -> _Receive:
@@ -167,15 +169,16 @@ def _receive(shape: Shape) -> _Receive:
 def _sources(traced: Traced) -> Mapping[tuple[int, _Receive], list[tuple[int, int, int]]]:
     """Return source, tag and bytes of the messages of each receive, by rank and receive."""
     found = {}
-    kinds: dict[_Receive, list[int]] = {}
+    kinds: dict[tuple[_Receive, End], list[int]] = {}
     for k, shape in enumerate(traced.shapes):
-        if shape.kind in _RECEIVES:
-            kinds.setdefault(_receive(shape), []).append(k)
+        end = _taken(shape)
+        if end is not None:
+            kinds.setdefault((_receive(shape), end), []).append(k)
     for rank, one in enumerate(traced.ranks):
-        for receive, shapes in kinds.items():
+        for (receive, end), shapes in kinds.items():
             rows = one.values[np.isin(one.shapes, shapes)]
             if len(rows):
-                found[rank, receive] = list(map(tuple, rows[:, (_PEER, _TAG, _BYTES)].tolist()))
+                found[rank, receive] = list(map(tuple, rows[:, end.columns].tolist()))
     return found
 
 
@@ -195,8 +198,10 @@ def _with_marks(traced: Traced, chosen: Collection[int]) -> Traced:
 def _with_sources(traced: Traced, outcome: Outcome) -> Traced:
     values: list[NDArray[np.int64]] = [one.values.copy() for one in traced.ranks]
     for (rank, operation), (source, size) in outcome.sources.items():
-        values[rank][operation, _PEER] = source
-        values[rank][operation, _BYTES] = size
+        end = _taken(traced.shapes[int(traced.ranks[rank].shapes[operation])])
+        assert end is not None
+        peer, _, size_column = end.columns
+        values[rank][operation, [peer, size_column]] = source, size
     ranks = (Recorded(one.shapes, new) for one, new in zip(traced.ranks, values, strict=True))
     return replace(traced, ranks=tuple(ranks))
 
@@ -208,7 +213,7 @@ def _tree(
     paths: dict[tuple[str, ...], None] = {}
     for k in receives:
         shape = traced.shapes[k]
-        full = (*shape.site, _RECEIVES[shape.kind])
+        full = (*shape.site, shape.call)
         paths.update(dict.fromkeys(full[:n] for n in range(1, len(full) + 1)))
     row = {path: k for k, path in enumerate(sorted(paths))}
     names = {name: k for k, name in enumerate(dict.fromkeys(path[-1] for path in row))}
@@ -220,6 +225,6 @@ def _tree(
     rows = {}
     for k in receives:
         shape = traced.shapes[k]
-        call = row[*shape.site, _RECEIVES[shape.kind]]
+        call = row[*shape.site, shape.call]
         rows[k] = row.get(shape.site, call), call
     return tree, rows

@@ -212,6 +212,12 @@ def definition_callbacks(raw: Raw) -> dict[str, Callable[..., int]]:
 
     return {
         "Attribute": lambda _, ref, name, _about, _kind: put(raw.attributes, ref, name),
+        "CartDimension": lambda _, ref, _name, size, is_periodic: put(
+            raw.dimensions, ref, -size if is_periodic else size
+        ),
+        "CartTopology": lambda _, ref, _name, _comm, count, dimensions: put(
+            raw.grids, ref, tuple(dimensions[:count])
+        ),
         "ClockProperties": clock,
         "String": lambda _, ref, text: put(
             raw.strings, ref, (text or b"").decode(errors="replace")

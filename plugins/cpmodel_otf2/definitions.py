@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from math import prod
 
 import numpy as np
 from numpy.typing import NDArray
@@ -117,6 +118,8 @@ class Raw:
     ----------
     strings : text by reference
     attributes : names of attributes by reference
+    dimensions : sizes of Cartesian dimensions by reference, below zero for periodic ones
+    grids : dimensions of Cartesian topologies by reference
     clock : ticks per second, global offset, length; () if not defined
     nodes : (name, class) by reference, as references of strings
     regions : (name, canonical name, role, paradigm, file, first line) by reference
@@ -126,6 +129,8 @@ class Raw:
 
     strings: dict[int, str] = field(default_factory=dict)
     attributes: dict[int, int] = field(default_factory=dict)
+    dimensions: dict[int, int] = field(default_factory=dict)
+    grids: dict[int, tuple[int, ...]] = field(default_factory=dict)
     clock: tuple[int, ...] = ()
     nodes: dict[int, tuple[int, int]] = field(default_factory=dict)
     regions: dict[int, tuple[int, int, int, int, int, int]] = field(default_factory=dict)
@@ -149,6 +154,7 @@ class TraceDefinitions:
     location_groups, regions, groups, comms, metric_classes : by reference
     node_classes : class of each node of the system tree, such as ``"node"``, by reference
     posted_source : the attribute for the source that a receive names; `UNRESOLVED` without it
+    grids : sizes of Cartesian topologies, below zero for periodic dimensions
     """
 
     ticks_per_second: int
@@ -161,6 +167,12 @@ class TraceDefinitions:
     comms: Mapping[int, Communicator]
     metric_classes: Mapping[int, tuple[MetricMember, ...]]
     posted_source: int = UNRESOLVED
+    grids: tuple[tuple[int, ...], ...] = ()
+
+    def grid_within(self, processes: int) -> tuple[int, ...]:
+        """Return the first Cartesian topology that so many processes fill, or a line of all."""
+        fitting = (grid for grid in self.grids if abs(prod(grid)) <= processes)
+        return next(fitting, (processes,))
 
     def is_thread(self, location: Location) -> bool:
         """Tell whether `location` is a CPU thread of a process."""
@@ -266,6 +278,11 @@ def resolve(raw: Raw) -> TraceDefinitions:
         {k: Communicator(text.get(n, ""), own, other) for k, (n, own, other) in raw.comms.items()},
         _metric_classes(raw),
         next((k for k, n in raw.attributes.items() if text.get(n) == POSTED_SOURCE), UNRESOLVED),
+        tuple(
+            tuple(raw.dimensions[k] for k in grid)
+            for grid in raw.grids.values()
+            if grid and all(raw.dimensions.get(k) for k in grid)
+        ),
     )
 
 

@@ -111,6 +111,12 @@ def _raw(found: Any) -> Raw:
             text(region.source_file),
             region.begin_line_number,
         )
+    for known in found.cart_dimensions:
+        raw.dimensions[_ref(known)] = (
+            -known.size if known.cart_periodicity == otf2.CartPeriodicity.TRUE else known.size
+        )
+    for grid in found.cart_topologies:
+        raw.grids[_ref(grid)] = tuple(_ref(x) for x in grid.dimensions)
     _add_communicators(raw, found, text)
     _add_metrics(raw, found, text)
     return raw

@@ -63,6 +63,8 @@ EVENTS: dict[str, tuple[Any, ...]] = {
 
 DEFINITIONS: dict[str, tuple[Any, ...]] = {
     "Attribute": (_Code, _UNSEEN, _U32, _U32, _U32, _U8),
+    "CartDimension": (_Code, _UNSEEN, _U32, _U32, _U32, _U8),
+    "CartTopology": (_Code, _UNSEEN, _U32, _U32, _U32, _U8, ctypes.POINTER(_U32)),
     "ClockProperties": (_Code, _UNSEEN, _U64, _U64, _U64, _U64),
     "String": (_Code, _UNSEEN, _U32, _Text),
     "SystemTreeNode": (_Code, _UNSEEN, _U32, _U32, _U32, _U32),

@@ -7,7 +7,7 @@ import sys
 import numpy as np
 import pytest
 
-from cpmodel_commspec.operations import Awaited, Communicator, Kind, Mode, Recorded, Shape
+from cpmodel_commspec.operations import Awaited, Communicator, Half, Kind, Mode, Recorded, Shape
 from cpmodel_commspec.simulation import Sends, simulate
 
 COMMUNICATORS = (Communicator("WORLD", ((0, 1, 2),)), Communicator("halves", ((0, 1), (2,))))
@@ -19,8 +19,10 @@ SHAPES = {
     "forget": Shape(Kind.ISEND, Mode.STANDARD, 0, is_awaited=False),
     "half send": Shape(Kind.SEND, Mode.STANDARD, 1),
     "half recv": Shape(Kind.RECV, "", 1),
-    "exchange": Shape(Kind.SEND, Mode.EXCHANGE, 0),
-    "exchanged": Shape(Kind.RECV, Mode.EXCHANGE, 0),
+    "exchange": Shape(Kind.EXCHANGE, Half.BOTH, 0),
+    "send half": Shape(Kind.EXCHANGE, Half.SEND, 0),
+    "receive half": Shape(Kind.EXCHANGE, Half.RECEIVE, 0),
+    "any half": Shape(Kind.EXCHANGE, Half.BOTH, 0, is_any=True),
     "recv": Shape(Kind.RECV, "", 0),
     "any": Shape(Kind.RECV, "", 0, is_any=True),
     "irecv": Shape(Kind.IRECV, "", 0),
@@ -36,9 +38,12 @@ NAMES = list(SHAPES)
 
 
 def rank(*operations):
-    """Return the operations of a rank: (name, peer, tag, bytes), the end with defaults."""
+    """Return the operations of a rank: (name, peer, tag, bytes), the end with defaults.
+
+    Exchanges receive what they send, from the same rank.
+    """
     rows = [(name, *numbers, *(0, 0, 8)[len(numbers) :]) for name, *numbers in operations]
-    values = np.array([[p, t, b, 0, 0] for _, p, t, b in rows], np.int64).reshape(-1, 5)
+    values = np.array([[p, t, b, b, 0, p, t] for _, p, t, b in rows], np.int64).reshape(-1, 7)
     return Recorded(np.array([NAMES.index(row[0]) for row in rows], np.int64), values)
 
 
@@ -61,11 +66,22 @@ def test_eager_sends_do_not_wait():
     assert blocked(*HEAD_TO_HEAD, sends=Sends.EAGER) == {}
 
 
-@pytest.mark.parametrize("first", ["bsend", "forget", "isend", "exchange"])
+@pytest.mark.parametrize("first", ["bsend", "forget", "isend"])
 def test_sends_that_do_not_block_let_the_receive_come(first):
-    receive = "exchanged" if first == "exchange" else "recv"
-    one, two = rank((first, 1), (receive, 1)), rank((first, 0), (receive, 0))
+    one, two = rank((first, 1), ("recv", 1)), rank((first, 0), ("recv", 0))
     assert blocked(one, two, rank()) == {}
+
+
+def test_exchanges_send_and_receive_at_once():
+    assert blocked(rank(("exchange", 1)), rank(("exchange", 0)), rank()) == {}
+    assert blocked(rank(("exchange", 1)), rank(("recv", 0), ("send", 0)), rank()) == {}
+    assert blocked(rank(("send half", 1)), rank(("receive half", 0)), rank()) == {}
+    assert set(blocked(rank(("exchange", 1)), rank(("receive half", 0)), rank())) == {0}
+
+
+def test_exchanges_receive_from_any_source():
+    found = outcome(rank(("any half", 1, 0, 5)), rank(("exchange", 0, 0, 7)), rank())
+    assert (found.blocked, found.sources) == ((), {(0, 0): (1, 7)})
 
 
 def test_synchronous_sends_wait_even_where_others_are_eager():

@@ -141,6 +141,16 @@ def test_receives_from_any_source_are_told_by_an_attribute(tmp_path, posted, is_
             assert batch.requests.any_source.tolist() == [is_any]
 
 
+def test_cartesian_topologies_are_sizes_and_periods(tmp_path):
+    trace = Trace([[Thread([])] for _ in range(6)], grids=[[(2, False), (3, True)], [(6, True)]])
+    path = write_trace(tmp_path / "trace", trace)
+    with opened(path) as fast:
+        for source in (fast, HighLevelArchive(path)):
+            assert source.definitions.grids == ((2, -3), (-6,))
+            assert source.definitions.grid_within(6) == (2, -3)
+            assert source.definitions.grid_within(4) == (4,)
+
+
 def test_between_two_groups_partners_are_those_of_the_other_one():
     definitions = TraceDefinitions(
         1, {}, (), {}, {}, {},
