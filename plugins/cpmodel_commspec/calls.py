@@ -9,6 +9,7 @@ from itertools import groupby
 
 import numpy as np
 
+from callpath_modeler.printable import printable, shortened
 from cpmodel_otf2.definitions import TraceDefinitions
 from cpmodel_otf2.events import Batch, Column
 from cpmodel_otf2.paths import OUTSIDE, PathTable
@@ -20,6 +21,9 @@ COLLECTIVE = 100
 REQUEST = 10
 WAIT = 99
 """The kind of a row that stands at the begin of a call that waits, whatever for."""
+
+_LONGEST = 60
+"""Characters of the name of an MPI function."""
 
 _LEFT_OUT = {
     "one-sided calls": r"MPI_(R?(put|get|accumulate|get_accumulate)|fetch_and_op|"
@@ -47,13 +51,18 @@ class CallNames:
             region = self._regions.get(int(self._paths.region[path]))
             is_mpi = region is not None and region.paradigm == "mpi"
             caller = int(self._paths.parent[path]) if is_mpi else path
-            self._known[path] = caller, region.name if region and is_mpi else ""
+            self._known[path] = caller, _call_name(region.name) if region and is_mpi else ""
         return self._known[path]
 
     def site(self, path: int) -> tuple[str, ...]:
         """Return the functions of a call path; what calls itself is in it once."""
         chain = [self._regions.get(region) for region in self._paths.regions_of(path)]
         return tuple(name for name, _ in groupby(x.name for x in chain if x is not None))
+
+
+def _call_name(name: str) -> str:
+    """Return the name of a function as outputs show it: names in traces may be anything."""
+    return printable(shortened(name, _LONGEST))
 
 
 class Watch:

@@ -164,20 +164,18 @@ def check(ctx: click.Context, /, *, specification: Path, trace: Path) -> None:
         told.shapes, told.communicators, [told.of_rank(rank) for rank in range(told.processes)]
     )
     theirs = volumes(traced.shapes, traced.communicators, traced.ranks)
-    for line in found[:_SHOWN]:
-        console.result(f"{line}\n")
+    lines = found[:_SHOWN]
     if len(found) > _SHOWN:
-        console.result(f"and {len(found) - _SHOWN} more ranks that differ\n")
-    for line in unequal(ours, theirs):
-        console.result(f"{line}\n")
+        lines.append(f"and {len(found) - _SHOWN} more ranks that differ")
+    lines += unequal(ours, theirs)
+    if not lines:
+        operations, ranks = counted(told.operations, "operation"), counted(told.processes, "rank")
+        lines = [f"the same: {operations} of {ranks}"]
+        lines += [f"  {name}: {volume}" for name, volume in theirs.items()]
+    console.lines(lines)
     console.findings(findings)
     if found:
         ctx.exit(EXIT_NO)
-    console.result(
-        f"the same: {counted(told.operations, 'operation')} of {counted(told.processes, 'rank')}\n"
-    )
-    for name, volume in theirs.items():
-        console.result(f"  {name}: {volume}\n")
 
 
 def _format(format_: str | None, output: Path | None) -> str:
