@@ -15,6 +15,7 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum, IntEnum
+from typing import Protocol, TypeVar
 
 from cpmodel_commspec.operations import (
     MESSAGES,
@@ -170,7 +171,8 @@ class _Simulation:
             rank.at += 1
             action = actions[shape]
             if action is _Action.WAIT:
-                self._wait(rank, _take(rank, self._shapes[shape]))
+                done, rank.started = completed(rank.started, self._shapes[shape])
+                self._wait(rank, done)
             else:
                 requests = self._start(number, rank, shape)
                 if action is _Action.CALL:
@@ -284,20 +286,28 @@ class _Simulation:
         return tuple(missing)
 
 
-def _take(rank: _Rank, shape: Shape) -> list[_Request]:
-    """Return the started requests that a wait completes, and take them off the list."""
-    started = rank.started
+class Started(Protocol):
+    """An operation that was started, and that a wait completes."""
+
+    @property
+    def kind(self) -> Kind:
+        """The kind of the operation."""
+        ...
+
+
+_S = TypeVar("_S", bound=Started)
+
+
+def completed(started: Sequence[_S], shape: Shape) -> tuple[list[_S], list[_S]]:
+    """Return the started operations that a wait completes, and those that it leaves."""
     if shape.awaited is Awaited.ALL:
-        rank.started = []
-        return started
+        return list(started), []
     if shape.awaited is Awaited.CHOSEN:
         chosen = set(shape.places)
         taken = [started[k] for k in shape.places if k < len(started)]
-        rank.started = [one for k, one in enumerate(started) if k not in chosen]
-        return taken
+        return taken, [one for k, one in enumerate(started) if k not in chosen]
     kind = Kind.ISEND if shape.awaited is Awaited.SENDS else Kind.IRECV
-    rank.started = [one for one in started if one.kind is not kind]
-    return [one for one in started if one.kind is kind]
+    return [x for x in started if x.kind is kind], [x for x in started if x.kind is not kind]
 
 
 def _action(shape: Shape) -> _Action:

@@ -20,8 +20,8 @@ from callpath_modeler.errors import DataError
 from callpath_modeler.profile.calltree import ROOT, CallTree
 from callpath_modeler.profile.pattern import match, unmatched
 from callpath_modeler.profile.schema import Region
-from cpmodel_commspec.operations import End, Kind, Recorded, Shape, Traced
-from cpmodel_commspec.simulation import Outcome, Sends, simulate
+from cpmodel_commspec.operations import POSTED, End, Kind, Recorded, Shape, Traced
+from cpmodel_commspec.simulation import Outcome, Sends, completed, simulate
 
 _MOST_ANSWERS = 0.75
 """Share of messages after which a rank communicates with their source alone, if it answers."""
@@ -123,7 +123,7 @@ def resolved(traced: Traced) -> Resolution:
     """
     if not any(shape.is_any for shape in traced.shapes):
         return Resolution(traced)
-    answering = tuple(rank for rank, one in enumerate(traced.ranks) if _answers(traced, one))
+    answering = tuple(rank for rank, one in enumerate(traced.ranks) if _has_answers(traced, one))
     if answering:
         return Resolution(traced, answering=answering)
     chosen: Outcome | None = None
@@ -137,24 +137,71 @@ def resolved(traced: Traced) -> Resolution:
     return Resolution(traced if chosen is None else _with_sources(traced, chosen))
 
 
-def _answers(traced: Traced, one: Recorded) -> bool:
-    """Tell whether a rank communicates with the source of each message before the next one."""
-    ends = [[(x.is_any and not e.is_sent, e.columns[0]) for e in x.ends] for x in traced.shapes]
-    source, sources = -1, set[int]()
-    answers = others = 0
-    partners: set[int] = set()
+@dataclass(frozen=True, slots=True)
+class _Posted:
+    """A started operation; `source` is that of a receive from any source, else -1."""
+
+    kind: Kind
+    source: int
+
+
+class _Answers:
+    """Counts messages after which a rank communicates with their source alone."""
+
+    def __init__(self) -> None:
+        self._source, self._partners = -1, set[int]()
+        self._sources: set[int] = set()
+        self._answers = self._others = 0
+
+    def take(self, source: int) -> None:
+        """Note a message from any source: its source is known from here on; -1 for several."""
+        if self._source >= 0 and self._partners:
+            if self._partners == {self._source}:
+                self._answers += 1
+            else:
+                self._others += 1
+        self._source, self._partners = source, set()
+        self._sources.add(source)
+
+    def meet(self, partner: int) -> None:
+        """Note a message with another partner."""
+        self._partners.add(partner)
+
+    def are_most(self) -> bool:
+        """Tell whether most messages are answered."""
+        self.take(-1)
+        total = self._answers + self._others
+        has_many = len(self._sources - {-1}) > 1 and self._answers > 1
+        return has_many and self._answers >= _MOST_ANSWERS * total
+
+
+def _has_answers(traced: Traced, one: Recorded) -> bool:
+    """Tell whether a rank communicates with the source of each message before the next one.
+
+    The source of a receive that does not block is known after its wait.
+    """
+    shapes, found = traced.shapes, _Answers()
+    ends = [[(x.is_any and not e.is_sent, e.columns[0]) for e in x.ends] for x in shapes]
+    started: list[_Posted] = []
     for shape, values in zip(one.shapes.tolist(), one.values.tolist(), strict=True):
+        about = shapes[shape]
+        if about.kind is Kind.WAIT:
+            done, started = completed(started, about)
+            sources = [posted.source for posted in done if posted.source >= 0]
+            if sources:
+                found.take(sources[0] if len(sources) == 1 else -1)
+        is_started = about.kind in POSTED and about.is_awaited
+        source = -1
         for is_any, column in ends[shape]:
-            if is_any:
-                answers += partners == {source}
-                others += bool(partners - {source})
-                partners = set()
+            if not is_any:
+                found.meet(values[column])
+            elif is_started:
                 source = values[column]
-                sources.add(source)
-            elif source >= 0:
-                partners.add(values[column])
-    answers += partners == {source}
-    return len(sources) > 1 and answers > 1 and answers >= _MOST_ANSWERS * (answers + others)
+            else:
+                found.take(values[column])
+        if is_started:
+            started.append(_Posted(about.kind, source))
+    return found.are_most()
 
 
 def _taken(shape: Shape) -> End | None:

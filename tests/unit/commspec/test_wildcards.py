@@ -194,6 +194,36 @@ def test_ranks_that_answer_the_source_keep_the_recorded_order(recording):
     assert sources(found.traced) == order
 
 
+def test_answers_come_after_the_wait(recording):
+    order = [3, 1, 2, 2, 3, 1, 1, 3, 2]
+
+    def program(rank):
+        if rank.rank == 0:
+            for peer in order:
+                rank.wait(rank.ireceive(peer, 8, posted="ANY"), call="MPI_Waitany")
+                rank.send(peer, 16)
+        else:
+            for _ in range(3):
+                rank.send(0, 8)
+                rank.receive(0, 16)
+
+    assert resolved(recording(4, program)).answering == (0,)
+
+
+def test_messages_before_the_wait_are_no_answers(recording):
+    def program(rank):
+        for _ in range(4):
+            requests = []
+            for peer in (rank.rank - 1, rank.rank + 1):
+                if 0 <= peer < rank.ranks:
+                    requests += [rank.ireceive(peer, 8, posted="ANY"), rank.isend(peer, 8)]
+            rank.wait(*requests)
+
+    found = resolved(recording(4, program))
+    assert found.answering == ()
+    assert found.deadlock is None
+
+
 @pytest.mark.parametrize("ranks", [4, 8, 16, 32])
 def test_the_wavefront_is_as_short_at_every_number_of_ranks(ranks, shared_data):
     found = resolved(recorded(shared_data / f"traces/lu.{ranks}/traces.otf2"))
