@@ -22,7 +22,7 @@ Site = tuple[str, ...]
 def statements(traced: Traced) -> NDArray[np.int64]:
     """Return the number of the statement of each shape, [shapes].
 
-    Shapes of one statement differ in nothing but the call site. The number is that of the first
+    Shapes of one statement differ only in the call site. A statement has the number of its first
     shape. The time is linear in the number of operations.
     """
     number = np.arange(len(traced.shapes))
@@ -107,7 +107,7 @@ class _Sites:
         return site
 
     def branch(self, site: Site) -> Site:
-        """Return the longest beginning of a call path that is a branch; () if there is none."""
+        """Return the longest branch at the beginning of a call path, or ()."""
         if not self._branches:
             self._branches = {*self._stands_for, *self._stands_for.values()}
         return next((site[:k] for k in range(len(site), 0, -1) if site[:k] in self._branches), ())

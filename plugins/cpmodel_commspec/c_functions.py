@@ -1,4 +1,4 @@
-"""The functions in C that programs are made of; a program has those that it calls."""
+"""The C functions of generated programs; a program has only the functions that it calls."""
 
 from __future__ import annotations
 
@@ -66,11 +66,11 @@ UNEQUAL: Mapping[str, Callable[[Totals, Totals], bool]] = {
     "allgatherv": lambda sent, got: _is_sum(sent, len(sent) * got),
     "reduce_scatter": lambda sent, got: _is_sum(got, len(sent) * sent),
 }
-"""Whether bytes sent and received, [members x ...], are those of one call, by its name."""
+"""Test of bytes sent and received [members x ...]: one call can move them. By its name."""
 
 
 class Functions:
-    """The functions that a program uses, found as they are called."""
+    """The functions of a program, in the order of their first call."""
 
     def __init__(self) -> None:
         self._parts = _parts()
@@ -82,7 +82,7 @@ class Functions:
         return f"{name}({', '.join(arguments)});"
 
     def collective(self, name: str, *arguments: str, is_in_place: bool, is_started: bool) -> str:
-        """Return the call of a collective operation that moves as much on every rank."""
+        """Return the call of a collective operation that moves equal sizes on all ranks."""
         function = _STARTED * is_started + name + _IN_PLACE * is_in_place
         if is_started:
             self.use("start")
@@ -115,7 +115,7 @@ class Functions:
         return self.call(name, *arguments)
 
     def use(self, name: str) -> None:
-        """Note that a function is used, and so is what it needs itself."""
+        """Note that the program uses a function, and the functions that it needs."""
         for needed in self._parts[name][0]:
             self.use(needed)
         self._used.setdefault(name)
@@ -125,18 +125,18 @@ class Functions:
         return self._parts[name][1]
 
     def used(self) -> Iterator[str]:
-        """Yield all functions that are used, those first that others need."""
+        """Yield the functions of the program; a function comes after those that it needs."""
         for name in self._used:
             yield self.text(name)
 
 
 def sizes_fit(name: str, sent: Totals, received: Totals) -> bool:
-    """Tell whether bytes sent and received [members x ...] are those of one call."""
+    """Tell whether one call can move the bytes sent and received [members x ...]."""
     return name in UNEQUAL and UNEQUAL[name](sent, received)
 
 
 def _parts() -> dict[str, tuple[Collection[str], str]]:
-    """Return the functions that are written in C, with those that each needs, by name."""
+    """Return the functions in C and the functions that each of them needs, by name."""
     parts: dict[str, tuple[Collection[str], str]] = {}
     source = files("cpmodel_commspec").joinpath("functions.c").read_text(encoding="utf-8")
     for part in source.split(_MARK)[1:]:

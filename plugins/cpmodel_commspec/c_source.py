@@ -1,4 +1,4 @@
-"""A specification as a program in C that communicates like the run, and does nothing else."""
+"""Generator of C programs that communicate like the run, and do nothing else."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from cpmodel_commspec.text import functions_text
 
 _STEP = "    "
 _LARGEST = 2**31 - 1
-"""Bytes; what MPI counts with is an int."""
+"""Bytes; MPI counts them with an int."""
 
 _OVERHEAD = 512
 """Bytes that MPI libraries need at most for a buffered message, besides its own."""
@@ -73,7 +73,7 @@ def c_source(told: Specification) -> str:
 
 
 class _Writer:
-    """Writes statements, and remembers which functions they call."""
+    """Writer of statements and of the functions that they call."""
 
     def __init__(self, told: Specification, functions: Functions, tables: Tables) -> None:
         self._told, self._functions, self._tables = told, functions, tables
@@ -81,7 +81,7 @@ class _Writer:
     def statements(
         self, nodes: Sequence[Node], depth: int, around: tuple[int, ...]
     ) -> Iterator[str]:
-        """Yield the lines of what happens; `around` are the ranks of the loop around."""
+        """Yield the statements of nodes; `around` has the ranks of the loop around them."""
         indent = _STEP * depth
         for node in nodes:
             formula = formulas.condition(condition(node.ranks, self._told.processes))
@@ -165,7 +165,7 @@ class _Writer:
         return self._functions.wait(function, "", shape.places)
 
     def _unequal(self, step: Step, shape: Shape, numbers: dict[str, str]) -> str:
-        """Return the call of an operation that moves other sizes on every rank."""
+        """Return the call of an operation that moves different sizes on different ranks."""
         self._check(step, shape)
         sizes = [
             formulas.number(step.numbers[field], step.ranks, self._tables, "other")
@@ -179,7 +179,7 @@ class _Writer:
         )
 
     def _check(self, step: Step, shape: Shape) -> None:
-        """Raise `DataError` where a call cannot be told from what every rank moves in all."""
+        """Raise `DataError` if the sums of a call do not give its sizes."""
         groups = [
             group
             for group in self._told.communicators[shape.comm].groups
@@ -243,7 +243,7 @@ def _replaced(told: Specification) -> Iterator[str]:
 
 
 def _attach(told: Specification, functions: Functions) -> str:
-    """Return the statement that makes room for buffered sends; "" if there are none.
+    """Return the statement that makes room for buffered sends, or "".
 
     Raises
     ------

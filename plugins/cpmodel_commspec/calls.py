@@ -1,4 +1,4 @@
-"""The calls that events belong to: names, callers, and those that leave no event."""
+"""Calls around events: names, callers, and calls without events."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ COLLECTIVE = 100
 
 REQUEST = 10
 WAIT = 99
-"""The kind of a row that stands at the begin of a call that waits, whatever for."""
+"""The kind of a row at the beginning of a call that waits."""
 
 _LONGEST = 60
 """Characters of the name of an MPI function."""
@@ -39,14 +39,14 @@ _NON_BLOCKING = (
 
 
 class CallNames:
-    """The function and the caller of each call path, as far as calls of MPI go."""
+    """The MPI function and its caller, by call path."""
 
     def __init__(self, paths: PathTable, definitions: TraceDefinitions) -> None:
         self._paths, self._regions = paths, definitions.regions
         self._known: dict[int, tuple[int, str]] = {OUTSIDE: (OUTSIDE, "")}
 
     def of(self, path: int) -> tuple[int, str]:
-        """Return the call path that makes a call of MPI, and the function; "" if it is none."""
+        """Return the call path that calls MPI, and the MPI function; "" for other functions."""
         if path not in self._known:
             region = self._regions.get(int(self._paths.region[path]))
             is_mpi = region is not None and region.paradigm == "mpi"
@@ -55,7 +55,7 @@ class CallNames:
         return self._known[path]
 
     def site(self, path: int) -> tuple[str, ...]:
-        """Return the functions of a call path; what calls itself is in it once."""
+        """Return the functions of a call path; recursive functions are in it once."""
         chain = [self._regions.get(region) for region in self._paths.regions_of(path)]
         return tuple(name for name, _ in groupby(x.name for x in chain if x is not None))
 
@@ -66,7 +66,7 @@ def _call_name(name: str) -> str:
 
 
 class Watch:
-    """Counts calls that communicate and leave no event of it."""
+    """Counter of calls that communicate without an event."""
 
     def __init__(self, definitions: TraceDefinitions) -> None:
         self._regions = {
@@ -82,14 +82,14 @@ class Watch:
         }
 
     def count(self, batch: Batch, counts: Counter[str]) -> None:
-        """Add the calls of a batch to the counts, by what they are."""
+        """Add the calls of a batch to the counts of each kind."""
         for what, regions in self._regions.items():
             if len(regions):
                 counts[what] += int(np.isin(batch.calls.code, regions).sum())
 
 
 def waits(definitions: TraceDefinitions) -> Column:
-    """Return the references of the functions that wait until something is done."""
+    """Return the references of functions that wait until operations are complete."""
     regions = definitions.regions.items()
     return np.array(
         [k for k, x in regions if re.match(r"MPI_wait(all)?$", x.name, re.IGNORECASE)], np.int64

@@ -1,4 +1,4 @@
-"""Whether a specification, unrolled, is what a trace says."""
+"""Comparison of an expanded specification with a trace."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ _Groups = frozenset[tuple[int, ...]]
 
 
 def differences(told: Specification, traced: Traced) -> Iterator[str]:
-    """Yield the first difference of each rank, in words; nothing if they are the same.
+    """Yield the first difference of each rank, in words.
 
-    Kinds, modes, partners, tags, bytes, roots, communicators, what is waited for, and the order of
-    each rank are compared; names of communicators are not, nor is where in the program it is.
+    The comparison covers functions, modes, partners, tags, bytes, roots, communicators, waits and
+    the order of each rank. Names of communicators and call paths may differ.
     """
     if told.processes != len(traced.ranks):
         yield f"{told.processes} ranks in the specification, {len(traced.ranks)} in the trace"
@@ -58,7 +58,7 @@ def _numbers(
     communicators: tuple[Communicator, ...],
     common: dict[tuple[object, ...], int],
 ) -> NDArray[np.int64]:
-    """Give shapes that are compared as equal the same number, [shapes]."""
+    """Give equal shapes the same number, [shapes]."""
     numbers = []
     for shape in shapes:
         groups: _Groups = frozenset()

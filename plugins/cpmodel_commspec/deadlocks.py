@@ -100,7 +100,7 @@ def deadlock(told: Specification) -> Deadlock | None:
 
 
 def require_safe(told: Specification, *, allow_unsafe: bool = False) -> Deadlock | None:
-    """Return the deadlock of a program that the user allows, or None if there is none.
+    """Return the deadlock of a program that the user allows, or None.
 
     Raises
     ------

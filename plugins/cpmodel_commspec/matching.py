@@ -1,4 +1,4 @@
-"""Whether what is sent is received, and whether all members of a communicator do the same."""
+"""Test that receives match sends, and that all members call the same collectives."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from cpmodel_commspec.specification import Specification
 
 
 def mismatches(told: Specification) -> Iterator[str]:
-    """Yield what would keep the ranks from running to the end, in words."""
+    """Yield the reasons why the ranks would not reach the end, in words."""
     ranks = [told.of_rank(rank) for rank in range(told.processes)]
     sent, received = _messages(told, ranks)
     same = sent.shape == received.shape and (sent == received).all()
@@ -66,7 +66,7 @@ def _sorted(parts: list[NDArray[np.int64]]) -> NDArray[np.int64]:
 
 
 def _together(told: Specification, one: Recorded, number: int) -> bytes:
-    """Return what a rank does together with all others of a communicator, to be compared."""
+    """Return the collective calls of a rank on a communicator, in a form that compares."""
     names = sorted({shape.name for shape in told.shapes})
     meant = np.array(
         [

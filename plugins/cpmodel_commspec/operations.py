@@ -1,4 +1,4 @@
-"""What one rank does: operations in order, each of a shape, with a few numbers."""
+"""Operations of a rank, in order: a shape and a few numbers each."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from cpmodel_commspec.collectives import ROOTED, Form
 
 
 class Kind(StrEnum):
-    """What an operation does."""
+    """The kind of an operation."""
 
     SEND = "send"
     ISEND = "isend"
@@ -30,7 +30,7 @@ class Kind(StrEnum):
 
 
 class Mode(StrEnum):
-    """How a message is sent."""
+    """The mode of a send."""
 
     STANDARD = "standard"
     SYNCHRONOUS = "synchronous"
@@ -46,13 +46,13 @@ class Half(StrEnum):
 
 
 class Awaited(StrEnum):
-    """Which of the operations that are under way an operation waits for."""
+    """The pending operations that a wait completes."""
 
     SENDS = "all sends"
     RECEIVES = "all receives"
     ALL = "all"
     CHOSEN = "chosen"
-    """Some, by their places among those under way, the oldest first."""
+    """Some, by their places among the pending operations, the oldest first."""
 
 
 FIELDS = ("peer", "tag", "bytes", "received", "root", "source", "source_tag")
@@ -89,16 +89,16 @@ POSTED = frozenset({Kind.ISEND, Kind.IRECV, Kind.ICOLLECTIVE})
 
 
 class Shape(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
-    """What operations have in common that differ in numbers only.
+    """The common part of operations that differ only in numbers.
 
     Attributes
     ----------
     name : mode of a send, half of an exchange, collective operation, or the function that handles
         communicators
     comm : number of the communicator; -1 for waiting
-    form : how the bytes of a collective operation are told
-    awaited, places : what is waited for, and which of those under way if chosen
-    is_awaited : False for what is posted and never waited for
+    form : the meaning of the bytes of a collective operation
+    awaited, places : the pending operations that a wait completes, and the chosen places
+    is_awaited : False for a send or collective without a wait
     is_any : whether a receive was posted for any source
     call : the MPI function; "" if the trace does not have it
     grid : sizes of a Cartesian communicator that the call makes, below zero for periodic dimensions
@@ -182,9 +182,9 @@ class Traced:
     ----------
     program : as it was called, or ""
     events : number of events in the trace
-    shapes, communicators : what the operations of all ranks refer to
+    shapes, communicators : the definitions that operations of all ranks refer to
     ranks : the operations of each rank
-    left_out : number of calls that are no such operations, by what they are
+    left_out : number of excluded calls, by kind
     """
 
     program: str

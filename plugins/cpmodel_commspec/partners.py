@@ -17,7 +17,7 @@ _LEAST_SERIES = 4
 
 
 class Relation(StrEnum):
-    """What a partner's number counts from."""
+    """The origin of the number of a partner."""
 
     RANK = "rank"
     """Zero: every process has the same partner."""

@@ -99,7 +99,7 @@ class _Recording:
         self._program, self._events = "", 0
 
     def add(self, location: Location) -> None:
-        """Read the operations of a location; those of one that is no rank are left out."""
+        """Read the operations of a location; only ranks have operations."""
         rank = self._definitions.ranks.get(location.reference)
         one = _Rank(rank or 0, location, self._definitions, self._left_out)
         replay = Replay(self._paths, self._forks, Counters(self._definitions.metric_classes))
@@ -159,7 +159,7 @@ class _Key(NamedTuple):
 
 
 def _shapes(keys: Sequence[_Key], number: dict[int, int], names: CallNames) -> list[Shape]:
-    """Return the shape of each key; all waits of a call path are for one thing if they can be."""
+    """Return the shape of each key; waits of one call path get a common meaning if there is one."""
     common: dict[int, frozenset[Awaited]] = {}
     for key in keys:
         if key.awaited:
@@ -187,7 +187,7 @@ def _shapes(keys: Sequence[_Key], number: dict[int, int], names: CallNames) -> l
 
 @dataclass(slots=True)
 class _Op:
-    """An operation in the making; `done` are the numbers of those that a wait waits for."""
+    """An incomplete operation; `done` are the numbers of the operations that a wait completes."""
 
     kind: Kind
     path: int
@@ -349,13 +349,13 @@ class _Rank:
         self._ops.append(op)
 
     def _start(self, request: int) -> None:
-        """Note the request of the next operation; one of the same number never ends any more."""
+        """Note the request of the next operation; an older one of this number never ends."""
         if request in self._open:
             self._abandoned.append(self._open[request])
         self._open[request] = len(self._ops)
 
     def _complete(self, wait: _Op, number: int, is_same_call: bool) -> None:
-        """Note that an operation ended, by the wait before if the same call ended that too."""
+        """Note that a wait completed an operation; one call is one wait."""
         before = self._ops[-1]
         if not (is_same_call and before is not None and before.kind is Kind.WAIT):
             self._ops.append(wait)
@@ -370,7 +370,7 @@ class _Rank:
 
 
 def _awaited(wait: _Op, under_way: dict[int, Kind]) -> tuple[frozenset[Awaited], tuple[int, ...]]:
-    """Return what a wait may be said to wait for if it is a call for many, and the places."""
+    """Return the meanings that a wait for many can have, and the places of its operations."""
     done, words = set(wait.done), []
     if _ALL_OF_THEM.match(wait.call):
         for awaited, kinds in (

@@ -2,8 +2,8 @@
 
 Matching follows the rules of MPI. A receive takes the oldest message of its source, communicator
 and tag. A receive from any source takes the oldest message that has arrived, so the simulation also
-resolves wildcards. Each rank runs until it waits, and continues once its last request is complete:
-there is no recursion, and the time is linear in the number of operations.
+resolves wildcards. Each rank runs until it waits, and continues after its last request is complete.
+The simulation has no recursion, and its time is linear in the number of operations.
 
 The simulation is one order of events of many. A run without wildcards has the same outcome in every
 order. With wildcards, an outcome without a deadlock does not exclude a deadlock in another order.

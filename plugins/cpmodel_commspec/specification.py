@@ -1,4 +1,4 @@
-"""A communication specification: loops and operations, each with the ranks that it is of."""
+"""Communication specification: loops and operations with their ranks."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Step(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_field
 
 
 class Loop(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="loop"):
-    """What the ranks that take part in any of it repeat `count` times."""
+    """Nodes that their ranks repeat `count` times."""
 
     count: int
     ranks: tuple[int, ...]
@@ -77,9 +77,9 @@ class Specification(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     processes : number of ranks
     events, operations : in the trace, of all ranks
     programs : how many different sequences the ranks have
-    shapes, communicators : what steps refer to
-    body : what happens, in the order of every rank
-    left_out : number of calls that are not told, by what they are
+    shapes, communicators : the definitions that steps refer to
+    body : the program, in the order of every rank
+    left_out : number of excluded calls, by kind
     irregular : statements that do not repeat, those of most lines first
     """
 
@@ -139,7 +139,7 @@ class Specification(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 def walk(
     nodes: Sequence[Node], around: tuple[Loop, ...] = ()
 ) -> Iterator[tuple[Node, tuple[Loop, ...]]]:
-    """Yield loops and steps in order, each with the loops around it, the outermost first."""
+    """Yield loops and steps in order, each with the loops around it from the outside."""
     for node in nodes:
         yield node, around
         if isinstance(node, Loop):

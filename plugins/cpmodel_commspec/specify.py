@@ -127,7 +127,7 @@ class _Sites:
 
 
 class _Tags(Enum):
-    """What the number of a tag counts from."""
+    """The origin of the number of a tag."""
 
     ZERO = "zero"
     RANK = "rank"
@@ -171,7 +171,7 @@ class _Messages:
 
     Attributes
     ----------
-    tags : what the tags of a shape count from
+    tags : the origin of the tags of a shape
     partners : of each statement, by the field of the partner
     """
 
@@ -184,7 +184,7 @@ class _Messages:
 
 
 def _messages(traced: Traced) -> _Messages:
-    """Return how messages are told apart."""
+    """Return the criteria by which messages are different statements."""
     tags: dict[int, _Tags] = {}
     partners: dict[_Statement, dict[str, _Partners]] = {}
     processes = len(traced.ranks)
@@ -223,7 +223,7 @@ def _partners(peers: Mapping[int, Column], processes: int, *, is_single: bool) -
 
 
 def _tags(pairs: Mapping[int, tuple[Column, Column]]) -> _Tags:
-    """Return what tags count from to be fewest; `pairs` are tags and partners by rank."""
+    """Return the origin with the fewest numbers; `pairs` are tags and partners by rank."""
     if is_series([tags for tags, _ in pairs.values()]):
         return _Tags.NONE
     counts = {
@@ -276,7 +276,7 @@ def _tokens(
 
 
 class _Build:
-    """Puts the numbers of all ranks into a merged program."""
+    """Builder of the program: puts the numbers of all ranks into the merged statements."""
 
     def __init__(
         self, traced: Traced, sites: _Sites, messages: _Messages,
@@ -336,7 +336,7 @@ class _Build:
         inner = _period(body, len(counts), node.count)
         if inner == node.count:
             return [loop]
-        # Numbers that begin anew every so many rounds are those of a loop in a loop.
+        # Numbers that start again after some rounds belong to a loop in a loop.
         outer = replace(node, count=node.count // inner, body=(replace(node, count=inner),))
         return self._loop(outer, ranks, here, counts)
 
@@ -363,7 +363,7 @@ def _is_pair(loop: Loop, depth: int) -> bool:
 
 
 def _period(body: Sequence[Node], depth: int, count: int) -> int:
-    """Return after how many rounds numbers begin anew that grow evenly until then.
+    """Return the number of rounds after which even steps start again.
 
     Parameters
     ----------
@@ -371,7 +371,7 @@ def _period(body: Sequence[Node], depth: int, count: int) -> int:
 
     Returns
     -------
-    a divisor of `count`; `count` itself if they do not
+    a divisor of `count`, or `count` itself
     """
     for node, _ in walk(body):
         if isinstance(node, Step):

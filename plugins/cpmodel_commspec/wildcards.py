@@ -139,7 +139,7 @@ def resolved(traced: Traced) -> Resolution:
 
 @dataclass(frozen=True, slots=True)
 class _Posted:
-    """A started operation; `source` is that of a receive from any source, else -1."""
+    """A started operation; `source` is -1 unless it receives from any source."""
 
     kind: Kind
     source: int

@@ -64,6 +64,6 @@ def test_time_is_linear_in_events(round_):
         return process_time() - begin
 
     seconds(100)
-    short = min(seconds(2000) for _ in range(3))
-    long = min(seconds(8000) for _ in range(2))
+    short = min(seconds(1000) for _ in range(3))
+    long = min(seconds(4000) for _ in range(2))
     assert long <= 1.6 * 4 * short
