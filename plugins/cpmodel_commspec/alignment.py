@@ -8,6 +8,7 @@ statement each as well.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
 import msgspec
@@ -114,31 +115,27 @@ class _Sites:
 
 
 class _Branches:
-    """The statements of branches, in the order in which they first occur."""
+    """The statements of branches, in the order in which they first occur on a rank.
+
+    A branch has the statements of the rank that executes most of them.
+    """
 
     def __init__(self, traced: Traced, sites: _Sites) -> None:
         self._sites = sites
-        self._shapes = traced.shapes
         self._of_shape = [sites.branch(shape.site) for shape in traced.shapes]
-        self._orders = []
+        self._statements: dict[Site, list[Shape]] = {}
         for one in traced.ranks:
             shapes, first = np.unique(one.shapes, return_index=True)
-            self._orders.append(shapes[np.argsort(first)].tolist())
-        self._known: dict[Site, list[Shape]] = {}
+            orders: defaultdict[Site, list[Shape]] = defaultdict(list)
+            for k in shapes[np.argsort(first)].tolist():
+                branch, shape = self._of_shape[k], traced.shapes[k]
+                orders[branch].append(_statement(shape, shape.site[len(branch) :]))
+            for branch, order in orders.items():
+                if len(order) > len(self._statements.get(branch, ())):
+                    self._statements[branch] = order
 
     def is_common(self, number: int) -> bool:
         """Tell whether the branch of a shape has the same statements as the common branch."""
         branch = self._of_shape[number]
         common = self._sites.common(branch)
-        return branch == common or self._statements(branch) == self._statements(common)
-
-    def _statements(self, branch: Site) -> list[Shape]:
-        """Return the statements of the rank that has most of them."""
-        if branch not in self._known:
-            mine = [k for k, of_shape in enumerate(self._of_shape) if of_shape == branch]
-            told = {
-                k: _statement(self._shapes[k], self._shapes[k].site[len(branch) :]) for k in mine
-            }
-            orders = [[told[k] for k in order if k in told] for order in self._orders]
-            self._known[branch] = max(orders, key=len, default=[])
-        return self._known[branch]
+        return self._statements.get(branch) == self._statements.get(common)

@@ -122,6 +122,7 @@ def spec(
         findings = [replace(one, subject=_NAMELESS) for one in findings]
     subject = _NAMELESS if is_anonymous else str(trace)
     resolution = resolved(traced)
+    del traced  # The sources of a long trace are memory.
     told = specify(resolution.traced, most_lines)
     for what in differences(told, resolution.traced):
         raise AssertionError(f"the expanded specification differs from the trace: {what}")

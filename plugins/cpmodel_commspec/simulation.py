@@ -11,11 +11,15 @@ order. With wildcards, an outcome without a deadlock does not exclude a deadlock
 
 from __future__ import annotations
 
+from array import array
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import Enum, IntEnum
 from typing import Protocol, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
 
 from cpmodel_commspec.operations import (
     MESSAGES,
@@ -60,11 +64,11 @@ class Outcome:
     Attributes
     ----------
     blocked : the ranks that did not reach the end, in order
-    sources : by rank and operation, the source of a receive from any source and its bytes
+    sources : receives from any source of each rank: operation, source, bytes [n x 3]
     """
 
     blocked: tuple[Blocked, ...]
-    sources: Mapping[tuple[int, int], tuple[int, int]]
+    sources: tuple[NDArray[np.int64], ...]
 
 
 class _Action(IntEnum):
@@ -94,16 +98,34 @@ class _Request:
         self.is_done = self.is_awaited = False
 
 
+_BLOCK = 1024
+"""Operations of a rank that are lists at a time: lists take much more memory than arrays."""
+
+
 @dataclass(slots=True)
 class _Rank:
     """The state of a rank: the next operation, started requests, and those it waits for."""
 
-    shapes: list[int]
-    values: list[list[int]]
+    recorded: Recorded
     at: int = 0
+    begin: int = 0
+    shapes: list[int] = field(default_factory=list)
+    values: list[list[int]] = field(default_factory=list)
     started: list[_Request] = field(default_factory=list)
     awaited: list[_Request] = field(default_factory=list)
     pending: int = 0
+
+    def next(self) -> tuple[int, list[int]] | None:
+        """Return the shape and the numbers of the next operation; None at the end."""
+        if self.at - self.begin == len(self.shapes):
+            self.begin, end = self.at, self.at + _BLOCK
+            self.shapes = self.recorded.shapes[self.at : end].tolist()
+            self.values = self.recorded.values[self.at : end].tolist()
+            if not self.shapes:
+                return None
+        place = self.at - self.begin
+        self.at += 1
+        return self.shapes[place], self.values[place]
 
 
 def simulate(
@@ -137,7 +159,7 @@ class _Simulation:
         self._ends = [[(end.is_sent, *end.columns) for end in shape.ends] for shape in shapes]
         self._is_prompt = [_is_prompt(shape, sends) for shape in shapes]
         self._has_wildcards = any(shape.is_any for shape in shapes)
-        self._ranks = [_Rank(one.shapes.tolist(), one.values.tolist()) for one in ranks]
+        self._ranks = [_Rank(one) for one in ranks]
         self._groups = [
             {rank: k for k, group in enumerate(one.groups) for rank in group}
             for one in communicators
@@ -150,7 +172,7 @@ class _Simulation:
         self._posts = 0
         self._calls: dict[tuple[int, int, int], list[_Request]] = {}
         self._numbers: dict[tuple[int, int], int] = {}
-        self._sources: dict[tuple[int, int], tuple[int, int]] = {}
+        self._sources = [array("q") for _ in ranks]
 
     def run(self) -> Outcome:
         """Run all ranks to the end, or as far as they come."""
@@ -161,20 +183,19 @@ class _Simulation:
             for number, rank in enumerate(self._ranks)
             if rank.pending
         )
-        return Outcome(blocked, self._sources)
+        sources = (np.array(rows, np.int64).reshape(-1, 3) for rows in self._sources)
+        return Outcome(blocked, tuple(sources))
 
     def _advance(self, number: int) -> None:
         rank, actions = self._ranks[number], self._actions
-        shapes, end = rank.shapes, len(rank.shapes)
-        while rank.at < end:
-            shape = shapes[rank.at]
-            rank.at += 1
+        while (operation := rank.next()) is not None:
+            shape, values = operation
             action = actions[shape]
             if action is _Action.WAIT:
                 done, rank.started = completed(rank.started, self._shapes[shape])
                 self._wait(rank, done)
             else:
-                requests = self._start(number, rank, shape)
+                requests = self._start(number, rank.at - 1, shape, values)
                 if action is _Action.CALL:
                     self._wait(rank, requests)
                 elif action is _Action.START:
@@ -188,16 +209,16 @@ class _Simulation:
         for request in rank.awaited:
             request.is_awaited = True
 
-    def _start(self, number: int, rank: _Rank, shape: int) -> list[_Request]:
-        about, values = self._shapes[shape], rank.values[rank.at - 1]
+    def _start(self, rank: int, number: int, shape: int, values: Sequence[int]) -> list[_Request]:
+        about = self._shapes[shape]
         if not self._ends[shape]:
-            request = _Request(number, rank.at - 1, about.kind, -1, 0)
+            request = _Request(rank, number, about.kind, -1, 0)
             self._join(request, about.comm)
             return [request]
         requests = []
         for is_sent, peer, tag, size in self._ends[shape]:
             partner = -1 if about.is_any and not is_sent else values[peer]
-            request = _Request(number, rank.at - 1, about.kind, partner, values[size])
+            request = _Request(rank, number, about.kind, partner, values[size])
             if is_sent:
                 request.is_done = self._is_prompt[shape]
                 self._send(request, about.comm, values[tag])
@@ -242,7 +263,7 @@ class _Simulation:
 
     def _match(self, send: _Request, receive: _Request) -> None:
         if receive.peer < 0:
-            self._sources[receive.rank, receive.number] = send.rank, send.size
+            self._sources[receive.rank].extend((receive.number, send.rank, send.size))
         self._complete(send)
         self._complete(receive)
 

@@ -18,7 +18,7 @@ from cpmodel_commspec.alignment import statements
 from cpmodel_commspec.loops import compress
 from cpmodel_commspec.merging import Shared, SharedLoop, SharedNode
 from cpmodel_commspec.operations import FIELDS, TOGETHER, Shape, Traced
-from cpmodel_commspec.partners import Partner, choose, is_series
+from cpmodel_commspec.partners import Partner, Relation, choose, is_series
 from cpmodel_commspec.regularity import irregular, irregular_text, lines_of
 from cpmodel_commspec.specification import Loop, Node, Specification, Step, walk
 
@@ -353,7 +353,14 @@ class _Build:
             found[field] = expressions.find(values, ranks)
         places = {rank: here[self._number[rank]][:, 0] for rank in ranks}
         line = self._sites.line(shape, places)
-        return Step(line, ranks, found, self._messages.of((shape, tag)))
+        partners = self._messages.of((shape, tag))
+        for field, partner in partners.items():
+            number = found[field]
+            if partner.relation is Relation.DISTANCE and number.rank:
+                # A distance that grows with the rank is shorter as the rank of the partner.
+                found[field] = msgspec.structs.replace(number, rank=number.rank + 1)
+                partners[field] = Partner(Relation.RANK)
+        return Step(line, ranks, found, partners)
 
 
 def _is_pair(loop: Loop, depth: int) -> bool:

@@ -14,7 +14,6 @@ from dataclasses import dataclass, replace
 
 import msgspec
 import numpy as np
-from numpy.typing import NDArray
 
 from callpath_modeler.errors import DataError
 from callpath_modeler.profile.calltree import ROOT, CallTree
@@ -243,13 +242,16 @@ def _with_marks(traced: Traced, chosen: Collection[int]) -> Traced:
 
 
 def _with_sources(traced: Traced, outcome: Outcome) -> Traced:
-    values: list[NDArray[np.int64]] = [one.values.copy() for one in traced.ranks]
-    for (rank, operation), (source, size) in outcome.sources.items():
-        end = _taken(traced.shapes[int(traced.ranks[rank].shapes[operation])])
-        assert end is not None
-        peer, _, size_column = end.columns
-        values[rank][operation, [peer, size_column]] = source, size
-    ranks = (Recorded(one.shapes, new) for one, new in zip(traced.ranks, values, strict=True))
+    ranks = []
+    for one, sources in zip(traced.ranks, outcome.sources, strict=True):
+        values, shapes = one.values.copy(), one.shapes[sources[:, 0]]
+        for number in np.unique(shapes).tolist():
+            end = _taken(traced.shapes[number])
+            assert end is not None
+            peer, _, size = end.columns
+            rows = sources[shapes == number]
+            values[rows[:, 0], peer], values[rows[:, 0], size] = rows[:, 1], rows[:, 2]
+        ranks.append(Recorded(one.shapes, values))
     return replace(traced, ranks=tuple(ranks))
 
 

@@ -51,6 +51,15 @@ def outcome(*ranks, sends=Sends.RENDEZVOUS):
     return simulate(list(SHAPES.values()), COMMUNICATORS, ranks, sends)
 
 
+def sources(found):
+    """Return source and bytes by rank and operation."""
+    return {
+        (rank, operation): (source, size)
+        for rank, rows in enumerate(found.sources)
+        for operation, source, size in rows.tolist()
+    }
+
+
 def blocked(*ranks, sends=Sends.RENDEZVOUS):
     return {x.rank: (x.operation, x.waits_for) for x in outcome(*ranks, sends=sends).blocked}
 
@@ -81,7 +90,7 @@ def test_exchanges_send_and_receive_at_once():
 
 def test_exchanges_receive_from_any_source():
     found = outcome(rank(("any half", 1, 0, 5)), rank(("exchange", 0, 0, 7)), rank())
-    assert (found.blocked, found.sources) == ((), {(0, 0): (1, 7)})
+    assert (found.blocked, sources(found)) == ((), {(0, 0): (1, 7)})
 
 
 def test_synchronous_sends_wait_even_where_others_are_eager():
@@ -133,16 +142,16 @@ def test_a_receive_from_any_source_takes_the_first_message():
     one = rank(("any",), ("any",), ("recv", 2, 1))
     found = outcome(one, rank(("send", 0, 0, 11)), rank(("send", 0, 0, 22), ("send", 0, 1)))
     assert found.blocked == ()
-    assert found.sources == {(0, 0): (1, 11), (0, 1): (2, 22)}
+    assert sources(found) == {(0, 0): (1, 11), (0, 1): (2, 22)}
 
 
 def test_receives_from_any_source_do_not_overtake():
     one = rank(("iany",), ("irecv", 1), ("wait",))
     found = outcome(one, rank(("send", 0, 0, 1), ("send", 0, 0, 2)), rank())
-    assert found.sources == {(0, 0): (1, 1)}
+    assert sources(found) == {(0, 0): (1, 1)}
     two = rank(("irecv", 1), ("iany",), ("wait",))
     found = outcome(two, rank(("send", 0, 0, 1), ("send", 0, 0, 2)), rank())
-    assert found.sources == {(0, 1): (1, 2)}
+    assert sources(found) == {(0, 1): (1, 2)}
 
 
 def test_a_message_that_was_received_is_not_matched_again():
@@ -150,7 +159,7 @@ def test_a_message_that_was_received_is_not_matched_again():
     two = rank(("bsend", 0, 0, 1), ("barrier",))
     three = rank(("barrier",), ("send", 0, 0, 3))
     found = outcome(one, two, three)
-    assert (found.blocked, found.sources) == ((), {(0, 2): (2, 3)})
+    assert (found.blocked, sources(found)) == ((), {(0, 2): (2, 3)})
 
 
 def test_the_wrong_choice_of_a_source_can_block():
