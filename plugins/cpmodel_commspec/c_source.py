@@ -94,7 +94,8 @@ class _Writer:
                 yield f"{indent}}}\n"
                 continue
             shape = self._told.shapes[node.shape]
-            place = f" /* {c_comment(functions_text(shape))} */" if shape.functions else ""
+            words = ["any source"] * shape.is_any + [functions_text(shape)] * bool(shape.functions)
+            place = f" /* {c_comment(', '.join(words))} */" if words else ""
             yield f"{indent}{guard}{self._call(node, shape)}{place}\n"
 
     def _call(self, step: Step, shape: Shape) -> str:
@@ -277,8 +278,9 @@ def _heading(told: Specification) -> str:
         "    mpicc -O2 -o communicate THIS_FILE.c",
         f"    mpirun -n {told.processes} ./communicate",
         "",
-        "Receives from any source name one possible source each.",
     ]
+    if told.from_any_source:
+        lines.append("Receives from any source name one possible source each.")
     lines += _replaced(told)
     if told.left_out:
         lines.append("Not part of it:")

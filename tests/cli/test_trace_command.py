@@ -205,11 +205,15 @@ def test_receives_from_any_source_are_marked_in_three_ways(run, tmp_path):
     told = run("trace", "spec", marked).out.splitlines()[1:]
     assert "3 receives from any source; the sources here are one possible order of messages" in told
     assert any("from any source, here" in line for line in told)
+    program = run("trace", "spec", marked, "-f", "c").out
+    assert "/* any source, collect */" in program
+    assert "name one possible source each" in program
     for words in ((one, "--any-source", "collect"), (two, "--another-run", one)):
         done = run("trace", "spec", *words)
         assert done.status == 0, done.err
         assert done.out.splitlines()[2:] == told[1:]
-    assert "any source" not in run("trace", "spec", one).out
+    for form in ("text", "c"):
+        assert "any source" not in run("trace", "spec", one, "-f", form).out
     run("trace", "spec", one, "--any-source", "colect").fails(2, "did you mean 'collect'?")
     run("trace", "spec", one, "--another-run", tmp_path / "no").fails(3, "no")
 
