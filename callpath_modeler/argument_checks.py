@@ -42,9 +42,9 @@ def parse_enum(kind: type[_Kind], value: str, what: str) -> _Kind:
     return kind(value)
 
 
-def check_choice(value: str, known: Iterable[str], what: str) -> None:
+def check_choice(value: str, choices: Iterable[str], what: str) -> None:
     """Raise `UsageError` where a word is none of those that are known."""
-    words = [str(word) for word in known]
+    words = [str(word) for word in choices]
     if value not in words:
         meant = f"{did_you_mean(str(value), words)} known: {', '.join(words)}".lstrip()
         raise UsageError(f"no {what} {value!r}", hint=meant)

@@ -92,12 +92,12 @@ def refuse_columns(form: str, columns: str | None) -> None:
         )
 
 
-def format_of(format_: str | None, output: Path | None, known: Sequence[str] = FORMATS) -> str:
+def format_of(format_: str | None, output: Path | None, formats: Sequence[str] = FORMATS) -> str:
     """Return the format asked for, else that of the file's ending, else ``table``.
 
     Parameters
     ----------
-    known : what can be asked for, which is told where the ending says nothing
+    formats : what can be asked for, which is told where the ending says nothing
 
     Raises
     ------
@@ -113,6 +113,6 @@ def format_of(format_: str | None, output: Path | None, known: Sequence[str] = F
     if output.suffix not in endings:
         raise UsageError(
             f"{output}: no format is known by the ending {output.suffix!r}",
-            hint=f"name one with -f: {', '.join(known)}",
+            hint=f"name one with -f: {', '.join(formats)}",
         )
     return endings[output.suffix]

@@ -112,7 +112,7 @@ def _make_view(
             f"--group {group!r}: no such level", hint=f"of {', '.join(Grouping)}"
         ) from None
 
-    def wanted(form: str, top: int | None, inclusive: bool, exclusive: bool) -> ViewRequest:
+    def view_request(form: str, top: int | None, inclusive: bool, exclusive: bool) -> ViewRequest:
         refuse_both(inclusive=inclusive, exclusive=exclusive)
         for_people = form == "table"
         share = "1%" if min_share is None and for_people else min_share or "0"
@@ -132,7 +132,7 @@ def _make_view(
             most=most,
         )
 
-    return wanted
+    return view_request
 
 
 def parse_share(text: str, option: str) -> float:

@@ -6,20 +6,18 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
+from callpath_modeler.arrays import FloatArray, Int16Array, IntArray
 from callpath_modeler.modeling.compiled import bands as compiled_bands
 from callpath_modeler.modeling.compiled.library import compiled
 from callpath_modeler.modeling.distributions import normal_quantile
-from callpath_modeler.modeling.earlier_laws import EarlierLaws
 from callpath_modeler.modeling.evaluation import peaks
+from callpath_modeler.modeling.laws_before_change import LawsBeforeChange
 from callpath_modeler.modeling.uncertainty import Mixture
 
 if TYPE_CHECKING:
     from callpath_modeler.modeling.models import Models
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.intp]
 
 _OUTER = 0.975
 _DEVIATES = 1.959963984540054
@@ -49,7 +47,7 @@ def predictive_mixture(models: Models, p: FloatArray) -> Mixture:
         found = Mixture(*parts)
     else:
         found = _mixture(models, p, shapes)
-    earlier = EarlierLaws.of(models, p)
+    earlier = LawsBeforeChange.of(models, p)
     if earlier is not None:
         earlier.put(found.centre, earlier.values[:, None])
         for spread in (found.below, found.above):
@@ -113,7 +111,7 @@ def prediction_interval(models: Models, p: FloatArray) -> tuple[FloatArray, Floa
     Runners-up that all together would hardly move an end are not asked.
     """
     low, high = _bands(models, p)
-    earlier = EarlierLaws.of(models, p)
+    earlier = LawsBeforeChange.of(models, p)
     if earlier is not None:
         reach = normal_quantile((1 + models.confidence) / 2) * models.spread[earlier.rows, None]
         earlier.put(low, earlier.values * np.exp(-reach))
@@ -170,7 +168,7 @@ def _by_covariance(
 def _by_slope(
     numbers: FloatArray,
     root: FloatArray,
-    code: npt.NDArray[np.int16],
+    code: Int16Array,
     inside: FloatArray,
     x: FloatArray,
 ) -> tuple[FloatArray, FloatArray]:

@@ -215,7 +215,7 @@ class Browser(App[None]):
     def action_command(self) -> None:
         """Show and copy the command that prints this view."""
         known = self.session.forecast.inputs.asking(predicted=self._predicted)
-        self._say_command(self._given.command(self.session.wanted(), known, self.target))
+        self._say_command(self._given.command(self.session.view_request(), known, self.target))
 
     def _say_command(self, text: str) -> None:
         self.copy_to_clipboard(text)
@@ -362,7 +362,7 @@ class Browser(App[None]):
 
     def _write(self, name: str) -> None:
         path = Path(name).expanduser()
-        self._message = self._given.save(self.session.forecast, self.session.wanted(), path)
+        self._message = self._given.save(self.session.forecast, self.session.view_request(), path)
 
     # Panels
 

@@ -204,7 +204,7 @@ def status(session: Session, message: str, width: int, *, ascii_only: bool = Fal
     say: Callable[[str], str] = to_ascii if ascii_only else str
     count = len(session.outline)
     parts = [f"{session.cursor + 1 if count else 0}/{count}"]
-    start = session.place.start
+    start = session.tree_cursor.start
     if start != ROOT:
         parts.append(f"zoomed to {shorten(short_names(session.view.names(start)), 40)}")
     parts += [f"filter {session.pattern}"] if session.pattern else []

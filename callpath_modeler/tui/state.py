@@ -1,7 +1,7 @@
 """What the browser shows, apart from how: view, target, order, filter, zoom, open nodes, cursor.
 
-It knows no terminal, and can be said in words at any time (`State.wanted`): the same view is what
-`cpmodel views` prints for these.
+It knows no terminal, and can be said in words at any time (`State.view_request`): the same view
+is what `cpmodel views` prints for these.
 """
 
 from __future__ import annotations
@@ -11,8 +11,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from callpath_modeler.analysis.forecast import Forecast, NodeForecasts
+from callpath_modeler.arrays import FloatArray
 from callpath_modeler.profile.calltree import ROOT
-from callpath_modeler.profile.groups import Costs, Rows, Values
+from callpath_modeler.profile.groups import Costs, Rows
 from callpath_modeler.profile.hot_path import hot_path
 from callpath_modeler.profile.outline import SHARED, Outline, Selection, SumCheck, outline
 from callpath_modeler.profile.view_request import ViewRequest, columns_kept_by, node_path
@@ -65,7 +66,7 @@ class State:
         self.reverse = request.reverse
         self.pattern = request.keep
         self.heat = False
-        self._places: dict[ViewKind, TreeCursor] = {}
+        self._cursors: dict[ViewKind, TreeCursor] = {}
         self._views: dict[ViewKind, View] = {}
         self.kept_costs: dict[ViewKind, Costs] = {}
         self.found = SearchHits([])
@@ -77,12 +78,12 @@ class State:
     # What is shown
 
     @property
-    def place(self) -> TreeCursor:
+    def tree_cursor(self) -> TreeCursor:
         """Where one is in the current view; a view is opened at its hot path."""
-        if self.kind not in self._places:
-            self._places[self.kind] = TreeCursor(self._view_of(self.kind, self.forecast))
+        if self.kind not in self._cursors:
+            self._cursors[self.kind] = TreeCursor(self._view_of(self.kind, self.forecast))
             self.open_hot(ROOT)
-        return self._places[self.kind]
+        return self._cursors[self.kind]
 
     def _view_of(self, kind: ViewKind, made: Forecast) -> View:
         if kind not in self._views:
@@ -111,11 +112,11 @@ class State:
             view.values(view.roots, costs)
         wanted = replace(self.shortly(), kind=kind)
 
-        def worth(nodes: Rows) -> Values:
+        def worth(nodes: Rows) -> FloatArray:
             return view.values(nodes, made.decides)[1 if wanted.leads_inclusive else 0][:, 0]
 
         hot_path(view, worth, levels=wanted.hot_levels)
-        revision, place = self._revision, self._places.get(kind)
+        revision, place = self._revision, self._cursors.get(kind)
         if kind is not self.kind or place is None or place.view is not view:
             return PreparedForecast(made)
         return PreparedForecast(made, outline(view, made.decides, self._selection(made)), revision)
@@ -123,7 +124,7 @@ class State:
     @property
     def view(self) -> View:
         """The current view."""
-        return self.place.view
+        return self.tree_cursor.view
 
     @property
     def leads_inclusive(self) -> bool:
@@ -142,10 +143,10 @@ class State:
             reverse=self.reverse,
         )
 
-    def wanted(self) -> ViewRequest:
+    def view_request(self) -> ViewRequest:
         """Return what is shown, in words."""
-        opened, closed = self.place.in_words(self.outline)
-        start = self.place.start
+        opened, closed = self.tree_cursor.in_words(self.outline)
+        start = self.tree_cursor.start
         return replace(
             self.shortly(),
             depth=1,
@@ -177,24 +178,24 @@ class State:
 
     def refresh(self) -> None:
         """Write the view out again; the cursor stays on its node, or goes to one above it."""
-        view = self.place.view
+        view = self.tree_cursor.view
         self._show_lines(outline(view, self.forecast.decides, self._selection(self.forecast)))
 
     def _show_lines(self, lines: Outline) -> None:
         self._revision += 1
         self.outline = lines
         self._lines = ViewLines(self.forecast, lines)
-        self.select(self.place.node, self.place.above)
+        self.select(self.tree_cursor.node, self.tree_cursor.above)
 
     def _selection(self, made: Forecast) -> Selection:
-        place, wanted = self.place, self.shortly()
+        place, wanted = self.tree_cursor, self.shortly()
         inclusive = wanted.leads_inclusive
         return Selection(
             inclusive=inclusive,
             least=wanted.least * made.whole,
             depth=1,
             start=place.start,
-            openings=self.place.openings(),
+            openings=self.tree_cursor.openings(),
             keep=self._keep(),
             order=made.order(place.view, self.sort, inclusive=inclusive),
             reverse=self.reverse,
@@ -217,7 +218,7 @@ class State:
         tree = self.forecast.fitted.experiment.tree
         self.forecast = ready.forecast
         if not tree.is_same_as(ready.forecast.fitted.experiment.tree):
-            self._places, self._views = {}, {}
+            self._cursors, self._views = {}, {}
             self.found = SearchHits([])
         elif ready.lines is not None and ready.revision == self._revision:
             self._show_lines(ready.lines)
@@ -229,7 +230,7 @@ class State:
     def go(self, line: int) -> None:
         """Put the cursor on a line, or the nearest that there is."""
         self.cursor = min(max(line, 0), max(len(self.outline) - 1, 0))
-        place = self.place
+        place = self.tree_cursor
         place.node, place.above = self.node, ROOT
         if place.node == SHARED and len(self.outline):
             above = self.outline.above(self.cursor)
@@ -260,7 +261,7 @@ class State:
 
     # The hot path
 
-    def _worth(self, nodes: Rows) -> Values:
+    def _worth(self, nodes: Rows) -> FloatArray:
         """Return what the hot path follows, [nodes]; NaN for what is filtered out."""
         values = self.view.values(nodes, self.forecast.decides)[1 if self.leads_inclusive else 0][
             :, 0
@@ -276,5 +277,5 @@ class State:
         path = hot_path(self.view, self._worth, start, levels=levels)
         if path:
             for node in [start, *path[:-1]][start == ROOT :]:
-                self.place.open(node)
-            self.place.node = path[-1]
+                self.tree_cursor.open(node)
+            self.tree_cursor.node = path[-1]

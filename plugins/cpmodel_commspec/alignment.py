@@ -13,14 +13,14 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 import numpy as np
-from numpy.typing import NDArray
 
+from callpath_modeler.arrays import Int64Array
 from cpmodel_commspec.operations import TOGETHER, Shape, Traced
 
 Site = tuple[str, ...]
 
 
-def statements(traced: Traced) -> NDArray[np.int64]:
+def statements(traced: Traced) -> Int64Array:
     """Return the number of the statement of each shape, [shapes].
 
     Shapes of one statement differ only in the call site. A statement has the number of its first

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from importlib.resources import files
 
-import numpy as np
-from numpy.typing import NDArray
+from callpath_modeler.arrays import Int64Array
 
 _MARK = "//// "
 _NO_BYTES, _BYTES, _ROOTED = "int comm", "int comm, long bytes", "int comm, long bytes, long root"
@@ -51,14 +50,12 @@ STARTED_SENDS = {name.lower(): name for name in ("MPI_Isend", "MPI_Issend", "MPI
 
 _IN_PLACE, _STARTED = "_in_place", "start_"
 
-Totals = NDArray[np.int64]
 
-
-def _is_sum(parts: Totals, whole: Totals) -> bool:
+def _is_sum(parts: Int64Array, whole: Int64Array) -> bool:
     return bool((parts.sum(axis=0) == whole).all())
 
 
-UNEQUAL: Mapping[str, Callable[[Totals, Totals], bool]] = {
+UNEQUAL: Mapping[str, Callable[[Int64Array, Int64Array], bool]] = {
     "alltoallv": lambda sent, got: _is_sum(sent, got.sum(axis=0)),
     "alltoallw": lambda sent, got: _is_sum(sent, got.sum(axis=0)),
     "gatherv": lambda sent, got: _is_sum(sent, got.max(axis=0)),
@@ -130,7 +127,7 @@ class Functions:
             yield self.text(name)
 
 
-def sizes_fit(name: str, sent: Totals, received: Totals) -> bool:
+def sizes_fit(name: str, sent: Int64Array, received: Int64Array) -> bool:
     """Tell whether one call can move the bytes sent and received [members x ...]."""
     return name in UNEQUAL and UNEQUAL[name](sent, received)
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
+from callpath_modeler.arrays import Int64Array
 from cpmodel_commspec.operations import (
     FIELDS,
     TOGETHER,
@@ -57,7 +57,7 @@ def _numbers(
     shapes: tuple[Shape, ...],
     communicators: tuple[Communicator, ...],
     common: dict[tuple[object, ...], int],
-) -> NDArray[np.int64]:
+) -> Int64Array:
     """Give equal shapes the same number, [shapes]."""
     numbers = []
     for shape in shapes:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from callpath_modeler.arrays import Int64Array
 from cpmodel_commspec.operations import FIELDS, TOGETHER, Recorded
 from cpmodel_commspec.specification import Specification
 
@@ -33,9 +33,7 @@ def mismatches(told: Specification) -> Iterator[str]:
                 break
 
 
-def _messages(
-    told: Specification, ranks: Sequence[Recorded]
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _messages(told: Specification, ranks: Sequence[Recorded]) -> tuple[Int64Array, Int64Array]:
     """Return (sender, receiver, communicator, tag, bytes) of all messages, sorted but for bytes.
 
     Messages of one sender, receiver, communicator and tag stay in their order, which is that in
@@ -43,7 +41,7 @@ def _messages(
     """
     ends = {end for shape in told.shapes for end in shape.ends}
     comms = np.array([shape.comm for shape in told.shapes], np.int64)
-    tables: dict[bool, list[NDArray[np.int64]]] = {True: [], False: []}
+    tables: dict[bool, list[Int64Array]] = {True: [], False: []}
     for end in sorted(ends):
         has_end = np.array([end in shape.ends for shape in told.shapes], np.bool_)
         columns = list(end.columns)
@@ -57,7 +55,7 @@ def _messages(
     return _sorted(tables[True]), _sorted(tables[False])
 
 
-def _sorted(parts: list[NDArray[np.int64]]) -> NDArray[np.int64]:
+def _sorted(parts: list[Int64Array]) -> Int64Array:
     """Return rows of (operation, sender, receiver, communicator, tag, bytes) without the first."""
     table = np.concatenate(parts) if parts else np.empty((0, 6), np.int64)
     # A rank may have messages of a kind before those of another: the operation keeps their order.

@@ -7,9 +7,8 @@ from enum import StrEnum
 from typing import NamedTuple
 
 import msgspec
-import numpy as np
-from numpy.typing import NDArray
 
+from callpath_modeler.arrays import Int64Array
 from cpmodel_commspec.collectives import ROOTED, Form
 
 
@@ -170,8 +169,8 @@ class Recorded:
         communicator; zero where the shape has no such number
     """
 
-    shapes: NDArray[np.int64]
-    values: NDArray[np.int64]
+    shapes: Int64Array
+    values: Int64Array
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,9 +7,8 @@ from enum import StrEnum
 
 import msgspec
 import numpy as np
-from numpy.typing import NDArray
 
-Ranks = NDArray[np.int64]
+from callpath_modeler.arrays import Int64Array
 
 _MOST_DIMENSIONS = 4
 _LEAST_SERIES = 4
@@ -40,7 +39,7 @@ class Partner(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fi
     relation: Relation
     dimensions: tuple[int, ...] = ()
 
-    def number(self, rank: Ranks, peer: Ranks) -> Ranks:
+    def number(self, rank: Int64Array, peer: Int64Array) -> Int64Array:
         """Return the number of each peer [n] of each rank [n]."""
         if self.relation is Relation.RANK:
             return peer
@@ -48,7 +47,7 @@ class Partner(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fi
             return peer - rank
         return self._on_torus(peer, -rank_digits(rank, self.dimensions))
 
-    def peer(self, rank: Ranks, number: Ranks) -> Ranks:
+    def peer(self, rank: Int64Array, number: Int64Array) -> Int64Array:
         """Return the peers [n] that numbers [n] tell: the inverse of `number`."""
         if self.relation is Relation.RANK:
             return number
@@ -56,9 +55,9 @@ class Partner(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fi
             return rank + number
         return self._on_torus(number, rank_digits(rank, self.dimensions))
 
-    def _on_torus(self, place: Ranks, shift: Ranks) -> Ranks:
+    def _on_torus(self, place: Int64Array, shift: Int64Array) -> Int64Array:
         digits = rank_digits(place, self.dimensions) + shift
-        total: Ranks = np.zeros_like(digits[0])
+        total: Int64Array = np.zeros_like(digits[0])
         unit = 1
         for digit, size in zip(digits, self.dimensions, strict=True):
             total = total + digit % size * unit
@@ -66,7 +65,7 @@ class Partner(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fi
         return total
 
 
-def rank_digits(rank: Ranks, dimensions: Sequence[int]) -> Ranks:
+def rank_digits(rank: Int64Array, dimensions: Sequence[int]) -> Int64Array:
     """Return the places of ranks [n] on a grid, [dimensions x n]."""
     digits, rest = [], np.asarray(rank, np.int64)
     for size in dimensions:
@@ -96,7 +95,7 @@ def _hypercube(processes: int) -> Iterator[tuple[int, ...]]:
         yield (2,) * bits
 
 
-def choose(rank: Ranks, peer: Ranks, processes: int) -> Partner:
+def choose(rank: Int64Array, peer: Int64Array, processes: int) -> Partner:
     """Return what tells all partners by the fewest numbers.
 
     Parameters
@@ -122,7 +121,7 @@ def choose(rank: Ranks, peer: Ranks, processes: int) -> Partner:
     return best
 
 
-def is_series(numbers: Sequence[Ranks]) -> bool:
+def is_series(numbers: Sequence[Int64Array]) -> bool:
     """Tell whether partners follow each other evenly: from 1, from 2, from 3 ...
 
     Parameters
@@ -134,5 +133,5 @@ def is_series(numbers: Sequence[Ranks]) -> bool:
     return len(steps) <= 2 and most >= _LEAST_SERIES
 
 
-def _numbers(partner: Partner, pairs: Ranks) -> int:
+def _numbers(partner: Partner, pairs: Int64Array) -> int:
     return len(np.unique(partner.number(pairs[0], pairs[1])))

@@ -19,8 +19,8 @@ from enum import Enum, IntEnum
 from typing import Protocol, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from callpath_modeler.arrays import Int64Array
 from cpmodel_commspec.operations import (
     MESSAGES,
     Awaited,
@@ -68,7 +68,7 @@ class Outcome:
     """
 
     blocked: tuple[Blocked, ...]
-    sources: tuple[NDArray[np.int64], ...]
+    sources: tuple[Int64Array, ...]
 
 
 class _Action(IntEnum):

@@ -8,8 +8,8 @@ from typing import TypeAlias
 
 import msgspec
 import numpy as np
-from numpy.typing import NDArray
 
+from callpath_modeler.arrays import Int64Array
 from cpmodel_commspec.expressions import Expression, size_of
 from cpmodel_commspec.operations import FIELDS, Communicator, Recorded, Shape
 from cpmodel_commspec.partners import Partner
@@ -114,7 +114,7 @@ class Specification(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             if isinstance(node, Step) and self.shapes[node.shape].is_any
         )
 
-    def counts(self) -> NDArray[np.int64]:
+    def counts(self) -> Int64Array:
         """Return how many operations each rank has, [processes]."""
         counts = np.zeros(self.processes, np.int64)
         for node, around in walk(self.body):
@@ -127,12 +127,12 @@ class Specification(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         rows = self._rows(rank)
         return Recorded(rows[:, 0], rows[:, 2:])
 
-    def lines_of_rank(self, rank: int) -> NDArray[np.int64]:
+    def lines_of_rank(self, rank: int) -> Int64Array:
         """Return the line of each operation of one rank, from 1, in the order of `walk`."""
         return self._rows(rank)[:, 1]
 
-    def _rows(self, rank: int) -> NDArray[np.int64]:
-        rows: NDArray[np.int64] = _unrolled(self.body, rank, (), 1)[0]
+    def _rows(self, rank: int) -> Int64Array:
+        rows: Int64Array = _unrolled(self.body, rank, (), 1)[0]
         return rows
 
 
@@ -150,9 +150,7 @@ def _lines(nodes: Sequence[Node]) -> int:
     return sum(1 for _ in walk(nodes))
 
 
-def _unrolled(
-    nodes: Sequence[Node], rank: int, counts: tuple[int, ...], line: int
-) -> NDArray[np.int64]:
+def _unrolled(nodes: Sequence[Node], rank: int, counts: tuple[int, ...], line: int) -> Int64Array:
     """Return the operations of a rank.
 
     Parameters

@@ -10,8 +10,8 @@ from typing import TypeAlias
 
 import msgspec
 import numpy as np
-from numpy.typing import NDArray
 
+from callpath_modeler.arrays import Int64Array
 from callpath_modeler.errors import DataError
 from cpmodel_commspec import expressions, merging
 from cpmodel_commspec.alignment import statements
@@ -22,7 +22,6 @@ from cpmodel_commspec.partners import Partner, Relation, choose, is_series
 from cpmodel_commspec.regularity import irregular, irregular_text, lines_of
 from cpmodel_commspec.specification import Loop, Node, Specification, Step, walk
 
-Column = NDArray[np.int64]
 _COMPARED = [FIELDS.index("tag"), FIELDS.index("bytes")]
 
 
@@ -72,7 +71,7 @@ def specify(traced: Traced, most_lines: int | None = None) -> Specification:
     )
 
 
-def _begins(traced: Traced, rank: int, values: Column) -> list[merging.Begin]:
+def _begins(traced: Traced, rank: int, values: Int64Array) -> list[merging.Begin]:
     """Return the numbers by which operations of different ranks are recognised as one statement.
 
     These are tags and bytes, and the number of a collective call of all ranks.
@@ -109,7 +108,7 @@ class _Sites:
         """The shapes of the lines so far."""
         return tuple(self._used)
 
-    def line(self, shape: int, places: Mapping[int, Column]) -> int:
+    def line(self, shape: int, places: Mapping[int, Int64Array]) -> int:
         """Return the number of the shape of a line.
 
         Parameters
@@ -135,7 +134,7 @@ class _Tags(Enum):
     NONE = "none"
     """All tags have one number."""
 
-    def number(self, rank: int, tags: Column, peers: Column) -> Column:
+    def number(self, rank: int, tags: Int64Array, peers: Int64Array) -> Int64Array:
         """Return the number of the tag of each message of a rank, [n]."""
         if self is _Tags.ZERO:
             return tags
@@ -213,7 +212,7 @@ def _messages(traced: Traced) -> _Messages:
     return _Messages(tags, partners)
 
 
-def _partners(peers: Mapping[int, Column], processes: int, *, is_single: bool) -> _Partners:
+def _partners(peers: Mapping[int, Int64Array], processes: int, *, is_single: bool) -> _Partners:
     """Return the partners of the messages of each rank."""
     ranks = np.concatenate([np.full(len(column), rank) for rank, column in peers.items()])
     partner = choose(ranks, np.concatenate(list(peers.values())), processes)
@@ -222,7 +221,7 @@ def _partners(peers: Mapping[int, Column], processes: int, *, is_single: bool) -
     return _Partners(partner, is_single or is_one or is_series(numbers))
 
 
-def _tags(pairs: Mapping[int, tuple[Column, Column]]) -> _Tags:
+def _tags(pairs: Mapping[int, tuple[Int64Array, Int64Array]]) -> _Tags:
     """Return the origin with the fewest numbers; `pairs` are tags and partners by rank."""
     if is_series([tags for tags, _ in pairs.values()]):
         return _Tags.NONE
@@ -236,7 +235,7 @@ def _tags(pairs: Mapping[int, tuple[Column, Column]]) -> _Tags:
 
 def _tokens(
     traced: Traced, messages: _Messages
-) -> tuple[list[Column], list[_Statement], list[Column]]:
+) -> tuple[list[Int64Array], list[_Statement], list[Int64Array]]:
     """Give each line a number: a statement, and the partners where they tell lines apart.
 
     Returns
@@ -280,7 +279,7 @@ class _Build:
 
     def __init__(
         self, traced: Traced, sites: _Sites, messages: _Messages,
-        meaning: Sequence[_Statement], values: Sequence[Column], number: Sequence[int],
+        meaning: Sequence[_Statement], values: Sequence[Int64Array], number: Sequence[int],
         ranks_of: Mapping[int, Sequence[int]],
     ) -> None:  # fmt: skip
         self._traced, self._sites = traced, sites
@@ -296,7 +295,10 @@ class _Build:
         return self._filled(merged, everything, ())
 
     def _filled(
-        self, merged: Sequence[SharedNode], places: Mapping[int, Column], counts: tuple[int, ...]
+        self,
+        merged: Sequence[SharedNode],
+        places: Mapping[int, Int64Array],
+        counts: tuple[int, ...],
     ) -> tuple[Node, ...]:
         """Return nodes with their numbers.
 
@@ -321,7 +323,7 @@ class _Build:
         return tuple(filled)
 
     def _loop(
-        self, node: SharedLoop, ranks: tuple[int, ...], here: Mapping[int, Column],
+        self, node: SharedLoop, ranks: tuple[int, ...], here: Mapping[int, Int64Array],
         counts: tuple[int, ...],
     ) -> Sequence[Node]:  # fmt: skip
         rounds = {k: x.reshape(x.shape[0] * node.count, -1) for k, x in here.items()}
@@ -341,7 +343,7 @@ class _Build:
         return self._loop(outer, ranks, here, counts)
 
     def _step(
-        self, node: Shared, ranks: tuple[int, ...], here: Mapping[int, Column],
+        self, node: Shared, ranks: tuple[int, ...], here: Mapping[int, Int64Array],
         counts: tuple[int, ...],
     ) -> Step:  # fmt: skip
         shape, tag = self._meaning[node.token]

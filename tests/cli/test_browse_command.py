@@ -47,7 +47,7 @@ def session(stored):
 def printed(run, surroundings, session):
     """What the command that `y` shows prints."""
     shown = session.forecast
-    line = surroundings.command(session.wanted(), shown.known, shown.target)
+    line = surroundings.command(session.view_request(), shown.inputs, shown.target)
     program, *words = shlex.split(line)
     assert program == "cpmodel"
     outcome = run(*words, "-f", "csv")
@@ -91,13 +91,13 @@ def test_the_command_of_a_view_that_is_zoomed_prints_its_rows(run, surroundings,
     session.follow_hot_path()
     rows = printed(run, surroundings, session)
     assert rows[0]["path"].endswith("/void CalcForceForNodes(Domain&)")
-    assert session.wanted().zoom == "main/LagrangeLeapFrog/LagrangeNodal/CalcForceForNodes"
+    assert session.view_request().zoom == "main/LagrangeLeapFrog/LagrangeNodal/CalcForceForNodes"
     assert rows[0]["depth"] == "0"
     check_rows(rows, session)
 
 
 def test_a_target_that_was_halved_often_is_said_in_full(surroundings, session):
-    line = surroundings.command(session.wanted(), session.forecast.known, 1000 / 2**11)
+    line = surroundings.command(session.view_request(), session.forecast.inputs, 1000 / 2**11)
     assert f"--target {1000 / 2**11!r} " in line
 
 
@@ -108,7 +108,7 @@ def test_the_view_is_kept_in_a_file_of_any_format(surroundings, session, tmp_pat
         ("v.json", "{"),
     ):
         path = tmp_path / name
-        said = surroundings.save(session.forecast, session.wanted(), path)
+        said = surroundings.save(session.forecast, session.view_request(), path)
         assert said == f"{path}: {len(session.outline)} lines"
         assert path.read_text(encoding="utf-8").startswith(start)
 
@@ -125,11 +125,11 @@ def test_targets_are_read_as_on_the_command_line(surroundings, session):
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (("--zoom", "main/nothing"), "no 'nothing' there in the top-down view"),
+        (("--zoom", "main/nothing"), "the top-down view has no 'nothing' at this position"),
         (("--zoom", "main/LagrangeLeapfrog"), "did you mean 'LagrangeLeapFrog'?"),
         (("--filter", "nonsense"), "no call path matches 'nonsense'"),
         (("--open", "@0000000"), "no call path matches"),
-        (("--view", "flat", "--close", "nothing"), "in the flat view"),
+        (("--view", "flat", "--close", "nothing"), "the flat view"),
     ],
 )
 def test_what_a_view_does_not_have_is_one_clear_error(run, stored, options, said):
@@ -196,7 +196,7 @@ def test_the_command_of_expectations_prints_their_list(run, surroundings, sessio
 
 
 def test_at_infinity_what_was_measured_is_compared(run, surroundings, session, stored):
-    forever = forecast(session.forecast.known, float("inf"))
+    forever = forecast(session.forecast.inputs, float("inf"))
     answer = surroundings.compare(str(stored), forever, False)
     assert "--target" not in answer.command
     assert said_by(run, answer.command)

@@ -162,7 +162,7 @@ def _chart(model: CallPathModel, style: Html | None = None) -> Html:
     curve = sketch(fitted, np.array([row]), target, at, measured=False, count=_GRID)
     key = f"nb-{fitted.experiment.tree.ids()[row]}"
     told = f"{model!r}, {model.growth}"
-    return figure(curve, fitted.metric.unit, fitted.parameter, key=key, told=told, style=style)
+    return figure(curve, fitted.metric.unit, fitted.parameter, key=key, label=told, style=style)
 
 
 @_content.register

@@ -224,7 +224,7 @@ def test_the_command_of_a_view_in_the_browser_is_complete(run, stored, tmp_path)
         here = browse.browser_services(
             Console(), ctx, pipeline.LoadOptions(), pipeline.FitOptions()
         )
-    line = here.command(session.wanted(), session.forecast.inputs, 500.0)
+    line = here.command(session.view_request(), session.forecast.inputs, 500.0)
     assert "--confidence" not in line
     rows = list(csv.DictReader(io.StringIO(run(*shlex.split(line)[1:], "-f", "csv").out)))
     shown = node_columns(session.outline)

@@ -57,7 +57,7 @@ def text(session):
 
 def twin(session):
     """The same view, asked for in words."""
-    return ForecastView(session.forecast, session.wanted())
+    return ForecastView(session.forecast, session.view_request())
 
 
 def check_twin(session):

@@ -8,12 +8,11 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+from callpath_modeler.arrays import FloatArray
 from callpath_modeler.modeling.compiled.library import compiled
 from callpath_modeler.modeling.mixture import repetition_noise, row_status, scaled_rows
 from callpath_modeler.modeling.noise import CENTRES, Centre
 from many_rows import KINDS, many_rows
-
-FloatArray = npt.NDArray[np.float64]
 
 pytestmark = pytest.mark.skipif(not compiled(), reason="there is no compiled library here")
 
@@ -44,7 +43,7 @@ def said(points: FloatArray, y: FloatArray, how: Centre) -> Said:
         row_status.row_status(y, reps),
         row_status.point_counts(reps.count, points),
         pool.noise(reps.take(usable), 1.3),
-        repetition_noise.Pool(known=False, profile=same).noise(reps, 1.0),
+        repetition_noise.Pool(is_known=False, profile=same).noise(reps, 1.0),
     )
 
 
@@ -88,7 +87,7 @@ def test_repetitions_say_to_c_what_they_say_to_numpy(
         for name in ("centre", "variance", "dof", "weight", "spread"):
             wanted = getattr(other, name)
             np.testing.assert_allclose(getattr(one, name), wanted, rtol=1e-9, err_msg=name)
-        assert one.known == other.known
+        assert one.is_known == other.is_known
 
 
 @pytest.mark.parametrize("kind", ["usual", "with gaps", "of forty"])
