@@ -19,7 +19,7 @@ import pandas as pd
 import pytest
 
 from callpath_modeler.cli.group import cpmodel
-from communication import exchange, head_to_head, traced
+from communication import exchange, traced
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")))
@@ -108,10 +108,6 @@ def halo(path, data):  # noqa: ARG001
     traced(path, 6, exchange)
 
 
-def unsafe(path, data):  # noqa: ARG001
-    traced(path, 2, head_to_head)
-
-
 INPUTS = {
     "sample_profiles": lulesh,
     "mpi_data.csv": mpi,
@@ -121,7 +117,6 @@ INPUTS = {
     "slow.jsonl": quartz,
     "strong.csv": shared_work,
     "app.p6": halo,
-    "unsafe.p2": unsafe,
 }
 
 
