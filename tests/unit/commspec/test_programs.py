@@ -205,6 +205,7 @@ TRACES = [
     *[f"scorep/traces/npb_is.trace/p{ranks}" for ranks in (4, 8, 16)],
     *[f"scorep/traces/snap.trace/p{ranks}" for ranks in (4, 9, 16)],
     "scorep/traces/lulesh.trace/p8",
+    "third_party/otf2/stencil4d_p32",
     *[f"third_party/otf2/{name}_p2" for name in ("ping-pong", "ping-pong-papi")],
 ]
 
