@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -18,6 +19,7 @@ from callpath_modeler.cli.options import (
     load_options,
     metric_options,
 )
+from callpath_modeler.cli.plot_option import PLOT, write_plot
 from callpath_modeler.cli.table_options import (
     TableRequest,
     table_options,
@@ -42,6 +44,7 @@ if TYPE_CHECKING:
 @click.option("--at", metavar="n=N,...", help="Measured values of the other parameters.")
 @view_options
 @table_options
+@PLOT
 @metric_options
 @PARAMETER
 @AGGREGATE
@@ -57,6 +60,7 @@ def command(
     at: str | None,
     viewing: Callable[[str, int | None, bool, bool], ViewRequest],
     table: TableRequest,
+    plot: Path | None,
     metric: str | None,
     inclusive: bool,
     exclusive: bool,
@@ -100,6 +104,12 @@ def command(
         raise
     findings += slice_findings(found.line.held, found.line.assumed)
     shown = ExcessView(found, wanted)
+    if plot is not None:
+        from callpath_modeler.report.plot.drawing import excess_drawing
+
+        # It has the lines of the table, whatever else is written.
+        lined = ExcessView(found, viewing("table", table.top, inclusive, exclusive))
+        write_plot(console, excess_drawing(lined), plot, force=table.output.force)
     if form == "table":
         lines = excess_text(
             shown,

@@ -17,12 +17,14 @@ from callpath_modeler.cli.options import (
     load_options,
     target_options,
 )
+from callpath_modeler.cli.plot_option import PLOT, write_plot
 from callpath_modeler.cli.screen_size import ROWS, fit_to_screen
 from callpath_modeler.cli.table_options import (
     TableRequest,
     table_options,
     table_output_options,
 )
+from callpath_modeler.errors import UsageError
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -66,6 +68,7 @@ the largest run on. It has at most three marks if no run was repeated.
     help="Rank the runs separately for each value of a metadata key or parameter.",
 )
 @table_options
+@PLOT
 @click.option("--explain-trust", is_flag=True, help="Explain the marks of trust.")
 @EXPECT
 @target_options
@@ -81,6 +84,7 @@ def command(
     select: str | None,
     group_by: str | None,
     table: TableRequest,
+    plot: Path | None,
     explain_trust: bool,
     expect: Path | None,
     question: PredictionQuery,
@@ -105,6 +109,11 @@ def command(
     if explain_trust:
         console.note(_TRUST.rstrip(), asked=True)
     form = table.form
+    if plot is not None and group_by is not None:
+        raise UsageError(
+            "--plot and --group-by exclude each other: a plot is of one ranking",
+            hint="--where NAME=VALUE chooses a group",
+        )
     if expect is not None:
         load = reading_for(expect, question.metric, load)
     groups = rankings_of(
@@ -119,6 +128,8 @@ def command(
     checks = {value: check_ranking(ranking, expect) for value, (ranking, _) in groups.items()}
     chosen = {value: _chosen(ranking, select) for value, (ranking, _) in groups.items()}
     findings, notes = of_groups(group_by, groups), Notes.FULL
+    if plot is not None:
+        _plot(console, groups[""][0], chosen[""], table.top, plot, force=table.output.force)
     if form == "table":
         without = ("--where",) if group_by else ()
         again = invocation_of(click.get_current_context(), without=without)
@@ -156,6 +167,24 @@ def command(
         content = joined(tables, group_by) if group_by else tables[""]
         table.write_table(console, content)
     console.findings(findings, notes)
+
+
+def _plot(
+    console: Console,
+    ranking: Ranking,
+    chosen: IntArray,
+    top: int | None,
+    path: Path,
+    *,
+    force: bool,
+) -> None:
+    """Write the plot of the ranked ones of the chosen call paths."""
+    import numpy as np
+
+    from callpath_modeler.report.plot.drawing import TOP, ranking_drawing
+
+    rows = ranking.order[np.isin(ranking.order, chosen)]
+    write_plot(console, ranking_drawing(ranking, rows[: top or TOP]), path, force=force)
 
 
 def _chosen(ranking: Ranking, select: str | None) -> IntArray:

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from callpath_modeler.cli.configured_command import Configured
 from callpath_modeler.cli.console import Console
-from callpath_modeler.cli.options import EXPERIMENT, fit_options, load_options, target_options
+from callpath_modeler.cli.options import (
+    EXPERIMENT,
+    FORCE,
+    fit_options,
+    load_options,
+    target_options,
+)
+from callpath_modeler.cli.plot_option import PLOT, write_plot
 from callpath_modeler.errors import UsageError
 from callpath_modeler.report.text_style import TextStyle
 
@@ -23,6 +31,8 @@ if TYPE_CHECKING:
 @EXPERIMENT
 @click.argument("callpath", metavar="CALLPATH")
 @click.option("--linear", is_flag=True, help="Linear axes instead of logarithmic ones.")
+@PLOT
+@FORCE
 @target_options
 @load_options
 @fit_options
@@ -33,6 +43,8 @@ def command(
     experiment: tuple[str, ...],
     callpath: str,
     linear: bool,
+    plot: Path | None,
+    force: bool,
     question: PredictionQuery,
     load: LoadOptions,
     fitting: FitOptions,
@@ -64,6 +76,12 @@ def command(
         linear=linear,
         needs=explain(ranking, row),
     )
+    if plot is not None:
+        from callpath_modeler.report.plot.drawing import model_drawing
+        from callpath_modeler.report.plot.model import ModelPlot
+
+        drawing = model_drawing(ModelPlot.of_ranking(ranking, row, linear=linear))
+        write_plot(console, drawing, plot, force=force)
     render_lines(console, lines, None, force=False)
     console.findings(findings)
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from callpath_modeler.report.curve import Axes, Curve
+from callpath_modeler.report.curve import Axes, Curve, spaced
 from callpath_modeler.report.text_style import DEFAULT_STYLE, TextStyle
 from callpath_modeler.units import parameter_value
 
@@ -69,8 +68,7 @@ def draw(
     margin = len(lines[0]) - width
     corner, bar = ("+", "-") if style.ascii_only else ("└", "─")
     lines.append(" " * (margin - 1) + corner + bar * width)
-    ticks = [*curve.points, *([] if curve.target is None else [curve.target])]
-    lines.append(" " * margin + _ticks(ticks, scale, width) + f"  {parameter}")
+    lines.append(" " * margin + _ticks(curve, scale, width) + f"  {parameter}")
     return [line.rstrip() for line in lines]
 
 
@@ -137,17 +135,14 @@ def _with_axis(
     ]
 
 
-def _ticks(points: Sequence[float], scale: _Cells, width: int) -> str:
-    """Return the labels of points under their columns, without labels that would touch another."""
+def _ticks(curve: Curve, scale: _Cells, width: int) -> str:
+    """Return the labels of points under their columns, without labels that would touch."""
     line = [" "] * (width + 8)
-    # The target comes first, because its tick must not be dropped.
-    order = [len(points) - 1, *range(len(points) - 1)]
-    spans: list[tuple[int, int]] = []
-    for i in order:
-        text = parameter_value(points[i])
-        start = max(0, min(scale.column(points[i]) - len(text) // 2, width + 8 - len(text)))
-        if any(start <= b and a <= start + len(text) for a, b in spans):
-            continue
+    spans, texts = [], [parameter_value(point) for point in curve.ticks]
+    for point, text in zip(curve.ticks, texts, strict=True):
+        start = max(0, min(scale.column(point) - len(text) // 2, width + 8 - len(text)))
         spans.append((start, start + len(text)))
-        line[start : start + len(text)] = text
+    for (start, end), text, has_room in zip(spans, texts, spaced(spans, 1), strict=True):
+        if has_room:
+            line[start:end] = text
     return "".join(line).rstrip()

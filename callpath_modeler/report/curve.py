@@ -1,21 +1,28 @@
-"""Data of charts: measured points, model, band, axes.
+"""Data of charts: measured points, model, band, axes, ticks.
 
-Charts of the terminal and of pages are drawn from it.
+Charts of the terminal, of pages and of papers are drawn from it.
 """
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from callpath_modeler.analysis.measured import Measured
 from callpath_modeler.analysis.predict import predict_sum
 from callpath_modeler.arrays import FloatArray
 from callpath_modeler.fitted import Fitted
 
 _BANDED = 16
 """Largest number of call paths whose curve has a band; beyond it, only the target has one."""
+_FEW_DECADES = 2.0
+"""Axes of more decades have ticks at powers of ten only."""
+_MOST_TICKS = 6
+"""Largest number of powers of ten that have a tick."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +64,41 @@ class Curve:
         value = float(np.interp(self.target, self.grid, self.value))
         return value, float(self.low[at]), float(self.high[at])
 
+    @property
+    def ticks(self) -> list[float]:
+        """Measured points and the target, those first whose labels must not give way."""
+        points = self.points.tolist()
+        return [*([] if self.target is None else [self.target]), *points[-1:], *points[:-1]]
+
+
+def spaced(spans: Sequence[tuple[float, float]], gap: float) -> list[bool]:
+    """Tell which labels have room: those that are at least `gap` away from all earlier ones."""
+    taken: list[tuple[float, float]] = []
+    found = []
+    for left, right in spans:
+        has_room = all(right + gap <= start or end + gap <= left for start, end in taken)
+        taken += [(left, right)] * has_room
+        found.append(has_room)
+    return found
+
+
+def value_ticks(bottom: float, top: float) -> list[float]:
+    """Return round values between two, as many as there is room for, on a logarithmic axis."""
+    decades = math.log10(top / bottom)
+    first, last = math.floor(math.log10(bottom)), math.ceil(math.log10(top))
+    if decades > _FEW_DECADES:
+        apart = math.ceil(decades / _MOST_TICKS)
+        candidates = [10.0**k for k in range(first, last + 1) if k % apart == 0]
+    else:
+        steps = (1.0, 2.0, 5.0) if decades > 1 else (1.0, 1.5, 2.0, 3.0, 5.0, 7.0)
+        candidates = [size * 10.0**k for k in range(first, last + 1) for size in steps]
+    found = [value for value in candidates if bottom <= value <= top]
+    if len(found) > 1:
+        return found
+    power = 10.0 ** math.floor(math.log10((top - bottom) / 2))
+    step = max((k * power for k in (2, 5) if 2 * k * power <= top - bottom), default=power)
+    return [step * k for k in range(math.ceil(bottom / step), math.floor(top / step) + 1)]
+
 
 @dataclass(frozen=True, slots=True)
 class Axes:
@@ -76,10 +118,14 @@ class Axes:
     linear: bool
 
     @classmethod
-    def of(cls, curve: Curve, *, linear: bool = False) -> Axes:
-        """Return axes that show all measured points of a curve that has a scale."""
+    def of(cls, curve: Curve, *, linear: bool = False, beside: FloatArray | None = None) -> Axes:
+        """Return axes that show all measured points of a curve that has a scale.
+
+        `beside` are further values to show.
+        """
         seen = [] if curve.seen is None else curve.seen
-        shown = np.concatenate([curve.measured, curve.value, curve.high, curve.low, seen])
+        others = np.empty(0) if beside is None else beside.ravel()
+        shown = np.concatenate([curve.measured, curve.value, curve.high, curve.low, seen, others])
         shown = shown[np.isfinite(shown) & (shown >= 0 if linear else shown > 0)]
         peak = np.nanmax(np.concatenate([curve.measured, curve.value, [0.0]]))
         # A very wide band, or a model that starts at zero, must not flatten the data.
@@ -144,8 +190,11 @@ def curve_of(
     """
     last = float(fitted.points[-1])
     end = max(last, target) if np.isfinite(target) else last
-    start = min(float(fitted.points[0]), end)
+    start = min(float(fitted.points[0]), target)
     grid = np.linspace(start, end, count) if linear else np.geomspace(start, end, count)
+    if start < target < end:
+        # Between two points of the curve, nothing is known of the band.
+        grid[int(np.argmin(np.abs(grid[1:-1] - target))) + 1] = target
     if banded:
         value, low, high = predict_sum(fitted, rows, grid)
     else:
@@ -195,6 +244,16 @@ def sketch(
     at = int(np.argmin(np.abs(curve.grid - target)))
     _, low[at], high[at] = at_target
     return replace(curve, low=low, high=high)
+
+
+def repetitions_of(fitted: Fitted, rows: NDArray[np.integer]) -> FloatArray:
+    """Return what some call paths cost together in each run of each point, [K, R].
+
+    NaN where none of them occurred, or there is no such run.
+    """
+    runs = Measured(fitted).runs[rows]
+    total = np.where(np.isnan(runs).all(axis=0), np.nan, np.nansum(runs, axis=0))
+    return total if fitted.held == fitted.measured_at else total * np.nan
 
 
 def measured_of(fitted: Fitted, rows: NDArray[np.integer]) -> FloatArray:

@@ -136,8 +136,8 @@ def tree_lines(
 
     Every column has a cell for the total, too. ``…`` after a name stands for its hidden subtree.
     """
-    say = style.say
-    nodes = [(line.depth, say(_label(outline, line, style.full_names))) for line in outline.lines]
+    say, full = style.say, style.full_names
+    nodes = [(line.depth, say(line_name(outline, line, full=full))) for line in outline.lines]
     dressed = [replace(c, header=say(c.header), cells=[*map(say, c.cells)]) for c in columns]
     heading = title(outline)
     return tree_table(
@@ -145,11 +145,12 @@ def tree_lines(
     )
 
 
-def _label(outline: Outline, line: OutlineLine, full_names: bool) -> str:
+def line_name(outline: Outline, line: OutlineLine, *, full: bool) -> str:
+    """Return the name of a line; ``…`` behind it stands for what is below it."""
     if line.is_rest:
         return f"… {len(line.nodes)} more"
     name = outline.view.name(line.node)
-    return (name if full_names else short_name(name)) + (" …" if line.is_closed else "")
+    return (name if full else short_name(name)) + (" …" if line.is_closed else "")
 
 
 def short_names(names: Iterable[str]) -> list[str]:

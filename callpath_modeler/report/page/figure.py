@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from callpath_modeler.analysis.target_costs import basis_of
-from callpath_modeler.report.curve import Axes, Curve
+from callpath_modeler.report.curve import Axes, Curve, spaced, value_ticks
 from callpath_modeler.report.page.markup import Html, joined, tag
 from callpath_modeler.units import parameter_value, quantity
 
@@ -17,8 +16,6 @@ _WIDTH, _HEIGHT = 560, 290
 _LEFT, _RIGHT, _TOP, _BOTTOM = 70, 22, 14, 40
 _LETTER, _GAP = 7.5, 8
 """Width of a character, and least distance between labels."""
-_FEW_DECADES = 2.0
-_MOST_TICKS = 6
 
 
 def figure(
@@ -155,20 +152,6 @@ def _grid(frame: _Frame, curve: Curve, unit: str) -> Iterator[Html]:
         yield tag("line", class_="grid", x1=x, x2=x, y1=_HEIGHT - _BOTTOM, y2=_HEIGHT - _BOTTOM + 5)
 
 
-def value_ticks(bottom: float, top: float) -> list[float]:
-    """Return round values between two limits for a logarithmic axis, as many as fit."""
-    decades = math.log10(top / bottom)
-    first, last = math.floor(math.log10(bottom)), math.ceil(math.log10(top))
-    if decades > _FEW_DECADES:
-        step = math.ceil(decades / _MOST_TICKS)
-        candidates = [10.0**k for k in range(first, last + 1) if k % step == 0]
-    else:
-        steps = (1.0, 2.0, 5.0) if decades > 1 else (1.0, 1.5, 2.0, 3.0, 5.0, 7.0)
-        candidates = [step * 10.0**k for k in range(first, last + 1) for step in steps]
-    found = [value for value in candidates if bottom <= value <= top]
-    return found if len(found) > 1 else [float(bottom * (top / bottom) ** k) for k in (0.1, 0.9)]
-
-
 def _band(frame: _Frame, curve: Curve) -> Iterator[Html]:
     axes, low, high = frame.axes, curve.low, curve.high
     with np.errstate(invalid="ignore"):
@@ -231,16 +214,12 @@ def _diamond(x: float, y: float, reach: float = 6.5) -> str:
 
 def _ticks(frame: _Frame, curve: Curve, parameter: str) -> Iterator[Html]:
     """Yield the labels of points below the axis, without labels that would touch another."""
-    points = curve.points.tolist()
-    # The target and the ends come first, because their ticks must not be dropped.
-    order = [*([] if curve.target is None else [curve.target]), *points[-1:], *points[:-1]]
-    taken: list[tuple[float, float]] = []
-    for point in order:
-        text = parameter_value(point)
-        half, x = len(text) * _LETTER / 2, frame.x(point)
-        if any(x - half - _GAP < right and left < x + half + _GAP for left, right in taken):
+    labels = [(parameter_value(point), frame.x(point)) for point in curve.ticks]
+    halves = [len(text) * _LETTER / 2 for text, _ in labels]
+    spans = [(x - half, x + half) for (_, x), half in zip(labels, halves, strict=True)]
+    for (text, x), half, has_room in zip(labels, halves, spaced(spans, _GAP), strict=True):
+        if not has_room:
             continue
-        taken.append((x - half, x + half))
         over = x + half - _WIDTH
         yield tag("text", text, class_="tick middle", x=round(x - max(over, 0), 1),
                   y=_HEIGHT - _BOTTOM + 19)  # fmt: skip

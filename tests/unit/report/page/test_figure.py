@@ -7,8 +7,8 @@ from xml.etree import ElementTree as ET
 import numpy as np
 import pytest
 
-from callpath_modeler.report.curve import Curve
-from callpath_modeler.report.page.figure import figure, legend, value_ticks
+from callpath_modeler.report.curve import Curve, value_ticks
+from callpath_modeler.report.page.figure import figure, legend
 
 NAN = float("nan")
 
