@@ -83,8 +83,8 @@ def command(
     by: str,
     select: str | None,
     group_by: str | None,
-    table: TableRequest,
     plot: Path | None,
+    table: TableRequest,
     explain_trust: bool,
     expect: Path | None,
     question: PredictionQuery,
@@ -129,7 +129,7 @@ def command(
     chosen = {value: _chosen(ranking, select) for value, (ranking, _) in groups.items()}
     findings, notes = of_groups(group_by, groups), Notes.FULL
     if plot is not None:
-        _plot(console, groups[""][0], chosen[""], table.top, plot, force=table.output.force)
+        _plot(console, groups[""][0], chosen[""], table, plot)
     if form == "table":
         without = ("--where",) if group_by else ()
         again = invocation_of(click.get_current_context(), without=without)
@@ -170,21 +170,16 @@ def command(
 
 
 def _plot(
-    console: Console,
-    ranking: Ranking,
-    chosen: IntArray,
-    top: int | None,
-    path: Path,
-    *,
-    force: bool,
+    console: Console, ranking: Ranking, chosen: IntArray, table: TableRequest, path: Path
 ) -> None:
-    """Write the plot of the ranked ones of the chosen call paths."""
+    """Write the plot of the chosen call paths that are ranked."""
     import numpy as np
 
     from callpath_modeler.report.plot.drawing import TOP, ranking_drawing
 
     rows = ranking.order[np.isin(ranking.order, chosen)]
-    write_plot(console, ranking_drawing(ranking, rows[: top or TOP]), path, force=force)
+    drawing = ranking_drawing(ranking, rows[: table.top or TOP])
+    write_plot(console, drawing, path, force=table.output.force)
 
 
 def _chosen(ranking: Ranking, select: str | None) -> IntArray:

@@ -10,7 +10,7 @@ import pytest
 from communication import recorded, traced
 from cpmodel_commspec.checking import differences
 from cpmodel_commspec.collectives import NAMES, booked
-from cpmodel_commspec.operations import COLLECTIVES, POSTED, Awaited, Kind
+from cpmodel_commspec.operations import COLLECTIVES, POSTED, Awaited, Half, Kind
 from cpmodel_commspec.specification import Loop, walk
 from cpmodel_commspec.specify import specify
 from trace_writer import Thread, Trace, random_events, write_trace
@@ -103,9 +103,8 @@ def unrolled(told, rank):
     """Return the same from a specification."""
     operations, ends, under_way = [], {}, []
     one = told.of_rank(rank)
-    for number, (peer, tag, size, received, root) in zip(
-        one.shapes, one.values.tolist(), strict=True
-    ):
+    for number, values in zip(one.shapes, one.values.tolist(), strict=True):
+        peer, tag, size, received, root, source, source_tag = values
         shape = told.shapes[number]
         if shape.kind is Kind.WAIT:
             for place in waited_for(shape, under_way):
@@ -122,6 +121,11 @@ def unrolled(told, rank):
             moved = booked(shape.name, shape.form, *about)
             told_root = root if "root" in shape.fields else None
             operations.append([shape.name, members, told_root, *moved])
+        elif shape.kind is Kind.EXCHANGE:
+            if shape.name != Half.RECEIVE:
+                operations.append(["receiver", members, peer, tag, size])
+            if shape.name != Half.SEND:
+                operations.append(["sender", members, source, source_tag, received])
         else:
             direction = "receiver" if shape.kind in SENDS else "sender"
             operations.append([direction, members, peer, tag, size])
