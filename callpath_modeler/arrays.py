@@ -1,4 +1,4 @@
-"""Types of numpy arrays, by what an element is."""
+"""Array types by element type."""
 
 from __future__ import annotations
 

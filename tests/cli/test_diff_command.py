@@ -229,7 +229,7 @@ def test_nothing_is_half_written(run, before, after, tmp_path):
         (["BASE", "NEW", "--fail-on", "slower"], 2, "'slower' is no limit"),
         (["BASE", "NEW", "--target", "inf"], 2, "--target inf"),
         (["BASE", "NEW", "--at", "n=3"], 2, "'n'"),
-        (["BASE", "NEW", "--predicted"], 2, "--predicted: no target"),
+        (["BASE", "NEW", "--predicted"], 2, "--predicted: there is no target"),
         (["BASE", "NEW", "-m", "bytes"], 2, "bytes"),
         (["BASE", "nowhere.cpm"], 3, "nowhere.cpm"),
     ],
