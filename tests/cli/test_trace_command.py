@@ -306,7 +306,7 @@ def test_irregular_communication_is_refused_before_it_is_written(run, tmp_path):
 
 def test_the_command_is_among_the_others(run):
     assert "trace" in run("--help").out
-    assert "trace             Tell the communication" in run("plugins").out
+    assert "trace             Show the communication" in run("plugins").out
     for words in (("trace",), ("trace", "--help")):
         done = run(*words)
         assert done.status == 0

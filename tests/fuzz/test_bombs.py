@@ -1,4 +1,4 @@
-"""Small files that unpack to much are refused, soon and with little memory."""
+"""Small files that unpack to large data are refused quickly and with little memory."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ TESTS = Path(__file__).resolve().parents[1]
 TOO_MUCH, NO_PROFILE = "too much for its size", "not a profile that any installed reader knows"
 XML = b'<?xml version="1.0"?><cube version="3.0">'
 _LEAST = 5
-"""A machine may be several times as slow as usual."""
+"""Tolerance for machines that are several times slower than usual."""
 POINTS = b"PARAMETER p\nPOINTS 1\nREGION a\nMETRIC t\n"
 
 
@@ -112,7 +112,7 @@ BOMBS = {
 
 @pytest.fixture(scope="module")
 def outcomes(tmp_path_factory):
-    """Read all bombs, each in a process of its own, and return what came of each."""
+    """Read each bomb in a separate process, and return the outcomes."""
     folder = tmp_path_factory.mktemp("bombs")
     paths = [make(folder / name) for name, (make, _) in BOMBS.items()]
     plain = folder / "plain.csv"

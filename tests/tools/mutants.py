@@ -1,10 +1,10 @@
-"""Change a module in one place at a time, and see whether its tests notice.
+"""Change a module in one place at a time, and check whether its tests fail.
 
     make mutants MODULE=callpath_modeler/atomic.py TESTS="tests/unit/test_atomic.py"
 
-For developers, not for CI: a run starts the tests once for each change. The source stays as it is:
-the changed module is compiled as Python imports it, in the process of the tests alone. Prints each
-change that no test notices; an error text whose parts can be exchanged is one, too.
+This tool is for developers, not for CI, because it runs the tests once for each change. The source
+file is not changed. The process of the tests compiles the changed module when Python imports it.
+The tool prints each change that no test detects, including exchanged parts of error texts.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from pathlib import Path
 from types import CodeType
 
 VARIABLE = "CPMODEL_MUTANT"
-"""FILE:NUMBER of the change that the tests are to see."""
+"""FILE:NUMBER of the change for the tests."""
 HUNG = 600
-"""Seconds after which tests hang, which they would not without the change."""
+"""Seconds after which tests hang; without the change, they would not."""
 
 _COMPARED = {
     ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq,
@@ -37,7 +37,7 @@ _CALLED = {"min": "max", "max": "min", "any": "all", "all": "any", "minimum": "m
 
 
 def changes(tree: ast.Module) -> Iterator[tuple[int, str, ast.Module]]:
-    """Yield each change of a module: its line, what it is, and the changed module."""
+    """Yield each change of a module: its line, its description, and the changed module."""
     count = sum(1 for _ in ast.walk(tree))
     for place in range(count):
         for which in range(3):
@@ -51,7 +51,7 @@ def changes(tree: ast.Module) -> Iterator[tuple[int, str, ast.Module]]:
 
 
 def _change(node: ast.AST, which: int) -> bool:
-    """Change a node in one of several ways; return whether there are so many ways."""
+    """Change a node in one of several ways; return False if there are fewer ways."""
     if isinstance(node, ast.Constant):
         return _change_constant(node, which)
     if isinstance(node, ast.JoinedStr):
@@ -86,7 +86,7 @@ def _change_constant(node: ast.Constant, which: int) -> bool:
 
 
 def _exchange_parts(node: ast.JoinedStr, which: int) -> bool:
-    """Exchange two values of a text: tests that match a part of it do not notice."""
+    """Exchange two values of a text; tests that match a part of the text do not detect this."""
     parts = [k for k, part in enumerate(node.values) if isinstance(part, ast.FormattedValue)]
     if which or len(parts) < 2:
         return False
@@ -108,7 +108,7 @@ def _change_call(node: ast.Call) -> bool:
 
 
 def _install(file: str, number: int) -> None:
-    """Let Python import a changed module in the place of the one in a file."""
+    """Let Python import a changed module instead of the one in a file."""
     usual = SourceFileLoader.get_code
 
     def get_code(self: SourceFileLoader, fullname: str) -> CodeType | None:

@@ -1,6 +1,7 @@
-"""Every expression and every matcher takes time in proportion to foreign text.
+"""The time of every expression and every matcher is linear in the length of foreign text.
 
-The texts have 100,000 characters. What takes the square of that takes minutes, and is stopped.
+The texts have 100,000 characters. An expression with quadratic time would take minutes, and is
+stopped.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ def sources() -> Iterator[tuple[str, Path]]:
 
 
 def expressions() -> Iterator[tuple[str, re.Pattern, set[str]]]:
-    """Yield every compiled expression of a module, and every one that is written in a call."""
+    """Yield every compiled expression of a module, and every expression in a call."""
     for name, path in sources():
         module = importlib.import_module(name)
         held = {key: each for key, each in vars(module).items() if isinstance(each, re.Pattern)}
@@ -60,12 +61,12 @@ def expressions() -> Iterator[tuple[str, re.Pattern, set[str]]]:
             elif owner.id == "re" and isinstance(node.args[0], ast.Constant):
                 yield f"{name}:{node.lineno}", re.compile(node.args[0].value), {method}
         for key, expression in held.items():
-            # What is handed on to another module is matched token by token.
+            # Text for another module is matched token by token.
             yield f"{name}.{key}", expression, uses.get(key, {"match"})
 
 
 def text_of(nodes: Iterable, times: int) -> str:
-    """Return a text that a part of an expression matches, its repetitions `times` times."""
+    """Return a text that matches a part of an expression, with its repetitions `times` times."""
     return "".join(_text_of(op, about, times) for op, about in nodes)
 
 
@@ -100,7 +101,7 @@ def _one_of(members: list) -> str:
 
 
 def pieces_of(nodes) -> set[str]:
-    """Return texts that parts of an expression match: repeated, they are what costs most."""
+    """Return texts that match parts of an expression; their repetition costs the most time."""
     nodes, found = list(nodes), set()
     for first in range(len(nodes)):
         for end in range(first + 1, len(nodes) + 1):
@@ -173,7 +174,7 @@ def test_names_are_taken_apart_in_linear_time(text):
         for take_apart in (short_name, tokens_in, natural_order, read_title, match_key):
             take_apart(text)
         split_paths([text, "a/b"])
-        with pytest.raises(ValueError, match="no quantity") as caught:
+        with pytest.raises(ValueError, match="not a quantity") as caught:
             parse_quantity(f"+{text}+ +")
     assert len(str(caught.value)) < 1000
 

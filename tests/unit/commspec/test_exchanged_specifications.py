@@ -1,4 +1,4 @@
-"""Specifications as JSON: what is written is read, and what makes no sense is refused."""
+"""Specifications as JSON: round trips, and errors for invalid ones."""
 
 from __future__ import annotations
 

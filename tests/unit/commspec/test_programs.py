@@ -1,4 +1,4 @@
-"""Programs in C: compiled, run, and counted by a library between them and MPI."""
+"""Programs in C: compiled, run, and counted by a library between the program and MPI."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def run_program(program, counting, folder, ranks):
 
 
 def totals_of(path):
-    """Return what each rank of a trace sends and receives."""
+    """Return the messages that each rank of a trace sends and receives, by rank."""
     counts = {}
     with opened(path) as source:
         for location in source.definitions.locations:

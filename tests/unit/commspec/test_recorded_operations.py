@@ -1,4 +1,4 @@
-"""Events of ranks, as operations."""
+"""Operations from the events of ranks."""
 
 from __future__ import annotations
 

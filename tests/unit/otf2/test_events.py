@@ -1,4 +1,4 @@
-"""The stream of events, as an analysis of communication takes it."""
+"""The stream of events for the analysis of communication."""
 
 from __future__ import annotations
 
