@@ -44,7 +44,7 @@ class _Group(click.Group):
 @click.group("trace", cls=_Group, invoke_without_command=True)
 @click.pass_context
 def command(ctx: click.Context) -> None:
-    """Tell the communication of a run from its OTF2 trace, as loops or as a program.
+    """Show the communication of a run from its OTF2 trace, as loops or as a program.
 
     TRACE is the traces.otf2 of a run, or the directory that it is in.
     """
