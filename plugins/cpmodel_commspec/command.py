@@ -44,7 +44,7 @@ class _Group(click.Group):
 @click.group("trace", cls=_Group, invoke_without_command=True)
 @click.pass_context
 def command(ctx: click.Context) -> None:
-    """Tell the communication of a run from its OTF2 trace, as loops or as a program.
+    """Show the communication of a run from its OTF2 trace, as loops or as a program.
 
     TRACE is the traces.otf2 of a run, or the directory that it is in.
     """
@@ -122,11 +122,13 @@ def spec(
         findings = [replace(one, subject=_NAMELESS) for one in findings]
     subject = _NAMELESS if is_anonymous else str(trace)
     resolution = resolved(traced)
-    del traced  # The sources of a long trace are memory.
+    # Operations of a long trace are most of the memory: none of them stay longer than needed.
+    del traced
     told = specify(resolution.traced, most_lines)
     for what in differences(told, resolution.traced):
         raise AssertionError(f"the expanded specification differs from the trace: {what}")
     findings += _orders(told, subject, resolution)
+    del resolution
     findings += _safety(told, subject, is_program=form == "c", allow_unsafe=allow_unsafe)
     if form == "text":
         width = None if output is not None else console.width

@@ -244,7 +244,7 @@ def _tokens(
     meaning : statement of each token
     values : of each rank, [n x `FIELDS`], in place of partners the numbers that tell them
     """
-    tables, values = [], []
+    tables, tokens, values = [], [], []
     for rank, one in enumerate(traced.ranks):
         table = np.zeros((len(one.shapes), 4), np.int64)
         table[:, 0] = one.shapes
@@ -266,12 +266,16 @@ def _tokens(
                     own[rows, column] = told.partner.number(np.full(len(rows), rank), peers)
                     if not told.is_single:
                         table[rows, 2 + k] = own[rows, column]
-        tables.append(table)
+        # Rank by rank, so that only a short table of all ranks is sorted.
+        known, token = np.unique(table, axis=0, return_inverse=True)
+        tables.append(known)
+        tokens.append(token.ravel())
         values.append(own)
-    known, token = np.unique(np.concatenate(tables), axis=0, return_inverse=True)
-    ends_of_ranks = np.cumsum([len(table) for table in tables])[:-1]
-    meaning = [(shape, tag) for shape, tag, *_ in known.tolist()]
-    return np.split(token.ravel(), ends_of_ranks), meaning, values
+    lines, number = np.unique(np.concatenate(tables), axis=0, return_inverse=True)
+    numbers_of_ranks = np.split(number.ravel(), np.cumsum([len(x) for x in tables])[:-1])
+    sequences = [new[token] for new, token in zip(numbers_of_ranks, tokens, strict=True)]
+    meaning = [(shape, tag) for shape, tag, *_ in lines.tolist()]
+    return sequences, meaning, values
 
 
 class _Build:
