@@ -1,13 +1,14 @@
-"""Segments of patterns of call paths: ``*``, ``?``, ``{a,b}``, and expressions behind ``~``."""
+"""Segments of patterns: ``*``, ``?``, ``{a,b}``, and regular expressions behind ``~``."""
 
 from __future__ import annotations
 
 import re
-import warnings
 from collections.abc import Callable
 
 from callpath_modeler.errors import UsageError
 from callpath_modeler.printable import shortened
+from callpath_modeler.profile.regular import Machine
+from callpath_modeler.syntax import ExpressionError
 
 _MOST_CHOICES = 1000
 """Patterns without braces that one with braces may stand for."""
@@ -27,19 +28,16 @@ def matcher_of(segment: str) -> Callable[[str], object]:
     Raises
     ------
     UsageError
-        If it is no regular expression of Python's, or stands for too many patterns.
+        If its regular expression is not read, or it stands for too many patterns.
     """
     if not segment.startswith("~"):
         return re.compile("|".join(map(_glob, _without_braces(segment))), re.DOTALL).fullmatch
     try:
-        with warnings.catch_warnings():
-            # What a later Python will read in another way is read as this one does.
-            warnings.simplefilter("ignore")
-            return re.compile(segment[1:]).search
-    except (re.error, RecursionError, OverflowError) as cause:
+        return Machine(segment[1:]).search
+    except ExpressionError as cause:
         raise UsageError(
             f"pattern {shortened(segment)!r} is malformed: {cause}",
-            hint="what follows ~ is a regular expression of Python's",
+            hint=r"behind ~: letters . [a-z] \d \w \s * + ? {2,3} ( ) | ^ $ \b, and (?i) in front",
         ) from cause
 
 

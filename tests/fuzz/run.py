@@ -165,7 +165,8 @@ def _fuzz(name: str, home: Path, seconds: float, runs: int, seed: int) -> None:
         return mutate.crossed(target.form, bytes(one), bytes(other), size, number)
 
     options = [
-        f"-max_len={largest}", f"-seed={seed}", f"-runs={runs}", "-timeout=120", "-rss_limit_mb=0",
+        f"-max_len={largest}", f"-seed={seed}", f"-runs={runs}", "-timeout=600",
+        "-report_slow_units=600", "-rss_limit_mb=0",
         f"-artifact_prefix={home}/crashes/died-",
         "-print_final_stats=1", "-len_control=0", "-use_value_profile=0", "-detect_leaks=0",
     ]  # fmt: skip

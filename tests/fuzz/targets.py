@@ -183,9 +183,6 @@ def _patterns(path: Path) -> None:
     from callpath_modeler.profile.pattern import Patterns, find_one
 
     text = os.fsdecode(path.read_bytes())
-    if "~" in text:
-        # What follows is a regular expression of the user, which takes what it takes.
-        raise UsageError("an expression of Python", hint="a pattern")
     patterns = Patterns.of(_tree())
     patterns.rows(text)
     patterns.nearest(text)
@@ -272,7 +269,8 @@ _TARGETS = (
            1 << 13),
     Target("options", Single("option"), _options, _of_options, 1 << 13),
     Target("patterns", Single("pattern"), _patterns, _texts(
-        "main", "main/**/MPI_*", "ns::solve", "m*n", "**/{MPI_Allreduce,x}", "x\\/y"), 1 << 13),
+        "main", "main/**/MPI_*", "ns::solve", "m*n", "**/{MPI_Allreduce,x}", "x\\/y",
+        "main/~^(ns::)?s[a-z]+|x$", r"~(?i)\bMPI_(\w+){1,3}[^\d]"), 1 << 13),
     Target("expressions", Single("text"), _expressions, _texts(
         "O(p^1.5 log p)", "p^(2/3) log2(p)^2", "k^3 2^(k/2)", "sqrt(p)", "p / log p",
         "{**/MPI_Allreduce} <= {**/MPI_Reduce} + 2 * max(1, x)", "bytes * 48 <= 24 GB",

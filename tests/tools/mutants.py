@@ -2,27 +2,30 @@
 
     make mutants MODULE=callpath_modeler/atomic.py TESTS="tests/unit/test_atomic.py"
 
-For developers, not for CI: a run starts the tests once for each change. The source stays as it is:
-the changed module is compiled as Python imports it, in the process of the tests alone. Prints each
-change that no test notices; an error text whose parts can be exchanged is one, too.
+For developers, not for CI: the tests run once for each change. The source stays as it is: the
+changed module is compiled as Python imports it, in the process of the tests alone. That process is
+forked from this one, which has imported what others wrote. Prints each change that no test notices;
+an error text whose parts can be exchanged is one, too.
 """
 
 from __future__ import annotations
 
 import ast
 import copy
+import importlib
 import os
-import subprocess
+import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from importlib.machinery import SourceFileLoader
 from pathlib import Path
 from types import CodeType
 
-VARIABLE = "CPMODEL_MUTANT"
-"""FILE:NUMBER of the change that the tests are to see."""
 HUNG = 600
 """Seconds after which tests hang, which they would not without the change."""
+OF_OTHERS = ("pytest", "numpy", "scipy.optimize", "scipy.stats", "msgspec", "networkx",
+             "click", "rich.table")  # fmt: skip
+"""What takes long to import and is no module of ours."""
 
 _COMPARED = {
     ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq,
@@ -126,31 +129,44 @@ def main() -> None:
     file, *tests = sys.argv[1:]
     tree = ast.parse(Path(file).read_bytes())
     all_changes = [(line, what) for line, what, _ in changes(tree)]
-    words = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "mutants", "-p", "no:cacheprovider"]
-    if _fails([*words, *tests], ""):
+    for name in OF_OTHERS:
+        importlib.import_module(name)
+    if _fails(tests, file, None):
         sys.exit("the tests fail without a change")
     survivors = 0
     for number, (line, what) in enumerate(all_changes):
-        if not _fails([*words, *tests], f"{Path(file).resolve()}:{number}"):
+        if not _fails(tests, file, number):
             survivors += 1
             print(f"{file}:{line}: {what}", flush=True)  # noqa: T201
     print(f"{len(all_changes)} changes, {survivors} that no test notices")  # noqa: T201
 
 
-def _fails(words: list[str], mutant: str) -> bool:
-    folder = str(Path(__file__).parent)
-    environment = {**os.environ, "PYTHONPATH": folder, VARIABLE: mutant, "CI": "true"}
-    try:
-        done = subprocess.run(
-            words, capture_output=True, check=False, env=environment, timeout=HUNG
-        )
-    except subprocess.TimeoutExpired:
-        return True
-    return done.returncode != 0
+def _fails(tests: Sequence[str], file: str, number: int | None) -> bool:
+    """Run tests in a process of their own, and tell whether one fails."""
+    child = os.fork()
+    if not child:
+        status = 1
+        try:
+            status = _status(tests, file, number)
+        finally:
+            os._exit(status)
+    _, ended = os.waitpid(child, 0)
+    # Tests that hang are ended by their alarm.
+    return ended != 0
+
+
+def _status(tests: Sequence[str], file: str, number: int | None) -> int:
+    import pytest
+
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    for stream in (1, 2):
+        os.dup2(nowhere, stream)
+    signal.alarm(HUNG)
+    os.environ["CI"] = "true"
+    if number is not None:
+        _install(file, number)
+    return int(pytest.main(["-x", "-q", "-p", "no:cacheprovider", *tests]))
 
 
 if __name__ == "__main__":
     main()
-elif os.environ.get(VARIABLE):
-    _file, _, _number = os.environ[VARIABLE].rpartition(":")
-    _install(_file, int(_number))
