@@ -14,6 +14,7 @@ from pathlib import Path
 import click
 import numpy as np
 
+import table_files
 from callpath_modeler.errors import UsageError
 from callpath_modeler.profile.calltree import ROOT, CallTree
 from callpath_modeler.profile.schema import Region
@@ -94,7 +95,7 @@ def _manifest(path: Path) -> None:
     from callpath_modeler.readers.discover import discover, write_manifest
 
     for name in ("a.csv", "b.csv"):
-        (path.parent / name).write_text(seeds.CSV)
+        (path.parent / name).write_text(table_files.CSV)
     runs = discover([path], _registry("tables"), findings=[])
     write_manifest(runs, path.parent)
 
@@ -107,7 +108,7 @@ def _stored() -> Path:
         path = home / "e.cpm" / name
         path.parent.mkdir(exist_ok=True)
         path.write_bytes(content)
-    (home / "a.csv").write_text(seeds.CSV + "main,16,1,1000,1\nmain,32,1,1000,1\n")
+    (home / "a.csv").write_text(table_files.CSV + "main,16,1,1000,1\nmain,32,1,1000,1\n")
     return home / "e.cpm"
 
 
@@ -171,6 +172,29 @@ def _of_options() -> list[bytes]:
              "columns": "callpath,growth", "by": "growth", "param": "p=profile",
              "unit": "visits=s"}  # fmt: skip
     return [bytes([k]) + texts[o].encode() for k, o in enumerate(_OPTIONS) if o in texts]
+
+
+def _guidelines(path: Path) -> None:
+    _command("guidelines", str(path), "--target", "4096", "-f", "json")
+
+
+def _told(path: Path) -> None:
+    """Tell the communication of a trace in each form."""
+    for form in ("text", "c", "json"):
+        _command("trace", "spec", str(path), "-f", form)
+
+
+@cache
+def _communicating() -> Path:
+    """Return a trace that specifications are compared with."""
+    home = Path(tempfile.mkdtemp(prefix="fuzz-trace-"))
+    placed = Directory("traces.otf2").place(seeds.communicating(), home)
+    assert placed
+    return placed
+
+
+def _specification(path: Path) -> None:
+    _command("trace", "check", str(path), str(_communicating()))
 
 
 @cache
@@ -250,6 +274,8 @@ _TARGETS = (
     Target("caliper", Single("a.cali"), _reader("caliper"), seeds.caliper),
     Target("caliper-json", Single("a.json"), _reader("caliper"), seeds.caliper_json),
     Target("otf2", Directory("traces.otf2"), _reader("otf2"), seeds.traces),
+    Target("trace-spec", Directory("traces.otf2"), _told, seeds.communication_traces),
+    Target("trace-check", Single("spec.json"), _specification, seeds.specifications),
     Target("tables-csv", Single("a.csv"), _reader("tables"), seeds.csv),
     Target("tables-csv-packed", Gzipped("a.csv.gz"), _reader("tables"), seeds.gzipped(seeds.csv)),
     Target("tables-json", Single("a.json"), _reader("tables"), seeds.json_rows),
@@ -259,6 +285,13 @@ _TARGETS = (
     Target("extrap-json", Single("a.json"), _reader("extra-p"), seeds.extrap_json),
     Target("extrap-experiment", Zipped("a.extra-p"), _reader("extra-p"), seeds.extrap_experiment),
     Target("folded", Single("a.folded"), _reader("folded"), seeds.folded),
+    Target("jube", Single("result.dat"), _reader("workflows"), seeds.jube),
+    Target("reframe-log", Single("a.log"), _reader("workflows"), seeds.reframe_log),
+    Target("reframe-report", Single("a.json"), _reader("workflows"), seeds.reframe_report),
+    Target("ramble-json", Single("a.json"), _reader("workflows"), seeds.ramble_json),
+    Target("ramble-text", Single("a.txt"), _reader("workflows"), seeds.ramble_text),
+    Target("thicket", Single("a.json"), _reader("workflows"), seeds.thicket),
+    Target("guidelines", Single("a.csv"), _guidelines, seeds.benchmarks, 1 << 14),
     Target("hatchet", Single("a.json"), _reader("hatchet"), seeds.hatchet),
     Target("tau", Directory("run.p2", is_folder=True), _reader("tau"), seeds.tau),
     Target("tau-packed", Gzipped("a.ppk"), _reader("tau"), seeds.tau_packed),
